@@ -1,0 +1,148 @@
+"""What the engine hears. Time comes beside the event, never inside it."""
+
+from dataclasses import dataclass
+
+from dovetail.model.node import Node
+from dovetail.model.resources import Amounts
+from dovetail.model.task import TaskId
+from dovetail.model.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    workload: int
+    spec: Workload
+
+
+@dataclass(frozen=True, slots=True)
+class CancelAsked:
+    workload: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeJoined:
+    """A node is there, or its definition changed; online from now on."""
+
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLeft:
+    """A node is gone for good; what it ran waits for another place."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeHealthChanged:
+    """Silent or back. Its tasks keep their capacity: a silent node may well be running them."""
+
+    name: str
+    online: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCordoned:
+    name: str
+    cordoned: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDrained:
+    """Cordon it and move its work elsewhere."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeObserved:
+    """Measured use, which counts instead of allocations where a profile says so."""
+
+    name: str
+    used: Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class BackendHealthChanged:
+    backend: str
+    available: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskBound:
+    task: TaskId
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStarted:
+    task: TaskId
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFinished:
+    """The backend's last word on one attempt. `exit_code` None means it was stopped or lost, as `reason` says."""
+
+    task: TaskId
+    key: str
+    exit_code: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BindFailed:
+    """The backend did not take it and is sure of that: nothing runs under this key."""
+
+    task: TaskId
+    key: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationMade:
+    """Capacity held back on a node until a moment (seconds since the epoch)."""
+
+    id: int
+    node: str
+    amounts: Amounts
+    until: float
+    holder: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationReleased:
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Go on deciding: at most `limit` decisions, so that a slice stays short."""
+
+    limit: int
+
+
+Event = (
+    Submitted
+    | CancelAsked
+    | NodeJoined
+    | NodeLeft
+    | NodeHealthChanged
+    | NodeCordoned
+    | NodeDrained
+    | NodeObserved
+    | BackendHealthChanged
+    | TaskBound
+    | TaskStarted
+    | TaskFinished
+    | BindFailed
+    | ReservationMade
+    | ReservationReleased
+    | Tick
+)

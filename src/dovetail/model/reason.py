@@ -1,0 +1,135 @@
+"""Why: outcomes, refusals, funnels and scores, as stored with every decision and shown to people."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from dovetail.model.resources import show_amount
+
+
+class Outcome(StrEnum):
+    """How a decision ended. Filters add their own reasons (strings) beside these."""
+
+    PLACED = "placed"
+    NO_AVAILABLE_NODES = "no_available_nodes"
+    INSUFFICIENT_RESOURCES = "insufficient_resources"
+    INVALID_STRATEGY = "invalid_strategy"
+    BACKEND_UNAVAILABLE = "backend_unavailable"
+
+
+class Eviction(StrEnum):
+    """Could moving other work away help here?"""
+
+    HELPS = "helps"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """One filter's word on one node."""
+
+    filter: str
+    reason: str
+    message: str
+    eviction: Eviction = Eviction.NEVER
+    resource: str | None = None
+    needed: float | None = None
+    free: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "filter": self.filter,
+            "reason": self.reason,
+            "message": self.message,
+            "eviction": str(self.eviction),
+        }
+        if self.resource is not None and self.needed is not None and self.free is not None:
+            found |= {
+                "resource": self.resource,
+                "needed": show_amount(self.resource, self.needed),
+                "free": show_amount(self.resource, self.free),
+            }
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class FunnelStep:
+    """How many nodes a filter left over, and the reason it gives for the rest."""
+
+    filter: str
+    remaining: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodePoints:
+    """One candidate: unweighted points per score (in the order of `Explanation.weights`) and the weighted total."""
+
+    node: str
+    total: float
+    points: tuple[float, ...]
+    load: float
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """What is short when nothing fits: the nearest miss over all nodes that passed the other filters."""
+
+    resource: str
+    needed: float
+    best_free: float
+    best_node: str
+
+    @property
+    def short_by(self) -> float:
+        return max(0.0, self.needed - self.best_free)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "resource": self.resource,
+            "needed": show_amount(self.resource, self.needed),
+            "best_free": show_amount(self.resource, self.best_free),
+            "best_node": self.best_node,
+            "short_by": show_amount(self.resource, self.short_by),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Everything a person may ask of one decision."""
+
+    outcome: str
+    message: str
+    profile: str
+    nodes: int
+    funnel: tuple[FunnelStep, ...]
+    weights: tuple[tuple[str, float], ...] = ()
+    best: tuple[NodePoints, ...] = ()
+    shortages: tuple[Shortage, ...] = ()
+    eviction: Eviction = Eviction.NEVER
+    notes: tuple[str, ...] = field(default=())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form, as stored and as sent."""
+        return {
+            "outcome": str(self.outcome),
+            "message": self.message,
+            "profile": self.profile,
+            "nodes": self.nodes,
+            "funnel": [
+                {"filter": step.filter, "remaining": step.remaining, "reason": step.reason} for step in self.funnel
+            ],
+            "weights": dict(self.weights),
+            "best": [
+                {
+                    "node": line.node,
+                    "total": round(line.total, 4),
+                    "points": {name: round(p, 4) for (name, _), p in zip(self.weights, line.points, strict=True)},
+                    "load": round(line.load, 4),
+                }
+                for line in self.best
+            ],
+            "shortages": [shortage.to_dict() for shortage in self.shortages],
+            "eviction": str(self.eviction),
+            "notes": list(self.notes),
+        }

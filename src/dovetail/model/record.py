@@ -1,0 +1,171 @@
+"""What is remembered: the rows that the engine changes, the store keeps and a restart restores.
+
+The engine marks what changed; the control loop writes it in one transaction before anybody is told.
+Times are seconds since the epoch.
+"""
+
+from dataclasses import dataclass, field
+
+from dovetail.model.command import Bind, Stop
+from dovetail.model.node import Node
+from dovetail.model.reason import Explanation
+from dovetail.model.resources import Amounts
+from dovetail.model.task import TaskId, TaskState, WorkloadState
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadRecord:
+    """The state of a workload; its definition is kept beside it and never changes."""
+
+    id: int
+    state: WorkloadState
+    reason: str
+    message: str
+    pending: int
+    active: int
+    succeeded: int
+    failed: int
+    cancelled: int
+    started_at: float | None
+    finished_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewWorkload:
+    """A workload as accepted: definition, the part of it that placement looks at, and when."""
+
+    id: int
+    namespace: str
+    name: str
+    kind: str
+    priority: str
+    user: str | None
+    service: str | None
+    replicas: int
+    spec_json: str
+    shape_json: str
+    submitted_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    task: TaskId
+    state: TaskState
+    attempt: int
+    node: str | None
+    backend: str | None
+    reason: str
+    message: str
+    exit_code: int | None
+    placed_at: float | None
+    started_at: float | None
+    finished_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecord:
+    node: Node
+    online: bool
+    cordoned: bool
+    reason: str
+    drained: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationRecord:
+    id: int
+    node: str
+    amounts: Amounts
+    until: float
+    holder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One answer of the engine about one task, with its explanation. `node` None: it stays pending."""
+
+    task: TaskId
+    attempt: int
+    at: float
+    node: str | None
+    explanation: Explanation
+
+
+@dataclass(slots=True)
+class Changes:
+    """Everything that one slice changed, each thing once, in its latest state."""
+
+    workloads: list[WorkloadRecord] = field(default_factory=list)
+    tasks: list[TaskRecord] = field(default_factory=list)
+    nodes: list[NodeRecord] = field(default_factory=list)
+    nodes_gone: list[str] = field(default_factory=list)
+    reservations: list[ReservationRecord] = field(default_factory=list)
+    reservations_gone: list[int] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(
+            self.workloads
+            or self.tasks
+            or self.nodes
+            or self.nodes_gone
+            or self.reservations
+            or self.reservations_gone
+            or self.decisions
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryLine:
+    """One line of what happened, for people and for the event stream."""
+
+    at: float
+    kind: str
+    message: str
+    workload: int | None = None
+    task_index: int | None = None
+    node: str | None = None
+
+
+@dataclass(slots=True)
+class Batch:
+    """One durable step: all of it or none of it."""
+
+    submitted: list[NewWorkload] = field(default_factory=list)
+    changes: Changes = field(default_factory=Changes)
+    outbox: list[Bind | Stop] = field(default_factory=list)
+    outbox_done: list[tuple[str, str]] = field(default_factory=list)  # (kind "bind"|"stop", key)
+    history: list[HistoryLine] = field(default_factory=list)
+    idempotency: list[tuple[str, str, float]] = field(default_factory=list)  # (key, response JSON, at)
+
+    def __bool__(self) -> bool:
+        return bool(
+            self.submitted or self.changes or self.outbox or self.outbox_done or self.history or self.idempotency
+        )
+
+
+@dataclass(slots=True)
+class RestoredWorkload:
+    """An unfinished workload as the engine needs it after a restart, with all its tasks."""
+
+    id: int
+    namespace: str
+    name: str
+    priority: str
+    replicas: int
+    shape_json: str
+    submitted_at: float
+    record: WorkloadRecord
+    tasks: list[TaskRecord]
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """What a restart restores before the first decision."""
+
+    nodes: list[NodeRecord]
+    reservations: list[ReservationRecord]
+    workloads: list[RestoredWorkload]
+    outbox: list[Bind | Stop]
+    next_workload: int
+    next_reservation: int

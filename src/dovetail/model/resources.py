@@ -1,0 +1,102 @@
+"""Amounts of resources: what a task asks for and what a node has.
+
+Inside the program an amount is a whole number of the resource's smallest unit: millicores, bytes, milli-GPUs,
+one slot, one piece of an extended resource. `amounts()` is the only way from what users write to those numbers.
+"""
+
+from typing import Self
+
+from pydantic import ConfigDict, model_validator
+
+from dovetail.model.quantity import Bytes, Cores, Count, format_bytes, format_cores, parse_count, show_bytes
+from dovetail.model.strict import Strict, closest
+
+CPU, MEMORY, DISK, GPU, SLOTS = "cpu", "memory", "disk", "gpu", "slots"
+CORE_RESOURCES = (CPU, MEMORY, DISK, GPU, SLOTS)
+DEFAULT_NODE_SLOTS = 110
+
+Amounts = dict[str, int]
+
+
+class _WithExtended(Strict):
+    """Extra fields are extended resources if they look like `vendor.com/name`, and errors otherwise."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    cpu: Cores = 0.0
+    memory: Bytes = 0
+    disk: Bytes = 0
+    gpu: Count = 0
+
+    @model_validator(mode="after")
+    def _check_extended(self) -> Self:
+        extra = self.__pydantic_extra__ or {}
+        for key, value in extra.items():
+            if "/" not in key:
+                known = ", ".join(type(self).model_fields)
+                raise ValueError(
+                    f"unknown resource {key!r}.{closest(key, type(self).model_fields)} Known: {known}; "
+                    "an extended resource is written vendor.com/name"
+                )
+            try:
+                extra[key] = parse_count(value)
+            except ValueError as error:
+                raise ValueError(f"{key}: {error}") from None
+        return self
+
+    def amounts(self) -> Amounts:
+        """Non-zero amounts in smallest units."""
+        found = {CPU: round(self.cpu * 1000), MEMORY: self.memory, DISK: self.disk, GPU: self.gpu * 1000}
+        found.update(self.__pydantic_extra__ or {})
+        return {name: amount for name, amount in found.items() if amount}
+
+
+class Request(_WithExtended):
+    """What one task asks for. Every task also takes one slot of its node."""
+
+    def amounts(self) -> Amounts:
+        return super().amounts() | {SLOTS: 1}
+
+
+class Capacity(_WithExtended):
+    """What a node has."""
+
+    slots: Count = DEFAULT_NODE_SLOTS
+
+    def amounts(self) -> Amounts:
+        return super().amounts() | ({SLOTS: self.slots} if self.slots else {})
+
+
+class Limits(Strict):
+    """What one task may use at most; the backend enforces it."""
+
+    cpu: Cores | None = None
+    memory: Bytes | None = None
+
+
+def capacity_of(amounts: Amounts) -> Capacity:
+    """The inverse of `Capacity.amounts`."""
+    fields: dict[str, object] = {SLOTS: 0}
+    for name, amount in amounts.items():
+        fields[name] = amount / 1000 if name == CPU else amount // 1000 if name == GPU else amount
+    return Capacity.model_validate(fields)
+
+
+def show_amount(resource: str, amount: float) -> str:
+    """An amount for people: `1500m`, `31.2GiB`, `8`."""
+    if resource == CPU:
+        return format_cores(amount / 1000)
+    if resource in (MEMORY, DISK):
+        return show_bytes(amount)
+    if resource == GPU:
+        return f"{amount / 1000:g}"
+    return f"{amount:g}"
+
+
+def write_amount(resource: str, amount: int) -> str | int:
+    """An amount as a user would write it, exactly."""
+    if resource == CPU:
+        return format_cores(amount / 1000)
+    if resource in (MEMORY, DISK):
+        return format_bytes(amount)
+    return amount // 1000 if resource == GPU else amount

@@ -1,0 +1,1 @@
+"""Remembering: SQLite (embedded default) behind one contract, with migrations. Knows only `model`."""
