@@ -9,7 +9,7 @@ from dovetail.model.task import TaskId
 
 
 def attempt_key(task: TaskId, attempt: int) -> str:
-    return f"{task.workload}.{task.index}.{attempt}"
+    return f"{task.workload}.{task.replica}.{attempt}"
 
 
 @dataclass(frozen=True, slots=True)

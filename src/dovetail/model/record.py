@@ -123,7 +123,7 @@ class HistoryLine:
     kind: str
     message: str
     workload: int | None = None
-    task_index: int | None = None
+    replica: int | None = None
     node: str | None = None
 
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 class TaskId(NamedTuple):
     workload: int
-    index: int
+    replica: int
 
     def __str__(self) -> str:
-        return f"{self.workload}.{self.index}"
+        return f"{self.workload}.{self.replica}"
 
 
 class TaskState(StrEnum):
