@@ -1,0 +1,129 @@
+"""The resource table: `float64[resource, node]`, whole numbers of the smallest unit, so sums are exact.
+
+    capacity     what the node has
+    schedulable  capacity times the overcommit ratio of the resource, rounded down
+    allocated    what placed tasks asked for
+    reserved     held back for later
+    observed     measured use, and `unseen`: allocated since that measurement
+    free         schedulable - allocated - reserved, kept up to date on every change
+    inverse      1 / capacity, 0 where there is none
+    load         float64[node]: mean share of CPU, memory and task slots in use
+
+The node load is the seeds' base load; it is derived here, once, so that no score computes it per decision.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from dovetail.cluster.arrays import F8, FIRST_CAPACITY, grown
+from dovetail.model.resources import CORE_RESOURCES, CPU, DISK, GPU, MEMORY, SLOTS, Amounts
+
+LOAD_RESOURCES = (CPU, MEMORY, SLOTS)
+_TABLES = ("capacity", "schedulable", "allocated", "reserved", "observed", "unseen", "free", "inverse")
+
+
+class ResourceTable:
+    """Written by `Cluster` only."""
+
+    def __init__(self, overcommit: Mapping[str, float] | None = None) -> None:
+        self.overcommit = dict(overcommit or {})
+        self.names: list[str] = list(CORE_RESOURCES)
+        self.index: dict[str, int] = {name: i for i, name in enumerate(self.names)}
+        shape = (len(self.names), FIRST_CAPACITY)
+        self.capacity: F8 = np.zeros(shape)
+        self.schedulable: F8 = np.zeros(shape)
+        self.allocated: F8 = np.zeros(shape)
+        self.reserved: F8 = np.zeros(shape)
+        self.observed: F8 = np.zeros(shape)
+        self.unseen: F8 = np.zeros(shape)
+        self.free: F8 = np.zeros(shape)
+        self.inverse: F8 = np.zeros(shape)
+        self.load: F8 = np.zeros(FIRST_CAPACITY)
+
+    def widen(self, width: int) -> None:
+        for name in _TABLES:
+            setattr(self, name, grown(getattr(self, name), width))
+        self.load = grown(self.load, width)
+
+    def row_of(self, resource: str) -> int:
+        """The table row of a resource, new if it was never seen."""
+        found = self.index.get(resource)
+        if found is None:
+            found = self.index[resource] = len(self.names)
+            self.names.append(resource)
+            for name in _TABLES:
+                table = getattr(self, name)
+                setattr(self, name, np.vstack([table, np.zeros((1, table.shape[1]))]))
+        return found
+
+    def vector(self, amounts: Mapping[str, float]) -> F8:
+        """float64[resource]; resources no node has ever had get a row of their own."""
+        rows = [self.row_of(name) for name in amounts]
+        found = np.zeros(len(self.names))
+        found[rows] = list(amounts.values())
+        return found
+
+    def amounts(self, column: F8) -> Amounts:
+        return {name: int(column[i]) for i, name in enumerate(self.names) if column[i]}
+
+    def set_capacity(self, node: int, amounts: Mapping[str, float]) -> None:
+        column = self.vector(amounts)
+        ratios = np.array([self.overcommit.get(name, 1.0) for name in self.names])
+        self.capacity[:, node] = column
+        self.schedulable[:, node] = np.floor(column * ratios)
+        with np.errstate(divide="ignore"):
+            self.inverse[:, node] = np.where(column > 0, 1.0 / column, 0.0)
+        self.refresh(node)
+
+    def clear(self, node: int) -> None:
+        for name in _TABLES:
+            getattr(self, name)[:, node] = 0.0
+        self.load[node] = 0.0
+
+    def take(self, node: int, column: F8) -> None:
+        """Allocate; `column` may be shorter than the table if resources were added since it was made."""
+        n = len(column)
+        self.allocated[:n, node] += column
+        self.unseen[:n, node] += column
+        self.free[:n, node] -= column
+        self._refresh_load(node)
+
+    def give(self, node: int, column: F8) -> None:
+        n = len(column)
+        self.allocated[:n, node] -= column
+        # What ran before the last measurement is part of `observed`; only the rest of it was unseen.
+        self.unseen[:n, node] = np.maximum(self.unseen[:n, node] - column, 0.0)
+        self.free[:n, node] += column
+        self._refresh_load(node)
+
+    def hold(self, node: int, column: F8, sign: int) -> None:
+        n = len(column)
+        self.reserved[:n, node] += sign * column
+        self.free[:n, node] -= sign * column
+
+    def observe(self, node: int, used: Mapping[str, float]) -> None:
+        self.observed[:, node] = self.vector(used)
+        self.unseen[:, node] = 0.0
+
+    def refresh(self, node: int) -> None:
+        self.free[:, node] = self.schedulable[:, node] - self.allocated[:, node] - self.reserved[:, node]
+        self._refresh_load(node)
+
+    def _refresh_load(self, node: int) -> None:
+        allocated, inverse = self.allocated, self.inverse
+        self.load[node] = (
+            allocated[_CPU, node] * inverse[_CPU, node]
+            + allocated[_MEMORY, node] * inverse[_MEMORY, node]
+            + allocated[_SLOTS, node] * inverse[_SLOTS, node]
+        ) / 3.0
+
+
+_CPU, _MEMORY, _DISK, _GPU, _SLOTS = (CORE_RESOURCES.index(name) for name in (CPU, MEMORY, DISK, GPU, SLOTS))
+
+
+def loads(allocated: F8, inverse: F8) -> F8:
+    """Load of many nodes at once, to the bit the same as the table's own."""
+    return (  # type: ignore[no-any-return]
+        allocated[_CPU] * inverse[_CPU] + allocated[_MEMORY] * inverse[_MEMORY] + allocated[_SLOTS] * inverse[_SLOTS]
+    ) / 3.0

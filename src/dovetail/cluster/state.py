@@ -1,0 +1,246 @@
+"""The cluster: every table, the only door for changes, trials that undo themselves, and the log of what changed.
+
+Rows are given to nodes in the order they join and reused after a node leaves. Ties between equally good nodes go to
+the lower row, so the order of joining is part of every decision, and replaying the same events repeats it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1, F8, FIRST_CAPACITY, I4, grown
+from dovetail.cluster.labels import LabelTable
+from dovetail.cluster.placements import Key, Placement, PlacementTable
+from dovetail.cluster.resources import ResourceTable
+from dovetail.cluster.taints import TaintTable
+from dovetail.model.node import Node
+from dovetail.model.record import NodeRecord
+from dovetail.model.resources import Amounts, capacity_of
+from dovetail.model.task import TaskId
+from dovetail.model.workload import Kind
+
+#: Column groups. A plugin names the groups it reads; a cached result is recomputed for rows changed in those.
+RESOURCES, PLACEMENTS, LABELS, TAINTS, STATUS = "resources", "placements", "labels", "taints", "status"
+GROUPS = (RESOURCES, PLACEMENTS, LABELS, TAINTS, STATUS)
+
+_KIND_BITS = {kind: 1 << i for i, kind in enumerate(Kind)}
+_LOG_LIMIT = 200_000
+
+
+def kind_bit(kind: Kind) -> int:
+    return _KIND_BITS[kind]
+
+
+class Cluster:
+    def __init__(self, overcommit: Mapping[str, float] | None = None) -> None:
+        self.names: list[str] = []  # by row; "" where the row is vacant
+        self.rows: dict[str, int] = {}
+        self.resources = ResourceTable(overcommit)
+        self.labels = LabelTable()
+        self.taints = TaintTable()
+        self.placements = PlacementTable()
+        self.online: B1 = np.zeros(FIRST_CAPACITY, dtype=np.bool_)
+        self.cordoned: B1 = np.zeros(FIRST_CAPACITY, dtype=np.bool_)
+        self.present: B1 = np.zeros(FIRST_CAPACITY, dtype=np.bool_)
+        self.ready: B1 = np.zeros(FIRST_CAPACITY, dtype=np.bool_)  # online, not cordoned, backend available
+        self.kinds: I4 = np.zeros(FIRST_CAPACITY, dtype=np.int32)
+        self.backends: I4 = np.zeros(FIRST_CAPACITY, dtype=np.int32)
+        self.backend_names: list[str] = []
+        self.backend_available: list[bool] = []
+        self.reasons: dict[str, str] = {}  # why a node is offline or cordoned
+        self.drained: set[str] = set()
+        self.log: dict[str, list[int]] = {group: [] for group in GROUPS}
+        self.epoch = 0  # bumped when a cached result cannot be mended row by row
+        self._vacant: list[int] = []
+        self._undo: list[Callable[[], object]] | None = None
+
+    @property
+    def width(self) -> int:
+        """Rows in use, vacant ones included: the length of every array a plugin sees."""
+        return len(self.names)
+
+    # --- nodes -----------------------------------------------------------------------------------------------
+
+    def join(self, node: Node) -> int:
+        """Add a node, or take over its new definition. It is online from now on; a cordon stays."""
+        row = self.rows.get(node.name)
+        if row is None:
+            row = self._new_row(node.name)
+        self.resources.set_capacity(row, node.capacity.amounts())
+        self.labels.set_row(row, node.labels)
+        self.taints.set_row(row, list(node.taints))
+        self.kinds[row] = sum(_KIND_BITS[kind] for kind in set(node.kinds))
+        self.backends[row] = self._backend_code(node.backend)
+        self.online[row] = True
+        self.present[row] = True
+        self._refresh_ready(row)
+        self._touch(row, GROUPS)
+        return row
+
+    def leave(self, name: str) -> None:
+        """Forget a node. Its tasks must have been removed before."""
+        row = self.rows.pop(name)
+        assert not self.placements.by_row[row], f"node {name} still holds tasks"
+        self.names[row] = ""
+        self.resources.clear(row)
+        self.labels.set_row(row, {})
+        self.taints.set_row(row, [])
+        for flags in (self.online, self.cordoned, self.present, self.ready):
+            flags[row] = False
+        self.kinds[row] = 0
+        self.reasons.pop(name, None)
+        self.drained.discard(name)
+        self._vacant.append(row)
+        self._touch(row, GROUPS)
+
+    def set_online(self, name: str, online: bool, reason: str = "") -> None:
+        row = self.rows[name]
+        self.online[row] = online
+        self._note(name, reason)
+        self._refresh_ready(row)
+        self._touch(row, (STATUS,))
+
+    def set_cordoned(self, name: str, cordoned: bool, reason: str = "") -> None:
+        row = self.rows[name]
+        self.cordoned[row] = cordoned
+        if not cordoned:
+            self.drained.discard(name)
+        self._note(name, reason)
+        self._refresh_ready(row)
+        self._touch(row, (STATUS,))
+
+    def set_backend_available(self, backend: str, available: bool) -> None:
+        code = self._backend_code(backend)
+        if self.backend_available[code] == available:
+            return
+        self.backend_available[code] = available
+        for row in np.flatnonzero(self.backends[: self.width] == code):
+            self._refresh_ready(int(row))
+            self._touch(int(row), (STATUS,))
+
+    def observe(self, name: str, used: Amounts) -> None:
+        row = self.rows[name]
+        self.resources.observe(row, used)
+        self._touch(row, (RESOURCES,))
+
+    def reserve(self, name: str, amounts: Amounts, sign: int = 1) -> None:
+        """Hold capacity back (sign 1) or let it go again (sign -1)."""
+        row = self.rows[name]
+        column = self.resources.vector(amounts)
+        self.resources.hold(row, column, sign)
+        self._touch(row, (RESOURCES,))
+        if self._undo is not None:
+            self._undo.append(lambda: self.reserve(name, amounts, -sign))
+
+    def node(self, name: str) -> Node:
+        """The node's definition, read back from the tables."""
+        row = self.rows[name]
+        amounts = self.resources.amounts(self.resources.capacity[:, row])
+        return Node(
+            name=name,
+            backend=self.backend_names[self.backends[row]],
+            capacity=capacity_of(amounts),
+            labels=self.labels.row(row),
+            taints=list(self.taints.row(row)),
+            kinds=[kind for kind, bit in _KIND_BITS.items() if self.kinds[row] & bit],
+        )
+
+    def record(self, name: str) -> NodeRecord:
+        row = self.rows[name]
+        return NodeRecord(
+            node=self.node(name),
+            online=bool(self.online[row]),
+            cordoned=bool(self.cordoned[row]),
+            reason=self.reasons.get(name, ""),
+            drained=name in self.drained,
+        )
+
+    # --- tasks -----------------------------------------------------------------------------------------------
+
+    def place(self, task: TaskId, row: int, column: F8, service: Key | None = None) -> None:
+        self.resources.take(row, column)
+        self.placements.add(task, Placement(row, column, service))
+        self.log[RESOURCES].append(row)
+        self.log[PLACEMENTS].append(row)
+        if self._undo is not None:
+            self._undo.append(lambda: self._unplace(task))
+
+    def remove(self, task: TaskId) -> Placement:
+        row = self.placements.by_task[task].row
+        unseen = self.resources.unseen[:, row].copy() if self._undo is not None else None
+        placement = self._unplace(task)
+        if self._undo is not None and unseen is not None:
+            self._undo.append(lambda: self._put_back(task, placement, unseen))
+        return placement
+
+    def _put_back(self, task: TaskId, placement: Placement, unseen: F8) -> None:
+        self.place(task, placement.row, placement.column, placement.service)
+        self.resources.unseen[: len(unseen), placement.row] = unseen
+
+    def _unplace(self, task: TaskId) -> Placement:
+        placement = self.placements.remove(task)
+        self.resources.give(placement.row, placement.column)
+        self._touch(placement.row, (RESOURCES, PLACEMENTS))
+        return placement
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """Place, remove and reserve as you like: everything is undone at the end. Trials nest."""
+        outer, self._undo = self._undo, []
+        try:
+            yield
+        finally:
+            steps, self._undo = self._undo, None
+            for step in reversed(steps):
+                step()
+            self._undo = outer
+
+    # --- keeping track ---------------------------------------------------------------------------------------
+
+    def _touch(self, row: int, groups: tuple[str, ...]) -> None:
+        for group in groups:
+            self.log[group].append(row)
+
+    def trim_log(self) -> None:
+        """Keep the change log short; cached results start afresh when it is cut."""
+        if len(self.log[RESOURCES]) > _LOG_LIMIT:
+            for rows in self.log.values():
+                rows.clear()
+            self.epoch += 1
+
+    def _new_row(self, name: str) -> int:
+        if self._vacant:
+            row = self._vacant.pop()
+            self.names[row] = name
+        else:
+            row = len(self.names)
+            self.names.append(name)
+            self.placements.by_row.append({})
+            if row >= len(self.online):
+                self._widen(2 * len(self.online))
+        self.rows[name] = row
+        return row
+
+    def _widen(self, width: int) -> None:
+        self.resources.widen(width)
+        self.labels.widen(width)
+        self.taints.widen(width)
+        for name in ("online", "cordoned", "present", "ready", "kinds", "backends"):
+            setattr(self, name, grown(getattr(self, name), width))
+
+    def _backend_code(self, backend: str) -> int:
+        if backend not in self.backend_names:
+            self.backend_names.append(backend)
+            self.backend_available.append(True)
+        return self.backend_names.index(backend)
+
+    def _refresh_ready(self, row: int) -> None:
+        available = self.backend_available[self.backends[row]]
+        self.ready[row] = self.present[row] and self.online[row] and not self.cordoned[row] and available
+
+    def _note(self, name: str, reason: str) -> None:
+        if reason:
+            self.reasons[name] = reason
+        else:
+            self.reasons.pop(name, None)

@@ -1,0 +1,227 @@
+"""What a plugin sees: columns over some nodes, never the cluster itself.
+
+A view covers all rows, or a chosen subset of them, or a subset as it *would* be after taking on a number of copies
+of one request. Plugins cannot tell the difference, which is what makes caching, explaining one node and looking
+ahead the same code as deciding. All arrays have one entry a row of the view and must not be written.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from dovetail.cluster.arrays import B1, F8, I4, Rows
+from dovetail.cluster.distance import proximity_to
+from dovetail.cluster.labels import match_rows
+from dovetail.cluster.resources import loads
+from dovetail.cluster.state import Cluster
+from dovetail.cluster.taints import TaintSet
+from dovetail.model.shape import Match, Term
+
+
+class View:
+    """Every row of the cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.size = cluster.width
+
+    # --- which rows ------------------------------------------------------------------------------------------
+
+    def subset(self, rows: Rows) -> "View":
+        return _Subset(self._cluster, rows)
+
+    def after(self, rows: Rows, column: F8, copies: npt.NDArray[np.float64]) -> "View":
+        """The rows as they would be with `copies[i]` more of `column` placed on row i (rows may repeat)."""
+        return _Ahead(self._cluster, rows, column, copies)
+
+    def _cut(self, array: npt.NDArray) -> npt.NDArray:  # type: ignore[type-arg]
+        return array[: self.size]
+
+    def name(self, position: int) -> str:
+        return self._cluster.names[position]
+
+    @property
+    def rows(self) -> Rows:
+        return np.arange(self.size)
+
+    # --- resources -------------------------------------------------------------------------------------------
+
+    def _resource(self, table: npt.NDArray[np.float64], resource: str) -> F8 | None:
+        index = self._cluster.resources.index.get(resource)
+        return None if index is None else self._cut(table[index])
+
+    def capacity(self, resource: str) -> F8 | None:
+        """None where no node has ever had such a resource."""
+        return self._resource(self._cluster.resources.capacity, resource)
+
+    def schedulable(self, resource: str) -> F8 | None:
+        return self._resource(self._cluster.resources.schedulable, resource)
+
+    def reserved(self, resource: str) -> F8 | None:
+        return self._resource(self._cluster.resources.reserved, resource)
+
+    def allocated(self, resource: str) -> F8 | None:
+        return self._resource(self._cluster.resources.allocated, resource)
+
+    def free(self, resource: str) -> F8 | None:
+        """Schedulable - allocated - reserved."""
+        return self._resource(self._cluster.resources.free, resource)
+
+    def inverse_capacity(self, resource: str) -> F8 | None:
+        """1 / capacity, and 0 where a node has none."""
+        return self._resource(self._cluster.resources.inverse, resource)
+
+    def free_observed(self, resource: str) -> F8 | None:
+        """Schedulable - reserved - measured use - what was allocated since the measurement."""
+        tables = self._cluster.resources
+        index = tables.index.get(resource)
+        if index is None:
+            return None
+        used: F8 = self._cut(tables.observed[index]) + self._cut(tables.unseen[index])
+        spare: F8 = self._cut(tables.schedulable[index]) - self._cut(tables.reserved[index])
+        return spare - used
+
+    @property
+    def load(self) -> F8:
+        """Mean share of CPU, memory and task slots in use."""
+        return self._cut(self._cluster.resources.load)
+
+    # --- labels, taints, status ------------------------------------------------------------------------------
+
+    def matches(self, match: Match) -> B1 | bool:
+        """Which nodes satisfy one label comparison; a plain bool when all answer alike."""
+        column = self._cluster.labels.columns.get(match.key)
+        return match_rows(column, None if column is None else self._cut(column.codes), match)
+
+    def satisfies(self, term: Term) -> B1 | bool:
+        """Which nodes satisfy every comparison of a term."""
+        found: B1 | bool = True
+        for match in term:
+            one = self.matches(match)
+            if one is False:
+                return False
+            found = one if found is True else found if one is True else found & one
+        return found
+
+    def label(self, key: str, position: int) -> str | None:
+        column = self._cluster.labels.columns.get(key)
+        code = 0 if column is None else int(self._cut(column.codes)[position])
+        return column.vocabulary[code - 1] if column is not None and code else None
+
+    @property
+    def taint_sets(self) -> Sequence[TaintSet]:
+        """The distinct sets; `taint_codes` says which one a node has."""
+        return self._cluster.taints.sets
+
+    @property
+    def taint_codes(self) -> I4:
+        return self._cut(self._cluster.taints.codes)
+
+    @property
+    def ready(self) -> B1:
+        """Online, not cordoned, backend available."""
+        return self._cut(self._cluster.ready)
+
+    @property
+    def present(self) -> B1:
+        """False for vacant rows."""
+        return self._cut(self._cluster.present)
+
+    @property
+    def online(self) -> B1:
+        return self._cut(self._cluster.online)
+
+    @property
+    def cordoned(self) -> B1:
+        return self._cut(self._cluster.cordoned)
+
+    def status_reason(self, position: int) -> str:
+        return self._cluster.reasons.get(self.name(position), "")
+
+    @property
+    def kinds(self) -> I4:
+        """A bit for each kind of workload the node can run (`cluster.state.kind_bit`)."""
+        return self._cut(self._cluster.kinds)
+
+    @property
+    def backend_codes(self) -> I4:
+        return self._cut(self._cluster.backends)
+
+    @property
+    def backend_names(self) -> Sequence[str]:
+        return self._cluster.backend_names
+
+    @property
+    def backend_available(self) -> Sequence[bool]:
+        return self._cluster.backend_available
+
+    # --- placements ------------------------------------------------------------------------------------------
+
+    def service_counts(self, namespace: str, service: str) -> F8 | None:
+        """Tasks of a service on each node; None where it runs nowhere."""
+        counts = self._cluster.placements.by_service.get((namespace, service))
+        if counts is None:
+            return None
+        found = np.zeros(self._cluster.width)
+        found[list(counts)] = list(counts.values())
+        return self._cut(found)
+
+    def proximity(self, namespace: str, names: Sequence[str]) -> tuple[F8, int] | None:
+        """Sum over the placed tasks of the named workloads of nearness in [0, 1], and how many tasks those are."""
+        placements = self._cluster.placements
+        related = [row for name in names for row in placements.rows_of_workload(namespace, name)]
+        if not related:
+            return None
+        return self._cut(proximity_to(self._cluster, related)), len(related)
+
+
+class _Subset(View):
+    def __init__(self, cluster: Cluster, rows: Rows) -> None:
+        super().__init__(cluster)
+        self._rows = rows
+        self.size = len(rows)
+
+    def _cut(self, array: npt.NDArray) -> npt.NDArray:  # type: ignore[type-arg]
+        return array[self._rows]
+
+    def name(self, position: int) -> str:
+        return self._cluster.names[int(self._rows[position])]
+
+    @property
+    def rows(self) -> Rows:
+        return self._rows
+
+    def subset(self, rows: Rows) -> View:
+        return _Subset(self._cluster, self._rows[rows])
+
+
+class _Ahead(_Subset):
+    """Allocations are whole numbers, so `copies * column` equals adding one after the other, to the bit."""
+
+    def __init__(self, cluster: Cluster, rows: Rows, column: F8, copies: F8) -> None:
+        super().__init__(cluster, rows)
+        self._more = column[:, None] * copies
+
+    def _extra(self, resource: str) -> F8 | None:
+        index = self._cluster.resources.index.get(resource)
+        return self._more[index] if index is not None and index < len(self._more) else None
+
+    def allocated(self, resource: str) -> F8 | None:
+        found, extra = super().allocated(resource), self._extra(resource)
+        return found if found is None or extra is None else found + extra
+
+    def free(self, resource: str) -> F8 | None:
+        found, extra = super().free(resource), self._extra(resource)
+        return found if found is None or extra is None else found - extra
+
+    def free_observed(self, resource: str) -> F8 | None:
+        found, extra = super().free_observed(resource), self._extra(resource)
+        return found if found is None or extra is None else found - extra
+
+    @property
+    def load(self) -> F8:
+        tables = self._cluster.resources
+        allocated = tables.allocated[:, self._rows]
+        allocated[: len(self._more)] += self._more
+        return loads(allocated, tables.inverse[:, self._rows])

@@ -1,0 +1,139 @@
+"""Shape: everything about a task that placement looks at, and nothing else.
+
+Tasks of equal shape are interchangeable for the scheduler, which is what lets one evaluation serve thousands of
+them. A shape is hashable, and `to_json`/`from_json` are inverse, so that a restart needs no other definition.
+"""
+
+import json
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from dovetail.model.selection import LabelMatch, NodeTerm, Operator, Toleration, WeightedTerm
+from dovetail.model.workload import Kind, Workload
+
+
+class Match(NamedTuple):
+    """One comparison of a label, in hashable form."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...]
+
+    def __str__(self) -> str:
+        if self.operator in (Operator.EXISTS, Operator.DOES_NOT_EXIST):
+            return f"{self.key} {self.operator}"
+        return f"{self.key} {self.operator} {', '.join(self.values)}"
+
+
+Term = tuple[Match, ...]
+
+
+class Weighted(NamedTuple):
+    weight: int
+    term: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    amounts: tuple[tuple[str, int], ...]
+    kind: Kind
+    scheduler: str
+    profile: str
+    namespace: str
+    service: str | None = None
+    node_selector: tuple[tuple[str, str], ...] = ()
+    required: tuple[Term, ...] = ()
+    preferred: tuple[Weighted, ...] = ()
+    avoided: tuple[Weighted, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    backends: tuple[str, ...] = ()
+    near: tuple[str, ...] = ()
+    digest: int = field(init=False, repr=False, compare=False, default=0)
+
+    def __post_init__(self) -> None:
+        # Shapes are dictionary keys on the hottest path: hash the long tuples once, not at every lookup.
+        names = tuple(name for name in self.__slots__ if name != "digest")
+        object.__setattr__(self, "digest", hash(tuple(getattr(self, name) for name in names)))
+
+    def __hash__(self) -> int:
+        return self.digest
+
+    def to_json(self) -> str:
+        found: dict[str, Any] = {
+            "amounts": dict(self.amounts),
+            "kind": self.kind,
+            "scheduler": self.scheduler,
+            "profile": self.profile,
+            "namespace": self.namespace,
+        }
+        for name in ("service", "node_selector", "required", "preferred", "avoided", "backends", "near"):
+            if value := getattr(self, name):
+                found[name] = value
+        if self.tolerations:
+            found["tolerations"] = [t.model_dump(mode="json", exclude_defaults=True) for t in self.tolerations]
+        return json.dumps(found, separators=(",", ":"))
+
+    @staticmethod
+    def from_json(text: str) -> "Shape":
+        found = json.loads(text)
+        return Shape(
+            amounts=tuple(found["amounts"].items()),
+            kind=Kind(found["kind"]),
+            scheduler=found["scheduler"],
+            profile=found["profile"],
+            namespace=found["namespace"],
+            service=found.get("service"),
+            node_selector=tuple((key, value) for key, value in found.get("node_selector", ())),
+            required=tuple(_term_from(term) for term in found.get("required", ())),
+            preferred=tuple(Weighted(weight, _term_from(term)) for weight, term in found.get("preferred", ())),
+            avoided=tuple(Weighted(weight, _term_from(term)) for weight, term in found.get("avoided", ())),
+            tolerations=tuple(Toleration.model_validate(t) for t in found.get("tolerations", ())),
+            backends=tuple(found.get("backends", ())),
+            near=tuple(found.get("near", ())),
+        )
+
+
+def _term_from(term: list[list[Any]]) -> Term:
+    return tuple(Match(key, Operator(operator), tuple(values)) for key, operator, values in term)
+
+
+def _match(match: LabelMatch) -> Match:
+    return Match(match.key, match.operator, tuple(match.values))
+
+
+def _term(term: NodeTerm) -> Term:
+    return tuple(_match(match) for match in term.match)
+
+
+def _weighted(terms: list[WeightedTerm]) -> tuple[Weighted, ...]:
+    return tuple(Weighted(term.weight, _term(term)) for term in terms)
+
+
+@lru_cache(maxsize=4096)
+def _sorted_items(items: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted(items))
+
+
+def shape_of(spec: Workload, scheduler: str, profile: str) -> Shape:
+    """The shape of a workload's tasks under the scheduler and profile that were resolved for it.
+
+    A workload with an image needs a node that runs containers, whatever it calls itself. The namespace counts only
+    where it matters to placement (names of other workloads and services live in it), so that tenants share shapes.
+    """
+    named = bool(spec.affinity or spec.service)
+    return Shape(
+        amounts=_sorted_items(tuple(spec.resources.amounts().items())),
+        kind=Kind.CONTAINER if spec.run.image and spec.kind is Kind.JOB else spec.kind,
+        scheduler=scheduler,
+        profile=profile,
+        namespace=spec.namespace if named else "",
+        service=spec.service,
+        node_selector=tuple(sorted(spec.node_selector.items())),
+        required=tuple(_term(term) for term in spec.node_affinity.required),
+        preferred=_weighted(spec.node_affinity.preferred),
+        avoided=_weighted(spec.node_affinity.avoided),
+        tolerations=tuple(spec.tolerations),
+        backends=tuple(spec.backends.allow),
+        near=tuple(sorted({a.near for a in spec.affinity})),
+    )

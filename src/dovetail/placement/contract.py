@@ -1,0 +1,67 @@
+"""What a plugin is. Filters and scores are array functions: one answer a node, no loop over nodes in Python.
+
+Each names the column groups it reads (`cluster.state.GROUPS`), so that its answer can be cached for a shape and
+mended only for the rows that changed. A plugin's typed settings are validated once, when its profile is built.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+from dovetail.cluster.arrays import B1, F8
+from dovetail.cluster.view import View
+from dovetail.model.reason import Refused
+from dovetail.model.shape import Shape
+from dovetail.model.strict import Strict
+
+
+class NoSettings(Strict):
+    """For plugins without settings."""
+
+
+@dataclass(slots=True)
+class Request:
+    """One shape, ready to be evaluated: what it needs, and room for what plugins work out once per shape."""
+
+    shape: Shape
+    column: F8  # float64[resource]: what placing one task takes
+    needs: dict[str, float]
+    scope: tuple[tuple[str, str], ...] = ()  # labels every node of the scheduler must have
+    memo: dict[str, Any] = field(default_factory=dict)
+
+
+class Filter(Protocol):
+    """Which nodes may take the task."""
+
+    name: ClassVar[str]
+    reason: ClassVar[str]
+    reads: ClassVar[frozenset[str]]
+    Settings: ClassVar[type[Strict]]
+
+    def mask(self, request: Request, view: View) -> B1 | bool:
+        """True where the node may take the task; a plain bool when the answer is the same for all nodes."""
+        ...
+
+    def refuse(self, request: Request, view: View, position: int) -> Refused:
+        """Why the node at this position of the view may not; called only where `mask` said no."""
+        ...
+
+
+class Score(Protocol):
+    """How good each node is: in [0, 1] unless the plugin says otherwise, more is better."""
+
+    name: ClassVar[str]
+    reads: ClassVar[frozenset[str]]
+    Settings: ClassVar[type[Strict]]
+
+    def points(self, request: Request, view: View) -> F8 | float:
+        """One number a node; a plain float when it is the same for all nodes."""
+        ...
+
+
+class Hook(Protocol):
+    """Told after the fact; runs outside the engine, may do I/O, cannot change the decision."""
+
+    name: ClassVar[str]
+    Settings: ClassVar[type[Strict]]
+
+    def on_scheduled(self, task: str, workload: str, node: str, explanation: dict[str, Any]) -> None: ...

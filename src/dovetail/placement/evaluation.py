@@ -1,0 +1,148 @@
+"""Running a profile's filters and scores over a view, with each plugin's failure kept to itself.
+
+A score that fails is left out of that decision and named in it. A filter that fails refuses every node (a filter is
+a requirement), unless the profile says `on_filter_error: skip`. Nothing a plugin does stops the scheduler.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1, F8
+from dovetail.cluster.state import PLACEMENTS
+from dovetail.cluster.view import View
+from dovetail.placement.contract import Filter, Request, Score
+from dovetail.placement.profiles import ProfileSettings
+from dovetail.placement.registry import build_filter, build_score
+
+LOST = -np.inf  # the total of a node that may not take the task
+
+
+@dataclass(slots=True)
+class Sifted:
+    """What the filters left: a cumulative mask after each filter, and how many nodes that is."""
+
+    stages: list[B1]
+    counts: list[int]
+    notes: tuple[str, ...]
+
+    @property
+    def alive(self) -> B1:
+        return self.stages[-1]
+
+
+@dataclass(slots=True)
+class Scored:
+    """Points per score (a plain float where all nodes get the same) and the weighted total."""
+
+    points: list[F8 | float]
+    total: F8
+    notes: tuple[str, ...]
+
+
+class Evaluator:
+    """A profile's plugins, built once. `failures` counts what went wrong, by plugin."""
+
+    def __init__(self, name: str, settings: ProfileSettings) -> None:
+        self.name = name
+        self.settings = settings
+        self.filters: list[Filter] = [build_filter(f, settings.settings.get(f, {})) for f in settings.all_filters]
+        self.scores: list[Score] = [build_score(s, settings.settings.get(s, {})) for s in settings.scores]
+        self.weights: list[float] = [float(weight) for weight in settings.scores.values()]
+        self.failures: dict[str, int] = {}
+        reads = [plugin.reads for plugin in self.filters] + [plugin.reads for plugin in self.scores]
+        self.reads: frozenset[str] = frozenset().union(*reads)
+        plugins: list[Filter | Score] = [*self.filters, *self.scores]
+        self.outsiders_read_placements = any(PLACEMENTS in p.reads for p in plugins if not _built_in(p))
+
+    def sift(self, request: Request, view: View) -> Sifted:
+        alive: B1 = view.present
+        stages: list[B1] = []
+        counts: list[int] = []
+        notes: tuple[str, ...] = ()
+        for plugin in self.filters:
+            answer, failure = self._mask(plugin, request, view)
+            if failure:
+                notes = (*notes, failure)
+            if answer is False:
+                alive = np.zeros(view.size, dtype=np.bool_)
+            elif answer is not True:
+                alive = alive & answer
+            stages.append(alive)
+            counts.append(int(np.count_nonzero(alive)) if answer is not True or not counts else counts[-1])
+        return Sifted(stages, counts, notes)
+
+    def allows(self, plugin: Filter, request: Request, view: View) -> tuple[bool, str]:
+        """One filter's word on the first node of a view, and what went wrong if the filter failed."""
+        answer, failure = self._mask(plugin, request, view)
+        return (answer if isinstance(answer, bool) else bool(answer[0])), failure
+
+    def score(self, request: Request, view: View) -> Scored:
+        """Totals are summed score by score in the profile's order, constants included, so that any other
+        implementation that adds in that order gets the same bits."""
+        total: F8 | None = None
+        constant = 0.0
+        points: list[F8 | float] = []
+        notes: tuple[str, ...] = ()
+        for plugin, weight in zip(self.scores, self.weights, strict=True):
+            answer, failure = self._asked(plugin, plugin.points, request, view)
+            if failure:
+                notes = (*notes, failure)
+                answer = 0.0
+            points.append(answer)
+            if isinstance(answer, float):
+                if total is None:
+                    constant += answer * weight
+                elif answer:
+                    total += answer * weight
+            elif total is None:
+                total = answer * weight
+                if constant:
+                    total += constant
+            else:
+                total += answer * weight
+        return Scored(points, np.full(view.size, constant) if total is None else total, notes)
+
+    def _mask(self, plugin: Filter, request: Request, view: View) -> tuple[B1 | bool, str]:
+        answer, failure = self._asked(plugin, plugin.mask, request, view)
+        return (self.settings.on_filter_error == "skip" if failure else answer), failure
+
+    def _asked(self, plugin: Filter | Score, ask: Callable[..., Any], request: Request, view: View) -> tuple[Any, str]:
+        try:
+            answer = ask(request, view)
+            if not _built_in(plugin):
+                answer = _checked(answer, view.size, isinstance(answer, bool) or hasattr(plugin, "mask"))
+        except Exception as error:  # a plugin may raise anything; it is named and the decision goes on
+            self.failures[plugin.name] = self.failures.get(plugin.name, 0) + 1
+            return None, f"plugin {plugin.name!r} failed: {type(error).__name__}: {error}"
+        return answer, ""
+
+
+def _built_in(plugin: object) -> bool:
+    return type(plugin).__module__.startswith("dovetail.")
+
+
+def _checked(answer: Any, size: int, mask: bool) -> Any:
+    """An outsider's answer, or an error that says what is wrong with it."""
+    if isinstance(answer, bool):
+        if not mask:
+            raise TypeError("a score returns numbers, not bools")
+        return answer
+    if isinstance(answer, int | float) and not mask:
+        if not math.isfinite(answer):
+            raise ValueError(f"returned {answer}")
+        return float(answer)
+    array = np.asarray(answer)
+    if array.shape != (size,):
+        raise ValueError(f"returned shape {array.shape}, one entry a node would be ({size},)")
+    if mask:
+        if array.dtype != np.bool_:
+            raise TypeError(f"a filter returns bools, not {array.dtype}")
+        return array
+    numbers = array.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        raise ValueError("returned NaN or infinite points")
+    return numbers

@@ -1,0 +1,41 @@
+"""The node's backend is allowed, and the node can run this kind of workload."""
+
+from fnmatch import fnmatchcase
+from typing import ClassVar
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1
+from dovetail.cluster.state import STATUS, kind_bit
+from dovetail.cluster.view import View
+from dovetail.model.reason import Refused
+from dovetail.model.strict import Strict
+from dovetail.placement.contract import NoSettings, Request
+
+
+def _allowed(backend: str, patterns: tuple[str, ...]) -> bool:
+    return not patterns or any(fnmatchcase(backend, pattern) for pattern in patterns)
+
+
+class Backend:
+    name: ClassVar[str] = "backend"
+    reason: ClassVar[str] = "backend_not_allowed"
+    reads: ClassVar[frozenset[str]] = frozenset({STATUS})
+    Settings: ClassVar[type[Strict]] = NoSettings
+
+    def mask(self, request: Request, view: View) -> B1 | bool:
+        runs_kind: B1 = (view.kinds & kind_bit(request.shape.kind)) != 0
+        if not request.shape.backends:
+            return runs_kind
+        allowed = np.array([_allowed(name, request.shape.backends) for name in view.backend_names], dtype=np.bool_)
+        if not len(allowed):
+            return False
+        return runs_kind & allowed[view.backend_codes]
+
+    def refuse(self, request: Request, view: View, position: int) -> Refused:
+        backend = view.backend_names[int(view.backend_codes[position])]
+        if _allowed(backend, request.shape.backends):
+            message = f"backend {backend!r} cannot run a {request.shape.kind} here"
+            return Refused(self.name, "kind_unsupported", message)
+        message = f"backend {backend!r} is not among those allowed: {', '.join(request.shape.backends)}"
+        return Refused(self.name, self.reason, message)

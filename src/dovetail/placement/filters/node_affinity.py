@@ -1,0 +1,42 @@
+"""The node satisfies at least one of the required affinity terms."""
+
+from typing import ClassVar
+
+from dovetail.cluster.arrays import B1
+from dovetail.cluster.labels import value_matches
+from dovetail.cluster.state import LABELS
+from dovetail.cluster.view import View
+from dovetail.model.reason import Refused
+from dovetail.model.shape import Term
+from dovetail.model.strict import Strict
+from dovetail.placement.contract import NoSettings, Request
+
+
+def _first_failure(term: Term, view: View, position: int) -> str:
+    for match in term:
+        value = view.label(match.key, position)
+        if not value_matches(value, match):
+            return f"{match} fails ({match.key} is {value if value is not None else 'missing'})"
+    return ""
+
+
+class NodeAffinity:
+    name: ClassVar[str] = "node_affinity"
+    reason: ClassVar[str] = "node_affinity_mismatch"
+    reads: ClassVar[frozenset[str]] = frozenset({LABELS})
+    Settings: ClassVar[type[Strict]] = NoSettings
+
+    def mask(self, request: Request, view: View) -> B1 | bool:
+        if not request.shape.required:
+            return True
+        found: B1 | bool = False
+        for term in request.shape.required:
+            one = view.satisfies(term)
+            if one is True:
+                return True
+            found = one if found is False else found if one is False else found | one
+        return found
+
+    def refuse(self, request: Request, view: View, position: int) -> Refused:
+        failures = [_first_failure(term, view, position) for term in request.shape.required]
+        return Refused(self.name, self.reason, "; or ".join(failures))

@@ -1,0 +1,38 @@
+"""The task tolerates every NoSchedule and NoExecute taint of the node."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1
+from dovetail.cluster.state import TAINTS
+from dovetail.cluster.view import View
+from dovetail.model.reason import Refused
+from dovetail.model.selection import Effect, Taint
+from dovetail.model.strict import Strict
+from dovetail.placement.contract import NoSettings, Request
+
+
+def untolerated(request: Request, taints: tuple[Taint, ...], soft: bool) -> list[Taint]:
+    """The taints of one set that the request does not tolerate: PreferNoSchedule if `soft`, else the hard ones."""
+    return [
+        taint
+        for taint in taints
+        if (taint.effect is Effect.PREFER_NO_SCHEDULE) is soft
+        and not any(toleration.tolerates(taint) for toleration in request.shape.tolerations)
+    ]
+
+
+class Taints:
+    name: ClassVar[str] = "taints"
+    reason: ClassVar[str] = "untolerated_taint"
+    reads: ClassVar[frozenset[str]] = frozenset({TAINTS})
+    Settings: ClassVar[type[Strict]] = NoSettings
+
+    def mask(self, request: Request, view: View) -> B1 | bool:
+        by_set = np.array([not untolerated(request, taints, soft=False) for taints in view.taint_sets], dtype=np.bool_)
+        return True if by_set.all() else by_set[view.taint_codes]
+
+    def refuse(self, request: Request, view: View, position: int) -> Refused:
+        taints = untolerated(request, view.taint_sets[int(view.taint_codes[position])], soft=False)
+        return Refused(self.name, self.reason, f"does not tolerate {', '.join(map(str, taints))}")

@@ -1,0 +1,180 @@
+"""One profile at work: filter, score, select, explain.
+
+A shape that comes once is evaluated once and forgotten; a shape that repeats gets a `Standing` in a cache bounded by
+memory. Both ways give the same node: ties go to the lower row.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+
+from dovetail.cluster.arrays import F8, Rows
+from dovetail.cluster.state import Cluster
+from dovetail.cluster.view import View
+from dovetail.model.reason import Explanation, FunnelStep, NodePoints, Outcome
+from dovetail.model.shape import Shape
+from dovetail.placement.contract import Request
+from dovetail.placement.evaluation import LOST, Evaluator
+from dovetail.placement.profiles import ProfileSettings
+from dovetail.placement.refusal import unplaced
+from dovetail.placement.standing import Standing
+
+KEEP_BEST = 5
+CACHE_BYTES = 64 * 2**20
+REMEMBERED_SHAPES = 4096
+#: Below this share of feasible nodes it pays to score only those.
+SPARSE = 0.3
+
+
+@dataclass(slots=True)
+class Choice:
+    """The answer for one task: a row, or None and the explanation says why."""
+
+    row: int | None
+    explanation: Explanation
+
+
+class Pipeline:
+    def __init__(self, name: str, settings: ProfileSettings, cluster: Cluster, seed: int = 0) -> None:
+        self.name = name
+        self.settings = settings
+        self.evaluator = Evaluator(name, settings)
+        self.cursor = -1  # the row that round_robin chose last
+        self._cluster = cluster
+        self._seed = seed
+        self._standings: OrderedDict[Shape, Standing] = OrderedDict()
+        self._bytes = 0
+        self._remembered: OrderedDict[Shape, None] = OrderedDict()
+        self._weights = tuple(zip(settings.scores, self.evaluator.weights, strict=True))
+        self._last_counts: list[int] = []
+        self._last_funnel: tuple[FunnelStep, ...] = ()
+        self._reasons = [(plugin.name, plugin.reason) for plugin in self.evaluator.filters]
+
+    def decide(self, request: Request, task: str, *, repeats: bool = False) -> Choice:
+        """The best node for one task. `repeats` says that more tasks of this shape will follow."""
+        standing = self._standing(request, repeats)
+        if standing is not None:
+            return self._from_standing(request, standing, task)
+        return self._evaluated_once(request, task)
+
+    def placed(self, request: Request, row: int) -> None:
+        """Told after the chosen row took the task (not for trials, whose undoing shows in the change log)."""
+        self.cursor = row
+        standing = self._standings.get(request.shape)
+        if standing is not None:
+            standing.took(row)
+
+    # --- two ways to the same answer -------------------------------------------------------------------------
+
+    def _from_standing(self, request: Request, standing: Standing, task: str) -> Choice:
+        standing.refresh()
+        funnel = self._funnel(standing.counts)
+        top = standing.top(KEEP_BEST)
+        if not top:
+            return Choice(None, unplaced(self.name, request, self.evaluator, self._cluster, funnel))
+        if self.settings.select == "best":
+            row = top[0]
+        else:
+            row = self._selected(np.flatnonzero(standing.total > LOST), task)
+            top = [row, *(other for other in top if other != row)][:KEEP_BEST]
+        best = tuple([standing.line(r) for r in top])
+        return Choice(row, self._explained(best[0].node, funnel, best, standing.notes))
+
+    def _evaluated_once(self, request: Request, task: str) -> Choice:
+        view = View(self._cluster)
+        sifted = self.evaluator.sift(request, view)
+        funnel = self._funnel(sifted.counts)
+        feasible = sifted.counts[-1]
+        if not feasible:
+            return Choice(None, unplaced(self.name, request, self.evaluator, self._cluster, funnel))
+        rows: Rows | None = None
+        if feasible < SPARSE * view.size:
+            rows = np.flatnonzero(sifted.alive)
+            scored = self.evaluator.score(request, view.subset(rows))
+            total = scored.total
+        else:
+            scored = self.evaluator.score(request, view)
+            total = scored.total
+            np.putmask(total, ~sifted.alive, LOST)
+        notes = sifted.notes + scored.notes
+        chosen = None
+        if self.settings.select != "best":
+            chosen = self._selected(np.flatnonzero(sifted.alive), task)
+        best = self._best(total, rows, scored.points, chosen)
+        row = self._cluster.rows[best[0].node]
+        return Choice(row, self._explained(best[0].node, funnel, best, notes))
+
+    def _best(
+        self, total: F8, rows: Rows | None, points: list[F8 | float], chosen: int | None
+    ) -> tuple[NodePoints, ...]:
+        """The top candidates, best first, the chosen one ahead of all. Overwrites `total` as it goes: a handful of
+        argmax passes is several times cheaper than partially sorting it."""
+        names, load = self._cluster.names, self._cluster.resources.load
+        found = []
+        for _ in range(min(KEEP_BEST, len(total))):
+            if chosen is not None:
+                at, chosen = (chosen if rows is None else int(np.searchsorted(rows, chosen))), None
+            else:
+                at = int(total.argmax())
+            value = float(total[at])
+            if value == LOST:
+                break
+            total[at] = LOST
+            row = at if rows is None else int(rows[at])
+            each = tuple(p if isinstance(p, float) else float(p[at]) for p in points)
+            found.append(NodePoints(names[row], value, each, float(load[row])))
+        return tuple(found)
+
+    # --- pieces ----------------------------------------------------------------------------------------------
+
+    def _selected(self, rows: Rows, task: str) -> int:
+        if self.settings.select == "round_robin":
+            after = int(np.searchsorted(rows, self.cursor, side="right"))
+            return int(rows[after % len(rows)])
+        digest = blake2b(f"{self._seed}/{task}".encode(), digest_size=8).digest()
+        return int(rows[int.from_bytes(digest, "big") % len(rows)])
+
+    def _standing(self, request: Request, repeats: bool) -> Standing | None:
+        shape = request.shape
+        found = self._standings.get(shape)
+        if found is not None:
+            self._standings.move_to_end(shape)
+            return found
+        if shape.near:
+            return None  # depends on where other workloads are: nothing of it stays true
+        if not repeats and shape not in self._remembered:
+            self._remembered[shape] = None
+            if len(self._remembered) > REMEMBERED_SHAPES:
+                self._remembered.popitem(last=False)
+            return None
+        found = Standing(request, self.evaluator, self._cluster)
+        self._standings[shape] = found
+        self._bytes += found.size_bytes
+        while self._bytes > CACHE_BYTES and len(self._standings) > 1:
+            _, oldest = self._standings.popitem(last=False)
+            self._bytes -= oldest.size_bytes
+        return found
+
+    def _funnel(self, counts: list[int]) -> tuple[FunnelStep, ...]:
+        if counts != self._last_counts:
+            self._last_counts = list(counts)
+            self._last_funnel = tuple(
+                FunnelStep(name, count, reason) for (name, reason), count in zip(self._reasons, counts, strict=True)
+            )
+        return self._last_funnel
+
+    def _explained(
+        self, node: str, funnel: tuple[FunnelStep, ...], best: tuple[NodePoints, ...], notes: tuple[str, ...]
+    ) -> Explanation:
+        return Explanation(
+            outcome=Outcome.PLACED,
+            message=f"placed on {node}",
+            profile=self.name,
+            nodes=len(self._cluster.rows),
+            funnel=funnel,
+            weights=self._weights,
+            best=best,
+            notes=notes,
+        )

@@ -1,0 +1,54 @@
+"""Profiles: named sets of queue order, filters, weighted scores and a selection rule, with the seeds' numbers.
+
+A profile is settings; `Pipeline` compiles it. Users add their own beside these or change a built-in one by name.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from dovetail.model.strict import Name, Strict, closest
+from dovetail.placement.registry import BUILT_IN_FILTERS
+
+Weight = Annotated[float, Field(ge=-1000, le=1000, allow_inf_nan=False)]
+
+
+class ProfileSettings(Strict):
+    """`filters` are added to the built-in ones, which always run."""
+
+    filters: list[Name] = []
+    scores: dict[str, Weight] = {}
+    select: Literal["best", "round_robin", "random"] = "best"
+    order: Literal["priority", "fifo"] = "priority"
+    settings: dict[str, dict[str, Any]] = {}
+    on_filter_error: Literal["refuse", "skip"] = "refuse"
+
+    @property
+    def all_filters(self) -> tuple[str, ...]:
+        # Outsiders run before `resources`, so that the funnel ends with "is there room".
+        extra = tuple(name for name in self.filters if name not in BUILT_IN_FILTERS)
+        return (*BUILT_IN_FILTERS[:-1], *extra, BUILT_IN_FILTERS[-1])
+
+
+BUILT_IN: dict[str, ProfileSettings] = {
+    "balanced": ProfileSettings(
+        scores={"resource_utilisation": 40, "load_balance": 30, "affinity": 20, "network_proximity": 10}
+    ),
+    "network": ProfileSettings(
+        scores={"load_balance": 1, "preferred": 0.3, "avoided": -0.5, "colocation": 0.2, "related_proximity": 1}
+    ),
+    "least_loaded": ProfileSettings(scores={"least_loaded": 1}),
+    "best_fit": ProfileSettings(scores={"best_fit": 1}),
+    "resource_balance": ProfileSettings(scores={"resource_balance": 1}),
+    "round_robin": ProfileSettings(select="round_robin"),
+    "random": ProfileSettings(select="random"),
+}
+DEFAULT_PROFILE = "balanced"
+
+
+class UnknownProfile(ValueError):
+    """The typed outcome `invalid_strategy`: names the profile and lists those that exist."""
+
+    def __init__(self, name: str, known: list[str]) -> None:
+        super().__init__(f"unknown profile {name!r}.{closest(name, known)} Known: {', '.join(known)}")
+        self.name = name

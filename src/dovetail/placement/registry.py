@@ -1,0 +1,103 @@
+"""Every plugin, in the open: one dict a kind, entry points for outsiders, duplicates refused.
+
+Built-in filters run in the order given here, cheap and seldom-changing ones first, so that the funnel reads from
+"is it there" to "is there room".
+"""
+
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any
+
+from dovetail.model.strict import Strict, closest
+from dovetail.placement.contract import Filter, NoSettings, Score
+from dovetail.placement.filters.backend import Backend
+from dovetail.placement.filters.node_affinity import NodeAffinity
+from dovetail.placement.filters.node_selector import NodeSelector
+from dovetail.placement.filters.ready import Ready
+from dovetail.placement.filters.resources import Resources
+from dovetail.placement.filters.scope import Scope
+from dovetail.placement.filters.taints import Taints
+from dovetail.placement.scores.affinity import Affinity, Avoided, Preferred
+from dovetail.placement.scores.best_fit import BestFit
+from dovetail.placement.scores.colocation import Colocation
+from dovetail.placement.scores.least_loaded import LeastLoaded
+from dovetail.placement.scores.load_balance import LoadBalance
+from dovetail.placement.scores.proximity import NetworkProximity, RelatedProximity
+from dovetail.placement.scores.resource_balance import ResourceBalance
+from dovetail.placement.scores.resource_utilisation import ResourceUtilisation
+
+FILTERS: dict[str, type[Any]] = {
+    plugin.name: plugin for plugin in (Ready, Scope, Backend, NodeSelector, NodeAffinity, Taints, Resources)
+}
+SCORES: dict[str, type[Any]] = {
+    plugin.name: plugin
+    for plugin in (
+        ResourceUtilisation,
+        LoadBalance,
+        Affinity,
+        Preferred,
+        Avoided,
+        NetworkProximity,
+        RelatedProximity,
+        Colocation,
+        LeastLoaded,
+        BestFit,
+        ResourceBalance,
+    )
+}
+BUILT_IN_FILTERS = tuple(FILTERS)
+
+FILTER_GROUP, SCORE_GROUP, HOOK_GROUP = "dovetail.filters", "dovetail.scores", "dovetail.hooks"
+
+
+class PluginError(Exception):
+    """A plugin is missing, double, or cannot be built; says which and what to do."""
+
+
+def outsiders(group: str) -> dict[str, Any]:
+    """Plugins that other packages offer, loaded; one that cannot be imported is named, not hidden."""
+    found: dict[str, Any] = {}
+    for point in entry_points(group=group):
+        try:
+            plugin = point.load()
+        except Exception as error:
+            raise PluginError(f"plugin {point.name!r} ({point.value}) cannot be loaded: {error}") from error
+        if point.name in found:
+            raise PluginError(f"two packages offer a plugin {point.name!r} in {group}; uninstall one of them")
+        found[point.name] = plugin
+    return found
+
+
+@cache
+def filters() -> dict[str, type[Any]]:
+    return _merged(FILTERS, FILTER_GROUP)
+
+
+@cache
+def scores() -> dict[str, type[Any]]:
+    return _merged(SCORES, SCORE_GROUP)
+
+
+def _merged(built_in: dict[str, type[Any]], group: str) -> dict[str, type[Any]]:
+    found = outsiders(group)
+    for name in found:
+        if name in built_in:
+            raise PluginError(f"plugin {name!r} in {group} has the name of a built-in one; rename it")
+    return {**built_in, **found}
+
+
+def build_filter(name: str, settings: dict[str, Any]) -> Filter:
+    return _build("filter", filters(), name, settings)  # type: ignore[no-any-return]
+
+
+def build_score(name: str, settings: dict[str, Any]) -> Score:
+    return _build("score", scores(), name, settings)  # type: ignore[no-any-return]
+
+
+def _build(kind: str, known: dict[str, type[Any]], name: str, settings: dict[str, Any]) -> Any:
+    plugin = known.get(name)
+    if plugin is None:
+        raise PluginError(f"unknown {kind} {name!r}.{closest(name, known)} Known: {', '.join(known)}")
+    settings_type: type[Strict] = getattr(plugin, "Settings", NoSettings)
+    checked = settings_type.model_validate(settings)
+    return plugin() if settings_type is NoSettings else plugin(checked)

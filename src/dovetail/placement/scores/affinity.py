@@ -1,0 +1,44 @@
+"""Wishes about nodes in one number: (1 + preferred - avoided) / 2, so a task without wishes gives every node a half."""
+
+from typing import ClassVar
+
+from dovetail.cluster.arrays import F8
+from dovetail.cluster.state import LABELS, TAINTS
+from dovetail.cluster.view import View
+from dovetail.model.strict import Strict
+from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.scores.wishes import avoided_share, preferred_share
+
+
+class Affinity:
+    name: ClassVar[str] = "affinity"
+    reads: ClassVar[frozenset[str]] = frozenset({LABELS, TAINTS})
+    Settings: ClassVar[type[Strict]] = NoSettings
+
+    def points(self, request: Request, view: View) -> F8 | float:
+        liked, disliked = preferred_share(request, view), avoided_share(request, view)
+        if isinstance(disliked, float) and disliked == 0.0:
+            return liked * 0.5 + 0.5
+        return (liked - disliked) * 0.5 + 0.5
+
+
+class Preferred:
+    """The bonus alone, for profiles that weigh bonus and penalty apart."""
+
+    name: ClassVar[str] = "preferred"
+    reads: ClassVar[frozenset[str]] = frozenset({LABELS})
+    Settings: ClassVar[type[Strict]] = NoSettings
+
+    def points(self, request: Request, view: View) -> F8 | float:
+        return preferred_share(request, view)
+
+
+class Avoided:
+    """The penalty alone: give it a negative weight."""
+
+    name: ClassVar[str] = "avoided"
+    reads: ClassVar[frozenset[str]] = frozenset({LABELS, TAINTS})
+    Settings: ClassVar[type[Strict]] = NoSettings
+
+    def points(self, request: Request, view: View) -> F8 | float:
+        return avoided_share(request, view)

@@ -1,0 +1,19 @@
+"""The fullest node that still fits: 40 % CPU + 40 % memory + 20 % disk share in use once the task is there."""
+
+from typing import ClassVar
+
+from dovetail.cluster.arrays import F8
+from dovetail.cluster.state import RESOURCES
+from dovetail.cluster.view import View
+from dovetail.model.strict import Strict
+from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.scores.shares import BLEND, blended, share_after
+
+
+class BestFit:
+    name: ClassVar[str] = "best_fit"
+    reads: ClassVar[frozenset[str]] = frozenset({RESOURCES})
+    Settings: ClassVar[type[Strict]] = NoSettings
+
+    def points(self, request: Request, view: View) -> F8 | float:
+        return blended((share_after(request, view, name), weight) for name, weight in BLEND)

@@ -1,0 +1,45 @@
+"""Soft wishes about nodes: the share of preferred and of avoided weight that a node meets.
+
+A PreferNoSchedule taint that the task does not tolerate is one more thing to avoid, with the greatest weight.
+"""
+
+import numpy as np
+
+from dovetail.cluster.arrays import F8
+from dovetail.cluster.view import View
+from dovetail.model.shape import Weighted
+from dovetail.placement.contract import Request
+from dovetail.placement.filters.taints import untolerated
+
+SOFT_TAINT_WEIGHT = 100
+
+
+def _weight_met(view: View, terms: tuple[Weighted, ...]) -> F8 | float:
+    met: F8 | float = 0.0
+    for weight, term in terms:
+        one = view.satisfies(term)
+        if one is False:
+            continue
+        met = met + float(weight) if one is True else met + np.multiply(one, float(weight), dtype=np.float64)
+    return met
+
+
+def preferred_share(request: Request, view: View) -> F8 | float:
+    """In [0, 1]: how much of what the task prefers a node has; 0 for a task without preferences."""
+    terms = request.shape.preferred
+    if not terms:
+        return 0.0
+    return _weight_met(view, terms) * (1.0 / sum(weight for weight, _ in terms))
+
+
+def avoided_share(request: Request, view: View) -> F8 | float:
+    """In [0, 1]: how much of what the task would rather avoid a node has."""
+    terms = request.shape.avoided
+    tainted = np.array([bool(untolerated(request, taints, soft=True)) for taints in view.taint_sets], dtype=np.bool_)
+    met = _weight_met(view, terms)
+    total = sum(weight for weight, _ in terms)
+    if tainted.any():
+        by_set = np.where(tainted, float(SOFT_TAINT_WEIGHT), 0.0)
+        met = met + by_set[view.taint_codes]
+        total += SOFT_TAINT_WEIGHT
+    return met * (1.0 / total) if total else 0.0
