@@ -1,0 +1,1 @@
+"""Who goes next. Pure: time and order are arguments."""

@@ -1,0 +1,202 @@
+"""Questions that change nothing: plan, why-not, explain, capacity, diagnostics.
+
+All are answered by the same pipeline that decides, on the same state, in trials that undo themselves.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dovetail.cluster.view import View
+from dovetail.engine.engine import Engine
+from dovetail.engine.terms import terms_of
+from dovetail.model.reason import Explanation, Refused
+from dovetail.model.resources import CORE_RESOURCES
+from dovetail.model.shape import Shape
+from dovetail.model.task import TaskId
+from dovetail.model.workload import Workload
+from dovetail.placement.refusal import refusals
+
+_TRIAL_WORKLOAD = -1  # never a real id
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTask:
+    replica: int
+    node: str | None
+    explanation: Explanation
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """Every filter's word against the node, or, if it may take the task, how it ranks against the best."""
+
+    node: str
+    refusals: list[Refused]
+    rank: int | None  # 1 is best
+    feasible: int
+    best_node: str | None
+    explanation: Explanation
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many more of a shape fit, and where."""
+
+    total: int
+    by_node: list[tuple[str, int]]
+    explanation: Explanation
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUse:
+    """One node in numbers: amounts by resource, and what runs there."""
+
+    name: str
+    backend: str
+    online: bool
+    cordoned: bool
+    drained: bool
+    available: bool
+    reason: str
+    labels: dict[str, str]
+    taints: list[str]
+    capacity: dict[str, int]
+    allocated: dict[str, int]
+    reserved: dict[str, int]
+    observed: dict[str, int]
+    load: float
+    tasks: int
+
+    @property
+    def status(self) -> str:
+        """One word for people."""
+        if not self.online:
+            return "offline"
+        if not self.available:
+            return "backend down"
+        if self.drained:
+            return "drained" if not self.tasks else "draining"
+        return "cordoned" if self.cordoned else "online"
+
+
+class Questions:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._state = engine.state
+
+    def shape(self, spec: Workload) -> Shape:
+        """Raises what routing raises: unknown scheduler or profile."""
+        return terms_of(self._engine.settings, spec).shape
+
+    def plan(self, spec: Workload, most: int = 1000) -> list[PlannedTask]:
+        """Where the tasks would go now, one after the other, without doing it."""
+        shape = self.shape(spec)
+        pipeline, request = self._state.pipelines[shape.profile], self._state.request(shape)
+        service = (shape.namespace, shape.service) if shape.service is not None else None
+        cluster = self._state.cluster
+        found: list[PlannedTask] = []
+        cursor = pipeline.cursor
+        with cluster.trial():
+            for replica in range(min(spec.replicas, most)):
+                task = TaskId(_TRIAL_WORKLOAD, replica)
+                choice = pipeline.decide(request, str(task), repeats=spec.replicas > 1)
+                node = None if choice.row is None else cluster.names[choice.row]
+                found.append(PlannedTask(replica, node, choice.explanation))
+                if choice.row is None:
+                    break
+                cluster.place(task, choice.row, request.column, service)
+                pipeline.placed(request, choice.row)
+        pipeline.cursor = cursor
+        return found
+
+    def explain(self, shape: Shape) -> Explanation:
+        """What the pipeline says about one more task of this shape, now."""
+        pipeline = self._state.pipelines[shape.profile]
+        return pipeline.decide(self._state.request(shape), "explain").explanation
+
+    def why_not(self, shape: Shape, node: str) -> WhyNot:
+        cluster = self._state.cluster
+        row = cluster.rows[node]
+        pipeline, request = self._state.pipelines[shape.profile], self._state.request(shape)
+        against = refusals(request, pipeline.evaluator, cluster, row)
+        choice = pipeline.decide(request, "why-not")
+        view = View(cluster)
+        alive = pipeline.evaluator.sift(request, view).alive
+        rank = None
+        if not against:
+            total = pipeline.evaluator.score(request, view).total
+            better = alive & ((total > total[row]) | ((total == total[row]) & (np.arange(view.size) < row)))
+            rank = int(np.count_nonzero(better)) + 1
+        best = None if choice.row is None else cluster.names[choice.row]
+        return WhyNot(node, against, rank, int(np.count_nonzero(alive)), best, choice.explanation)
+
+    def points_of(self, shape: Shape, node: str) -> tuple[float, dict[str, float]]:
+        """Total and points per score of one node, feasible or not."""
+        pipeline, request = self._state.pipelines[shape.profile], self._state.request(shape)
+        view = View(self._state.cluster).subset(np.array([self._state.cluster.rows[node]], dtype=np.intp))
+        scored = pipeline.evaluator.score(request, view)
+        points = [p if isinstance(p, float) else float(p[0]) for p in scored.points]
+        return float(scored.total[0]), dict(zip(pipeline.settings.scores, points, strict=True))
+
+    def capacity(self, spec: Workload, most_nodes: int = 100) -> Room:
+        """How many more tasks of this shape fit: on each node as many as its scarcest requested resource allows."""
+        shape = self.shape(spec)
+        pipeline, request = self._state.pipelines[shape.profile], self._state.request(shape)
+        view = View(self._state.cluster)
+        sifted = pipeline.evaluator.sift(request, view)
+        rows = np.flatnonzero(sifted.alive)
+        resources = pipeline.evaluator.filters[-1]
+        fits = np.full(len(rows), np.inf)
+        for resource, needed in request.needs.items():
+            free = resources.free(view, resource)  # type: ignore[attr-defined]
+            fits = np.minimum(fits, np.floor(free[rows] / needed))
+        order = np.argsort(-fits, kind="stable")[:most_nodes]
+        by_node = [(self._state.cluster.names[int(rows[i])], int(fits[i])) for i in order]
+        return Room(int(fits.sum()) if len(rows) else 0, by_node, self.explain(shape))
+
+    def node(self, name: str) -> NodeUse:
+        """Raises KeyError for an unknown node."""
+        cluster = self._state.cluster
+        row = cluster.rows[name]
+        tables = cluster.resources
+        return NodeUse(
+            name=name,
+            backend=cluster.backend_names[cluster.backends[row]],
+            online=bool(cluster.online[row]),
+            cordoned=bool(cluster.cordoned[row]),
+            drained=name in cluster.drained,
+            available=cluster.backend_available[cluster.backends[row]],
+            reason=cluster.reasons.get(name, ""),
+            labels=cluster.labels.row(row),
+            taints=[str(taint) for taint in cluster.taints.row(row)],
+            capacity=tables.amounts(tables.capacity[:, row]),
+            allocated=tables.amounts(tables.allocated[:, row]),
+            reserved=tables.amounts(tables.reserved[:, row]),
+            observed=tables.amounts(tables.observed[:, row]),
+            load=float(tables.load[row]),
+            tasks=len(cluster.placements.by_row[row]),
+        )
+
+    def nodes(self) -> list[NodeUse]:
+        return [self.node(name) for name in sorted(self._state.cluster.rows)]
+
+    def totals(self) -> dict[str, tuple[int, int]]:
+        """By resource: allocated and capacity over all online nodes."""
+        cluster = self._state.cluster
+        tables, n = cluster.resources, cluster.width
+        online = cluster.online[:n]
+        return {
+            name: (int(tables.allocated[i, :n][online].sum()), int(tables.capacity[i, :n][online].sum()))
+            for i, name in enumerate(tables.names)
+            if name in CORE_RESOURCES or tables.capacity[i, :n].any()
+        }
+
+    def queue(self, limit: int = 1000) -> list[int]:
+        """Waiting workloads in the order they would be looked at: queued ones, then those set aside."""
+        queued = [id_ for queue in self._state.queues.values() for id_ in queue]
+        aside = sorted(
+            (id_ for ids in self._state.parked.values() for id_ in ids),
+            key=lambda id_: (self._state.work[id_].priority_rank, id_),
+        )
+        return list(dict.fromkeys([*queued, *aside]))[:limit]

@@ -1,0 +1,119 @@
+"""What the engine knows: the cluster, live work, the queues, and which of it changed since the last `take_changes`."""
+
+from collections import OrderedDict
+
+from dovetail.cluster.state import Cluster
+from dovetail.engine.settings import EngineSettings
+from dovetail.engine.work import Work
+from dovetail.model.record import Changes, Decision, ReservationRecord
+from dovetail.model.shape import Shape
+from dovetail.model.task import TaskId
+from dovetail.placement.contract import Request
+from dovetail.placement.pipeline import Pipeline
+from dovetail.queueing.pending import PendingQueue
+
+_REQUESTS_KEPT = 10_000
+
+
+class EngineState:
+    """Shared by the engine's parts; only they change it."""
+
+    def __init__(self, settings: EngineSettings) -> None:
+        self.settings = settings
+        self.schedulers = settings.all_schedulers()
+        self.cluster = Cluster(settings.overcommit)
+        self.pipelines: dict[str, Pipeline] = {
+            name: Pipeline(name, profile, self.cluster, settings.seed)
+            for name, profile in settings.all_profiles().items()
+        }
+        self.work: dict[int, Work] = {}
+        self.queues: dict[str, PendingQueue] = {
+            name: PendingQueue(self.pipelines[scheduler.profile or settings.default_profile].settings.order)
+            for name, scheduler in self.schedulers.items()
+        }
+        self.parked: dict[Shape, dict[int, None]] = {}
+        self.stirred: set[int] = set()  # rows where something may fit now that did not before
+        self.reservations: dict[int, ReservationRecord] = {}
+        self.decisions: list[Decision] = []
+        self.changed_work: dict[int, None] = {}
+        self.changed_tasks: dict[TaskId, None] = {}
+        self.changed_nodes: dict[str, None] = {}
+        self.gone_nodes: dict[str, None] = {}
+        self.changed_reservations: dict[int, None] = {}
+        self._requests: OrderedDict[Shape, Request] = OrderedDict()
+
+    def request(self, shape: Shape) -> Request:
+        """The shape compiled against this cluster's resource rows; kept while it is in use."""
+        found = self._requests.get(shape)
+        if found is None or len(found.column) < len(self.cluster.resources.names):
+            needs = {name: float(amount) for name, amount in shape.amounts}
+            scope = tuple(sorted(self.schedulers[shape.scheduler].node_selector.items()))
+            found = Request(shape, self.cluster.resources.vector(needs), needs, scope)
+            self._requests[shape] = found
+            if len(self._requests) > _REQUESTS_KEPT:
+                self._requests.popitem(last=False)
+        return found
+
+    def admit(self, work: Work) -> None:
+        """From now on the workload is live: known by name, and waiting if any of its tasks is."""
+        self.work[work.id] = work
+        self.cluster.placements.directory[work.key] = (work.id, work.replicas)
+        if work.waiting:
+            self.enqueue(work)
+
+    def hold(self, reservation: ReservationRecord) -> None:
+        self.cluster.reserve(reservation.node, reservation.amounts)
+        self.reservations[reservation.id] = reservation
+
+    def queue_of(self, work: Work) -> PendingQueue:
+        return self.queues[work.shape.scheduler]
+
+    def enqueue(self, work: Work) -> None:
+        self.queue_of(work).push(work.id, work.priority_rank, work.id)
+
+    def unpark(self, work: Work) -> None:
+        """Take it off the set-aside list, wherever it goes next."""
+        parked = self.parked.get(work.shape)
+        if parked is not None:
+            parked.pop(work.id, None)
+            if not parked:
+                del self.parked[work.shape]
+
+    def touch_task(self, task: TaskId) -> None:
+        self.changed_tasks[task] = None
+        self.changed_work[task.workload] = None
+
+    def take_changes(self, now: float) -> Changes:
+        """Everything that changed since the last call, each thing once. Finished work is forgotten here."""
+        changes = Changes(decisions=self.decisions)
+        for task in self.changed_tasks:
+            work = self.work.get(task.workload)
+            if work is not None:
+                changes.tasks.append(work.task(task.replica).record(task))
+        for id_ in self.changed_work:
+            work = self.work.get(id_)
+            if work is None:
+                continue
+            record = work.record(now)
+            changes.workloads.append(record)
+            if record.state.finished:
+                self._forget(work)
+        changes.nodes = [self.cluster.record(name) for name in self.changed_nodes if name in self.cluster.rows]
+        changes.nodes_gone = [name for name in self.gone_nodes if name not in self.cluster.rows]
+        for id_ in self.changed_reservations:
+            if id_ in self.reservations:
+                changes.reservations.append(self.reservations[id_])
+            else:
+                changes.reservations_gone.append(id_)
+        self.decisions = []
+        self.changed_tasks.clear()
+        self.changed_work.clear()
+        self.changed_nodes.clear()
+        self.gone_nodes.clear()
+        self.changed_reservations.clear()
+        return changes
+
+    def _forget(self, work: Work) -> None:
+        del self.work[work.id]
+        if self.cluster.placements.directory.get(work.key, (None, 0))[0] == work.id:
+            del self.cluster.placements.directory[work.key]

@@ -1,0 +1,126 @@
+"""Live work: a workload that is not finished, and its tasks, as the engine holds them in memory.
+
+A task that was never touched has no entry: it is pending, attempt 0. So a workload of ten thousand replicas costs
+nothing until they are placed.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from dovetail.model.record import TaskRecord, WorkloadRecord
+from dovetail.model.shape import Shape
+from dovetail.model.task import MOVES, TaskId, TaskState, WorkloadState
+
+
+class ForbiddenMove(AssertionError):
+    """A task was asked to make a move that its state machine does not have: a bug in the engine."""
+
+
+@dataclass(slots=True)
+class LiveTask:
+    state: TaskState = TaskState.PENDING
+    attempt: int = 0
+    node: str | None = None
+    backend: str | None = None
+    reason: str = ""
+    message: str = ""
+    exit_code: int | None = None
+    placed_at: float | None = None
+    started_at: float | None = None
+    finished_at: float | None = None
+    failures: int = 0
+    bind_failures: int = 0
+    evicting: bool = False  # STOPPING in order to run elsewhere, not to end
+
+    def move(self, state: TaskState, reason: str, message: str = "") -> None:
+        if (self.state, state) not in MOVES:
+            raise ForbiddenMove(f"{self.state} → {state} ({reason})")
+        self.state, self.reason, self.message = state, reason, message
+
+    def record(self, task: TaskId) -> TaskRecord:
+        return TaskRecord(
+            task=task,
+            state=self.state,
+            attempt=self.attempt,
+            node=self.node,
+            backend=self.backend,
+            reason=self.reason,
+            message=self.message,
+            exit_code=self.exit_code,
+            placed_at=self.placed_at,
+            started_at=self.started_at,
+            finished_at=self.finished_at,
+        )
+
+
+@dataclass(slots=True)
+class Work:
+    id: int
+    namespace: str
+    name: str
+    priority_rank: int
+    replicas: int
+    retries: int
+    shape: Shape
+    submitted_at: float
+    tasks: dict[int, LiveTask] = field(default_factory=dict)
+    waiting: deque[int] = field(default_factory=deque)
+    reason: str = ""
+    message: str = ""
+    started_at: float | None = None
+    cancelled: bool = False
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.namespace, self.name
+
+    def task(self, replica: int) -> LiveTask:
+        found = self.tasks.get(replica)
+        if found is None:
+            found = self.tasks[replica] = LiveTask()
+        return found
+
+    def record(self, now: float) -> WorkloadRecord:
+        counts = dict.fromkeys(TaskState, 0)
+        for task in self.tasks.values():
+            counts[task.state] += 1
+        counts[TaskState.PENDING] += self.replicas - len(self.tasks)
+        active = sum(count for state, count in counts.items() if state.holds_node)
+        state = _workload_state(counts, active, self.cancelled)
+        return WorkloadRecord(
+            id=self.id,
+            state=state,
+            reason=self.reason if not state.finished else _end_reason(self, state),
+            message=self.message if not state.finished else _end_message(self, state),
+            pending=counts[TaskState.PENDING],
+            active=active,
+            succeeded=counts[TaskState.SUCCEEDED],
+            failed=counts[TaskState.FAILED],
+            cancelled=counts[TaskState.CANCELLED],
+            started_at=self.started_at,
+            finished_at=now if state.finished else None,
+        )
+
+
+def _workload_state(counts: dict[TaskState, int], active: int, cancelled: bool) -> WorkloadState:
+    if active:
+        running = counts[TaskState.RUNNING] or counts[TaskState.STOPPING]
+        return WorkloadState.RUNNING if running else WorkloadState.STARTING
+    if counts[TaskState.PENDING]:
+        return WorkloadState.PENDING
+    if cancelled and counts[TaskState.CANCELLED]:
+        return WorkloadState.CANCELLED
+    return WorkloadState.FAILED if counts[TaskState.FAILED] else WorkloadState.SUCCEEDED
+
+
+def _end_reason(work: Work, state: WorkloadState) -> str:
+    if state is WorkloadState.FAILED:
+        return next(t.reason for t in work.tasks.values() if t.state is TaskState.FAILED)
+    return str(state)
+
+
+def _end_message(work: Work, state: WorkloadState) -> str:
+    if state is WorkloadState.FAILED:
+        replica, task = next((r, t) for r, t in work.tasks.items() if t.state is TaskState.FAILED)
+        return f"task {replica}: {task.message}"
+    return work.message if state is WorkloadState.CANCELLED else ""
