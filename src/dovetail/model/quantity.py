@@ -2,18 +2,24 @@
 
 Each kind of quantity has one parser and one formatter, and they are inverse: `parse(format(x)) == x`.
 Inside the program amounts are whole numbers of the smallest unit (millicores, bytes, milli-GPUs), so that
-sums are exact and a node that gave everything back is exactly empty again.
+sums are exact and a node that gave everything back is exactly empty again; durations are whole milliseconds.
+Anything else that is typed raises a ValueError of one line which says what would be accepted.
 """
 
 import math
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
-_NUMBER = re.compile(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµ]*)\s*", re.ASCII)
-_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|us|s|m|h|d|w)")
+from dovetail.model.strict import shown
+
+# Three digits of exponent reach past the largest float; more would only make arithmetic overflow.
+_NUMBER = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*([A-Za-z]*)", re.ASCII)
+_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|us|s|m|h|d|w)", re.ASCII)
+_DURATION = re.compile(rf"{_DURATION_PART.pattern}(?:\s*{_DURATION_PART.pattern})*", re.ASCII)
 
 BYTE_UNITS = {
     "": 1, "b": 1,
@@ -22,35 +28,45 @@ BYTE_UNITS = {
     "ki": 2**10, "kib": 2**10, "mi": 2**20, "mib": 2**20, "gi": 2**30, "gib": 2**30,
     "ti": 2**40, "tib": 2**40, "pi": 2**50, "pib": 2**50,
 }  # fmt: skip
-DURATION_UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+DURATION_UNITS_US = {
+    "us": 1, "ms": 10**3, "s": 10**6, "m": 60 * 10**6, "h": 3600 * 10**6,
+    "d": 86_400 * 10**6, "w": 604_800 * 10**6,
+}  # fmt: skip
 
 MAX_CORES = 1_000_000.0
 MAX_BYTES = 8 * 2**50  # float64 columns hold whole bytes exactly up to here
 MAX_COUNT = 10**12
 MAX_DURATION_S = 100 * 365 * 86400.0
+MAX_TYPED = 100  # characters; nobody types a longer quantity, and a short text is matched in no time
 
 
-def _split(value: object, accepted: str) -> tuple[float, str]:
-    """A number and its unit as typed; refuses booleans, NaN, infinities and anything that is not a quantity."""
+def _split(value: object, accepted: str) -> tuple[Decimal, str]:
+    """A number and its unit as typed; refuses booleans, NaN, infinities and anything that is not a quantity.
+
+    The number is decimal, as people type it: in binary 8.3GB would be a fraction more than 8300000000 bytes.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"{value!r} is not a quantity; write {accepted}")
-    if isinstance(value, int | float):
-        number, unit = float(value), ""
-    else:
-        match = _NUMBER.fullmatch(value)
-        if not match:
-            raise ValueError(f"{value!r} is not a quantity; write {accepted}")
-        number, unit = float(match[1]), match[2]
-    if not math.isfinite(number):
-        raise ValueError(f"{value!r} is not a finite number; write {accepted}")
-    return number, unit
+        raise ValueError(f"{shown(value)} is not a quantity; write {accepted}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{shown(value)} is not a finite number; write {accepted}")
+    if isinstance(value, int):
+        if value.bit_length() > 1000:
+            raise ValueError(f"{shown(value)} is {'negative' if value < 0 else 'absurdly large'}; write {accepted}")
+        return Decimal(value), ""
+    text = float.__repr__(value) if isinstance(value, float) else value.strip()
+    match = _NUMBER.fullmatch(text) if len(text) <= MAX_TYPED else None
+    if not match:
+        raise ValueError(f"{shown(value)} is not a quantity; write {accepted}")
+    if not math.isfinite(float(match[1])):
+        raise ValueError(f"{shown(value)} is not a finite number; write {accepted}")
+    return Decimal(match[1]), match[2]
 
 
-def _within(value: object, number: float, most: float, shown_most: str, accepted: str) -> float:
+def _within(value: object, number: Decimal, most: float, shown_most: str, accepted: str) -> Decimal:
     if number < 0:
-        raise ValueError(f"{value!r} is negative; write {accepted}")
+        raise ValueError(f"{shown(value)} is negative; write {accepted}")
     if number > most:
-        raise ValueError(f"{value!r} is absurdly large; the most is {shown_most}")
+        raise ValueError(f"{shown(value)} is absurdly large; the most is {shown_most}")
     return number
 
 
@@ -58,11 +74,12 @@ def parse_cores(value: object) -> float:
     accepted = "a number of cores such as 2, 0.5 or 500m"
     number, unit = _split(value, accepted)
     if unit not in ("", "m"):
-        raise ValueError(f"unknown unit {unit!r} in {value!r}; write {accepted}")
+        raise ValueError(f"unknown unit {unit!r} in {shown(value)}; write {accepted}")
     cores = _within(value, number / 1000 if unit == "m" else number, MAX_CORES, "1000000 cores", accepted)
-    if cores and round(cores * 1000) < 1:
-        raise ValueError(f"{value!r} is below the smallest share, 1m (a thousandth of a core)")
-    return round(cores * 1000) / 1000
+    millicores = round(cores * 1000)
+    if cores and not millicores:
+        raise ValueError(f"{shown(value)} is below the smallest share, 1m (a thousandth of a core)")
+    return millicores / 1000
 
 
 def format_cores(cores: float) -> str:
@@ -75,10 +92,9 @@ def parse_bytes(value: object) -> int:
     number, unit = _split(value, accepted)
     factor = BYTE_UNITS.get(unit.lower())
     if factor is None:
-        raise ValueError(f"unknown unit {unit!r} in {value!r}; write {accepted}")
+        raise ValueError(f"unknown unit {unit!r} in {shown(value)}; write {accepted}")
     if unit == "m":
-        raise ValueError(f"{value!r} would be thousandths of a byte; for megabytes write {value.strip()[:-1]}MB"
-                         if isinstance(value, str) else f"unknown unit in {value!r}")  # fmt: skip
+        raise ValueError(f"{shown(value)} would be thousandths of a byte; for megabytes write {number}MB")
     return math.ceil(_within(value, number * factor, MAX_BYTES, "8PiB", accepted))
 
 
@@ -101,15 +117,23 @@ def show_bytes(amount: float) -> str:
 
 def parse_duration_s(value: object) -> float:
     accepted = "a duration such as 30s, 10m, 6h, 1h30m or 2d (a bare number is seconds)"
-    if isinstance(value, str) and value.strip() and not value.strip()[-1].isdigit():
-        text = value.strip().replace(" ", "")
-        parts = _DURATION_PART.findall(text)
-        if not parts or "".join(number + unit for number, unit in parts) != text:
-            raise ValueError(f"{value!r} is not a duration; write {accepted}")
-        seconds = sum(float(number) * DURATION_UNITS_S[unit] for number, unit in parts)
+    text = value.strip() if isinstance(value, str) else ""
+    if text and not text[-1].isdigit() and not text.endswith("."):
+        negative, positive = text.startswith("-"), text.removeprefix("-")
+        if len(text) > MAX_TYPED or not _DURATION.fullmatch(positive):
+            raise ValueError(f"{shown(value)} is not a duration; write {accepted}")
+        parts = _DURATION_PART.findall(positive)
+        microseconds = sum((Decimal(number) * DURATION_UNITS_US[unit] for number, unit in parts), Decimal(0))
+        seconds = (-microseconds if negative else microseconds) / 10**6
     else:
-        seconds, _ = _split(value, accepted)
-    return _within(value, seconds, MAX_DURATION_S, "100 years", accepted)
+        seconds, unit = _split(value, accepted)
+        if unit:
+            raise ValueError(f"{shown(value)} is not a duration; write {accepted}")
+    _within(value, seconds, MAX_DURATION_S, "100 years", accepted)
+    milliseconds = round(seconds * 1000)
+    if seconds and not milliseconds:
+        raise ValueError(f"{shown(value)} is below the shortest duration, 1ms")
+    return milliseconds / 1000
 
 
 def format_duration(seconds: float) -> str:
@@ -129,10 +153,10 @@ def parse_count(value: object) -> int:
     accepted = "a whole number such as 4"
     number, unit = _split(value, accepted)
     if unit:
-        raise ValueError(f"unknown unit {unit!r} in {value!r}; write {accepted}")
+        raise ValueError(f"unknown unit {unit!r} in {shown(value)}; write {accepted}")
     _within(value, number, MAX_COUNT, str(MAX_COUNT), accepted)
     if number != int(number):
-        raise ValueError(f"{value!r} is not whole; write {accepted}")
+        raise ValueError(f"{shown(value)} is not whole; write {accepted}")
     return int(number)
 
 

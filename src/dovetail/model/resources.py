@@ -83,9 +83,9 @@ def capacity_of(amounts: Amounts) -> Capacity:
 
 
 def show_amount(resource: str, amount: float) -> str:
-    """An amount for people: `1500m`, `31.2GiB`, `8`."""
+    """An amount for people: `500m`, `1.5`, `31.2GiB`, `8`."""
     if resource == CPU:
-        return format_cores(amount / 1000)
+        return f"{amount / 1000:.10g}" if abs(amount) >= 1000 or not amount else f"{amount:.0f}m"
     if resource in (MEMORY, DISK):
         return show_bytes(amount)
     if resource == GPU:

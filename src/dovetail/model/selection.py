@@ -1,19 +1,21 @@
 """How users say which nodes: label selectors, affinity terms, taints and tolerations."""
 
+import re
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from dovetail.model.quantity import Duration
-from dovetail.model.strict import Strict
+from dovetail.model.strict import Strict, shown
 
 MAX_LABEL = 253
+_WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)  # fits 64 bits, as label columns compare them
 
 
 def _check_label(value: str) -> str:
     if not value or len(value) > MAX_LABEL or not value.isprintable() or any(c.isspace() for c in value):
-        raise ValueError(f"{value[:40]!r} is not a label key; use 1 to {MAX_LABEL} printable characters, no spaces")
+        raise ValueError(f"{shown(value)} is not a label key; use 1 to {MAX_LABEL} printable characters, no spaces")
     return value
 
 
@@ -25,7 +27,15 @@ def _label_text(value: Any) -> Any:
 
 
 LabelKey = Annotated[str, AfterValidator(_check_label)]
-LabelValue = Annotated[str, BeforeValidator(_label_text), Field(max_length=MAX_LABEL)]
+
+
+def _check_value(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError(f"{shown(value)} holds characters that cannot be printed; a label is one line of plain text")
+    return value
+
+
+LabelValue = Annotated[str, BeforeValidator(_label_text), Field(max_length=MAX_LABEL), AfterValidator(_check_value)]
 Labels = dict[LabelKey, LabelValue]
 
 
@@ -64,10 +74,8 @@ class LabelMatch(Strict):
         if self.operator in (Operator.GT, Operator.LT):
             if count != 1:
                 raise ValueError(f"{self.operator} takes exactly one whole number, got {count} values")
-            try:
-                int(self.values[0])
-            except ValueError:
-                raise ValueError(f"{self.operator} compares whole numbers, not {self.values[0]!r}") from None
+            if not _WHOLE.fullmatch(self.values[0]):
+                raise ValueError(f"{self.operator} compares whole numbers, not {shown(self.values[0])}")
         return self
 
 

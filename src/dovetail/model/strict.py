@@ -1,4 +1,8 @@
-"""The base of everything a user writes: unknown fields are errors, values do not change after reading."""
+"""The base of everything a user writes, and the words its errors share.
+
+Unknown fields are errors and values do not change after reading. Errors echo input only through `shown`, so that
+a message stays one short line whatever was sent. Turning errors into complaints is left to `complaint`.
+"""
 
 import difflib
 import re
@@ -7,12 +11,37 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[._-]?[A-Za-z0-9]+)*", re.ASCII)
+# Between two separators there is exactly one way to match, so a long wrong name is refused as fast as a short one.
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[._-][A-Za-z0-9]+)*", re.ASCII)
 MAX_NAME = 100
+MAX_SHOWN = 60
 
 
 class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class AtField(ValueError):
+    """Raised by a validator of a whole model about one field inside it, so that the complaint points there."""
+
+    def __init__(self, path: tuple[str | int, ...], message: str) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+def shown(value: object) -> str:
+    """A value as an error may echo it: in the user's spelling, on one line, never more than about 60 characters."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return repr(value if len(value) <= MAX_SHOWN else value[: MAX_SHOWN - 1] + "…")
+    if isinstance(value, int) and value.bit_length() > 150:  # more digits than are worth showing
+        return "a number of more than 45 digits"
+    if isinstance(value, int | float):
+        return str(value)[:MAX_SHOWN]
+    return "a mapping" if isinstance(value, dict) else "a list" if isinstance(value, list) else "this value"
 
 
 def check_name(value: str) -> str:
@@ -20,7 +49,7 @@ def check_name(value: str) -> str:
         raise ValueError(f"is {len(value)} characters long; a name has at most {MAX_NAME}")
     if not NAME.fullmatch(value):
         raise ValueError(
-            f"{value!r} is not a name; start with a letter, go on with letters and digits, and separate words "
+            f"{shown(value)} is not a name; start with a letter, go on with letters and digits, and separate words "
             "with a single '-', '_' or '.' (ASCII only, no spaces or slashes)"
         )
     return value
@@ -31,5 +60,5 @@ Name = Annotated[str, AfterValidator(check_name)]
 
 def closest(word: str, known: Iterable[str]) -> str:
     """' Did you mean …?' or nothing: appended to an error about an unknown word."""
-    near = difflib.get_close_matches(word, list(known), n=1)
+    near = difflib.get_close_matches(word[:MAX_NAME], list(known), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""

@@ -37,23 +37,36 @@ class Store(Protocol):
         """Create or migrate the schema. Raises StoreError for a locked, read-only, damaged or newer database."""
         ...
 
-    def restore(self) -> Snapshot: ...
+    def restore(self) -> Snapshot:
+        """Unfinished workloads with all their tasks, nodes, reservations, open commands; ids that were never used."""
+        ...
 
-    def write(self, batch: Batch) -> None: ...
+    def write(self, batch: Batch) -> None:
+        """All of it, durably, or StoreError and nothing of it.
+
+        Fresh tasks of a submitted workload need not be written (`unwritten`). A command that is done goes from the
+        outbox before new ones come in; a decision replaces the earlier one about the same attempt; the first response
+        under an idempotency key stands.
+        """
+        ...
 
     def workload(self, workload_id: int) -> dict[str, Any] | None:
-        """Row of the workload: all columns of NewWorkload and WorkloadRecord, `spec` already parsed."""
+        """Row of the workload: all columns of NewWorkload and WorkloadRecord, `spec` parsed in place of `spec_json`."""
         ...
 
     def find_workload(self, namespace: str, name: str) -> dict[str, Any] | None:
         """The newest workload of that name."""
         ...
 
-    def workloads(self, where: WorkloadFilter, limit: int, cursor: str | None) -> Page: ...
+    def workloads(self, where: WorkloadFilter, limit: int, cursor: str | None) -> Page:
+        """Rows as of `workload`, without `spec` and `shape_json`. Raises ValueError for a cursor no page gave."""
+        ...
 
     def spec_json(self, workload_id: int) -> str | None: ...
 
-    def tasks(self, workload_id: int, limit: int = 1000, offset: int = 0) -> list[dict[str, Any]]: ...
+    def tasks(self, workload_id: int, limit: int = 1000, offset: int = 0) -> list[dict[str, Any]]:
+        """By replica, also those without a row: they are pending. Empty for an unknown workload."""
+        ...
 
     def node_tasks(self, node: str) -> list[dict[str, Any]]:
         """Unfinished tasks that hold capacity on the node, with namespace and name of their workload."""
@@ -69,14 +82,18 @@ class Store(Protocol):
         """Oldest first, each with its `seq`."""
         ...
 
+    def newest_history(self) -> int:
+        """The `seq` of the last line, 0 if there is none."""
+        ...
+
     def idempotent_response(self, key: str) -> str | None: ...
 
     def counts(self) -> dict[str, int]:
-        """Workloads by state."""
+        """Workloads by state, every state named."""
         ...
 
     def prune(self, finished_before: float, history_before: float) -> int:
-        """Forget finished workloads and old history; returns how many rows went."""
+        """Forget finished workloads, old history and old idempotency keys; returns how many rows went."""
         ...
 
     def close(self) -> None: ...

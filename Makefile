@@ -1,0 +1,77 @@
+# Everything a person or CI does with this repository. A fresh clone needs only make and Python 3.11 or newer:
+# each target first sets up .venv, once, and again only when the dependencies change. `make run` installs what
+# running needs; the developers' targets add the tools they call.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+# Two set-ups at once would write the same .venv.
+.NOTPARALLEL:
+
+BIN := .venv/bin
+# The stamps live inside .venv, so that removing it removes the claim that it is ready.
+RUN_READY := .venv/.ready-to-run
+DEV_READY := .venv/.ready-to-develop
+DEPENDENCIES := pyproject.toml constraints.txt tools/setup.sh
+
+# Set by the caller: PYTHON=python3.12 picks the interpreter, ONLY=PATTERN some benchmarks, ARGS=… goes to the command.
+PYTHON ?=
+ONLY ?=
+ARGS ?=
+
+.PHONY: help
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: run
+run: $(RUN_READY) ## start the control plane on this machine (ARGS="--help" shows its options)
+	@$(BIN)/dovetail serve $(ARGS)
+
+.PHONY: demo
+demo: $(RUN_READY) ## start it on a simulated cluster with a stream of work
+	@$(BIN)/dovetail demo $(ARGS)
+
+.PHONY: test
+test: $(DEV_READY) ## run the tests (ARGS="-k gang" runs some)
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+
+.PHONY: bench
+bench: $(DEV_READY) ## measure against the bars (ONLY=PATTERN measures some); figures go to build/bench.json
+	@$(BIN)/python -m benchmarks $(if $(ONLY),--only '$(ONLY)') $(ARGS)
+
+.PHONY: lint
+lint: $(DEV_READY) ## check style, formatting, types and which room imports which
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+.PHONY: format
+format: $(DEV_READY) ## apply the formatting and the safe style fixes
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+.PHONY: hooks
+hooks: $(DEV_READY) ## run the checks before every git commit from now on
+	@$(BIN)/pre-commit install
+
+.PHONY: test-deps
+test-deps: ## install the system packages that tests against real servers need
+	@sh tools/test-deps.sh
+
+.PHONY: clean
+clean: ## remove what the other targets made, except .venv
+	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find . -name .venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: clean-all
+clean-all: clean ## remove .venv too
+	@rm -rf .venv
+
+$(RUN_READY): $(DEPENDENCIES)
+	@PYTHON='$(PYTHON)' sh tools/setup.sh run
+	@touch $@
+
+# A developer's environment can also run: the second stamp spares `make run` an install.
+$(DEV_READY): $(DEPENDENCIES)
+	@PYTHON='$(PYTHON)' sh tools/setup.sh dev
+	@touch $@ $(RUN_READY)

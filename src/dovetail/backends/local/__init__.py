@@ -1,0 +1,23 @@
+"""This machine as a node that really runs commands.
+
+Guarantees: an attempt runs at most once, whatever happens to the control plane; attempts go on running while it is
+away and are found again when it is back; when an attempt is reported finished, nothing of it runs any more.
+
+The truth about an attempt is its run folder, never the memory of a process:
+
+    <folder>/<key>/order         what to run (written by bind)
+                   claim.json    who runs it: a supervisor, or "refused"; appears once, before the command starts
+                   running.json  the command's process
+                   stop          a reason: somebody wants it to end
+                   result.json   how it ended
+                   output.log    what the command printed; supervisor.log: what went wrong around it
+                   work/         where it runs unless the workload says otherwise
+
+Where a service manager starts the control plane, it must end only the main process on a restart (systemd:
+`KillMode=process`), or the attempts end with it and are reported as lost.
+"""
+
+from dovetail.backends.local.backend import LocalBackend
+from dovetail.backends.local.settings import LocalSettings
+
+__all__ = ["LocalBackend", "LocalSettings"]

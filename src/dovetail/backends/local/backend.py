@@ -1,0 +1,152 @@
+"""This machine as a backend with one node: puts the pieces of this package together.
+
+Every method is safe to repeat. What blocks (files, spawning) runs on threads, so the event loop never waits for a disk.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+import os
+import sys
+import time
+from pathlib import Path
+
+from dovetail.backends.contract import Assignment, LogChunk, Refusal, Report
+from dovetail.backends.local.doorbell import Doorbell
+from dovetail.backends.local.enforcement import Enforcement, find_enforcement
+from dovetail.backends.local.launch import Launcher
+from dovetail.backends.local.machine import measure_capacity, measure_labels, measure_use
+from dovetail.backends.local.order import refuse_what_cannot_run, write_order
+from dovetail.backends.local.output import read_output
+from dovetail.backends.local.retention import SETTLE_S, prune, unfinished
+from dovetail.backends.local.run_folder import Phase, RunFolder
+from dovetail.backends.local.settings import LocalSettings
+from dovetail.backends.local.watcher import Watcher
+from dovetail.model.event import NodeJoined, NodeObserved
+from dovetail.model.node import Node
+from dovetail.model.workload import Kind
+
+_log = logging.getLogger(__name__)
+
+
+class LocalBackend:
+    def __init__(self, name: str, settings: LocalSettings, folder: Path) -> None:
+        self.name = name
+        self._settings = settings
+        self._folder = Path(settings.folder or folder).absolute()
+        self._node = settings.node_name()
+        self._enforcement = Enforcement("rlimit")
+        self._launcher = Launcher(self._folder)
+        self._watcher: Watcher | None = None
+        self._doorbell: Doorbell | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self, report: Report) -> None:
+        if not hasattr(os, "pidfd_open"):
+            raise RuntimeError(f"the local backend needs Linux 5.3 or newer, this is {sys.platform}")
+        adopted = await asyncio.to_thread(self._prepare)
+        self._watcher = Watcher(self._launcher, report)
+        self._doorbell = Doorbell(self._folder, self._watcher.ring)
+        self._doorbell.open()
+        await report(NodeJoined(await asyncio.to_thread(self._describe)))
+        for run in adopted:
+            self._watcher.watch(run)
+        self._tasks = [
+            asyncio.create_task(self._watcher.go_on(), name=f"{self.name}: watch"),
+            asyncio.create_task(self._observe(report), name=f"{self.name}: observe"),
+            asyncio.create_task(self._tidy(), name=f"{self.name}: tidy"),
+        ]
+
+    async def bind(self, assignment: Assignment) -> None:
+        refuse_what_cannot_run(assignment, self._node)
+        try:
+            run = RunFolder(self._folder, assignment.key)
+        except ValueError as error:
+            raise Refusal(str(error)) from None
+        child = await asyncio.to_thread(self._bind, run, assignment)
+        self._watching.watch(run, child)
+
+    async def stop(self, key: str, reason: str) -> None:
+        run = RunFolder(self._folder, key)
+        await asyncio.to_thread(run.stop, reason)
+        self._watching.watch(run)
+
+    async def reconcile(self, assignments: list[Assignment]) -> None:
+        runs = [RunFolder(self._folder, assignment.key) for assignment in assignments]
+        children = await asyncio.to_thread(lambda: [self._find_again(run) for run in runs])
+        for run, child in zip(runs, children, strict=True):
+            self._watching.watch(run, child)
+
+    async def logs(self, key: str, offset: int, limit: int) -> LogChunk:
+        return await asyncio.to_thread(read_output, self._folder, key, offset, limit)
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+        if self._doorbell is not None:
+            self._doorbell.close()
+        await asyncio.to_thread(self._launcher.reap)
+
+    @property
+    def _watching(self) -> Watcher:
+        if self._watcher is None:
+            raise RuntimeError(f"backend {self.name!r} has not been started: call start() first")
+        return self._watcher
+
+    def _prepare(self) -> list[RunFolder]:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._launcher.compile()
+        if self._settings.limits == "auto":
+            owner = hashlib.sha256(str(self._folder.resolve()).encode()).hexdigest()[:12]
+            self._enforcement = find_enforcement(self._settings.cgroup_parent, owner)
+        adopted = unfinished(self._folder)
+        _log.info(
+            "backend %s: node %s, runs in %s, limits by %s, %d attempts found again",
+            self.name, self._node, self._folder, self._enforcement.kind, len(adopted),
+        )  # fmt: skip
+        return adopted
+
+    def _describe(self) -> Node:
+        return Node(
+            name=self._node,
+            backend=self.name,
+            capacity=measure_capacity(self._folder, self._settings.capacity),
+            labels=measure_labels() | self._settings.labels | {"limits": self._enforcement.kind},
+            kinds=[Kind.JOB],
+        )
+
+    def _bind(self, run: RunFolder, assignment: Assignment) -> int | None:
+        look = run.look()
+        if look.refused:
+            raise Refusal(f"attempt {run.key} will not run: {look.reason}")
+        if look.phase is Phase.ABSENT:
+            run.order(write_order(assignment, run.path, self._enforcement, self._settings.grace_s))
+        return self._launcher.launch(run)
+
+    def _find_again(self, run: RunFolder) -> int | None:
+        """Of an attempt that was bound. One that nobody claimed has not been started: it is now."""
+        if run.look().phase is Phase.ABSENT:
+            run.refuse("lost: no trace of it is left on this machine")
+        return self._launcher.launch(run)
+
+    async def _observe(self, report: Report) -> None:
+        await asyncio.to_thread(measure_use, self._folder)  # the processor is measured from one call to the next
+        while True:
+            await asyncio.sleep(self._settings.observe_interval_s)
+            try:
+                await report(NodeObserved(self._node, await asyncio.to_thread(measure_use, self._folder)))
+            except Exception:  # one measurement more or less does not matter; ending the task would
+                _log.exception("cannot report the use of node %s, will try again", self._node)
+
+    async def _tidy(self) -> None:
+        keep_runs, keep_for_s = self._settings.keep_runs, self._settings.keep_for_s
+        while True:
+            await asyncio.sleep(SETTLE_S)
+            with contextlib.suppress(OSError):
+                gone = await asyncio.to_thread(
+                    prune, self._folder, keep_runs, keep_for_s, time.time(), self._watching.watches
+                )
+                _log.info("backend %s: removed %d old run folders", self.name, gone)

@@ -1,0 +1,134 @@
+"""How limits are enforced here: cgroup v2, cgroup v1, or rlimits, whichever this machine lets us write.
+
+`limits` of a workload are enforced; `resources` are what placement counts with, and a task may use more than it asked
+for while the machine has it. Every attempt gets a cgroup where there are any, also without limits: it is how
+everything a command started can be found again and ended.
+
+- cgroup2, cgroup1: memory (swap included) and CPU; a command that needs more memory is killed and the reason says so.
+- rlimit: RLIMIT_AS, so every process of a command may map that much; CPU is not limited; a process that starts a new
+  session is not found when the attempt is stopped.
+
+What is in force is a label of the node (`limits`). This module probes and plans; the supervisor carries it out.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from dovetail.model.quantity import format_bytes
+from dovetail.model.resources import Limits
+
+Pairs = list[tuple[str, str]]
+
+_PERIOD_US = 100_000
+_LEAST_QUOTA_US = 1_000  # the kernel's own minimum: a hundredth of a core
+
+
+@dataclass(frozen=True, slots=True)
+class Enforcement:
+    """`memory` and `cpu` are the folders below which attempts get cgroups: one and the same in v2, None for rlimits."""
+
+    kind: str
+    memory: Path | None = None
+    cpu: Path | None = None
+
+    def orders(self, key: str, limits: Limits) -> Pairs:
+        """The lines of an order that put an attempt under its limits."""
+        found: Pairs = [] if limits.memory is None else [("memory", format_bytes(limits.memory))]
+        if self.memory is None or self.cpu is None:
+            return found + ([] if limits.memory is None else [("rlimit_as", str(limits.memory))])
+        memory, cpu = self.memory / key, self.cpu / key
+        found.append(("cgroup", str(memory)))
+        if limits.memory is not None:
+            found += [("write", f"{memory}/{name}={value}") for name, value in self._memory_files(limits.memory)]
+            found.append(("oom", str(memory / ("memory.events" if self.kind == "cgroup2" else "memory.oom_control"))))
+        if limits.cpu is not None:
+            if cpu != memory:
+                found.append(("cgroup", str(cpu)))
+            quota_us = max(_LEAST_QUOTA_US, round(limits.cpu * _PERIOD_US))
+            if self.kind == "cgroup2":
+                found.append(("write", f"{cpu}/cpu.max={quota_us} {_PERIOD_US}"))
+            else:
+                found.append(("write", f"{cpu}/cpu.cfs_period_us={_PERIOD_US}"))
+                found.append(("write", f"{cpu}/cpu.cfs_quota_us={quota_us}"))
+        return found
+
+    def _memory_files(self, most_bytes: int) -> Pairs:
+        """Swap counts too, where the kernel counts it: else a limit would only make a command slow."""
+        assert self.memory is not None
+        if self.kind == "cgroup2":
+            swap = [("memory.swap.max", "0")] if (self.memory / "memory.swap.max").exists() else []
+            return [("memory.max", str(most_bytes)), ("memory.oom.group", "1"), *swap]
+        files = [("memory.limit_in_bytes", str(most_bytes))]
+        if (self.memory / "memory.memsw.limit_in_bytes").exists():
+            files.append(("memory.memsw.limit_in_bytes", str(most_bytes)))
+        return files
+
+
+def find_enforcement(parent: str, owner: str, mountinfo: str | None = None) -> Enforcement:
+    """The best this machine has. `owner` tells the attempts of one backend from those of another."""
+    text = Path("/proc/self/mountinfo").read_text() if mountinfo is None else mountinfo
+    mounts = cgroup_mounts(text)
+    if "unified" in mounts:
+        folder = mounts["unified"] / parent / owner
+        if _make_v2(mounts["unified"], folder) and _works(folder, "memory.max", "cpu.max"):
+            return Enforcement("cgroup2", folder, folder)
+    if "memory" in mounts and "cpu" in mounts:
+        memory, cpu = mounts["memory"] / parent / owner, mounts["cpu"] / parent / owner
+        if _make(memory) and _make(cpu) and _works(memory, "memory.limit_in_bytes") and _works(cpu, "cpu.cfs_quota_us"):
+            return Enforcement("cgroup1", memory, cpu)
+    return Enforcement("rlimit")
+
+
+def cgroup_mounts(mountinfo: str) -> dict[str, Path]:
+    """Where the hierarchies are mounted: `unified` for v2, the name of each controller for v1."""
+    found: dict[str, Path] = {}
+    for line in mountinfo.splitlines():
+        before, _, after = line.partition(" - ")
+        kind, _, rest = after.partition(" ")
+        point = Path(before.split()[4]) if len(before.split()) > 4 else None
+        if point is None:
+            continue
+        if kind == "cgroup2":
+            found.setdefault("unified", point)
+        elif kind == "cgroup":
+            for controller in rest.split()[-1].split(","):
+                found.setdefault(controller, point)
+    return found
+
+
+def _make(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return True
+
+
+def _make_v2(root: Path, folder: Path) -> bool:
+    """Controllers are handed down one level at a time. Those that are missing above cannot be had below."""
+    try:
+        if not {"memory", "cpu"} <= set((root / "cgroup.controllers").read_text().split()):
+            return False
+        folder.mkdir(parents=True, exist_ok=True)
+        levels = [folder, *folder.parents]
+        for level in reversed(levels[: levels.index(root) + 1]):
+            (level / "cgroup.subtree_control").write_text("+memory +cpu")
+    except OSError:
+        return False
+    return True
+
+
+def _works(folder: Path, *files: str) -> bool:
+    """Try it: permissions of files say little about cgroups."""
+    probe = folder / f"probe-{os.getpid()}"
+    try:
+        probe.mkdir(exist_ok=True)
+        try:
+            for name in files:
+                (probe / name).write_text((probe / name).read_text())
+        finally:
+            probe.rmdir()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,58 @@
+"""Starts supervisors: detached, cheap, and without anything of the control plane but their run folder.
+
+A supervisor is a session of its own with its own standard files, so no signal to the control plane's group or terminal
+reaches it. It is compiled once a start of the backend, which saves every attempt the time to do it again.
+"""
+
+import os
+import py_compile
+import signal
+import sys
+from pathlib import Path
+
+from dovetail.backends.local import supervisor
+from dovetail.backends.local.run_folder import SUPERVISOR_LOG, Phase, RunFolder
+
+
+class Launcher:
+    def __init__(self, folder: Path) -> None:
+        self._program = folder / ".supervisor.pyc"
+        self._children: set[int] = set()  # ours until they are reaped, so their pids stay theirs
+
+    def compile(self) -> None:
+        py_compile.compile(supervisor.__file__, cfile=str(self._program), doraise=True)
+
+    def launch(self, run: RunFolder) -> int | None:
+        """Start a supervisor for an attempt that has none; its pid. None: the attempt is somebody's already."""
+        if run.look().phase is not Phase.ORDERED:
+            return None
+        log = str(run.path / SUPERVISOR_LOG)
+        append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        pid = os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-I", "-S", "-X", "utf8", str(self._program), str(run.path)],
+            {"LC_ALL": "C.UTF-8"},
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, log, append, 0o600),
+                (os.POSIX_SPAWN_DUP2, 1, 2),
+            ],
+            setsid=True,
+            setsigmask=[],
+            setsigdef=[signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP],
+        )
+        self._children.add(pid)
+        return pid
+
+    def reap(self) -> None:
+        for pid in list(self._children):
+            try:
+                gone, _ = os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:  # somebody waited for all children of this process
+                gone = pid
+            if gone:
+                self._children.discard(pid)
+
+    def starting(self, pid: int) -> bool:
+        """Has this supervisor not ended yet, as far as `reap` knows?"""
+        return pid in self._children

@@ -1,0 +1,60 @@
+"""From an assignment to what a supervisor is told; refuses what this backend cannot run.
+
+The command sees a clean environment: PATH, HOME, LANG and TMPDIR of the control plane, then the workload's own, then
+
+    DOVETAIL_WORKLOAD  the workload's name        DOVETAIL_REPLICA   which of the replicas this is, from 0
+    DOVETAIL_TASK      `<workload id>.<replica>`  DOVETAIL_REPLICAS  of how many
+    DOVETAIL_NODE      the node's name            DOVETAIL_ATTEMPT   which attempt of the task this is
+"""
+
+import os
+import tempfile
+from pathlib import Path
+
+from dovetail.backends.contract import Assignment, Refusal
+from dovetail.backends.local.enforcement import Enforcement
+from dovetail.backends.local.supervisor import WORK, pack
+from dovetail.model.quantity import format_duration
+from dovetail.model.workload import Kind
+
+
+def refuse_what_cannot_run(assignment: Assignment, node: str) -> None:
+    spec, label = assignment.spec, f"workload {assignment.spec.name!r}"
+    if assignment.node != node:
+        raise Refusal(f"this backend has the node {node!r}, not {assignment.node!r}")
+    if spec.kind is not Kind.JOB:
+        raise Refusal(f"{label} is of kind {spec.kind}; the local backend runs kind job only")
+    if spec.run.image is not None:
+        raise Refusal(f"{label} wants the image {spec.run.image!r}; the local backend runs commands without images")
+    if not spec.run.command or not spec.run.command[0]:
+        raise Refusal(f"{label} has no command; write run: {{command: [program, argument, …]}}")
+
+
+def write_order(assignment: Assignment, run: Path, enforcement: Enforcement, grace_s: float) -> bytes:
+    spec = assignment.spec
+    pairs = [("arg", argument) for argument in spec.run.command]
+    pairs += [("env", f"{name}={value}") for name, value in _environment(assignment).items()]
+    pairs += [("workdir", str(run / WORK / (spec.run.workdir or ""))), ("grace_s", repr(float(grace_s)))]
+    if spec.deadline.run_for is not None:
+        pairs += [
+            ("run_for_s", repr(float(spec.deadline.run_for))),
+            ("run_for", format_duration(spec.deadline.run_for)),
+        ]
+    return pack(pairs + enforcement.orders(assignment.key, spec.limits))
+
+
+def _environment(assignment: Assignment) -> dict[str, str]:
+    spec = assignment.spec
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": os.environ.get("HOME", "/"),
+        "LANG": os.environ.get("LANG", "C.UTF-8"),
+        "TMPDIR": tempfile.gettempdir(),
+        **spec.run.env,
+        "DOVETAIL_WORKLOAD": spec.name,
+        "DOVETAIL_TASK": str(assignment.task),
+        "DOVETAIL_REPLICA": str(assignment.task.replica),
+        "DOVETAIL_REPLICAS": str(spec.replicas),
+        "DOVETAIL_NODE": assignment.node,
+        "DOVETAIL_ATTEMPT": assignment.key.rpartition(".")[2],
+    }

@@ -1,0 +1,44 @@
+"""Reads what a command printed, from a byte offset, in whole characters."""
+
+import os
+from pathlib import Path
+
+from dovetail.backends.contract import LogChunk
+from dovetail.backends.local.run_folder import Phase, RunFolder
+from dovetail.backends.local.supervisor import ORDER, OUTPUT
+
+
+def read_output(folder: Path, key: str, offset: int, limit: int) -> LogChunk:
+    """Raises KeyError for a key that was never bound here."""
+    try:
+        run = RunFolder(folder, key)
+    except ValueError as error:
+        raise KeyError(str(error)) from None
+    if not (run.path / ORDER).exists():
+        raise KeyError(f"no logs of attempt {key}: it was never started here, or its run folder has been removed")
+    offset, limit = max(0, offset), max(1, limit)
+    finished = run.look().phase is Phase.FINISHED  # asked before reading: nothing is printed after it
+    try:
+        with (run.path / OUTPUT).open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(offset)
+            content = file.read(limit)
+    except FileNotFoundError:
+        size, content = 0, b""
+    at_end = offset + len(content) >= size
+    if not (finished and at_end):
+        content = _whole_characters(content)
+    next_offset = offset + len(content)
+    return LogChunk(content.decode("utf-8", "replace"), next_offset, finished and next_offset >= size)
+
+
+def _whole_characters(content: bytes) -> bytes:
+    """Without the beginning of a UTF-8 character at the end, whose rest comes with the next chunk."""
+    for back in range(1, min(4, len(content)) + 1):
+        byte = content[-back]
+        if byte < 0x80:
+            break
+        if byte >= 0xC0:
+            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return content[:-back] if length > back and len(content) > back else content
+    return content

@@ -1,0 +1,60 @@
+"""Removes run folders that nobody needs any more.
+
+A run folder is also the memory that its key has run, so it goes only when the control plane has surely stored how the
+attempt ended: not in the first ten minutes after the end, and not in the first ten after a start of the backend, when
+commands from before are still being repeated (the backend waits that long before the first call).
+"""
+
+import contextlib
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from dovetail.backends.local.run_folder import Phase, RunFolder, task_of
+from dovetail.backends.local.supervisor import CLAIM, RESULT
+
+SETTLE_S = 600.0
+_GONE = ".gone-"
+
+
+def prune(folder: Path, keep_runs: int, keep_for_s: float, now: float, watched: Callable[[str], bool]) -> int:
+    """Removes what is finished and too old, or too many; returns how many went."""
+    for half_removed in folder.glob(f"{_GONE}*"):
+        shutil.rmtree(half_removed, ignore_errors=True)
+    ended = [(at, run) for run in runs(folder) if not watched(run.key) and (at := _ended_at(run)) is not None]
+    ended.sort(key=lambda pair: pair[0], reverse=True)
+    removed = 0
+    for rank, (at, run) in enumerate(ended):
+        age_s = now - at
+        if age_s >= SETTLE_S and (age_s > keep_for_s or rank >= keep_runs):
+            # First a name that is no key: half a run folder must never pass for one that has not run.
+            gone = folder / f"{_GONE}{run.key}-{time.monotonic_ns()}"
+            with contextlib.suppress(OSError):
+                run.path.rename(gone)
+                shutil.rmtree(gone, ignore_errors=True)
+                removed += 1
+    return removed
+
+
+def runs(folder: Path) -> list[RunFolder]:
+    found = []
+    for path in folder.iterdir():
+        with contextlib.suppress(ValueError):
+            task_of(path.name)
+            found.append(RunFolder(folder, path.name))
+    return found
+
+
+def unfinished(folder: Path) -> list[RunFolder]:
+    """Those with a supervisor but without a result: to be watched after a restart."""
+    running = (Phase.CLAIMED, Phase.RUNNING, Phase.LOST)
+    return [run for run in runs(folder) if not (run.path / RESULT).exists() and run.look().phase in running]
+
+
+def _ended_at(run: RunFolder) -> float | None:
+    for name in (RESULT, CLAIM):
+        with contextlib.suppress(FileNotFoundError):
+            at = (run.path / name).stat().st_mtime
+            return at if name == RESULT or run.look().refused else None
+    return None

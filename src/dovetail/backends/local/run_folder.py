@@ -1,0 +1,162 @@
+"""The run folder of one attempt, as the backend reads and writes it. Its files are listed in the package's docstring.
+
+Guarantees: `look` says what is true of the attempt, whoever wrote it and whichever control plane asks; `refuse` and a
+supervisor's claim exclude each other; `bury` ends what a killed supervisor left behind. Everything blocks for a
+moment: the backend calls it on threads.
+"""
+
+import contextlib
+import json
+import os
+import re
+import signal
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from dovetail.backends.local import supervisor
+from dovetail.backends.local.supervisor import CLAIM, ORDER, RESULT, RUNNING, STOP
+from dovetail.model.task import TaskId
+
+SUPERVISOR_LOG = "supervisor.log"
+_KEY = re.compile(r"(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})", re.ASCII)
+
+
+class Phase(StrEnum):
+    ABSENT = "absent"  # no order: never bound here
+    ORDERED = "ordered"  # no claim: nothing was started, and a supervisor may start it
+    CLAIMED = "claimed"  # a living supervisor is about to start it
+    RUNNING = "running"
+    FINISHED = "finished"
+    LOST = "lost"  # its supervisor died and left no result
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    phase: Phase
+    exit_code: int | None = None
+    reason: str = ""
+    refused: bool = False
+
+
+def task_of(key: str) -> TaskId:
+    """The task an attempt belongs to. Keys become folder names, so nothing but a key gets through."""
+    match = _KEY.fullmatch(key)
+    if not match:
+        raise ValueError(f"{key!r} is not the key of an attempt; keys are three whole numbers such as 12.0.1")
+    return TaskId(int(match[1]), int(match[2]))
+
+
+class RunFolder:
+    def __init__(self, folder: Path, key: str) -> None:
+        self.task = task_of(key)
+        self.key = key
+        self.path = folder / key
+        self._claim: dict[str, Any] | None = None  # these two never change once they are there
+        self._running: dict[str, Any] | None = None
+
+    def look(self) -> Look:
+        finished = self._finished()
+        if finished:
+            return finished
+        self._claim = self._claim or self._read(CLAIM)
+        if self._claim is None:
+            return Look(Phase.ORDERED if (self.path / ORDER).exists() else Phase.ABSENT)
+        if "refused" in self._claim:
+            return Look(Phase.FINISHED, None, self._claim["refused"], refused=True)
+        alive = _lives(self._claim)
+        self._running = self._running or self._read(RUNNING)
+        if alive:
+            return Look(Phase.RUNNING if self._running else Phase.CLAIMED)
+        # Only now is it sure that the supervisor will write no more: it may have just before it went.
+        return self._finished() or Look(Phase.LOST, None, self._why_lost())
+
+    def was_started(self) -> bool:
+        return (self.path / RUNNING).exists()
+
+    def order(self, content: bytes) -> None:
+        """Write what is to be run, unless it has been written before."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not (self.path / ORDER).exists():
+            supervisor.publish(str(self.path), ORDER, content, durable=False)
+
+    def refuse(self, reason: str) -> bool:
+        """Make sure that this attempt never starts. False: somebody has claimed it before."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        content = json.dumps({"refused": reason}).encode()
+        return supervisor.publish(str(self.path), CLAIM, content, durable=True)
+
+    def stop(self, reason: str) -> None:
+        """Never start it, or end it."""
+        if self.look().phase in (Phase.ABSENT, Phase.ORDERED) and self.refuse(f"stopped before it started: {reason}"):
+            return
+        if self.look().phase not in (Phase.CLAIMED, Phase.RUNNING):
+            return
+        supervisor.publish(str(self.path), STOP, reason.encode("utf-8", "replace"), durable=False)
+        assert self._claim is not None
+        with contextlib.suppress(ProcessLookupError):
+            handle = os.pidfd_open(self._claim["pid"])  # before asking who that is: a pid can change hands
+            try:
+                if _lives(self._claim):
+                    signal.pidfd_send_signal(handle, signal.SIGTERM)
+            finally:
+                os.close(handle)
+
+    def bury(self) -> Look:
+        """End what is left of a lost attempt, and write down that it is over."""
+        look = self.look()
+        if look.phase is not Phase.LOST:
+            return look
+        here = self._claim is not None and self._claim.get("boot_id") == supervisor.boot_id()
+        if here:
+            cgroups = supervisor.unpack((self.path / ORDER).read_bytes()).get("cgroup", [])
+            supervisor.sweep_up(self._own_group(), cgroups)
+            supervisor.remove_cgroups(cgroups)
+        content = json.dumps({"exit_code": None, "reason": look.reason}).encode()
+        with contextlib.suppress(OSError):  # a full disk: the same will be found, and said, the next time
+            supervisor.publish(str(self.path), RESULT, content, durable=True)
+        return Look(Phase.FINISHED, None, look.reason)
+
+    def supervisor_log(self) -> str:
+        """Its last line, where an error says what it is."""
+        text = supervisor.read_text(str(self.path / SUPERVISOR_LOG)) or ""
+        return text.strip().rpartition("\n")[2][:500]
+
+    def _finished(self) -> Look | None:
+        result = self._read(RESULT)
+        return Look(Phase.FINISHED, result["exit_code"], result["reason"]) if result else None
+
+    def _why_lost(self) -> str:
+        assert self._claim is not None
+        if self._claim.get("boot_id") != supervisor.boot_id():
+            return "lost: the machine restarted before it ended"
+        if self._running is None and not self.was_started():
+            said = self.supervisor_log()
+            return f"lost: its supervisor ended before the command was started{': ' + said if said else ''}"
+        return "lost: its supervisor was killed, so its exit status is unknown; what was left of the command was ended"
+
+    def _own_group(self) -> int | None:
+        """The command's process group, unless another process has that number now: then the group is long empty."""
+        running = self._read(RUNNING)
+        if running is None or running["pid"] <= 1:
+            return None
+        ticks = supervisor.started_ticks(running["pid"])
+        return int(running["pid"]) if ticks in (None, running["started_ticks"]) else None
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        try:
+            found: dict[str, Any] = json.loads((self.path / name).read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            # Files appear whole, so only a power cut makes one unreadable: what it says is gone, that it was is not.
+            return {"exit_code": None, "reason": f"lost: {name} was damaged", "pid": 0}
+        return found
+
+
+def _lives(process: dict[str, Any]) -> bool:
+    if process.get("boot_id") != supervisor.boot_id():
+        return False
+    ticks = supervisor.started_ticks(process["pid"])
+    return ticks is not None and ticks == process["started_ticks"]

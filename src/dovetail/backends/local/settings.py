@@ -1,0 +1,62 @@
+"""Settings of the local backend, validated once at start."""
+
+import re
+import socket
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from dovetail.model.quantity import Bytes, Cores, Count, Duration
+from dovetail.model.selection import Labels
+from dovetail.model.strict import MAX_NAME, Name, Strict
+
+
+def _check_cgroup_parent(value: str) -> str:
+    if not all(re.fullmatch(r"[A-Za-z0-9@_:-][A-Za-z0-9@_.:-]*", part, re.ASCII) for part in value.split("/")):
+        raise ValueError(
+            f"{value!r} is not a cgroup below the root of the hierarchy; write names separated by '/', "
+            "such as dovetail or system.slice/dovetail"
+        )
+    return value
+
+
+class CapacityOverride(Strict):
+    """What the node offers instead of what was measured; a field left out is measured."""
+
+    cpu: Cores | None = None
+    memory: Bytes | None = None
+    disk: Bytes | None = None
+    slots: Count | None = None
+
+
+class LocalSettings(Strict):
+    folder: Annotated[str, Field(min_length=1, max_length=3000)] | None = None
+    """Where run folders go; the folder the control plane gives when left out."""
+    node: Name | None = None
+    """The node's name; the host's name when left out."""
+    labels: Labels = {}
+    """Beside, and instead of, the measured `arch`, `os` and `hostname`."""
+    capacity: CapacityOverride = CapacityOverride()
+    grace_s: Duration = 10.0
+    """From SIGTERM to SIGKILL."""
+    observe_interval_s: Annotated[Duration, Field(ge=0.1)] = 10.0
+    keep_runs: Count = 10_000
+    """At most so many finished run folders are kept …"""
+    keep_for_s: Duration = 7 * 86400.0
+    """… and none for longer than this. Folders that ended in the last ten minutes always stay."""
+    limits: Literal["auto", "rlimit"] = "auto"
+    """auto: cgroups where they can be written, rlimits otherwise."""
+    cgroup_parent: Annotated[str, AfterValidator(_check_cgroup_parent)] = "dovetail"
+    """The cgroup, from the root of the hierarchy, below which each attempt gets its own."""
+
+    def node_name(self) -> str:
+        return self.node or node_name_of(socket.gethostname())
+
+
+def node_name_of(hostname: str) -> str:
+    """A valid node name made of a host's name: `10-0-0-7` becomes `node-10-0-0-7`."""
+    words = [word for word in re.split(r"[^A-Za-z0-9.]+|\.{2,}", hostname) if word.strip(".")]
+    name = "-".join(word.strip(".") for word in words)
+    if not name[:1].isalpha():
+        name = f"node-{name}" if name else "node"
+    return name[:MAX_NAME].rstrip("-.")

@@ -1,0 +1,101 @@
+"""Watches the unfinished attempts and reports what becomes of them, in order for each.
+
+One task for all attempts: it looks at a run folder when its doorbell rings, and at all of them every second, in case a
+ring was lost or a supervisor was killed. A report that fails is made again. An attempt is watched until its end has
+been reported.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from dovetail.backends.contract import Report
+from dovetail.backends.local.launch import Launcher
+from dovetail.backends.local.run_folder import Look, Phase, RunFolder
+from dovetail.model.event import TaskFinished, TaskStarted
+
+LOOK_INTERVAL_S = 1.0
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Watched:
+    run: RunFolder
+    child: int | None = None  # the supervisor this process started for it
+    said_started: bool = False
+
+
+class Watcher:
+    def __init__(self, launcher: Launcher, report: Report) -> None:
+        self._launcher = launcher
+        self._report = report
+        self._watched: dict[str, Watched] = {}
+        self._due: set[str] = set()
+        self._wake = asyncio.Event()
+
+    def watch(self, run: RunFolder, child: int | None = None) -> None:
+        """From now on; also says again what may have been said before."""
+        watched = self._watched.setdefault(run.key, Watched(run))
+        watched.child = child or watched.child
+        watched.said_started = False
+        self.ring([run.key])
+
+    def ring(self, keys: list[str]) -> None:
+        self._due.update(keys)
+        self._wake.set()
+
+    def watches(self, key: str) -> bool:
+        return key in self._watched
+
+    async def go_on(self) -> None:
+        """Until cancelled."""
+        loop = asyncio.get_running_loop()
+        look_at_all = loop.time()
+        while True:
+            try:
+                async with asyncio.timeout_at(look_at_all):
+                    await self._wake.wait()
+            except TimeoutError:
+                self._due.update(self._watched)
+                look_at_all = loop.time() + LOOK_INTERVAL_S
+            self._wake.clear()
+            due = [self._watched[key] for key in self._due if key in self._watched]
+            self._due.clear()
+            for watched, look in await asyncio.to_thread(self._look_at, due):
+                try:
+                    await self._say(watched, look)
+                except Exception:  # the receiver's trouble must not end the watching; the next look says it again
+                    _log.exception("report about attempt %s failed; it will be made again", watched.run.key)
+
+    def _look_at(self, due: list[Watched]) -> list[tuple[Watched, Look]]:
+        self._launcher.reap()
+        found = []
+        for watched in due:
+            try:
+                found.append((watched, self._look(watched)))
+            except OSError as error:
+                _log.error("cannot look at attempt %s, will try again: %s", watched.run.key, error)
+        return found
+
+    def _look(self, watched: Watched) -> Look:
+        # Asked before looking: what a supervisor wrote before it ended is then seen.
+        ended = watched.child is not None and not self._launcher.starting(watched.child)
+        look = watched.run.look()
+        if look.phase is Phase.LOST:
+            return watched.run.bury()
+        if look.phase is Phase.ORDERED and ended:
+            said = watched.run.supervisor_log()
+            watched.run.refuse(f"lost: its supervisor could not start{': ' + said if said else ''}")
+            return watched.run.look()
+        return look
+
+    async def _say(self, watched: Watched, look: Look) -> None:
+        run = watched.run
+        if look.phase in (Phase.RUNNING, Phase.FINISHED) and not watched.said_started:
+            if look.phase is Phase.RUNNING or run.was_started():
+                await self._report(TaskStarted(run.task, run.key))
+            watched.said_started = True
+        if look.phase is Phase.FINISHED:
+            await self._report(TaskFinished(run.task, run.key, look.exit_code, look.reason))
+            if self._watched.get(run.key) is watched and run.key not in self._due:
+                del self._watched[run.key]

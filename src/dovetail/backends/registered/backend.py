@@ -1,0 +1,184 @@
+"""What each registered node is to do, kept until the node says that it is done.
+
+Guarantees: an attempt is ordered from exactly one node, and is given up only when that node has reported its end or
+was never told of it. A node that runs something nobody ordered from it is told to stop it. Nothing here waits for a
+node: calls return at once, and orders go out with the node's next heartbeat.
+
+Orders live in memory: after a restart `reconcile` and commands that are sent again restore them. Until that has had
+time to happen (`SETTLE_S`), work that nobody has ordered is left alone rather than stopped. Noticing that a node has
+fallen silent is left to the control plane, and the output of tasks to the nodes.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dovetail.backends.contract import Assignment, LogChunk, Refusal, Report
+from dovetail.backends.registered.protocol import HeartbeatReply, TaskReport
+from dovetail.model.event import TaskFinished, TaskStarted
+from dovetail.model.task import TaskId
+
+__all__ = ["HeartbeatReply", "RegisteredBackend", "TaskReport"]
+
+SETTLE_S = 15.0
+ENDS_KEPT = 100_000  # ends that may be asked for again; a late report of an older one finds nobody who waits for it
+FIRST_SIGNAL_STATUS = 128  # shells add the signal's number to this for a process that a signal ended
+
+
+@dataclass(slots=True)
+class _Order:
+    assignment: Assignment
+    told: bool  # the node may have heard of it
+    running: bool = False  # the node has said so
+    stop_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """The last word on an attempt. `node` None: it was stopped before any node was told, and never may run."""
+
+    node: str | None
+    exit_code: int | None
+    reason: str
+
+
+class RegisteredBackend:
+    """Implements `dovetail.backends.contract.Backend`, and `heartbeat` for the nodes."""
+
+    def __init__(self, name: str, monotonic_s: Callable[[], float] = time.monotonic) -> None:
+        self.name = name
+        self._monotonic_s = monotonic_s
+        self._settled_at = 0.0
+        self._report: Report | None = None
+        self._orders: dict[str, _Order] = {}
+        self._by_node: dict[str, dict[str, _Order]] = {}
+        self._ends: OrderedDict[str, _End] = OrderedDict()
+
+    async def start(self, report: Report) -> None:
+        """Its nodes are introduced by whoever registers them, and restored with the rest of the cluster."""
+        self._report = report
+        self._settled_at = self._monotonic_s() + SETTLE_S
+
+    async def bind(self, assignment: Assignment) -> None:
+        await self._order(assignment, told=False)
+
+    async def stop(self, key: str, reason: str) -> None:
+        order = self._orders.get(key)
+        if order is not None and order.told:
+            order.stop_reason = order.stop_reason or reason
+            return
+        if order is not None:
+            self._drop(order)
+        end = self._ends.get(key)
+        if end is None:
+            end = self._remember(key, _End(None, None, reason))
+        await self._tell(TaskFinished(_task_of(key), key, end.exit_code, end.reason))
+
+    async def reconcile(self, assignments: list[Assignment]) -> None:
+        """Ordered again: the node reports what became of each, or starts what it never heard of."""
+        for assignment in assignments:
+            try:
+                await self._order(assignment, told=True)
+            except Refusal as refusal:
+                await self._tell(TaskFinished(assignment.task, assignment.key, None, str(refusal)))
+
+    async def logs(self, key: str, offset: int, limit: int) -> LogChunk:  # noqa: ARG002
+        raise KeyError(f"{key}: registered nodes keep the output of their tasks themselves")
+
+    async def close(self) -> None:
+        self._report = None
+
+    async def heartbeat(self, node: str, reports: list[TaskReport]) -> HeartbeatReply:
+        """A node speaks: take in what it says, answer with what it is to do."""
+        strangers = {report.key: None for report in reports if not await self._take(node, report)}
+        run, stop = [], []
+        for key, order in self._by_node.get(node, {}).items():
+            if order.stop_reason is not None:
+                stop.append(key)
+            elif not order.running:
+                order.told = True
+                run.append(order.assignment)
+        return HeartbeatReply(run, [*stop, *(key for key in strangers if key not in stop)])
+
+    # --- orders ----------------------------------------------------------------------------------------------
+
+    async def _order(self, assignment: Assignment, *, told: bool) -> None:
+        key = assignment.key
+        end = self._ends.get(key)
+        if end is not None and end.node is None:
+            raise Refusal(f"it was stopped before it began: {end.reason}")
+        if end is not None and end.node == assignment.node:
+            await self._tell(TaskFinished(assignment.task, key, end.exit_code, end.reason))
+        elif key not in self._orders:
+            self._ends.pop(key, None)  # what another node claimed of it counts for nothing
+            order = self._orders[key] = _Order(assignment, told)
+            self._by_node.setdefault(assignment.node, {})[key] = order
+
+    def _drop(self, order: _Order) -> None:
+        node, key = order.assignment.node, order.assignment.key
+        self._orders.pop(key, None)
+        orders = self._by_node.get(node, {})
+        orders.pop(key, None)
+        if not orders:
+            self._by_node.pop(node, None)
+
+    def _remember(self, key: str, end: _End) -> _End:
+        self._ends[key] = end
+        if len(self._ends) > ENDS_KEPT:
+            self._ends.popitem(last=False)
+        return end
+
+    # --- reports ---------------------------------------------------------------------------------------------
+
+    async def _take(self, node: str, report: TaskReport) -> bool:
+        """False when the node runs something that it has to stop because nobody ordered it there."""
+        order = self._orders.get(report.key)
+        if order is None or order.assignment.node != node:
+            return self._take_from_stranger(node, report, ordered_elsewhere=order is not None)
+        task, key = order.assignment.task, report.key
+        if report.state == "running":
+            if not order.running:
+                await self._tell(TaskStarted(task, key))
+                order.running = order.told = True
+            return True
+        exit_code, reason = _outcome(report, order.stop_reason)
+        await self._tell(TaskFinished(task, key, exit_code, reason))  # first: if it fails, the node reports again
+        self._drop(order)
+        self._remember(key, _End(node, exit_code, reason))
+        return True
+
+    def _take_from_stranger(self, node: str, report: TaskReport, *, ordered_elsewhere: bool) -> bool:
+        known = ordered_elsewhere or report.key in self._ends
+        if report.state == "running":
+            return not known and self._monotonic_s() < self._settled_at
+        if not known:
+            # After a restart the node may speak before its orders are restored; then this end is waited for.
+            # It is told to nobody before that: a node has no say about an attempt that was not ordered from it.
+            self._remember(report.key, _End(node, *_outcome(report, None)))
+        return True
+
+    async def _tell(self, event: TaskStarted | TaskFinished) -> None:
+        if self._report is None:
+            raise RuntimeError(f"backend {self.name} is not started; ask again when it is")
+        await self._report(event)
+
+
+def _outcome(report: TaskReport, stop_reason: str | None) -> tuple[int | None, str]:
+    """Exit code and reason as the engine hears them.
+
+    Whatever a signal ended after the order to stop was stopped, also where the node tells it as an exit status.
+    """
+    code = report.exit_code
+    by_signal = code is not None and (code < 0 or code >= FIRST_SIGNAL_STATUS)
+    if stop_reason is not None and (code is None or by_signal):
+        return None, f"{stop_reason} ({report.reason})" if report.reason else stop_reason
+    if code is None:
+        return None, report.reason or "the node lost it"
+    return code, report.reason or f"exit status {code}"
+
+
+def _task_of(key: str) -> TaskId:
+    """The task whose attempt the key names."""
+    workload, replica, _ = key.split(".")
+    return TaskId(int(workload), int(replica))

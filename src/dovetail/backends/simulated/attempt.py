@@ -1,0 +1,35 @@
+"""One attempt in the simulated world: its fate, and how far it has come.
+
+It keeps what reports and logs need and not the workload itself, whose definition may be large while a hundred
+thousand attempts are remembered. Times are virtual seconds since the epoch.
+"""
+
+from dataclasses import dataclass
+
+from dovetail.backends.simulated.rehearsal import Fate
+from dovetail.model.event import TaskFinished
+from dovetail.model.resources import Amounts
+from dovetail.model.task import TaskId
+
+
+@dataclass(slots=True, eq=False)
+class Attempt:
+    key: str
+    task: TaskId
+    node: str
+    title: str  # the workload's name, for the log
+    command: list[str]
+    fate: Fate | None  # None: stopped before it was ever bound
+    amounts: Amounts | None  # what it asks of its node; kept only while somebody measures
+    started_at: float | None = None
+    ended_at: float | None = None
+    end: TaskFinished | None = None
+
+    @property
+    def runs(self) -> bool:
+        return self.started_at is not None and self.end is None
+
+    @property
+    def cut_short(self) -> bool:
+        """Stopped or lost: it did not come to an end of its own, and is never to be started again."""
+        return self.end is not None and self.end.exit_code is None

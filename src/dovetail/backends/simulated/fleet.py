@@ -1,0 +1,64 @@
+"""The nodes that the settings describe.
+
+Pure, and the same every time: names, order and labels depend on the settings alone, so a restart finds the nodes it
+left. Switches are only labels here; what they mean for distance is the business of the cluster's topology.
+"""
+
+from collections.abc import Iterator
+
+from dovetail.backends.simulated.settings import LeafSpine, NodeGroup, SimulatedSettings
+from dovetail.model.node import Node
+from dovetail.model.resources import Capacity
+from dovetail.model.workload import Kind
+
+REGION = "topology.kubernetes.io/region"
+ZONE = "topology.kubernetes.io/zone"
+SPINE, LEAF, RACK = "spine", "leaf", "rack"
+
+
+def fleet(settings: SimulatedSettings, backend: str) -> list[Node]:
+    """All nodes, groups first, as nodes of the backend of this name."""
+    nodes: list[Node] = []
+    for group in settings.groups:
+        nodes.extend(_group(group, backend))
+    if settings.leaf_spine is not None:
+        nodes.extend(_leaf_spine(settings.leaf_spine, backend))
+    return nodes
+
+
+def _numbers(count: int) -> Iterator[str]:
+    """`01` to `40`: padded, so that sorting names sorts nodes."""
+    width = len(str(count))
+    return (f"{number:0{width}}" for number in range(1, count + 1))
+
+
+def _group(group: NodeGroup, backend: str) -> Iterator[Node]:
+    for number in _numbers(group.count):
+        yield Node(
+            name=f"{group.prefix}-{number}",
+            backend=backend,
+            capacity=group.capacity,
+            labels=group.labels,
+            taints=group.taints,
+            kinds=list(Kind),
+        )
+
+
+def _leaf_spine(shape: LeafSpine, backend: str) -> Iterator[Node]:
+    capacity = Capacity(cpu=shape.cpu, memory=shape.memory, disk=shape.disk, gpu=shape.gpus_per_node, slots=shape.slots)
+    for spine_index, spine_number in enumerate(_numbers(shape.spines)):
+        spine = f"s{spine_number}"
+        zone = f"{shape.region}-z{spine_index * shape.zones // shape.spines + 1}"
+        for leaf_number in _numbers(shape.leaves_per_spine):
+            leaf = f"{spine}-l{leaf_number}"
+            where = shape.labels | {REGION: shape.region, ZONE: zone, SPINE: spine, LEAF: leaf}
+            for index, number in enumerate(_numbers(shape.nodes_per_leaf)):
+                rack = f"{leaf}-r{index * shape.racks_per_leaf // shape.nodes_per_leaf + 1}"
+                yield Node(
+                    name=f"{shape.prefix}-{leaf}-n{number}",
+                    backend=backend,
+                    capacity=capacity,
+                    labels=where | {RACK: rack},
+                    taints=shape.taints,
+                    kinds=list(Kind),
+                )

@@ -1,0 +1,56 @@
+"""The log an attempt would have written: a few made-up lines with their times.
+
+Guarantees: at any later moment the log only grew, so byte offsets stay good. ASCII only, so that a chunk never cuts a
+character in two.
+"""
+
+import shlex
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from dovetail.backends.contract import LogChunk
+from dovetail.backends.simulated.attempt import Attempt
+from dovetail.model.quantity import format_duration
+
+QUARTERS = (0.25, 0.5, 0.75)
+FIRST_SIGN_OF_LIFE_S = 60.0
+
+
+def read_log(attempt: Attempt, now: float, offset: int, limit: int) -> LogChunk:
+    """At most `limit` bytes from `offset`; an offset past the end gets an empty chunk."""
+    text = "".join(f"{_clock(at)} {line}\n" for at, line in _lines(attempt, now))
+    whole = text.encode("ascii", "backslashreplace")
+    start = min(max(offset, 0), len(whole))
+    chunk = whole[start : start + max(limit, 0)]
+    next_offset = start + len(chunk)
+    return LogChunk(chunk.decode("ascii"), next_offset, attempt.end is not None and next_offset == len(whole))
+
+
+def _clock(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+
+
+def _lines(attempt: Attempt, now: float) -> Iterator[tuple[float, str]]:
+    started_at = attempt.started_at
+    if started_at is not None:
+        yield started_at, f"{attempt.title} starts on {attempt.node}: {shlex.join(attempt.command) or '(no command)'}"
+        until = now if attempt.ended_at is None else attempt.ended_at
+        run_time_s = attempt.fate.run_time_s if attempt.fate is not None else None
+        yield from _signs_of_life(started_at, until) if run_time_s is None else _progress(started_at, run_time_s, until)
+    if attempt.end is not None and attempt.ended_at is not None:
+        yield attempt.ended_at, f"ends: {attempt.end.reason}"
+
+
+def _progress(started_at: float, run_time_s: float, until: float) -> Iterator[tuple[float, str]]:
+    for share in QUARTERS:
+        at = started_at + share * run_time_s
+        if at < until:
+            yield at, f"{share:.0%} done"
+
+
+def _signs_of_life(started_at: float, until: float) -> Iterator[tuple[float, str]]:
+    """Twice as far apart each time, so that the log of a year stays short."""
+    passed_s = FIRST_SIGN_OF_LIFE_S
+    while started_at + passed_s < until:
+        yield started_at + passed_s, f"still running after {format_duration(passed_s)}"
+        passed_s *= 2

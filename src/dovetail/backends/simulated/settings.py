@@ -1,0 +1,131 @@
+"""What the simulated backend pretends: which nodes there are, how long attempts take and what goes wrong.
+
+Guarantees: settings that pass describe at least one and at most `MAX_NODES` nodes, all with different names. Every
+duration is virtual: `speed` says how many virtual seconds pass in a real one. `RehearsalSettings` is the part that
+concerns attempts only, for a simulator that brings its own nodes and clock.
+"""
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from dovetail.model.quantity import Bytes, Cores, Count, Duration
+from dovetail.model.resources import DEFAULT_NODE_SLOTS, Capacity
+from dovetail.model.selection import Labels, Taint
+from dovetail.model.strict import Name, Strict
+
+MAX_NODES = 1_000_000
+MAX_SPEED = 1e6
+
+Positive = Annotated[Count, Field(ge=1, le=MAX_NODES)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Prefix = Annotated[Name, Field(max_length=70)]  # leaves room for numbers within the length of a name
+
+
+class NodeGroup(Strict):
+    """`count` equal nodes called `prefix-1`, `prefix-2`, … (numbers padded so that names sort)."""
+
+    prefix: Prefix = "sim"
+    count: Positive
+    capacity: Capacity = Capacity(cpu=16, memory=64 * 2**30, disk=500 * 2**30)
+    labels: Labels = {}
+    taints: list[Taint] = Field(default=[], max_length=100)
+
+
+class LeafSpine(Strict):
+    """A GPU cluster: nodes under leaf switches under spine groups, labelled with where they are.
+
+    Spines are shared out over the zones in order, and the nodes of a leaf over its racks.
+    """
+
+    prefix: Prefix = "sim"
+    spines: Positive = 5
+    leaves_per_spine: Positive = 5
+    nodes_per_leaf: Positive = 40
+    racks_per_leaf: Positive = 1
+    gpus_per_node: Count = 8
+    cpu: Cores = 128
+    memory: Bytes = 2**40
+    disk: Bytes = 8 * 2**40
+    slots: Count = DEFAULT_NODE_SLOTS
+    region: Annotated[str, Field(min_length=1, max_length=100)] = "sim-1"
+    zones: Positive = 1
+    labels: Labels = {}
+    taints: list[Taint] = Field(default=[], max_length=100)
+
+    @property
+    def nodes(self) -> int:
+        return self.spines * self.leaves_per_spine * self.nodes_per_leaf
+
+    @model_validator(mode="after")
+    def _no_empty_domains(self) -> Self:
+        if self.zones > self.spines:
+            raise ValueError(f"{self.zones} zones cannot share {self.spines} spines; use at most one zone a spine")
+        if self.racks_per_leaf > self.nodes_per_leaf:
+            raise ValueError(
+                f"{self.racks_per_leaf} racks cannot share {self.nodes_per_leaf} nodes a leaf; "
+                "use at most one rack a node"
+            )
+        return self
+
+
+class RunTime(Strict):
+    """Lognormal: half of the attempts take less than `median`; two thirds lie within a factor e^sigma of it."""
+
+    median: Duration = 60.0
+    sigma: Annotated[float, Field(ge=0, le=5, allow_inf_nan=False)] = 0.5
+
+
+class NodeFailures(Strict):
+    """Each node fails after a random time of this mean, kills what it runs, and is back after `repair_time`."""
+
+    mean_time_between: Annotated[Duration, Field(ge=1)]
+    repair_time: Annotated[Duration, Field(ge=1)] = 600.0
+
+
+class Observation(Strict):
+    """Measured use of each node, `every` so often: what its tasks asked for times a random share."""
+
+    every: Annotated[Duration, Field(ge=1)] = 15.0
+    least_share: Share = 0.3
+    most_share: Share = 0.9
+
+    @model_validator(mode="after")
+    def _least_below_most(self) -> Self:
+        if self.least_share > self.most_share:
+            raise ValueError(f"least_share {self.least_share} is above most_share {self.most_share}")
+        return self
+
+
+class RehearsalSettings(Strict):
+    """The fate of attempts whose workload does not say. `run.simulate` of a workload wins over all of it."""
+
+    run_time: RunTime | None = Field(default=RunTime(), description="null: the same as forever")
+    forever: bool = Field(default=False, description="attempts run until they are stopped")
+    bind_delay: Duration = 0.0
+    start_delay: Duration = 0.0
+    failure_rate: Share = Field(default=0.0, description="share of attempts that exit with 1")
+
+
+class SimulatedSettings(RehearsalSettings):
+    groups: list[NodeGroup] = Field(default=[], max_length=1000)
+    leaf_spine: LeafSpine | None = None
+    seed: int = 0
+    node_failures: NodeFailures | None = None
+    observe: Observation | None = None
+    speed: Annotated[
+        float, Field(gt=0, le=MAX_SPEED, allow_inf_nan=False, description="virtual seconds per real second")
+    ] = 1.0
+
+    @model_validator(mode="after")
+    def _some_nodes_all_different(self) -> Self:
+        total = sum(group.count for group in self.groups) + (self.leaf_spine.nodes if self.leaf_spine else 0)
+        if not total:
+            raise ValueError("describes no node; give groups: [{prefix: sim, count: 10}] or leaf_spine: {}")
+        if total > MAX_NODES:
+            raise ValueError(f"describes {total} nodes; the most is {MAX_NODES}")
+        prefixes = [group.prefix for group in self.groups]
+        for prefix in prefixes:
+            if prefixes.count(prefix) > 1:
+                raise ValueError(f"two groups have the prefix {prefix!r}; their nodes would share names")
+        return self

@@ -1,0 +1,267 @@
+"""The simulated world: what is bound, what runs, what breaks, and what is reported of it.
+
+Pure: time is an argument, chance comes from the seed, and nothing waits. `advance` plays everything due and returns
+the reports in the order in which things happened; whoever owns a clock calls it at `next_due`. One heap holds all that
+is to come, so an attempt costs a few microseconds however many there are.
+
+Guarantees: a key is started at most once, and never after it was stopped; reports of one key come in order, the end
+last. It remembers the last `REMEMBERED` ended keys: one that ended longer ago is as if it had never been heard of.
+It leaves capacity to the scheduler: a node takes whatever is bound to it.
+"""
+
+import heapq
+import math
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from dovetail.backends.contract import Assignment, LogChunk, Refusal
+from dovetail.backends.simulated.attempt import Attempt
+from dovetail.backends.simulated.chance import chances, exponential
+from dovetail.backends.simulated.logbook import read_log
+from dovetail.backends.simulated.rehearsal import rehearse
+from dovetail.backends.simulated.settings import SimulatedSettings
+from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, NodeObserved, TaskFinished, TaskStarted
+from dovetail.model.node import Node
+from dovetail.model.resources import SLOTS, Amounts
+from dovetail.model.task import TaskId
+
+REMEMBERED = 50_000
+FEW_STALE = 1000  # fewer leftovers than this are not worth a sweep of the heap
+
+
+@dataclass(slots=True, eq=False)
+class _Place:
+    """A node, and what is on it now."""
+
+    node: Node
+    attempts: dict[str, Attempt] = field(default_factory=dict)
+    down: bool = False
+    failures: int = 0
+    observations: int = 0
+
+
+def task_of(key: str) -> TaskId:
+    """The task that an attempt key names: the first two of its three numbers."""
+    try:
+        workload, replica, _attempt = map(int, key.split("."))
+    except ValueError:
+        raise ValueError(f"{key!r} is not an attempt key; one reads workload.replica.attempt, as in '12.0.1'") from None
+    return TaskId(workload, replica)
+
+
+class World:
+    def __init__(
+        self, settings: SimulatedSettings, nodes: Iterable[Node], now: float, remembered: int = REMEMBERED
+    ) -> None:
+        self._settings = settings
+        self._remembered = remembered
+        self._places = {node.name: _Place(node) for node in nodes}
+        self._live: dict[str, Attempt] = {}
+        self._ended: OrderedDict[str, Attempt] = OrderedDict()
+        self._said: deque[Event] = deque()
+        self._agenda: list[tuple[float, int, Callable[[Any, float], None], Any]] = []
+        self._planned = 0  # ties on the agenda are played in the order in which they were planned
+        self._stale = 0
+        for place in self._places.values():
+            self._plan_failure(place, now)
+            self._plan_observation(place, now)
+
+    # What the control plane asks.
+
+    def introduce(self) -> list[Event]:
+        """Everything there is, for a listener who knows nothing: nodes, their health, what runs."""
+        found: list[Event] = []
+        for place in self._places.values():
+            found.append(NodeJoined(place.node))
+            if place.down:
+                found.append(NodeHealthChanged(place.node.name, online=False, reason="simulated failure"))
+        found.extend(TaskStarted(attempt.task, attempt.key) for attempt in self._live.values() if attempt.runs)
+        return found
+
+    def bind(self, assignment: Assignment, now: float) -> float:
+        """Accept the attempt; returns the moment from which that counts as confirmed. Raises Refusal."""
+        key = assignment.key
+        if key in self._live:
+            return now
+        if (past := self._ended.get(key)) is not None:
+            assert past.end is not None
+            if past.cut_short:
+                raise Refusal(f"{key} has ended ({past.end.reason}) and is not started again; bind a new attempt")
+            self._said.append(past.end)  # who binds it again has not heard of its end
+            return now
+        place = self._places.get(assignment.node)
+        if place is None:
+            raise Refusal(f"there is no simulated node {assignment.node!r}")
+        if place.down:
+            raise Refusal(f"{assignment.node} is down: simulated failure")
+        attempt = self._admit(assignment, place)
+        assert attempt.fate is not None
+        accepted_at = now + attempt.fate.bind_delay_s
+        self._plan(accepted_at + attempt.fate.start_delay_s, self._begin, attempt)
+        return accepted_at
+
+    def stop(self, key: str, reason: str, now: float) -> None:
+        """End the attempt now. One that has ended already is reported again as it ended."""
+        if (past := self._ended.get(key)) is not None:
+            assert past.end is not None
+            self._said.append(past.end)
+            return
+        attempt = self._live.get(key)
+        if attempt is None:
+            attempt = Attempt(key, task_of(key), "", "", [], None, None)
+        self._cut_short(attempt, reason, now)
+
+    def reconcile(self, assignments: Iterable[Assignment], now: float) -> None:
+        """Say again what became of each. An unknown one was bound in an earlier life of this world: it is taken to
+        run, and as nobody knows for how long it has, its run time begins anew."""
+        for assignment in assignments:
+            key = assignment.key
+            place = self._places.get(assignment.node)
+            if (past := self._ended.get(key)) is not None:
+                assert past.end is not None
+                self._said.append(past.end)
+            elif (attempt := self._live.get(key)) is not None:
+                if attempt.runs:
+                    self._said.append(TaskStarted(attempt.task, key))
+            elif place is None or place.down:
+                lost = Attempt(key, assignment.task, assignment.node, assignment.spec.name, [], None, None)
+                self._cut_short(lost, f"simulated node {assignment.node} is {'gone' if place is None else 'down'}", now)
+            else:
+                self._plan(now, self._begin, self._admit(assignment, place))
+
+    def logs(self, key: str, now: float, offset: int, limit: int) -> LogChunk:
+        attempt = self._live.get(key) or self._ended.get(key)
+        if attempt is None or attempt.fate is None:
+            raise KeyError(key)
+        return read_log(attempt, now, offset, limit)
+
+    # The passing of time.
+
+    def next_due(self) -> float:
+        """When `advance` has something to do: -inf for at once, inf for never."""
+        if self._said:
+            return -math.inf
+        return self._agenda[0][0] if self._agenda else math.inf
+
+    def advance(self, now: float, most: int) -> list[Event]:
+        """Play what is due, at most `most` things of it, and return what there is to report."""
+        agenda = self._agenda
+        while most > 0 and agenda and agenda[0][0] <= now:
+            at, _, act, subject = heapq.heappop(agenda)
+            act(subject, at)  # at its own moment, however late the caller is: delays do not add up
+            most -= 1
+        said = list(self._said)
+        self._said.clear()
+        return said
+
+    def _plan(self, at: float, act: Callable[[Any, float], None], subject: Attempt | _Place) -> None:
+        self._planned += 1
+        heapq.heappush(self._agenda, (at, self._planned, act, subject))
+
+    def _sweep(self) -> None:
+        """Drop what attempts that were cut short had still planned, once it is most of the agenda."""
+        self._stale += 1
+        if self._stale > FEW_STALE and self._stale * 2 > len(self._agenda):
+            self._agenda = [entry for entry in self._agenda if not _is_over(entry[3])]
+            heapq.heapify(self._agenda)
+            self._stale = 0
+
+    # Attempts.
+
+    def _admit(self, assignment: Assignment, place: _Place) -> Attempt:
+        spec = assignment.spec
+        attempt = Attempt(
+            assignment.key,
+            assignment.task,
+            assignment.node,
+            spec.name,
+            spec.run.command,
+            rehearse(self._settings.seed, assignment.key, spec, self._settings),
+            spec.resources.amounts() if self._settings.observe is not None else None,
+        )
+        self._live[attempt.key] = place.attempts[attempt.key] = attempt
+        return attempt
+
+    def _begin(self, attempt: Attempt, at: float) -> None:
+        if attempt.end is not None:
+            return
+        attempt.started_at = at
+        self._said.append(TaskStarted(attempt.task, attempt.key))
+        assert attempt.fate is not None
+        if attempt.fate.run_time_s is not None:
+            self._plan(at + attempt.fate.run_time_s, self._finish, attempt)
+
+    def _finish(self, attempt: Attempt, at: float) -> None:
+        if attempt.end is None:
+            assert attempt.fate is not None
+            self._end(attempt, attempt.fate.exit_code, attempt.fate.reason, at)
+
+    def _cut_short(self, attempt: Attempt, reason: str, at: float) -> None:
+        self._end(attempt, None, reason, at)
+        self._sweep()
+
+    def _end(self, attempt: Attempt, exit_code: int | None, reason: str, at: float) -> None:
+        attempt.ended_at = at
+        attempt.end = TaskFinished(attempt.task, attempt.key, exit_code, reason)
+        self._said.append(attempt.end)
+        if self._live.pop(attempt.key, None) is not None:
+            del self._places[attempt.node].attempts[attempt.key]
+        self._ended[attempt.key] = attempt
+        if len(self._ended) > self._remembered:
+            self._ended.popitem(last=False)
+
+    # Nodes.
+
+    def _plan_failure(self, place: _Place, now: float) -> None:
+        failures = self._settings.node_failures
+        if failures is not None:
+            u, *_ = chances(self._settings.seed, f"failure {place.failures} of {place.node.name}")
+            self._plan(now + exponential(u, failures.mean_time_between), self._fail, place)
+
+    def _fail(self, place: _Place, at: float) -> None:
+        assert self._settings.node_failures is not None
+        place.down = True
+        place.failures += 1
+        name = place.node.name
+        self._said.append(NodeHealthChanged(name, online=False, reason="simulated failure"))
+        for attempt in list(place.attempts.values()):
+            self._cut_short(attempt, f"its node {name} failed", at)
+        self._plan(at + self._settings.node_failures.repair_time, self._repair, place)
+
+    def _repair(self, place: _Place, at: float) -> None:
+        place.down = False
+        self._said.append(NodeHealthChanged(place.node.name, online=True, reason="repaired"))
+        self._plan_failure(place, at)
+
+    def _plan_observation(self, place: _Place, now: float) -> None:
+        observe = self._settings.observe
+        if observe is not None:
+            # Each node has its own moment in the first round, so that reports come evenly and not all at once.
+            u, *_ = chances(self._settings.seed, f"first look at {place.node.name}")
+            self._plan(now + u * observe.every, self._look, place)
+
+    def _look(self, place: _Place, at: float) -> None:
+        observe = self._settings.observe
+        assert observe is not None
+        if not place.down:
+            u, *_ = chances(self._settings.seed, f"look {place.observations} at {place.node.name}")
+            place.observations += 1
+            share = observe.least_share + u * (observe.most_share - observe.least_share)
+            self._said.append(NodeObserved(place.node.name, _use(place, share)))
+        self._plan(at + observe.every, self._look, place)
+
+
+def _is_over(subject: Attempt | _Place) -> bool:
+    return isinstance(subject, Attempt) and subject.end is not None
+
+
+def _use(place: _Place, share: float) -> Amounts:
+    """What the running attempts use: a share of what they asked for, and all of their slots."""
+    asked: Amounts = {}
+    for attempt in place.attempts.values():
+        if attempt.runs and attempt.amounts is not None:
+            for resource, amount in attempt.amounts.items():
+                asked[resource] = asked.get(resource, 0) + amount
+    return {resource: amount if resource == SLOTS else round(amount * share) for resource, amount in asked.items()}

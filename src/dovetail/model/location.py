@@ -1,0 +1,99 @@
+"""From where Pydantic says an error is to where the user wrote it.
+
+Guarantees: `path` is the location without what Pydantic adds to it (`[key]` marks, names of a union's members), and
+the fields known around its end are found by walking the model class. A model that is not given, or leads nowhere,
+costs only the names: the path is then the location as it came.
+"""
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Sequence as AbcSequence
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
+
+from pydantic import AliasChoices, BaseModel, RootModel
+from pydantic.fields import FieldInfo
+
+_LISTS = (list, tuple, set, frozenset, AbcSequence)
+
+
+def _is_model(kind: Any) -> TypeGuard[type[BaseModel]]:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def other_names(info: FieldInfo) -> list[str]:
+    """The names besides its own that a field can be written with."""
+    alias = info.validation_alias or info.alias
+    if isinstance(alias, AliasChoices):
+        return [choice for choice in alias.choices if isinstance(choice, str)]
+    return [alias] if isinstance(alias, str) else []
+
+
+def _members(annotation: Any) -> list[Any]:
+    """The types a value of this annotation may have, without None."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _members(get_args(annotation)[0])
+    if origin in (Union, UnionType):
+        return [kind for member in get_args(annotation) if member is not type(None) for kind in _members(member)]
+    if _is_model(annotation) and issubclass(annotation, RootModel):
+        return _members(annotation.model_fields["root"].annotation)
+    return [annotation]
+
+
+def _inside(kind: Any, part: str | int) -> list[Any]:
+    """The types of what stands at `part` of a value of this type; nothing where it has no such part."""
+    if _is_model(kind):
+        for name, info in kind.model_fields.items():
+            if part == name or part in other_names(info):
+                return _members(info.annotation)
+        return []
+    origin, arguments = get_origin(kind), get_args(kind)
+    if isinstance(part, int) and origin in _LISTS and arguments:
+        return _members(arguments[0])
+    if origin in (dict, Mapping) and len(arguments) == 2:
+        return _members(arguments[1])
+    return []
+
+
+def _is_tagged(kind: Any, part: str | int) -> bool:
+    """Does Pydantic call this member of a union by that name?"""
+    if not _is_model(kind):
+        return False
+    return part == kind.__name__ or any(
+        get_origin(info.annotation) is Literal and part in get_args(info.annotation)
+        for info in kind.model_fields.values()
+    )
+
+
+class Location:
+    """The end of a path into a model."""
+
+    def __init__(self, model: type[BaseModel] | None, location: Iterable[str | int]) -> None:
+        self.path: tuple[str | int, ...] = ()
+        self._around: list[Any] = []
+        self._here: list[Any] = _members(model) if model else []
+        for part in location:
+            if part != "[key]":
+                self._follow(part)
+
+    def _follow(self, part: str | int) -> None:
+        inner = [found for kind in self._here for found in _inside(kind, part)]
+        if not inner and len(self._here) > 1:
+            tagged = [kind for kind in self._here if _is_tagged(kind, part)]
+            if tagged or not all(_is_model(kind) for kind in self._here):
+                self._here = tagged or self._here
+                return
+        self._around, self._here = self._here, inner
+        self.path += (part,)
+
+    def fields_around(self) -> dict[str, FieldInfo]:
+        """The fields that may stand beside the end of the path."""
+        return _fields(self._around)
+
+    def fields_here(self) -> dict[str, FieldInfo]:
+        """The fields of what the path ends at."""
+        return _fields(self._here)
+
+
+def _fields(kinds: list[Any]) -> dict[str, FieldInfo]:
+    return {name: info for kind in kinds if _is_model(kind) for name, info in kind.model_fields.items()}

@@ -1,0 +1,66 @@
+"""What an unquoted word of a YAML file means: the core schema of YAML 1.2.
+
+Guarantees: only `true` and `false` (also capitalised) are booleans, so `no`, `on` and `yes` stay text; there are no
+sexagesimal numbers, no `1_000` and no dates. A number remembers how it was written where its usual spelling would
+differ (`1.10`, `007`, `0x1F`), because the same word may stand where text is meant, in a label for example.
+"""
+
+import re
+from typing import Self
+
+MAX_DIGITS = 100  # a longer number stays text: no field takes it, and turning it into a number takes long
+
+_NULL = frozenset({"", "~", "null", "Null", "NULL"})
+_BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_INT = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", re.ASCII)
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
+_SPECIAL = re.compile(r"([-+]?)\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", re.ASCII)
+_MAY_START_A_NUMBER = frozenset("+-.0123456789")
+
+
+class WrittenInt(int):
+    """A whole number that prints as it was written."""
+
+    _written: str
+
+    def __new__(cls, number: int, written: str) -> Self:
+        made = super().__new__(cls, number)
+        made._written = written
+        return made
+
+    def __repr__(self) -> str:
+        return self._written
+
+
+class WrittenFloat(float):
+    """A number that prints as it was written."""
+
+    _written: str
+
+    def __new__(cls, number: float, written: str) -> Self:
+        made = super().__new__(cls, number)
+        made._written = written
+        return made
+
+    def __repr__(self) -> str:
+        return self._written
+
+
+def plain_value(text: str) -> bool | int | float | str | None:
+    """The value of an unquoted scalar."""
+    if text in _NULL:
+        return None
+    if text in _BOOLEANS:
+        return _BOOLEANS[text]
+    if text[0] not in _MAY_START_A_NUMBER or len(text) > MAX_DIGITS:
+        return text
+    if _INT.fullmatch(text):
+        whole = int(text, 0) if text[:2] in ("0x", "0o") else int(text)
+        return whole if str(whole) == text else WrittenInt(whole, text)
+    if _FLOAT.fullmatch(text):
+        number = float(text)
+        return number if str(number) == text else WrittenFloat(number, text)
+    special = _SPECIAL.fullmatch(text)
+    if special:
+        return WrittenFloat(float("nan") if special[1] is None else float(special[1] + "inf"), text)
+    return text

@@ -1,0 +1,45 @@
+"""One server a database: an advisory lock on a file beside it.
+
+Guarantees: at most one holder at a time, also within one process; the lock is gone as soon as its holder is, however it
+ended; whoever is refused learns the holder's process id. The lock file itself stays: removing it would let two
+processes hold "the" lock on two different files.
+"""
+
+import errno
+import fcntl
+import os
+from pathlib import Path
+
+from dovetail.store.contract import StoreError
+
+
+class DatabaseLock:
+    def __init__(self, database: Path) -> None:
+        self.path = database.with_name(database.name + ".lock")
+        self._database = database
+        self._descriptor: int | None = None
+
+    def acquire(self) -> None:
+        """Raises StoreError if somebody holds it, OSError if the file cannot be made."""
+        # The descriptor is closed on exec, so a task that this process starts does not keep the lock.
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        except OSError as error:
+            holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
+            os.close(descriptor)
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                raise
+            raise StoreError(
+                f"{self._database} is in use by another Dovetail server "
+                f"({'process ' + holder if holder else 'its process id is not known yet'}). "
+                "Stop that server, or give this one another database."
+            ) from None
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None

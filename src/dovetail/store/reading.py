@@ -1,0 +1,150 @@
+"""The read side: answers for the API, each from one consistent view, while writes go on.
+
+Guarantees: rows come back as plain dictionaries named by column; JSON columns are parsed; pages are newest first and
+stay where they are while rows are added, because a cursor names the last id that was seen.
+
+Leaves to others: opening the database and explaining its errors (`sql`).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, Select, func, select, text
+
+from dovetail.model.task import WorkloadState
+from dovetail.store.contract import Page, WorkloadFilter
+from dovetail.store.schema import (
+    HOLDS_NODE,
+    UNFINISHED,
+    decisions,
+    history,
+    idempotency,
+    shapes,
+    tasks,
+    workloads,
+)
+from dovetail.store.unwritten import fresh_task
+
+_SUMMARY = [column for column in workloads.columns if column.name not in ("spec_json", "shape")]
+
+_TASK_COLUMNS = [column.name for column in tasks.columns]
+
+
+class Reads(ABC):
+    """The questions of `contract.Store`, over the connections that `_reading` gives."""
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[Connection]:
+        """A connection in a transaction, for one question."""
+
+    def workload(self, workload_id: int) -> dict[str, Any] | None:
+        return self._one_workload(_whole_workloads().where(workloads.c.id == workload_id))
+
+    def find_workload(self, namespace: str, name: str) -> dict[str, Any] | None:
+        query = _whole_workloads().where(workloads.c.namespace == namespace, workloads.c.name == name)
+        return self._one_workload(query.order_by(workloads.c.id.desc()).limit(1))
+
+    def _one_workload(self, query: Select[Any]) -> dict[str, Any] | None:
+        with self._reading() as connection:
+            found = next(_rows(connection, query), None)
+        if found is not None:
+            found["spec"] = orjson.loads(found.pop("spec_json"))
+        return found
+
+    def workloads(self, where: WorkloadFilter, limit: int, cursor: str | None) -> Page:
+        query = select(*_SUMMARY).order_by(workloads.c.id.desc()).limit(limit + 1)
+        for name in ("namespace", "state", "user", "service", "priority"):
+            wanted = getattr(where, name)
+            if wanted is not None:
+                query = query.where(workloads.c[name] == wanted)
+        if where.name_contains:
+            query = query.where(workloads.c.name.icontains(where.name_contains, autoescape=True))
+        if where.unfinished:
+            query = query.where(workloads.c.state.in_(UNFINISHED))
+        if cursor is not None:
+            query = query.where(workloads.c.id < _id_in(cursor))
+        with self._reading() as connection:
+            found = list(_rows(connection, query))
+        # One row more than asked for tells whether there is a next page.
+        items = found[:limit]
+        return Page(items, str(items[-1]["id"]) if len(found) > limit and items else None)
+
+    def spec_json(self, workload_id: int) -> str | None:
+        with self._reading() as connection:
+            return connection.scalar(select(workloads.c.spec_json).where(workloads.c.id == workload_id))
+
+    def tasks(self, workload_id: int, limit: int = 1000, offset: int = 0) -> list[dict[str, Any]]:
+        with self._reading() as connection:
+            replicas = connection.scalar(select(workloads.c.replicas).where(workloads.c.id == workload_id))
+            wanted = range(offset, min(offset + limit, replicas or 0))
+            query = select(tasks).where(
+                tasks.c.workload == workload_id, tasks.c.replica >= wanted.start, tasks.c.replica < wanted.stop
+            )
+            written = {row["replica"]: row for row in _rows(connection, query)}
+        return [written.get(replica) or _fresh_row(workload_id, replica) for replica in wanted]
+
+    def node_tasks(self, node: str) -> list[dict[str, Any]]:
+        held = select(tasks).where(tasks.c.node == node, text(HOLDS_NODE)).subquery()
+        query = (
+            select(held, workloads.c.namespace, workloads.c.name)
+            .join(workloads, workloads.c.id == held.c.workload)
+            .order_by(held.c.workload, held.c.replica)
+        )
+        with self._reading() as connection:
+            return list(_rows(connection, query))
+
+    def decisions(self, workload_id: int, limit: int = 20) -> list[dict[str, Any]]:
+        newest_first = (decisions.c.at.desc(), decisions.c.replica.desc(), decisions.c.attempt.desc())
+        query = select(decisions).where(decisions.c.workload == workload_id).order_by(*newest_first).limit(limit)
+        with self._reading() as connection:
+            return [row | {"explanation": orjson.loads(row["explanation"])} for row in _rows(connection, query)]
+
+    def history(
+        self, workload_id: int | None = None, node: str | None = None, after: int = 0, limit: int = 100
+    ) -> list[dict[str, Any]]:
+        query = select(history).where(history.c.seq > after).order_by(history.c.seq).limit(limit)
+        if workload_id is not None:
+            query = query.where(history.c.workload == workload_id)
+        if node is not None:
+            query = query.where(history.c.node == node)
+        with self._reading() as connection:
+            return list(_rows(connection, query))
+
+    def newest_history(self) -> int:
+        with self._reading() as connection:
+            return connection.scalar(select(func.max(history.c.seq))) or 0
+
+    def idempotent_response(self, key: str) -> str | None:
+        with self._reading() as connection:
+            return connection.scalar(select(idempotency.c.response).where(idempotency.c.key == key))
+
+    def counts(self) -> dict[str, int]:
+        query = select(workloads.c.state, func.count().label("number")).group_by(workloads.c.state)
+        with self._reading() as connection:
+            found: dict[str, int] = {row.state: row.number for row in connection.execute(query)}
+        return {str(state): found.get(state, 0) for state in WorkloadState}
+
+
+def _whole_workloads() -> Select[Any]:
+    """With definition and shape, which lists leave out."""
+    columns = (*_SUMMARY, workloads.c.spec_json, shapes.c.json.label("shape_json"))
+    return select(*columns).join(shapes, shapes.c.id == workloads.c.shape)
+
+
+def _rows(connection: Connection, query: Select[Any]) -> Iterator[dict[str, Any]]:
+    return (dict(row) for row in connection.execute(query).mappings())
+
+
+def _fresh_row(workload: int, replica: int) -> dict[str, Any]:
+    record = fresh_task(workload, replica)
+    from_task = {"workload": workload, "replica": replica}
+    return {name: from_task[name] if name in from_task else getattr(record, name) for name in _TASK_COLUMNS}
+
+
+def _id_in(cursor: str) -> int:
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
+        raise ValueError(f"{cursor[:40]!r} is not a cursor that a page gave; leave it out to start from the newest")
+    return int(cursor)

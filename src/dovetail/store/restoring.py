@@ -1,0 +1,153 @@
+"""Reading everything a restart needs, in one consistent view.
+
+Guarantees: unfinished workloads only, each with all its replicas (finished ones too, fresh ones filled in by the rule
+of `unwritten`) in order; the open outbox in the order given; ids that were never used before. Equal shapes are one
+string object, so that whoever parses them can do it once a shape.
+
+It runs once a process, over up to hundreds of thousands of rows: rows are taken as the driver's tuples, because the
+database layer's row objects and the garbage collector's passes over them would double the time.
+"""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import orjson
+from pydantic import ValidationError
+from sqlalchemy import ColumnElement, Connection, Select, select
+
+from dovetail.model.command import Bind, Stop
+from dovetail.model.node import Node
+from dovetail.model.record import (
+    NodeRecord,
+    ReservationRecord,
+    RestoredWorkload,
+    Snapshot,
+    TaskRecord,
+    WorkloadRecord,
+)
+from dovetail.model.task import TaskId, TaskState, WorkloadState
+from dovetail.store.contract import StoreError
+from dovetail.store.schema import (
+    UNFINISHED,
+    counters,
+    nodes,
+    outbox,
+    reservations,
+    shapes,
+    tasks,
+    workloads,
+)
+from dovetail.store.unwritten import with_fresh
+
+_TASK_STATES = {str(state): state for state in TaskState}
+_WORKLOAD_STATES = {str(state): state for state in WorkloadState}
+
+
+def restore_snapshot(connection: Connection) -> Snapshot:
+    """The connection is in a transaction, which is what makes the parts agree with each other."""
+    highest: dict[str, int] = dict(_tuples(connection, select(counters.c.name, counters.c.value)))
+    with _no_garbage_collection():
+        return Snapshot(
+            nodes=_nodes(connection),
+            reservations=_reservations(connection),
+            workloads=_workloads(connection),
+            outbox=_outbox(connection),
+            next_workload=highest.get("workload", 0) + 1,
+            next_reservation=highest.get("reservation", 0) + 1,
+        )
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Everything made here is kept, so looking for garbage among it is time wasted."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _tuples(connection: Connection, query: Select[Any]) -> Iterator[Any]:
+    """The driver's own rows: no type read this way needs converting on the way out."""
+    cursor: Any = connection.execute(query).cursor
+    return iter(cursor)
+
+
+def _workloads(connection: Connection) -> list[RestoredWorkload]:
+    # Neither query sorts: the database would sort whole rows, where sorting ids afterwards is next to nothing.
+    unfinished = workloads.c.state.in_(UNFINISHED)
+    shape_query = select(shapes.c.id, shapes.c.json).where(shapes.c.id.in_(select(workloads.c.shape).where(unfinished)))
+    shape_texts: dict[int, str] = dict(_tuples(connection, shape_query))
+    shared: dict[str, str] = {}  # one string object for every namespace, instead of one a row
+    once = shared.setdefault
+
+    columns = workloads.c
+    query = select(
+        *(columns.id, columns.namespace, columns.name, columns.priority, columns.replicas, columns.shape),
+        *(columns.submitted_at, columns.state, columns.reason, columns.message, columns.pending, columns.active),
+        *(columns.succeeded, columns.failed, columns.cancelled, columns.started_at, columns.finished_at),
+    ).where(unfinished)
+    found: dict[int, RestoredWorkload] = {}
+    for id_, space, name, priority, replicas, shape, submitted_at, state, *rest in _tuples(connection, query):
+        record = WorkloadRecord(id_, _WORKLOAD_STATES[state], *rest)
+        found[id_] = RestoredWorkload(
+            *(id_, once(space, space), name, once(priority, priority), replicas, shape_texts[shape], submitted_at),
+            record=record,
+            tasks=[],
+        )
+
+    for task in _tasks(connection, unfinished):
+        found[task.task.workload].tasks.append(task)
+    for workload in found.values():
+        workload.tasks = with_fresh(workload.id, workload.tasks, 0, workload.replicas)
+    return [found[id_] for id_ in sorted(found)]
+
+
+def _tasks(connection: Connection, of_workloads: ColumnElement[bool]) -> Iterator[TaskRecord]:
+    shared: dict[str | None, str | None] = {}  # as above, for nodes and backends
+    once = shared.setdefault
+    query = select(tasks).join(workloads, workloads.c.id == tasks.c.workload).where(of_workloads)
+    for workload, replica, state, attempt, node, backend, *rest in _tuples(connection, query):
+        task = TaskId(workload, replica)
+        yield TaskRecord(task, _TASK_STATES[state], attempt, once(node, node), once(backend, backend), *rest)
+
+
+def _nodes(connection: Connection) -> list[NodeRecord]:
+    found = []
+    columns = (nodes.c.name, nodes.c.definition, nodes.c.online, nodes.c.cordoned, nodes.c.drained, nodes.c.reason)
+    for name, definition, online, cordoned, drained, reason in connection.execute(select(*columns).order_by("name")):
+        try:
+            node = Node.model_validate_json(definition)
+        except ValidationError as error:
+            raise StoreError(
+                f"the stored definition of node {name!r} cannot be read by this version of Dovetail: {error}. "
+                "Start the version that wrote it and remove the node, or restore a backup."
+            ) from error
+        found.append(NodeRecord(node, online, cordoned, reason, drained))
+    return found
+
+
+def _reservations(connection: Connection) -> list[ReservationRecord]:
+    columns = reservations.c
+    query = select(columns.id, columns.node, columns.amounts, columns.until, columns.holder).order_by(columns.id)
+    return [
+        ReservationRecord(id_, node, orjson.loads(amounts), until, holder)
+        for id_, node, amounts, until, holder in _tuples(connection, query)
+    ]
+
+
+def _outbox(connection: Connection) -> list[Bind | Stop]:
+    columns = outbox.c
+    query = select(
+        *(columns.kind, columns.key, columns.workload, columns.replica, columns.node, columns.backend, columns.reason)
+    ).order_by(columns.id)
+    return [
+        Stop(TaskId(workload, replica), node, backend, key, reason)
+        if kind == "stop"
+        else Bind(TaskId(workload, replica), node, backend, key)
+        for kind, key, workload, replica, node, backend, reason in _tuples(connection, query)
+    ]

@@ -1,0 +1,140 @@
+"""The store over SQL: `contract.Store` for every database that SQLAlchemy reaches through one schema.
+
+Guarantees: a `write` is one transaction, durable when it returns and without trace when it raises; writes take turns,
+reads run beside them on connections of their own, each in one consistent view; whatever goes wrong is a StoreError.
+
+Leaves to others: which database it is and what its errors mean (`Database`, of which `sqlite` is one), what rows look
+like (`writing`, `reading`, `restoring`).
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from sqlalchemy import Connection, Engine, delete, exists, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from dovetail.model.record import Batch, Snapshot
+from dovetail.store.contract import StoreError
+from dovetail.store.reading import Reads
+from dovetail.store.restoring import restore_snapshot
+from dovetail.store.schema import UNFINISHED, decisions, history, idempotency, shapes, tasks, workloads
+from dovetail.store.sqlite import SqliteDatabase
+from dovetail.store.writing import BatchWriter
+
+PRUNED_AT_ONCE = 500  # workloads a transaction, so that writes wait milliseconds while much is forgotten
+HISTORY_PRUNED_AT_ONCE = 10_000
+
+
+class Database(Protocol):
+    """What the store needs of a database: connections, and words for its errors."""
+
+    writer: Engine
+    reader: Engine
+
+    def open(self) -> None: ...
+
+    def explain(self, error: Exception) -> StoreError: ...
+
+    def close(self) -> None: ...
+
+
+class SqlStore(Reads):
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._turn = threading.Lock()
+        self._batches: BatchWriter | None = None
+
+    def open(self) -> None:
+        if self._batches is None:
+            self._database.open()
+            self._batches = BatchWriter(self._database.writer.dialect)
+
+    def close(self) -> None:
+        with self._turn:
+            self._batches = None
+            self._database.close()
+
+    def restore(self) -> Snapshot:
+        with self._reading() as connection:
+            return restore_snapshot(connection)
+
+    def write(self, batch: Batch) -> None:
+        if batch:
+            with self._writing() as (connection, batches):
+                batches.write(connection, batch)
+
+    def prune(self, finished_before: float, history_before: float) -> int:
+        """In small transactions, so it can be interrupted anywhere and goes on where it was."""
+        rows = 0
+        while gone := self._prune_workloads(finished_before):
+            rows += gone
+        while gone := self._prune_history(history_before):
+            rows += gone
+        with self._writing() as (connection, _):
+            rows += connection.execute(delete(idempotency).where(idempotency.c.at < history_before)).rowcount
+        return rows
+
+    def _prune_workloads(self, finished_before: float) -> int:
+        query = (
+            select(workloads.c.id, workloads.c.shape)
+            .where(workloads.c.state.not_in(UNFINISHED), workloads.c.finished_at < finished_before)
+            .limit(PRUNED_AT_ONCE)
+        )
+        with self._writing() as (connection, _):
+            old = connection.execute(query).all()
+            ids = [row.id for row in old]
+            unused = shapes.c.id.in_({row.shape for row in old}) & ~exists().where(workloads.c.shape == shapes.c.id)
+            return sum(
+                connection.execute(statement).rowcount
+                for statement in (
+                    delete(decisions).where(decisions.c.workload.in_(ids)),
+                    delete(tasks).where(tasks.c.workload.in_(ids)),
+                    delete(workloads).where(workloads.c.id.in_(ids)),
+                    delete(shapes).where(unused),
+                )
+            )
+
+    def _prune_history(self, history_before: float) -> int:
+        """From the oldest line up to the first that is still wanted, which needs no index of times."""
+        oldest = select(history.c.seq, history.c.at).order_by(history.c.seq).limit(HISTORY_PRUNED_AT_ONCE)
+        with self._writing() as (connection, _):
+            last = 0
+            for seq, at in connection.execute(oldest):
+                if at >= history_before:
+                    break
+                last = seq
+            return connection.execute(delete(history).where(history.c.seq <= last)).rowcount if last else 0
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        self._require_open()
+        try:
+            with self._database.reader.begin() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            raise self._database.explain(error) from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[tuple[Connection, BatchWriter]]:
+        with self._turn:
+            batches = self._require_open()
+            try:
+                with self._database.writer.begin() as connection:
+                    yield connection, batches
+            except StoreError:
+                raise
+            except Exception as error:  # also values no database can hold: the promise is a StoreError, whatever it was
+                raise self._database.explain(error) from error
+
+    def _require_open(self) -> BatchWriter:
+        if self._batches is None:
+            raise StoreError("the store is not open; call open() first")
+        return self._batches
+
+
+def sqlite_store(path: Path) -> SqlStore:
+    """The embedded default: everything in one file."""
+    return SqlStore(SqliteDatabase(path))

@@ -1,0 +1,190 @@
+"""Putting a batch into the tables.
+
+Guarantees: equal shapes are stored once; a workload that is new in the batch is inserted in its latest state; fresh
+tasks of new workloads get no row (see `unwritten`); the batch may say the same thing twice without harm, except for a
+workload id that is taken or a record of a workload that is not there, which are errors.
+
+Leaves to others: the transaction around it and what an error means (`sql`).
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, Dialect
+
+from dovetail.model.command import Bind, Stop
+from dovetail.model.record import Batch, Decision, NewWorkload, NodeRecord, TaskRecord, WorkloadRecord
+from dovetail.model.task import WorkloadState
+from dovetail.store import schema
+from dovetail.store.statements import (
+    Row,
+    Statement,
+    delete_by,
+    insert,
+    insert_if_absent,
+    insert_referring,
+    raise_to,
+    update_by,
+    upsert,
+)
+from dovetail.store.unwritten import is_fresh
+
+# Arithmetic on arrays leaves NumPy numbers in explanations; they are written as the plain numbers they are.
+_JSON_OPTIONS = orjson.OPT_SERIALIZE_NUMPY
+
+_DEFINITION = ("id", "namespace", "name", "kind", "priority", "user", "service", "replicas", "spec_json")
+_STATE = (
+    *("state", "reason", "message", "pending", "active", "succeeded", "failed", "cancelled"),
+    *("started_at", "finished_at"),
+)
+_definition_of = attrgetter(*_DEFINITION)
+_state_of = attrgetter(*_STATE)
+
+
+def shape_digest(shape_json: str) -> bytes:
+    return hashlib.blake2b(shape_json.encode(), digest_size=16).digest()
+
+
+class MissingWorkload(Exception):
+    """A state was given for a workload that is not stored."""
+
+
+class BatchWriter:
+    """Holds the statements, compiled for one database."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._shapes = insert_if_absent(schema.shapes, dialect)
+        self._new_workloads = insert_referring(
+            schema.workloads, schema.workloads.c.shape, schema.shapes.c.digest, dialect
+        )
+        self._workloads = update_by(schema.workloads, "id", _STATE, dialect)
+        self._tasks = upsert(schema.tasks, dialect)
+        self._nodes = upsert(schema.nodes, dialect)
+        self._nodes_gone = delete_by(schema.nodes, ["name"], dialect)
+        self._reservations = upsert(schema.reservations, dialect)
+        self._reservations_gone = delete_by(schema.reservations, ["id"], dialect)
+        self._decisions = upsert(schema.decisions, dialect)
+        self._outbox = insert_if_absent(schema.outbox, dialect)
+        self._outbox_done = delete_by(schema.outbox, ["kind", "key"], dialect)
+        self._history = insert(schema.history, dialect)
+        self._idempotency = insert_if_absent(schema.idempotency, dialect)
+        self._counters = raise_to(schema.counters, "value", dialect)
+
+        self._workload_row = self._workloads.picker()
+        self._task_row = self._tasks.picker(workload="task.workload", replica="task.replica")
+        self._history_row = self._history.picker()
+        expect(self._new_workloads, *_DEFINITION, "shape", "submitted_at", *_STATE)
+        expect(self._nodes, "name", "definition", "online", "cordoned", "drained", "reason")
+        expect(self._reservations, "id", "node", "amounts", "until", "holder")
+        expect(self._decisions, "workload", "replica", "attempt", "at", "node", "outcome", "explanation")
+        expect(self._outbox, "kind", "key", "workload", "replica", "node", "backend", "reason")
+        expect(self._outbox_done, "kind", "key")
+        expect(self._idempotency, "key", "response", "at")
+
+    def write(self, connection: Connection, batch: Batch) -> None:
+        changes = batch.changes
+        new = {workload.id for workload in batch.submitted}
+        self._write_workloads(connection, batch.submitted, changes.workloads, new)
+        self._tasks.run(connection, map(self._task_row, _worth_a_row(changes.tasks, new)))
+        self._decisions.run(connection, map(_decision_row, changes.decisions))
+
+        self._nodes.run(connection, map(_node_row, changes.nodes))
+        self._nodes_gone.run(connection, ((name,) for name in changes.nodes_gone))
+        self._reservations.run(
+            connection, ((r.id, r.node, _text(r.amounts), r.until, r.holder) for r in changes.reservations)
+        )
+        self._reservations_gone.run(connection, ((gone,) for gone in changes.reservations_gone))
+
+        # Done before new: should one batch hold both for one key, the command is sent once more rather than lost.
+        self._outbox_done.run(connection, batch.outbox_done)
+        self._outbox.run(connection, map(_outbox_row, batch.outbox))
+        self._history.run(connection, map(self._history_row, batch.history))
+        # The first answer to a key stands.
+        self._idempotency.run(connection, batch.idempotency)
+
+        highest = [("workload", max(new))] if new else []
+        if changes.reservations:
+            highest.append(("reservation", max(reservation.id for reservation in changes.reservations)))
+        self._counters.run(connection, highest)
+
+    def _write_workloads(
+        self, connection: Connection, submitted: list[NewWorkload], changed: list[WorkloadRecord], new: set[int]
+    ) -> None:
+        if submitted:
+            digests = {text: shape_digest(text) for text in {workload.shape_json for workload in submitted}}
+            self._shapes.run(connection, ((digest, text) for text, digest in digests.items()))
+            latest = {record.id: record for record in changed if record.id in new}
+            self._new_workloads.run(
+                connection,
+                (
+                    (
+                        *_definition_of(workload),
+                        digests[workload.shape_json],
+                        workload.submitted_at,
+                        *_state_of(latest.get(workload.id) or _as_accepted(workload)),
+                    )
+                    for workload in submitted
+                ),
+            )
+        older = [record for record in changed if record.id not in new]
+        touched = self._workloads.run(connection, map(self._workload_row, older))
+        if touched != len(older):
+            raise MissingWorkload(
+                f"{len(older) - touched} of {len(older)} workloads whose state changed are not stored (ids "
+                f"{min(record.id for record in older)} to {max(record.id for record in older)})"
+            )
+
+
+def expect(statement: Statement, *columns: str) -> None:
+    """Rows that are spelled out by hand are spelled in this order; refuse to start if the schema says otherwise."""
+    if statement.columns != columns:
+        raise AssertionError(f"rows are written as {columns}, the schema has {statement.columns}")
+
+
+def _as_accepted(workload: NewWorkload) -> WorkloadRecord:
+    return WorkloadRecord(
+        id=workload.id,
+        state=WorkloadState.PENDING,
+        reason="",
+        message="",
+        pending=workload.replicas,
+        active=0,
+        succeeded=0,
+        failed=0,
+        cancelled=0,
+        started_at=None,
+        finished_at=None,
+    )
+
+
+def _worth_a_row(records: Iterable[TaskRecord], new: set[int]) -> Iterator[TaskRecord]:
+    return (record for record in records if not (record.task.workload in new and is_fresh(record)))
+
+
+def _text(value: Any) -> str:
+    return orjson.dumps(value, option=_JSON_OPTIONS).decode()
+
+
+def _node_row(record: NodeRecord) -> Row:
+    definition = record.node.model_dump_json()
+    return (record.node.name, definition, record.online, record.cordoned, record.drained, record.reason)
+
+
+def _decision_row(decision: Decision) -> Row:
+    explanation = decision.explanation
+    return (
+        *decision.task,
+        decision.attempt,
+        decision.at,
+        decision.node,
+        explanation.outcome,
+        orjson.dumps(explanation.to_dict(), option=_JSON_OPTIONS),
+    )
+
+
+def _outbox_row(command: Bind | Stop) -> Row:
+    kind, reason = ("stop", command.reason) if isinstance(command, Stop) else ("bind", "")
+    return (kind, command.key, *command.task, command.node, command.backend, reason)

@@ -1,0 +1,74 @@
+"""A local backend over a temporary folder, whose work leaves a line in a file each time it is really started."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.contract.backends.conformance import PATIENCE_S, Subject, run_async, started
+
+from dovetail.backends.local import LocalBackend, LocalSettings
+from dovetail.model.event import TaskFinished
+from dovetail.model.workload import Workload
+
+
+def shell(script: str, **fields: Any) -> Workload:
+    return Workload.model_validate({"name": "work", "run": {"command": ["/bin/sh", "-c", script]}} | fields)
+
+
+def local_subject(
+    folder: Path, limits: str = "auto", cgroup_parent: str = "dovetail-test", /, **fields: Any
+) -> Subject:
+    settings = LocalSettings.model_validate(
+        {"node": "here", "limits": limits, "cgroup_parent": cgroup_parent, "grace_s": "500ms"} | fields
+    )
+    starts = folder / "starts"
+
+    def workload(run_s: float, exit_code: int, text: str) -> Workload:
+        script = f'echo $DOVETAIL_TASK.$DOVETAIL_ATTEMPT >> {starts}; printf %s "$0"; sleep {run_s}; exit {exit_code}'
+        return Workload.model_validate({"name": "work", "run": {"command": ["/bin/sh", "-c", script, text]}})
+
+    return Subject(
+        backend_factory=lambda: LocalBackend("local", settings, folder / "runs"),
+        workload=workload,
+        unrunnable=[
+            Workload.model_validate({"name": "empty"}),
+            Workload.model_validate({"name": "image", "run": {"image": "busybox:1", "command": ["true"]}}),
+            Workload.model_validate({"name": "machine", "kind": "vm", "run": {"command": ["true"]}}),
+        ],
+        times_run=lambda key: starts.read_text().split().count(key) if starts.exists() else 0,
+    )
+
+
+def run_to_end(subject: Subject, spec: Workload, workload: int = 1) -> tuple[TaskFinished, str]:
+    """Run one attempt; how it ended and what it printed."""
+    found: list[tuple[TaskFinished, str]] = []
+
+    async def scene() -> None:
+        async with started(subject) as rig:
+            work = rig.assignment(workload, spec)
+            await rig.backend.bind(work)
+            finished = await rig.ear.until(TaskFinished, work.key)
+            found.append((finished, (await rig.backend.logs(work.key, 0, 1_000_000)).text))
+
+    run_async(scene)
+    return found[0]
+
+
+def wait_until(holds: Callable[[], bool], what: str) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < until, f"waited {PATIENCE_S:.0f} s in vain until {what}"
+        time.sleep(0.01)
+
+
+def process_lives(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def files_below(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*"))

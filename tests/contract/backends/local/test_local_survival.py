@@ -1,0 +1,208 @@
+"""Whatever is killed, and whenever: a command runs at most once, and somebody says how it ended."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.contract.backends.conformance import LONG_S, Ear, Rig, Subject, run_async, started
+from tests.contract.backends.local import control_plane
+from tests.contract.backends.local.rig import local_subject, process_lives, shell, wait_until
+
+from dovetail.backends.local import supervisor
+from dovetail.backends.local.enforcement import Enforcement
+from dovetail.backends.local.order import write_order
+from dovetail.backends.local.run_folder import Phase, RunFolder
+from dovetail.model.event import Event, TaskFinished, TaskStarted
+
+
+@pytest.fixture
+def subject(tmp_path: Path, cgroup_parent: str) -> Subject:
+    return local_subject(tmp_path, "auto", cgroup_parent)
+
+
+def ordered(rig: Rig, folder: Path, workload: int = 1) -> RunFolder:
+    """What a control plane leaves that was killed after writing the order and before starting a supervisor."""
+    work = rig.work(workload)
+    run = RunFolder(folder / "runs", work.key)
+    run.order(write_order(work, run.path, Enforcement("rlimit"), 1.0))
+    return run
+
+
+def supervise(run: RunFolder) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-I", "-S", supervisor.__file__, str(run.path)], start_new_session=True)
+
+
+def times_run(subject: Subject, key: str) -> int:
+    assert subject.times_run
+    return subject.times_run(key)
+
+
+@pytest.mark.slow
+def test_a_control_plane_killed_at_random_moments_runs_every_command_exactly_once(
+    subject: Subject, tmp_path: Path, cgroup_parent: str
+) -> None:
+    attempts, chance = 150, random.Random(7)
+    command = [sys.executable, "-m", control_plane.__name__, str(tmp_path), str(attempts), cgroup_parent]
+    for _ in range(12):
+        life = subprocess.Popen(command, start_new_session=True)
+        try:
+            life.wait(timeout=chance.uniform(0.3, 1.0))
+            break
+        except subprocess.TimeoutExpired:
+            life.kill()
+            life.wait()
+    assert subprocess.run(command, check=False).returncode == 0
+    starts = Counter((tmp_path / "starts").read_text().split())
+    ends = dict(line.split()[:2] for line in (tmp_path / "finished").read_text().splitlines())
+    for number in range(1, attempts + 1):
+        key = f"{number}.0.1"
+        if control_plane.is_stopped(number):
+            assert starts[key] <= 1
+            assert ends[key] == "None" or starts[key] == 1
+        else:
+            assert (starts[key], ends[key]) == (1, "0"), key
+
+
+def test_many_supervisors_for_one_attempt_start_its_command_once(subject: Subject, tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with started(subject) as rig:
+            run = ordered(rig, tmp_path)
+            crowd = [supervise(run) for _ in range(8)]
+            assert {one.wait() for one in crowd} == {0}
+            assert times_run(subject, run.key) == 1
+            assert run.look().exit_code == 0
+
+    run_async(scene)
+
+
+def test_a_supervisor_that_comes_after_the_refusal_starts_nothing(subject: Subject, tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with started(subject) as rig:
+            run = ordered(rig, tmp_path)
+            await rig.backend.stop(run.key, "too late for you")
+            assert supervise(run).wait() == 0
+            assert times_run(subject, run.key) == 0
+            assert (await rig.ear.until(TaskFinished, run.key)).exit_code is None
+
+    run_async(scene)
+
+
+@pytest.mark.parametrize("how", ["bind", "reconcile"])
+def test_an_attempt_that_was_ordered_but_not_started_is_started_by(subject: Subject, tmp_path: Path, how: str) -> None:
+    async def scene() -> None:
+        async with started(subject) as rig:
+            run = ordered(rig, tmp_path)
+            if how == "bind":
+                await rig.backend.bind(rig.work(1))
+            else:
+                await rig.backend.reconcile([rig.work(1)])
+            assert (await rig.ear.until(TaskFinished, run.key)).exit_code == 0
+            assert times_run(subject, run.key) == 1
+
+    run_async(scene)
+
+
+def test_a_supervisor_that_died_between_claim_and_start_is_a_lost_attempt_and_never_run(
+    subject: Subject, tmp_path: Path
+) -> None:
+    async def scene() -> None:
+        async with started(subject) as rig:
+            run = ordered(rig, tmp_path)
+            dead = {"pid": os.getpid(), "started_ticks": 1, "boot_id": supervisor.boot_id()}  # a pid that changed hands
+            supervisor.publish(str(run.path), supervisor.CLAIM, json.dumps(dead).encode(), durable=False)
+            await rig.backend.bind(rig.work(1))
+            finished = await rig.ear.until(TaskFinished, run.key)
+            assert finished.exit_code is None
+            assert "before the command was started" in finished.reason
+            await rig.backend.bind(rig.work(1))
+            assert times_run(subject, run.key) == 0
+
+    run_async(scene)
+
+
+def test_an_attempt_from_before_a_reboot_is_lost(subject: Subject, tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with started(subject) as rig:
+            run = ordered(rig, tmp_path)
+            claim = supervisor.identity(os.getpid()) | {"boot_id": "another"}
+            supervisor.publish(str(run.path), supervisor.CLAIM, json.dumps(claim).encode(), durable=False)
+            await rig.backend.reconcile([rig.work(1)])
+            finished = await rig.ear.until(TaskFinished, run.key)
+            assert (finished.exit_code, finished.reason) == (None, "lost: the machine restarted before it ended")
+
+    run_async(scene)
+
+
+def test_when_a_supervisor_is_killed_its_command_is_ended_and_reported_lost(subject: Subject, tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with started(subject) as rig:
+            work = rig.work(1, LONG_S)
+            await rig.backend.bind(work)
+            await rig.ear.until(TaskStarted, work.key)
+            run = tmp_path / "runs" / work.key
+            command = json.loads((run / supervisor.RUNNING).read_text())["pid"]
+            os.kill(json.loads((run / supervisor.CLAIM).read_text())["pid"], signal.SIGKILL)
+            finished = await rig.ear.until(TaskFinished, work.key)
+            assert finished.exit_code is None
+            assert "supervisor was killed" in finished.reason
+            wait_until(lambda: not process_lives(command), "the command is gone")
+
+    run_async(scene)
+
+
+def test_a_supervisor_that_cannot_start_is_a_lost_attempt_with_its_complaint(subject: Subject, tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with started(subject) as rig:
+            (tmp_path / "runs" / ".supervisor.pyc").write_bytes(b"no program")
+            work = rig.work(1)
+            await rig.backend.bind(work)
+            finished = await rig.ear.until(TaskFinished, work.key)
+            assert finished.exit_code is None
+            assert finished.reason.startswith("lost: its supervisor could not start: ")
+
+    run_async(scene)
+
+
+def test_a_gated_child_gives_up_when_its_supervisor_dies_first(tmp_path: Path) -> None:
+    gate, fault = os.pipe(), os.pipe()
+    marker = tmp_path / "ran"
+    pid = os.fork()
+    if pid == 0:
+        os.close(gate[1])
+        order = {"arg": ["/bin/sh", "-c", f"touch {marker}"], "workdir": ["/"]}
+        supervisor._become(order, gate[0], fault[1], os.open(os.devnull, os.O_WRONLY))
+    os.close(gate[1])  # as the kernel does for a supervisor that was killed
+    os.waitpid(pid, 0)
+    assert not marker.exists()
+
+
+def test_a_report_that_fails_is_made_again(subject: Subject) -> None:
+    troubles = iter([RuntimeError("the store is away")] * 2)
+
+    class Forgetful(Ear):
+        async def report(self, event: Event) -> None:
+            if isinstance(event, TaskFinished) and (trouble := next(troubles, None)):
+                raise trouble
+            await super().report(event)
+
+    async def scene() -> None:
+        backend, ear = subject.backend_factory(), Forgetful(subject)
+        await backend.start(ear.report)
+        work = Rig(subject, backend, ear).assignment(1, shell("exit 3"))
+        await backend.bind(work)
+        assert (await ear.until(TaskFinished, work.key)).exit_code == 3
+        await backend.close()
+
+    run_async(scene)
+    assert next(troubles, None) is None
+
+
+def test_an_absent_folder_looks_absent(tmp_path: Path) -> None:
+    assert RunFolder(tmp_path, "1.0.1").look().phase is Phase.ABSENT
+    assert not list(tmp_path.iterdir())

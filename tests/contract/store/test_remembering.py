@@ -1,0 +1,163 @@
+"""What is written is there after a restart: every kind of record, and the rule of unwritten tasks."""
+
+from collections.abc import Callable
+
+from tests.contract.store.records import (
+    NOW,
+    bind,
+    decision,
+    finished,
+    new_workload,
+    node_record,
+    submitted,
+    task_record,
+    workload_record,
+)
+
+from dovetail.model.command import Stop
+from dovetail.model.record import Batch, Changes, ReservationRecord
+from dovetail.model.task import TaskId, TaskState, WorkloadState
+from dovetail.store.contract import Store
+
+Restart = Callable[[], Store]
+
+
+def test_an_empty_store_restores_nothing_and_counts_from_one(store: Store) -> None:
+    snapshot = store.restore()
+    assert (snapshot.nodes, snapshot.reservations, snapshot.workloads, snapshot.outbox) == ([], [], [], [])
+    assert (snapshot.next_workload, snapshot.next_reservation) == (1, 1)
+
+
+def test_an_unfinished_workload_is_restored_with_its_state_and_tasks(store: Store, restart: Restart) -> None:
+    record = workload_record(7, WorkloadState.RUNNING, reason="busy", message="one runs", active=1, started_at=NOW)
+    task = task_record(7, 0, TaskState.RUNNING, attempt=3, reason="retried", message="again", started_at=NOW + 1)
+    store.write(Batch(submitted=[new_workload(7)], changes=Changes(workloads=[record], tasks=[task])))
+
+    (restored,) = restart().restore().workloads
+    given = new_workload(7)
+    assert (restored.id, restored.namespace, restored.name) == (7, given.namespace, given.name)
+    assert (restored.priority, restored.replicas) == (given.priority, given.replicas)
+    assert (restored.shape_json, restored.submitted_at) == (given.shape_json, given.submitted_at)
+    assert restored.record == record
+    assert restored.tasks == [task]
+
+
+def test_a_workload_without_a_record_is_pending_with_all_its_replicas(store: Store, restart: Restart) -> None:
+    store.write(submitted(1, replicas=3))
+    (restored,) = restart().restore().workloads
+    assert restored.record == workload_record(1, pending=3)
+
+
+def test_a_later_record_replaces_the_earlier_one(store: Store, restart: Restart) -> None:
+    store.write(Batch(submitted=[new_workload(1)], changes=Changes(tasks=[task_record(1, 0)])))
+    record = workload_record(1, WorkloadState.RUNNING, active=1, pending=0)
+    task = task_record(1, 0, TaskState.RUNNING, started_at=NOW + 5)
+    store.write(Batch(changes=Changes(workloads=[record], tasks=[task])))
+    (restored,) = restart().restore().workloads
+    assert (restored.record, restored.tasks) == (record, [task])
+
+
+def test_finished_workloads_are_not_restored_but_can_still_be_read(store: Store, restart: Restart) -> None:
+    store.write(submitted(1, 2))
+    store.write(finished(1))
+    again = restart()
+    assert [workload.id for workload in again.restore().workloads] == [2]
+    found = again.workload(1)
+    assert found is not None
+    assert found["state"] == "succeeded"
+
+
+def test_finished_tasks_of_an_unfinished_workload_are_restored(store: Store, restart: Restart) -> None:
+    done = task_record(1, 1, TaskState.FAILED, exit_code=3, finished_at=NOW + 9)
+    store.write(Batch(submitted=[new_workload(1, replicas=2)], changes=Changes(tasks=[done, task_record(1, 0)])))
+    (restored,) = restart().restore().workloads
+    assert restored.tasks == [task_record(1, 0), done]
+
+
+def test_replicas_that_were_never_written_are_pending(store: Store, restart: Restart) -> None:
+    store.write(Batch(submitted=[new_workload(1, replicas=4)], changes=Changes(tasks=[task_record(1, 2)])))
+    (restored,) = restart().restore().workloads
+    assert [task.task for task in restored.tasks] == [TaskId(1, replica) for replica in range(4)]
+    assert [task.state for task in restored.tasks] == ["pending", "pending", "placed", "pending"]
+    assert all(task.attempt == 0 and task.node is None for task in restored.tasks if task.state == "pending")
+
+
+def test_a_task_that_is_fresh_again_loses_what_was_said_before(store: Store, restart: Restart) -> None:
+    store.write(Batch(submitted=[new_workload(1)], changes=Changes(tasks=[task_record(1, 0)])))
+    fresh = task_record(1, 0, TaskState.PENDING, attempt=0, node=None, backend=None, placed_at=None)
+    store.write(Batch(changes=Changes(tasks=[fresh])))
+    (restored,) = restart().restore().workloads
+    assert restored.tasks == [fresh]
+
+
+def test_a_pending_task_with_a_reason_keeps_it_from_the_first_batch_on(store: Store, restart: Restart) -> None:
+    waiting = task_record(
+        1, 0, TaskState.PENDING, attempt=0, node=None, backend=None, placed_at=None, reason="no_available_nodes"
+    )
+    store.write(Batch(submitted=[new_workload(1)], changes=Changes(tasks=[waiting])))
+    (restored,) = restart().restore().workloads
+    assert restored.tasks == [waiting]
+
+
+def test_nodes_come_back_with_definition_cordon_health_and_drain(store: Store, restart: Restart) -> None:
+    kept = [
+        node_record("node-a", online=False, reason="silent"),
+        node_record("node-b", cordoned=True, drained=True, reason="repair"),
+    ]
+    store.write(Batch(changes=Changes(nodes=[*kept, node_record("node-c")])))
+    store.write(Batch(changes=Changes(nodes_gone=["node-c"])))
+    assert restart().restore().nodes == kept
+
+
+def test_a_node_that_changes_is_stored_once(store: Store) -> None:
+    store.write(Batch(changes=Changes(nodes=[node_record("node-a")])))
+    store.write(Batch(changes=Changes(nodes=[node_record("node-a", cordoned=True)])))
+    assert store.restore().nodes == [node_record("node-a", cordoned=True)]
+
+
+def test_reservations_stay_until_they_are_released(store: Store, restart: Restart) -> None:
+    kept = ReservationRecord(1, "node-a", {"cpu": 500, "memory": 2**40}, NOW + 60, "ann")
+    gone = ReservationRecord(2, "node-a", {"cpu": 1}, NOW, "bob")
+    store.write(Batch(changes=Changes(reservations=[kept, gone])))
+    store.write(Batch(changes=Changes(reservations_gone=[2])))
+    snapshot = restart().restore()
+    assert snapshot.reservations == [kept]
+    assert snapshot.next_reservation == 3  # the id of a released reservation is not used again
+
+
+def test_open_commands_are_restored_in_the_order_given(store: Store, restart: Restart) -> None:
+    store.write(submitted(1, 2, 3))
+    stop = Stop(TaskId(1, 0), "node-a", "simulated", "1.0.1", "cancelled by ann")
+    store.write(Batch(outbox=[bind(3), bind(1), stop]))
+    store.write(Batch(outbox=[bind(2)], outbox_done=[("bind", "1.0.1")]))
+    assert restart().restore().outbox == [bind(3), stop, bind(2)]
+
+
+def test_a_command_given_twice_is_kept_once(store: Store) -> None:
+    store.write(Batch(outbox=[bind(1)]))
+    store.write(Batch(outbox=[bind(1)]))
+    assert store.restore().outbox == [bind(1)]
+
+
+def test_workload_ids_are_not_used_again_after_pruning(store: Store, restart: Restart) -> None:
+    store.write(submitted(1, 2))
+    store.write(finished(1, 2))
+    store.prune(NOW + 1, 0)
+    assert restart().restore().next_workload == 3
+
+
+def test_equal_shapes_are_one_string(store: Store, restart: Restart) -> None:
+    store.write(submitted(1, 2))
+    store.write(submitted(3))
+    store.write(submitted(4, shape_json='{"cpu":900}'))
+    first, second, third, other = restart().restore().workloads
+    assert first.shape_json is second.shape_json is third.shape_json
+    assert other.shape_json == '{"cpu":900}'
+
+
+def test_a_decision_about_the_same_attempt_replaces_the_earlier_one(store: Store) -> None:
+    store.write(submitted(1))
+    for at in (1.0, 2.0, 3.0):
+        store.write(Batch(changes=Changes(decisions=[decision(1, at=at, message=f"at {at}")])))
+    store.write(Batch(changes=Changes(decisions=[decision(1, attempt=2, at=4.0)])))
+    assert [(row["attempt"], row["at"]) for row in store.decisions(1)] == [(2, 4.0), (1, 3.0)]
