@@ -7,7 +7,7 @@ from dovetail.engine.restoring import restore
 from dovetail.engine.scheduling import has_waiting, schedule
 from dovetail.engine.settings import EngineSettings
 from dovetail.engine.state import EngineState
-from dovetail.engine.terms import terms_of
+from dovetail.engine.terms import Terms, terms_of
 from dovetail.engine.work import LiveTask, Work
 from dovetail.model.command import Command, Stop, Wake, attempt_key
 from dovetail.model.event import (
@@ -60,6 +60,11 @@ class Engine:
         """Take in one event. What it names but the engine does not know (any more) is ignored: reports repeat."""
         return self._handlers[type(event)](event, now)
 
+    def terms_json(self, workload: int) -> str:
+        """What a restart needs of a live workload's definition (`Terms.from_json`)."""
+        work = self.state.work[workload]
+        return Terms(work.shape, work.retries).to_json()
+
     def take_changes(self, now: float) -> Changes:
         return self.state.take_changes(now)
 
@@ -71,7 +76,7 @@ class Engine:
     # --- workloads -------------------------------------------------------------------------------------------
 
     def _submitted(self, event: Submitted, now: float) -> list[Command]:
-        terms = terms_of(self.settings, event.spec)
+        terms = terms_of(self.state.router, event.spec)
         spec = event.spec
         work = Work(
             id=event.workload,

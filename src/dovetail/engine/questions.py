@@ -3,6 +3,7 @@
 All are answered by the same pipeline that decides, on the same state, in trials that undo themselves.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,7 +88,7 @@ class Questions:
 
     def shape(self, spec: Workload) -> Shape:
         """Raises what routing raises: unknown scheduler or profile."""
-        return terms_of(self._engine.settings, spec).shape
+        return terms_of(self._state.router, spec).shape
 
     def plan(self, spec: Workload, most: int = 1000) -> list[PlannedTask]:
         """Where the tasks would go now, one after the other, without doing it."""
@@ -178,6 +179,16 @@ class Questions:
             tasks=len(cluster.placements.by_row[row]),
         )
 
+    def in_use(self, name: str, resources: Sequence[str]) -> list[tuple[str, float, float]] | None:
+        """(resource, allocated, capacity) of one node, or None if it is gone."""
+        cluster = self._state.cluster
+        row = cluster.rows.get(name)
+        if row is None:
+            return None
+        tables = cluster.resources
+        at = [tables.index[resource] for resource in resources]
+        return list(zip(resources, tables.allocated[at, row].tolist(), tables.capacity[at, row].tolist(), strict=True))
+
     def nodes(self) -> list[NodeUse]:
         return [self.node(name) for name in sorted(self._state.cluster.rows)]
 
@@ -191,6 +202,31 @@ class Questions:
             for i, name in enumerate(tables.names)
             if name in CORE_RESOURCES or tables.capacity[i, :n].any()
         }
+
+    @property
+    def waiting(self) -> int:
+        """Workloads with tasks that wait for a node."""
+        return sum(len(q) for q in self._state.queues.values()) + sum(len(p) for p in self._state.parked.values())
+
+    def status_counts(self) -> dict[str, int]:
+        """Nodes by status, over the flags alone: cheap at any size."""
+        cluster = self._state.cluster
+        n = cluster.width
+        online, cordoned, ready = cluster.online[:n], cluster.cordoned[:n], cluster.ready[:n]
+        return {
+            "online": int(ready.sum()),
+            "cordoned": int((online & cordoned).sum()),
+            "backend down": int((online & ~cordoned & ~ready).sum()),
+            "offline": len(cluster.rows) - int(online.sum()),
+        }
+
+    def plugin_failures(self) -> list[tuple[str, str, int]]:
+        """(profile, plugin, failed calls)."""
+        return [
+            (profile, plugin, count)
+            for profile, pipeline in self._state.pipelines.items()
+            for plugin, count in pipeline.evaluator.failures.items()
+        ]
 
     def queue(self, limit: int = 1000) -> list[int]:
         """Waiting workloads in the order they would be looked at: queued ones, then those set aside."""

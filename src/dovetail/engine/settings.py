@@ -47,24 +47,38 @@ class Unroutable(ValueError):
     """No scheduler may decide about this workload; says why and what would do."""
 
 
-def route(settings: EngineSettings, spec: Workload) -> tuple[str, str]:
-    """The scheduler and the profile that decide about a workload. Raises Unroutable or UnknownProfile."""
-    schedulers = settings.all_schedulers()
-    if spec.scheduler is not None:
-        chosen = spec.scheduler
-        if chosen not in schedulers:
-            known = ", ".join(schedulers)
-            raise Unroutable(f"unknown scheduler {chosen!r}.{closest(chosen, schedulers)} Known: {known}")
-        if not schedulers[chosen].serves(spec.namespace):
-            served = ", ".join(schedulers[chosen].namespaces)
-            raise Unroutable(f"scheduler {chosen!r} does not serve namespace {spec.namespace!r}; it serves: {served}")
-    else:
-        special = (name for name, s in schedulers.items() if s.namespaces and s.serves(spec.namespace))
-        chosen = next(special, DEFAULT_SCHEDULER)
-        if not schedulers[chosen].serves(spec.namespace):
-            raise Unroutable(f"no scheduler serves namespace {spec.namespace!r}")
-    profile = spec.profile or schedulers[chosen].profile or settings.default_profile
-    profiles = settings.all_profiles()
-    if profile not in profiles:
-        raise UnknownProfile(profile, list(profiles))
-    return chosen, profile
+class Router:
+    """Which scheduler and which profile decide about a workload."""
+
+    def __init__(self, settings: EngineSettings) -> None:
+        self.schedulers = settings.all_schedulers()
+        self.profiles = settings.all_profiles()
+        self._default_profile = settings.default_profile
+        self._special = [name for name, scheduler in self.schedulers.items() if scheduler.namespaces]
+
+    def route(self, spec: Workload) -> tuple[str, str]:
+        """Scheduler and profile. Raises Unroutable or UnknownProfile."""
+        scheduler = self._named(spec) if spec.scheduler is not None else self._serving(spec.namespace)
+        profile = spec.profile or self.schedulers[scheduler].profile or self._default_profile
+        if profile not in self.profiles:
+            raise UnknownProfile(profile, list(self.profiles))
+        return scheduler, profile
+
+    def _named(self, spec: Workload) -> str:
+        name = spec.scheduler or DEFAULT_SCHEDULER
+        if name not in self.schedulers:
+            known = ", ".join(self.schedulers)
+            raise Unroutable(f"unknown scheduler {name!r}.{closest(name, self.schedulers)} Known: {known}")
+        if not self.schedulers[name].serves(spec.namespace):
+            served = ", ".join(self.schedulers[name].namespaces)
+            raise Unroutable(f"scheduler {name!r} does not serve namespace {spec.namespace!r}; it serves: {served}")
+        return name
+
+    def _serving(self, namespace: str) -> str:
+        """A scheduler made for the namespace, or else the default one."""
+        for name in self._special:
+            if self.schedulers[name].serves(namespace):
+                return name
+        if not self.schedulers[DEFAULT_SCHEDULER].serves(namespace):
+            raise Unroutable(f"no scheduler serves namespace {namespace!r}")
+        return DEFAULT_SCHEDULER

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 
 from dovetail.cluster.state import Cluster
-from dovetail.engine.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings, Router
 from dovetail.engine.work import Work
 from dovetail.model.record import Changes, Decision, ReservationRecord
 from dovetail.model.shape import Shape
@@ -20,11 +20,11 @@ class EngineState:
 
     def __init__(self, settings: EngineSettings) -> None:
         self.settings = settings
-        self.schedulers = settings.all_schedulers()
+        self.router = Router(settings)
+        self.schedulers = self.router.schedulers
         self.cluster = Cluster(settings.overcommit)
         self.pipelines: dict[str, Pipeline] = {
-            name: Pipeline(name, profile, self.cluster, settings.seed)
-            for name, profile in settings.all_profiles().items()
+            name: Pipeline(name, profile, self.cluster, settings.seed) for name, profile in self.router.profiles.items()
         }
         self.work: dict[int, Work] = {}
         self.queues: dict[str, PendingQueue] = {

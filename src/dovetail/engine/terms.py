@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from dovetail.engine.settings import EngineSettings, route
+from dovetail.engine.settings import Router
 from dovetail.model.shape import Shape, shape_of
 from dovetail.model.workload import Workload
 
@@ -22,7 +22,7 @@ class Terms:
         return Terms(Shape.from_json(json.dumps(found["shape"])), found["retries"])
 
 
-def terms_of(settings: EngineSettings, spec: Workload) -> Terms:
-    """Raises what `route` raises."""
-    scheduler, profile = route(settings, spec)
+def terms_of(router: Router, spec: Workload) -> Terms:
+    """Raises what `Router.route` raises."""
+    scheduler, profile = router.route(spec)
     return Terms(shape_of(spec, scheduler, profile), spec.retries)

@@ -4,12 +4,12 @@ A task that was never touched has no entry: it is pending, attempt 0. So a workl
 nothing until they are placed.
 """
 
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field
 
 from dovetail.model.record import TaskRecord, WorkloadRecord
 from dovetail.model.shape import Shape
-from dovetail.model.task import MOVES, TaskId, TaskState, WorkloadState
+from dovetail.model.task import HOLDING, MOVES, TaskId, TaskState, WorkloadState
 
 
 class ForbiddenMove(AssertionError):
@@ -81,11 +81,9 @@ class Work:
         return found
 
     def record(self, now: float) -> WorkloadRecord:
-        counts = dict.fromkeys(TaskState, 0)
-        for task in self.tasks.values():
-            counts[task.state] += 1
+        counts = Counter([task.state for task in self.tasks.values()])
         counts[TaskState.PENDING] += self.replicas - len(self.tasks)
-        active = sum(count for state, count in counts.items() if state.holds_node)
+        active = sum([count for state, count in counts.items() if state in HOLDING])
         state = _workload_state(counts, active, self.cancelled)
         return WorkloadRecord(
             id=self.id,
@@ -102,7 +100,7 @@ class Work:
         )
 
 
-def _workload_state(counts: dict[TaskState, int], active: int, cancelled: bool) -> WorkloadState:
+def _workload_state(counts: Counter[TaskState], active: int, cancelled: bool) -> WorkloadState:
     if active:
         running = counts[TaskState.RUNNING] or counts[TaskState.STOPPING]
         return WorkloadState.RUNNING if running else WorkloadState.STARTING

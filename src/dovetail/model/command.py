@@ -3,13 +3,25 @@
 Commands are keyed and idempotent: carried out twice they equal once. The key names one attempt of one task.
 """
 
+import re
 from dataclasses import dataclass
 
+from dovetail.model.strict import shown
 from dovetail.model.task import TaskId
+
+_KEY = re.compile(r"(\d{1,18})\.(\d{1,18})\.(\d{1,18})", re.ASCII)
 
 
 def attempt_key(task: TaskId, attempt: int) -> str:
     return f"{task.workload}.{task.replica}.{attempt}"
+
+
+def task_of_key(key: str) -> TaskId:
+    """The task whose attempt a key names. Raises ValueError for anything that is not a key: keys name files too."""
+    match = _KEY.fullmatch(key)
+    if not match:
+        raise ValueError(f"{shown(key)} is not an attempt key; one reads workload.replica.attempt, as in '12.0.1'")
+    return TaskId(int(match[1]), int(match[2]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,13 @@
 """A node: anywhere a task can run."""
 
 from enum import StrEnum
+from typing import Annotated
 
 from pydantic import Field
 
 from dovetail.model.resources import Capacity
 from dovetail.model.selection import Labels, Taint
-from dovetail.model.strict import Name, Strict
+from dovetail.model.strict import Name, Strict, shared
 from dovetail.model.workload import Kind
 
 
@@ -15,10 +16,10 @@ class Node(Strict):
 
     name: Name
     backend: Name = "registered"
-    capacity: Capacity = Capacity()
-    labels: Labels = {}
-    taints: list[Taint] = Field(default=[], max_length=100)
-    kinds: list[Kind] = list(Kind)
+    capacity: Capacity = shared(Capacity())
+    labels: Labels = shared({})
+    taints: Annotated[list[Taint], Field(max_length=100)] = shared([])
+    kinds: list[Kind] = shared(list(Kind))
 
 
 class NodeHealth(StrEnum):

@@ -4,16 +4,20 @@ Inside the program an amount is a whole number of the resource's smallest unit: 
 one slot, one piece of an extended resource. `amounts()` is the only way from what users write to those numbers.
 """
 
+import re
 from typing import Self
 
 from pydantic import ConfigDict, model_validator
 
 from dovetail.model.quantity import Bytes, Cores, Count, format_bytes, format_cores, parse_count, show_bytes
-from dovetail.model.strict import Strict, closest
+from dovetail.model.strict import AtField, Strict, closest, shown
 
 CPU, MEMORY, DISK, GPU, SLOTS = "cpu", "memory", "disk", "gpu", "slots"
 CORE_RESOURCES = (CPU, MEMORY, DISK, GPU, SLOTS)
 DEFAULT_NODE_SLOTS = 110
+
+#: `nvidia.com/mig-1g.5gb`: a domain, a slash, a name, 253 characters at most.
+EXTENDED_NAME = re.compile(r"(?=.{3,253}\Z)[a-z0-9]+(?:[.-][a-z0-9]+)*/[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*", re.ASCII)
 
 Amounts = dict[str, int]
 
@@ -32,16 +36,17 @@ class _WithExtended(Strict):
     def _check_extended(self) -> Self:
         extra = self.__pydantic_extra__ or {}
         for key, value in extra.items():
-            if "/" not in key:
+            if not EXTENDED_NAME.fullmatch(key):
                 known = ", ".join(type(self).model_fields)
-                raise ValueError(
-                    f"unknown resource {key!r}.{closest(key, type(self).model_fields)} Known: {known}; "
+                words = (
+                    f"unknown resource {shown(key)}.{closest(key, type(self).model_fields)} Known: {known}; "
                     "an extended resource is written vendor.com/name"
                 )
+                raise AtField((key,), words)
             try:
                 extra[key] = parse_count(value)
             except ValueError as error:
-                raise ValueError(f"{key}: {error}") from None
+                raise AtField((key,), str(error)) from None
         return self
 
     def amounts(self) -> Amounts:

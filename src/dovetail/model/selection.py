@@ -6,8 +6,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from dovetail.model.quantity import Duration
-from dovetail.model.strict import Strict, shown
+from dovetail.model.quantity import Count, Duration
+from dovetail.model.strict import Strict, shared, shown
 
 MAX_LABEL = 253
 _WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)  # fits 64 bits, as label columns compare them
@@ -19,7 +19,7 @@ def _check_label(value: str) -> str:
     return value
 
 
-def _label_text(value: Any) -> Any:
+def as_text(value: Any) -> Any:
     """YAML reads `true`, `3` and `1.5` as other types; in a label they are text."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -35,7 +35,7 @@ def _check_value(value: str) -> str:
     return value
 
 
-LabelValue = Annotated[str, BeforeValidator(_label_text), Field(max_length=MAX_LABEL), AfterValidator(_check_value)]
+LabelValue = Annotated[str, BeforeValidator(as_text), Field(max_length=MAX_LABEL), AfterValidator(_check_value)]
 Labels = dict[LabelKey, LabelValue]
 
 
@@ -62,7 +62,7 @@ class LabelMatch(Strict):
 
     key: LabelKey
     operator: Annotated[Operator, BeforeValidator(lambda v: _word(v, Operator))]
-    values: list[LabelValue] = []
+    values: list[LabelValue] = shared([])
 
     @model_validator(mode="after")
     def _values_fit_operator(self) -> Self:
@@ -86,15 +86,15 @@ class NodeTerm(Strict):
 
 
 class WeightedTerm(NodeTerm):
-    weight: Annotated[int, Field(ge=1, le=100)] = 1
+    weight: Annotated[Count, Field(ge=1, le=100)] = 1
 
 
 class NodeAffinity(Strict):
     """Labels of nodes the task must have (any one of `required`), likes (`preferred`) or dislikes (`avoided`)."""
 
-    required: list[NodeTerm] = []
-    preferred: list[WeightedTerm] = []
-    avoided: list[WeightedTerm] = []
+    required: list[NodeTerm] = shared([])
+    preferred: list[WeightedTerm] = shared([])
+    avoided: list[WeightedTerm] = shared([])
 
 
 class Effect(StrEnum):

@@ -53,8 +53,22 @@ class Shape:
 
     def __post_init__(self) -> None:
         # Shapes are dictionary keys on the hottest path: hash the long tuples once, not at every lookup.
-        names = tuple(name for name in self.__slots__ if name != "digest")
-        object.__setattr__(self, "digest", hash(tuple(getattr(self, name) for name in names)))
+        whole = (
+            self.amounts,
+            self.kind,
+            self.scheduler,
+            self.profile,
+            self.namespace,
+            self.service,
+            self.node_selector,
+            self.required,
+            self.preferred,
+            self.avoided,
+            self.tolerations,
+            self.backends,
+            self.near,
+        )
+        object.__setattr__(self, "digest", hash(whole))
 
     def __hash__(self) -> int:
         return self.digest

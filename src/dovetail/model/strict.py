@@ -7,9 +7,9 @@ a message stays one short line whatever was sent. Turning errors into complaints
 import difflib
 import re
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 # Between two separators there is exactly one way to match, so a long wrong name is refused as fast as a short one.
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[._-][A-Za-z0-9]+)*", re.ASCII)
@@ -42,6 +42,12 @@ def shown(value: object) -> str:
     if isinstance(value, int | float):
         return str(value)[:MAX_SHOWN]
     return "a mapping" if isinstance(value, dict) else "a list" if isinstance(value, list) else "this value"
+
+
+def shared(value: Any) -> Any:
+    """A default that all instances share. Pydantic would deep-copy a plain default with lists inside for each of
+    thousands of workloads; these are frozen and never written."""
+    return Field(default_factory=lambda: value)
 
 
 def check_name(value: str) -> str:

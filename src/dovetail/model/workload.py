@@ -3,15 +3,26 @@
 from enum import StrEnum
 from typing import Annotated, Self
 
-from pydantic import AliasChoices, Field, model_validator
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
 
 from dovetail.model.quantity import Count, Duration
 from dovetail.model.resources import Limits, Request
-from dovetail.model.selection import Labels, NodeAffinity, Toleration
-from dovetail.model.strict import Name, Strict
+from dovetail.model.selection import Labels, NodeAffinity, Toleration, as_text
+from dovetail.model.strict import AtField, Name, Strict, shared
 
 DEFAULT_NAMESPACE = "default"
 MAX_LIST = 1000
+
+
+def _printable(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError("must be printable text")
+    return value
+
+
+Printable = Annotated[str, AfterValidator(_printable)]
+#: A word of a command line or a variable's value; numbers and true/false are taken as they were written.
+Word = Annotated[str, BeforeValidator(as_text)]
 
 
 class Kind(StrEnum):
@@ -46,7 +57,9 @@ class Near(Strict):
 class BackendChoice(Strict):
     """Which backends may run it: names or patterns such as `kubernetes/*`."""
 
-    allow: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(default=[], max_length=100)
+    allow: Annotated[list[Annotated[Printable, Field(min_length=1, max_length=200)]], Field(max_length=100)] = shared(
+        []
+    )
 
 
 class Deadline(Strict):
@@ -57,15 +70,15 @@ class Rehearsal(Strict):
     """What the simulated backend pretends; other backends ignore it."""
 
     run_time: Duration | None = None
-    exit_code: Annotated[int, Field(ge=0, le=255)] = 0
+    exit_code: Annotated[Count, Field(le=255)] = 0
 
 
 class Run(Strict):
     """What to execute."""
 
-    command: list[str] = Field(default=[], max_length=MAX_LIST)
-    image: Annotated[str, Field(min_length=1, max_length=500)] | None = None
-    env: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], str] = {}
+    command: Annotated[list[Word], Field(max_length=MAX_LIST)] = shared([])
+    image: Annotated[Printable, Field(min_length=1, max_length=500)] | None = None
+    env: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Word] = shared({})
     workdir: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
     simulate: Rehearsal | None = None
 
@@ -84,27 +97,28 @@ class Workload(Strict):
     kind: Kind = Kind.JOB
     namespace: Name = DEFAULT_NAMESPACE
     user: Name | None = None
-    labels: Labels = {}
+    labels: Labels = shared({})
     service: Name | None = None
     priority: Priority = Priority.MEDIUM
     replicas: Annotated[Count, Field(ge=1)] = 1
-    resources: Request = Request()
-    limits: Limits = Limits()
-    node_selector: Labels = {}
-    node_affinity: NodeAffinity = NodeAffinity()
-    tolerations: list[Toleration] = Field(default=[], max_length=MAX_LIST)
-    affinity: list[Near] = Field(default=[], max_length=100)
-    backends: BackendChoice = BackendChoice()
+    resources: Request = shared(Request())
+    limits: Limits = shared(Limits())
+    node_selector: Labels = shared({})
+    node_affinity: NodeAffinity = shared(NodeAffinity())
+    tolerations: Annotated[list[Toleration], Field(max_length=MAX_LIST)] = shared([])
+    affinity: Annotated[list[Near], Field(max_length=100)] = shared([])
+    backends: BackendChoice = shared(BackendChoice())
     scheduler: Name | None = None
     profile: Name | None = Field(default=None, validation_alias=AliasChoices("profile", "strategy"))
-    deadline: Deadline = Deadline()
+    deadline: Deadline = shared(Deadline())
     retries: Annotated[Count, Field(le=100)] = 0
-    run: Run = Run()
+    run: Run = shared(Run())
 
     @model_validator(mode="after")
     def _limits_hold_requests(self) -> Self:
         for name in ("cpu", "memory"):
             limit, asked = getattr(self.limits, name), getattr(self.resources, name)
             if limit is not None and limit < asked:
-                raise ValueError(f"limits.{name} is below resources.{name}: a task may use at least what it asks for")
+                words = f"is below resources.{name}: a task may use at least what it asks for"
+                raise AtField(("limits", name), words)
         return self

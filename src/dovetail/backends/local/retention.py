@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from dovetail.backends.local.run_folder import Phase, RunFolder, task_of
+from dovetail.backends.local.run_folder import Phase, RunFolder
 from dovetail.backends.local.supervisor import CLAIM, RESULT
+from dovetail.model.command import task_of_key
 
 SETTLE_S = 600.0
 _GONE = ".gone-"
@@ -41,7 +42,7 @@ def runs(folder: Path) -> list[RunFolder]:
     found = []
     for path in folder.iterdir():
         with contextlib.suppress(ValueError):
-            task_of(path.name)
+            task_of_key(path.name)
             found.append(RunFolder(folder, path.name))
     return found
 

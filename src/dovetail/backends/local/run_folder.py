@@ -8,7 +8,6 @@ moment: the backend calls it on threads.
 import contextlib
 import json
 import os
-import re
 import signal
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,10 +16,9 @@ from typing import Any
 
 from dovetail.backends.local import supervisor
 from dovetail.backends.local.supervisor import CLAIM, ORDER, RESULT, RUNNING, STOP
-from dovetail.model.task import TaskId
+from dovetail.model.command import task_of_key
 
 SUPERVISOR_LOG = "supervisor.log"
-_KEY = re.compile(r"(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})", re.ASCII)
 
 
 class Phase(StrEnum):
@@ -40,17 +38,9 @@ class Look:
     refused: bool = False
 
 
-def task_of(key: str) -> TaskId:
-    """The task an attempt belongs to. Keys become folder names, so nothing but a key gets through."""
-    match = _KEY.fullmatch(key)
-    if not match:
-        raise ValueError(f"{key!r} is not the key of an attempt; keys are three whole numbers such as 12.0.1")
-    return TaskId(int(match[1]), int(match[2]))
-
-
 class RunFolder:
     def __init__(self, folder: Path, key: str) -> None:
-        self.task = task_of(key)
+        self.task = task_of_key(key)
         self.key = key
         self.path = folder / key
         self._claim: dict[str, Any] | None = None  # these two never change once they are there

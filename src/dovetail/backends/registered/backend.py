@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from dovetail.backends.contract import Assignment, LogChunk, Refusal, Report
 from dovetail.backends.registered.protocol import HeartbeatReply, TaskReport
+from dovetail.model.command import task_of_key
 from dovetail.model.event import TaskFinished, TaskStarted
-from dovetail.model.task import TaskId
 
 __all__ = ["HeartbeatReply", "RegisteredBackend", "TaskReport"]
 
@@ -73,7 +73,7 @@ class RegisteredBackend:
         end = self._ends.get(key)
         if end is None:
             end = self._remember(key, _End(None, None, reason))
-        await self._tell(TaskFinished(_task_of(key), key, end.exit_code, end.reason))
+        await self._tell(TaskFinished(task_of_key(key), key, end.exit_code, end.reason))
 
     async def reconcile(self, assignments: list[Assignment]) -> None:
         """Ordered again: the node reports what became of each, or starts what it never heard of."""
@@ -176,9 +176,3 @@ def _outcome(report: TaskReport, stop_reason: str | None) -> tuple[int | None, s
     if code is None:
         return None, report.reason or "the node lost it"
     return code, report.reason or f"exit status {code}"
-
-
-def _task_of(key: str) -> TaskId:
-    """The task whose attempt the key names."""
-    workload, replica, _ = key.split(".")
-    return TaskId(int(workload), int(replica))

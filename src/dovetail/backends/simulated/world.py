@@ -22,10 +22,10 @@ from dovetail.backends.simulated.chance import chances, exponential
 from dovetail.backends.simulated.logbook import read_log
 from dovetail.backends.simulated.rehearsal import rehearse
 from dovetail.backends.simulated.settings import SimulatedSettings
+from dovetail.model.command import task_of_key
 from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, NodeObserved, TaskFinished, TaskStarted
 from dovetail.model.node import Node
 from dovetail.model.resources import SLOTS, Amounts
-from dovetail.model.task import TaskId
 
 REMEMBERED = 50_000
 FEW_STALE = 1000  # fewer leftovers than this are not worth a sweep of the heap
@@ -40,15 +40,6 @@ class _Place:
     down: bool = False
     failures: int = 0
     observations: int = 0
-
-
-def task_of(key: str) -> TaskId:
-    """The task that an attempt key names: the first two of its three numbers."""
-    try:
-        workload, replica, _attempt = map(int, key.split("."))
-    except ValueError:
-        raise ValueError(f"{key!r} is not an attempt key; one reads workload.replica.attempt, as in '12.0.1'") from None
-    return TaskId(workload, replica)
 
 
 class World:
@@ -110,7 +101,7 @@ class World:
             return
         attempt = self._live.get(key)
         if attempt is None:
-            attempt = Attempt(key, task_of(key), "", "", [], None, None)
+            attempt = Attempt(key, task_of_key(key), "", "", [], None, None)
         self._cut_short(attempt, reason, now)
 
     def reconcile(self, assignments: Iterable[Assignment], now: float) -> None:

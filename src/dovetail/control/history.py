@@ -1,0 +1,58 @@
+"""What happened, in lines for people: made from each durable step, kept in the store, streamed to whoever listens."""
+
+import asyncio
+
+from dovetail.model.record import Batch, Decision, HistoryLine, TaskRecord
+from dovetail.model.task import TaskId, TaskState
+
+
+def lines_of(batch: Batch, now: float) -> list[HistoryLine]:
+    """The lines of one step, in the order things happened."""
+    found = [
+        HistoryLine(now, "submitted", f"submitted {new.namespace}/{new.name}, {new.replicas} replicas", new.id)
+        for new in batch.submitted
+    ]
+    chosen: dict[TaskId, Decision] = {d.task: d for d in batch.changes.decisions}
+    found += [
+        HistoryLine(now, "waiting", decision.explanation.message, decision.task.workload, decision.task.replica)
+        for decision in batch.changes.decisions
+        if decision.node is None
+    ]
+    found += [_task_line(task, chosen.get(task.task), now) for task in batch.changes.tasks]
+    found += [
+        HistoryLine(now, str(record.state), f"workload {record.state}: {record.message or record.reason}", record.id)
+        for record in batch.changes.workloads
+        if record.state.finished
+    ]
+    for record in batch.changes.nodes:
+        state = "offline" if not record.online else "cordoned" if record.cordoned else "online"
+        tail = f": {record.reason}" if record.reason else ""
+        found.append(HistoryLine(now, "node", f"node {record.node.name} {state}{tail}", node=record.node.name))
+    found += [HistoryLine(now, "node", f"node {name} left", node=name) for name in batch.changes.nodes_gone]
+    return found
+
+
+def _task_line(task: TaskRecord, decision: Decision | None, now: float) -> HistoryLine:
+    message = task.message
+    if task.state is TaskState.PLACED and decision is not None and decision.explanation.best:
+        message = f"{message}, score {decision.explanation.best[0].total:.2f}"
+    return HistoryLine(now, str(task.state), message, task.task.workload, task.task.replica, task.node)
+
+
+class Bell:
+    """Rings when new history is in the store; listeners then read it there, so none can lose a line."""
+
+    def __init__(self) -> None:
+        self._next: asyncio.Future[None] | None = None
+
+    def ring(self) -> None:
+        if self._next is not None and not self._next.done():
+            self._next.set_result(None)
+        self._next = None
+
+    async def heard(self, timeout_s: float) -> bool:
+        """True if it rang within the time."""
+        if self._next is None:
+            self._next = asyncio.get_running_loop().create_future()
+        done, _ = await asyncio.wait([self._next], timeout=timeout_s)
+        return bool(done)

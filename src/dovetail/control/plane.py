@@ -1,0 +1,424 @@
+"""The control plane: the doors through which requests reach the loop, and the order of starting and stopping.
+
+Start: open the store, restore the engine, start the backends, send again what was not confirmed, reconcile what was;
+only then does the loop decide. Every door that changes something returns when the change is durable.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import orjson
+import structlog
+
+from dovetail.backends.contract import Assignment, Backend, LogChunk
+from dovetail.backends.registered.backend import HeartbeatReply, RegisteredBackend, TaskReport
+from dovetail.backends.registry import build
+from dovetail.control.errors import Conflict, NotFound, Unavailable
+from dovetail.control.execution import Executor
+from dovetail.control.heartbeats import Heartbeats
+from dovetail.control.hooks import Hooks
+from dovetail.control.inbox import Accepted, News, Submission
+from dovetail.control.loop import Loop
+from dovetail.control.metrics import Metrics
+from dovetail.control.settings import Settings
+from dovetail.control.specs import Specs
+from dovetail.control.telemetry import DecisionLog
+from dovetail.engine.engine import Engine
+from dovetail.engine.questions import Questions
+from dovetail.engine.settings import Unroutable
+from dovetail.model.command import Bind, Stop, attempt_key
+from dovetail.model.complaint import Complaint, Invalid
+from dovetail.model.event import (
+    BackendHealthChanged,
+    CancelAsked,
+    Event,
+    NodeCordoned,
+    NodeDrained,
+    NodeHealthChanged,
+    NodeJoined,
+    NodeLeft,
+    NodeObserved,
+    ReservationMade,
+    ReservationReleased,
+)
+from dovetail.model.node import Node
+from dovetail.model.record import Batch, Snapshot
+from dovetail.model.resources import Amounts
+from dovetail.model.selection import Taint
+from dovetail.model.task import TaskId, WorkloadState
+from dovetail.model.workload import Workload
+from dovetail.placement.profiles import UnknownProfile
+from dovetail.store.contract import Store
+from dovetail.store.sql import sqlite_store
+
+T = TypeVar("T")
+REGISTERED = "registered"
+WATCH_S = 1.0
+
+log = structlog.get_logger()
+
+
+class ControlPlane:
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.engine = Engine(settings.scheduling)
+        self.questions = Questions(self.engine)
+        self.metrics = Metrics()
+        self.store: Store = sqlite_store(settings.database)
+        self.registered = RegisteredBackend(REGISTERED)
+        self.started_at = 0.0
+        self._specs = Specs(self.store)
+        self._heartbeats = Heartbeats(settings.loop.heartbeat_timeout)
+        logged = settings.logging.decisions and settings.logging.level in ("debug", "info")
+        self._decision_log = DecisionLog(self.questions) if logged else None
+        self._hooks = Hooks(settings.hooks)
+        self._backends: dict[str, Backend] = {REGISTERED: self.registered}
+        self._executors: dict[str, Executor] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._loop: Loop | None = None
+        self._next_reservation = 1
+
+    # --- starting and stopping -------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Raises StoreError when the database cannot be used."""
+        self.settings.folder.mkdir(parents=True, exist_ok=True)
+        await asyncio.to_thread(self.store.open)
+        snapshot = await asyncio.to_thread(self.store.restore)
+        self.engine.restore(snapshot)
+        self._next_reservation = snapshot.next_reservation
+        self._loop = Loop(
+            self.engine,
+            self.store,
+            self.metrics,
+            self.settings.loop,
+            snapshot.next_workload,
+            self._carry_out,
+            self._written,
+        )
+        for name, entry in self.settings.backends.items():
+            self._backends[name] = build(name, entry, self.settings.folder / "backends" / name)
+        await self._start_backends(snapshot)
+        self.started_at = time.time()
+        self._tasks = [asyncio.create_task(self._loop.run()), asyncio.create_task(self._watch())]
+        await self._told([])  # what the backends announced is taken in before anyone asks
+        log.info("started", nodes=len(self.engine.state.cluster.rows), workloads=len(self.engine.state.work))
+
+    async def _start_backends(self, snapshot: Snapshot) -> None:
+        now = time.time()
+        known = {record.node.backend for record in snapshot.nodes}
+        for missing in sorted(known - set(self._backends)):
+            self._tell([BackendHealthChanged(missing, False, "no longer configured")])
+        self._heartbeats.expect((r.node.name for r in snapshot.nodes if r.node.backend == REGISTERED), now)
+        unsent = {command.key for command in snapshot.outbox}
+        confirmed: dict[str, list[Assignment]] = {}
+        for task, node, backend, key in self._holding():
+            if key not in unsent:
+                confirmed.setdefault(backend, []).append(
+                    Assignment(key, task, node, await self._specs.get(task.workload))
+                )
+        for name, backend_ in self._backends.items():
+            self._executors[name] = Executor(backend_, self._specs.get, self._inbox_put, self.settings.loop.parallel)
+            try:
+                await backend_.start(self._report)
+                await backend_.reconcile(confirmed.get(name, []))
+            except Exception as error:  # one backend's trouble must not keep the others from starting
+                log.error("backend did not start", backend=name, error=f"{type(error).__name__}: {error}")
+                self._tell([BackendHealthChanged(name, False, str(error))])
+        for command in snapshot.outbox:
+            self._carry_out(command)
+
+    def _holding(self) -> list[tuple[TaskId, str, str, str]]:
+        """(task, node, backend, key) of every task that holds a node."""
+        found = []
+        for work in self.engine.state.work.values():
+            for replica, live in work.tasks.items():
+                if live.state.holds_node and live.node is not None and live.backend is not None:
+                    task = TaskId(work.id, replica)
+                    found.append((task, live.node, live.backend, attempt_key(task, live.attempt)))
+        return found
+
+    async def stop(self) -> None:
+        """Running work is left running where its backend can leave it; the next start finds it again."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for executor in self._executors.values():
+            await executor.close()
+        for backend in self._backends.values():
+            await backend.close()
+        await asyncio.to_thread(self.store.close)
+        self._loop = None
+
+    @property
+    def ready(self) -> bool:
+        return not self.why_not_ready
+
+    @property
+    def why_not_ready(self) -> str:
+        if self._loop is None:
+            return "starting"
+        if self._tasks and self._tasks[0].done():
+            return "the control loop has stopped; see the log"
+        return self._loop.trouble
+
+    @property
+    def trouble(self) -> str:
+        return self.why_not_ready
+
+    # --- doors: workloads ------------------------------------------------------------------------------------
+
+    async def submit(self, specs: list[Workload], idempotency_key: str | None = None) -> list[Accepted]:
+        """Durable when it returns; all or none. The same key again gives the first answer again."""
+        self._check(specs)
+        loop = self._running()
+        if idempotency_key is not None:
+            before = await self.read(self.store.idempotent_response, idempotency_key)
+            if before is not None:
+                return [Accepted(*found) for found in orjson.loads(before)]
+        promise: asyncio.Future[list[Accepted]] = asyncio.get_running_loop().create_future()
+        loop.inbox.put(Submission(specs, idempotency_key, promise))
+        return await promise
+
+    def _check(self, specs: list[Workload]) -> None:
+        complaints = []
+        limits = self.settings.limits
+        if len(specs) > limits.max_batch:
+            words = f"{len(specs)} workloads at once; the most is {limits.max_batch}: split the submission"
+            raise Invalid([Complaint("request", None, "", words)])
+        for spec in specs:
+            source = f"workload {spec.name}"
+            if spec.replicas > limits.max_replicas:
+                words = f"{spec.replicas} is more than this server takes for one workload, {limits.max_replicas}"
+                complaints.append(Complaint(source, None, "replicas", words))
+            try:
+                self.engine.state.router.route(spec)
+            except UnknownProfile as error:
+                known = tuple(self.engine.state.router.profiles)
+                complaints.append(Complaint(source, None, "profile", f"invalid_strategy: {error}", known))
+            except Unroutable as error:
+                complaints.append(Complaint(source, None, "scheduler", str(error)))
+        if complaints:
+            raise Invalid(complaints)
+
+    async def resolve(self, ref: str, namespace: str) -> dict[str, Any]:
+        """A workload by id or by name; the newest of that name."""
+        if ref.isascii() and ref.isdigit():
+            found = await self.read(self.store.workload, int(ref[:18]))
+            what = f"workload {ref[:18]}"
+        else:
+            found = await self.read(self.store.find_workload, namespace, ref)
+            what = f"workload {ref[:100]!r} in namespace {namespace[:100]!r}"
+        if found is None:
+            raise NotFound(f"no {what}")
+        return found
+
+    async def cancel(self, workload: int, reason: str) -> None:
+        if workload not in self.engine.state.work:
+            raise Conflict(f"workload {workload} is already finished")
+        await self._told([CancelAsked(workload, reason)])
+
+    async def logs(self, workload: int, replica: int, offset: int, limit: int) -> LogChunk:
+        """Output of the task's latest attempt."""
+        rows = await self.read(self.store.tasks, workload, 1, replica)
+        if not rows or rows[0]["replica"] != replica:
+            raise NotFound(f"workload {workload} has no replica {replica}")
+        attempt, backend = rows[0]["attempt"], self._backends.get(rows[0]["backend"] or "")
+        if not attempt or backend is None:
+            raise NotFound(f"task {workload}.{replica} has no logs yet: it is {rows[0]['state']}")
+        try:
+            return await backend.logs(attempt_key(TaskId(workload, replica), attempt), offset, limit)
+        except KeyError:
+            raise NotFound(f"task {workload}.{replica} has no logs: they were removed or never written") from None
+
+    # --- doors: nodes ----------------------------------------------------------------------------------------
+
+    async def register_node(self, node: Node) -> None:
+        existing = self._backend_of(node.name)
+        if existing not in (None, REGISTERED):
+            raise Conflict(f"node {node.name!r} belongs to backend {existing!r}; choose another name")
+        self._heartbeats.heard(node.name, time.time())
+        await self._told([NodeJoined(node.model_copy(update={"backend": REGISTERED}))])
+
+    async def remove_node(self, name: str, reason: str) -> None:
+        self._must_exist(name)
+        self._heartbeats.forget(name)
+        await self._told([NodeLeft(name, reason)])
+
+    async def patch_node(self, name: str, labels: dict[str, str | None], taints: list[Taint] | None) -> None:
+        """Labels set to None are removed; taints, if given, replace all."""
+        self._must_exist(name)
+        node = self.engine.state.cluster.node(name)
+        merged = {key: value for key, value in ({**node.labels, **labels}).items() if value is not None}
+        online = bool(self.engine.state.cluster.online[self.engine.state.cluster.rows[name]])
+        changed = Node(
+            name=name,
+            backend=node.backend,
+            capacity=node.capacity,
+            labels=merged,
+            taints=node.taints if taints is None else taints,
+            kinds=node.kinds,
+        )
+        events: list[Event] = [NodeJoined(changed)]
+        if not online:
+            events.append(NodeHealthChanged(name, False, self.engine.state.cluster.reasons.get(name, "offline")))
+        await self._told(events)
+
+    async def cordon(self, name: str, on: bool, reason: str) -> None:
+        self._must_exist(name)
+        await self._told([NodeCordoned(name, on, reason)])
+
+    async def drain(self, name: str, reason: str) -> None:
+        self._must_exist(name)
+        await self._told([NodeDrained(name, reason)])
+
+    async def heartbeat(self, name: str, used: Amounts | None, reports: list[TaskReport]) -> HeartbeatReply:
+        """A registered node speaks: it is online, says what became of its tasks, and learns what to run."""
+        if self._backend_of(name) != REGISTERED:
+            raise NotFound(f"node {name!r} is not registered here; register it with POST /api/v1/nodes")
+        self._heartbeats.heard(name, time.time())
+        events: list[Event] = []
+        row = self.engine.state.cluster.rows[name]
+        if not self.engine.state.cluster.online[row]:
+            events.append(NodeHealthChanged(name, True, ""))
+        if used is not None:
+            events.append(NodeObserved(name, used))
+        if events:
+            self._tell(events)
+        return await self.registered.heartbeat(name, reports)
+
+    # --- doors: reservations ---------------------------------------------------------------------------------
+
+    async def reserve(self, node: str, amounts: Amounts, duration_s: float, holder: str) -> int:
+        """Hold free capacity of a node back for a time. Refused when it is not free."""
+        self._must_exist(node)
+        use = self.questions.node(node)
+        for resource, amount in amounts.items():
+            free = use.capacity.get(resource, 0) - use.allocated.get(resource, 0) - use.reserved.get(resource, 0)
+            if amount > free:
+                raise Conflict(f"node {node!r} has {free} of {resource} free, {amount} were asked for")
+        id_ = self._next_reservation
+        self._next_reservation += 1
+        await self._told([ReservationMade(id_, node, amounts, time.time() + duration_s, holder)])
+        return id_
+
+    async def release(self, reservation: int) -> None:
+        if reservation not in self.engine.state.reservations:
+            raise NotFound(f"no reservation {reservation}")
+        await self._told([ReservationReleased(reservation)])
+
+    # --- doors: reading --------------------------------------------------------------------------------------
+
+    async def read(self, question: Callable[..., T], *args: Any) -> T:
+        """Ask the store on a thread."""
+        return await asyncio.to_thread(question, *args)
+
+    @asynccontextmanager
+    async def subscribe(self, after: int | None = None) -> AsyncIterator[AsyncIterator[dict[str, Any] | None]]:
+        """History as it happens, from `after` (or from now); None every 15 s without news."""
+        if after is None:
+            newest = await self.read(self.store.newest_history)
+            after = newest
+        yield self._follow(after)
+
+    async def _follow(self, after: int) -> AsyncIterator[dict[str, Any] | None]:
+        while True:
+            lines = await self.read(self.store.history, None, None, after, 500)
+            for line in lines:
+                yield line
+                after = line["seq"]
+            if not lines and not await self._running().bell.heard(15.0):
+                yield None
+
+    # --- inside ----------------------------------------------------------------------------------------------
+
+    def _running(self) -> Loop:
+        if self._loop is None:
+            raise Unavailable("the control plane is starting or stopping; try again")
+        if self.why_not_ready:
+            raise Unavailable(f"cannot accept anything now: {self.why_not_ready}")
+        return self._loop
+
+    def _must_exist(self, node: str) -> None:
+        if node not in self.engine.state.cluster.rows:
+            raise NotFound(f"no node {node[:100]!r}")
+
+    def _backend_of(self, node: str) -> str | None:
+        cluster = self.engine.state.cluster
+        row = cluster.rows.get(node)
+        return None if row is None else cluster.backend_names[cluster.backends[row]]
+
+    async def _told(self, events: list[Event]) -> None:
+        promise: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._running().inbox.put(News(events, promise=promise))
+        await promise
+
+    def _tell(self, events: list[Event]) -> None:
+        self._inbox_put(News(events))
+
+    def _inbox_put(self, news: News) -> None:
+        if self._loop is not None:
+            self._loop.inbox.put(news)
+
+    async def _report(self, event: Event) -> None:
+        """A backend's news."""
+        if isinstance(event, NodeJoined):
+            event = self._with_what_people_added(event)
+        self._tell([event])
+
+    def _with_what_people_added(self, event: NodeJoined) -> NodeJoined:
+        """A backend announces a node again after a restart: what it says wins, what people added stays."""
+        if event.node.name not in self.engine.state.cluster.rows:
+            return event
+        stored = self.engine.state.cluster.node(event.node.name)
+        announced = {(taint.key, taint.effect) for taint in event.node.taints}
+        kept = [taint for taint in stored.taints if (taint.key, taint.effect) not in announced]
+        update = {"labels": {**stored.labels, **event.node.labels}, "taints": [*event.node.taints, *kept]}
+        return NodeJoined(event.node.model_copy(update=update))
+
+    def _carry_out(self, command: Bind | Stop) -> None:
+        executor = self._executors.get(command.backend)
+        if executor is not None:
+            executor.put(command)
+        else:
+            log.error("no such backend; the command stays in the outbox", backend=command.backend, key=command.key)
+
+    def _written(self, batch: Batch, specs: list[tuple[int, Workload]]) -> None:
+        for id_, spec in specs:
+            self._specs.keep(id_, spec)
+        work = self.engine.state.work
+        names = {id_: spec.name for id_, spec in specs}
+        for decision in batch.changes.decisions:
+            live = work.get(decision.task.workload)
+            if live is not None:
+                names[decision.task.workload] = live.name
+                if decision.node is not None:
+                    self.metrics.queue_wait_s.observe(decision.at - live.submitted_at)
+        if self._decision_log is not None:
+            self._decision_log.write(batch, names)
+        self._hooks.scheduled(batch, names)
+        for record in batch.changes.workloads:
+            single = record.state is WorkloadState.RUNNING and record.active == 1 and not record.pending
+            if single or record.state.finished:
+                self._specs.forget(record.id)
+
+    async def _watch(self) -> None:
+        """Silent nodes, and forgetting what is old."""
+        pruned_at = time.time()
+        while True:
+            await asyncio.sleep(WATCH_S)
+            now = time.time()
+            silent = [
+                event for event in self._heartbeats.silent(now)
+                if event.name in self.engine.state.cluster.rows
+                and self.engine.state.cluster.online[self.engine.state.cluster.rows[event.name]]
+            ]  # fmt: skip
+            if silent:
+                self._tell(list(silent))
+            if now - pruned_at > 3600:
+                pruned_at = now
+                retention = self.settings.retention
+                await self.read(self.store.prune, now - retention.finished, now - retention.history)

@@ -1,0 +1,160 @@
+"""Settings: a YAML file, overlaid by DOVETAIL_* variables; every value checked, every mistake named with its line.
+
+`DOVETAIL_LISTEN__PORT=9000` sets `listen.port`; double underscores go one level down. SCHEDULING_STRATEGY names the
+default profile, as the VM scheduler's users know it.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+
+from dovetail.backends.registry import BackendEntry, LocalEntry
+from dovetail.engine.settings import EngineSettings
+from dovetail.model.complaint import Complaint, Invalid, complaints_of
+from dovetail.model.document import Document, read_documents
+from dovetail.model.quantity import Bytes, Count, Duration
+from dovetail.model.strict import Name, Strict
+from dovetail.placement.evaluation import Evaluator
+from dovetail.placement.profiles import UnknownProfile
+from dovetail.placement.registry import PluginError
+
+PREFIX = "DOVETAIL_"
+STRATEGY_VARIABLE = "SCHEDULING_STRATEGY"
+#: Variables of other parts of Dovetail that share the prefix.
+NOT_SETTINGS = frozenset({"DOVETAIL_URL", "DOVETAIL_TOKEN", "DOVETAIL_CONFIG"})
+DEFAULT_PORT = 8080
+
+
+class Listen(Strict):
+    host: Annotated[str, Field(min_length=1, max_length=253)] = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = DEFAULT_PORT
+
+
+class RequestLimits(Strict):
+    max_body: Bytes = 8 * 2**20
+    max_batch: Annotated[Count, Field(ge=1)] = 5000
+    max_replicas: Annotated[Count, Field(ge=1)] = 10_000
+
+
+class Loop(Strict):
+    """`slice` is how long the engine may decide before it lets others speak; `parallel` commands a backend."""
+
+    slice: Annotated[Duration, Field(ge=0.001, le=1)] = 0.03
+    parallel: Annotated[Count, Field(ge=1, le=1000)] = 32
+    heartbeat_timeout: Annotated[Duration, Field(ge=1)] = 30.0
+
+
+class Retention(Strict):
+    finished: Duration = 7 * 86400.0
+    history: Duration = 7 * 86400.0
+
+
+class Logging(Strict):
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["json", "console"] = "json"
+    decisions: bool = True
+
+
+class Settings(Strict):
+    data: Annotated[str, Field(min_length=1, max_length=3000)] = "~/.local/share/dovetail"
+    listen: Listen = Listen()
+    limits: RequestLimits = RequestLimits()
+    loop: Loop = Loop()
+    retention: Retention = Retention()
+    logging: Logging = Logging()
+    scheduling: EngineSettings = EngineSettings()
+    backends: dict[Name, BackendEntry] = {"local": LocalEntry(kind="local")}
+    hooks: dict[str, dict[str, Any]] = {}
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.data).expanduser()
+
+    @property
+    def database(self) -> Path:
+        return self.folder / "dovetail.db"
+
+
+def load_settings(path: Path | None, env: Mapping[str, str]) -> Settings:
+    """File, then variables. Raises Invalid with every mistake found."""
+    if path is None:
+        document = Document({}, "settings")
+    else:
+        try:
+            text = path.read_bytes()
+        except OSError as error:
+            raise Invalid([Complaint(str(path), None, "", f"cannot be read: {error.strerror}")]) from None
+        documents = read_documents(text, str(path)) or [Document({}, str(path))]
+        document = documents[0]
+        if len(documents) > 1:
+            words = "a second document begins here; settings are one document"
+            raise Invalid([Complaint(str(path), documents[1].line_of(()), "", words)])
+    if not isinstance(document.data, dict):
+        raise Invalid([Complaint(document.source, document.line_of(()), "", "settings are a mapping of fields")])
+    overlaid = Document(_overlaid(document.data, env), document.source, document.lines)
+    try:
+        settings = Settings.model_validate(overlaid.data)
+    except ValidationError as error:
+        raise Invalid(complaints_of(error, Settings, overlaid)) from None
+    _check_profiles(settings, overlaid)
+    return settings
+
+
+def _overlaid(data: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = _copied(data)
+    if strategy := env.get(STRATEGY_VARIABLE):
+        found.setdefault("scheduling", {})["default_profile"] = strategy
+    for name, value in sorted(env.items()):
+        if not name.startswith(PREFIX) or name in NOT_SETTINGS:
+            continue
+        *parents, last = name.removeprefix(PREFIX).lower().split("__")
+        place = found
+        for parent in parents:
+            inner = place.setdefault(parent, {})
+            if not isinstance(inner, dict):
+                words = f"goes below {parent!r}, which is not a mapping"
+                raise Invalid([Complaint("environment", None, name, words)])
+            place = inner
+        place[last] = _value(name, value)
+    return found
+
+
+def _copied(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _copied(value) for key, value in data.items()}
+    return [_copied(item) for item in data] if isinstance(data, list) else data
+
+
+def _value(name: str, text: str) -> Any:
+    """A variable's value reads like YAML: `9000` is a number, `[a, b]` a list."""
+    documents = read_documents(text, f"environment variable {name}") if text.strip() else []
+    return documents[0].data if documents else ""
+
+
+def _check_profiles(settings: Settings, document: Document) -> None:
+    """Profiles must exist and their plugins build; better said at start than at the first decision."""
+    scheduling = settings.scheduling
+    profiles = scheduling.all_profiles()
+    complaints = []
+
+    def complain(field: tuple[str, ...], message: str) -> None:
+        complaints.append(Complaint(document.source, document.line_of(field), ".".join(field), message))
+
+    named: dict[tuple[str, ...], str] = {("scheduling", "default_profile"): scheduling.default_profile}
+    for name, scheduler in scheduling.schedulers.items():
+        if scheduler.profile is not None:
+            named["scheduling", "schedulers", name, "profile"] = scheduler.profile
+    for field, profile in named.items():
+        if profile not in profiles:
+            complain(field, f"invalid_strategy: {UnknownProfile(profile, list(profiles))}")
+    for name, profile_settings in profiles.items():
+        try:
+            Evaluator(name, profile_settings)
+        except PluginError as error:
+            complain(("scheduling", "profiles", name), str(error))
+        except ValidationError as error:
+            complain(("scheduling", "profiles", name, "settings"), str(error.errors()[0]["msg"]))
+    if complaints:
+        raise Invalid(complaints)

@@ -1,0 +1,33 @@
+"""Definitions of workloads whose tasks are being bound: in memory until then, in the store for ever."""
+
+import asyncio
+from collections import OrderedDict
+
+from dovetail.model.workload import Workload
+from dovetail.store.contract import Store
+
+KEPT = 20_000
+
+
+class Specs:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._kept: OrderedDict[int, Workload] = OrderedDict()
+
+    def keep(self, workload: int, spec: Workload) -> None:
+        self._kept[workload] = spec
+        if len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+
+    def forget(self, workload: int) -> None:
+        self._kept.pop(workload, None)
+
+    async def get(self, workload: int) -> Workload:
+        found = self._kept.get(workload)
+        if found is None:
+            text = await asyncio.to_thread(self._store.spec_json, workload)
+            if text is None:
+                raise LookupError(f"workload {workload} is not in the store")
+            found = Workload.model_validate_json(text)
+            self.keep(workload, found)
+        return found
