@@ -17,7 +17,9 @@ FARTHEST = 100.0
 
 def distances_from(cluster: Cluster, row: int) -> F8:
     """float64[node]: distance of every node from one."""
-    columns = [cluster.labels.columns[level] for level in LEVELS if level in cluster.labels.columns]
+    known = [cluster.labels.columns[level] for level in LEVELS if level in cluster.labels.columns]
+    # A column outlives the last node that carried its label.
+    columns = [column for column in known if column.codes.any()]
     found = np.full(cluster.width, FARTHEST)
     step = FARTHEST / (len(columns) + 1)
     for depth, column in enumerate(columns):

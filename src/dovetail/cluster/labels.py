@@ -3,6 +3,7 @@
 A comparison is decided once for each distinct value, never for each node.
 """
 
+import re
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,11 +15,11 @@ from dovetail.model.shape import Match
 ABSENT = 0
 
 
+_WHOLE = re.compile(r"[+-]?[0-9]+")  # `int` alone would also read "1_000", " 7 " and digits of other scripts
+
+
 def _as_int(text: str) -> int | None:
-    try:
-        return int(text)
-    except ValueError:
-        return None
+    return int(text) if _WHOLE.fullmatch(text) else None
 
 
 def value_matches(value: str | None, match: Match) -> bool:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from dovetail.model.strict import shown
 from dovetail.model.task import TaskId
 
-_KEY = re.compile(r"(\d{1,18})\.(\d{1,18})\.(\d{1,18})", re.ASCII)
+_NUMBER = r"(0|[1-9][0-9]{0,17})"
+_KEY = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}", re.ASCII)
 
 
 def attempt_key(task: TaskId, attempt: int) -> str:
@@ -20,7 +21,7 @@ def task_of_key(key: str) -> TaskId:
     """The task whose attempt a key names. Raises ValueError for anything that is not a key: keys name files too."""
     match = _KEY.fullmatch(key)
     if not match:
-        raise ValueError(f"{shown(key)} is not an attempt key; one reads workload.replica.attempt, as in '12.0.1'")
+        raise ValueError(f"{shown(key)} is not the key of an attempt; keys are three whole numbers such as 12.0.1")
     return TaskId(int(match[1]), int(match[2]))
 
 

@@ -21,6 +21,7 @@ def _printable(value: str) -> str:
 
 
 Printable = Annotated[str, AfterValidator(_printable)]
+Pattern = Annotated[Printable, Field(min_length=1, max_length=200)]
 #: A word of a command line or a variable's value; numbers and true/false are taken as they were written.
 Word = Annotated[str, BeforeValidator(as_text)]
 

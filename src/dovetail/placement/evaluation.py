@@ -4,7 +4,6 @@ A score that fails is left out of that decision and named in it. A filter that f
 a requirement), unless the profile says `on_filter_error: skip`. Nothing a plugin does stops the scheduler.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,11 +13,13 @@ import numpy as np
 from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.state import PLACEMENTS
 from dovetail.cluster.view import View
+from dovetail.model.strict import closest
 from dovetail.placement.contract import Filter, Request, Score
 from dovetail.placement.profiles import ProfileSettings
-from dovetail.placement.registry import build_filter, build_score
+from dovetail.placement.registry import PluginError, build_filter, build_score
 
 LOST = -np.inf  # the total of a node that may not take the task
+MOST_POINTS = 1e9  # of an outsider, so that no weight can make a total infinite
 
 
 @dataclass(slots=True)
@@ -49,6 +50,13 @@ class Evaluator:
     def __init__(self, name: str, settings: ProfileSettings) -> None:
         self.name = name
         self.settings = settings
+        used = (*settings.all_filters, *settings.scores)
+        for plugin_name in settings.settings:
+            if plugin_name not in used:
+                raise PluginError(
+                    f"profile {name!r} has settings for {plugin_name!r}, which it does not use."
+                    f"{closest(plugin_name, used)} Used: {', '.join(used)}"
+                )
         self.filters: list[Filter] = [build_filter(f, settings.settings.get(f, {})) for f in settings.all_filters]
         self.scores: list[Score] = [build_score(s, settings.settings.get(s, {})) for s in settings.scores]
         self.weights: list[float] = [float(weight) for weight in settings.scores.values()]
@@ -114,7 +122,7 @@ class Evaluator:
         try:
             answer = ask(request, view)
             if not _built_in(plugin):
-                answer = _checked(answer, view.size, isinstance(answer, bool) or hasattr(plugin, "mask"))
+                answer = _checked(answer, view.size, hasattr(plugin, "mask"))
         except Exception as error:  # a plugin may raise anything; it is named and the decision goes on
             self.failures[plugin.name] = self.failures.get(plugin.name, 0) + 1
             return None, f"plugin {plugin.name!r} failed: {type(error).__name__}: {error}"
@@ -132,7 +140,7 @@ def _checked(answer: Any, size: int, mask: bool) -> Any:
             raise TypeError("a score returns numbers, not bools")
         return answer
     if isinstance(answer, int | float) and not mask:
-        if not math.isfinite(answer):
+        if not abs(answer) <= MOST_POINTS:  # false for NaN too
             raise ValueError(f"returned {answer}")
         return float(answer)
     array = np.asarray(answer)
@@ -143,6 +151,6 @@ def _checked(answer: Any, size: int, mask: bool) -> Any:
             raise TypeError(f"a filter returns bools, not {array.dtype}")
         return array
     numbers = array.astype(np.float64)
-    if not np.isfinite(numbers).all():
-        raise ValueError("returned NaN or infinite points")
+    if not (np.abs(numbers) <= MOST_POINTS).all():
+        raise ValueError(f"returned NaN, infinite points or points beyond {MOST_POINTS:g}")
     return numbers

@@ -16,7 +16,7 @@ from dovetail.cluster.view import View
 from dovetail.model.reason import Explanation, FunnelStep, NodePoints, Outcome
 from dovetail.model.shape import Shape
 from dovetail.placement.contract import Request
-from dovetail.placement.evaluation import LOST, Evaluator
+from dovetail.placement.evaluation import LOST, Evaluator, Sifted
 from dovetail.placement.profiles import ProfileSettings
 from dovetail.placement.refusal import unplaced
 from dovetail.placement.standing import Standing
@@ -73,7 +73,7 @@ class Pipeline:
         funnel = self._funnel(standing.counts)
         top = standing.top(KEEP_BEST)
         if not top:
-            return Choice(None, unplaced(self.name, request, self.evaluator, self._cluster, funnel))
+            return self._unplaced(request, funnel, standing.sifted)
         if self.settings.select == "best":
             row = top[0]
         else:
@@ -88,7 +88,7 @@ class Pipeline:
         funnel = self._funnel(sifted.counts)
         feasible = sifted.counts[-1]
         if not feasible:
-            return Choice(None, unplaced(self.name, request, self.evaluator, self._cluster, funnel))
+            return self._unplaced(request, funnel, sifted)
         rows: Rows | None = None
         if feasible < SPARSE * view.size:
             rows = np.flatnonzero(sifted.alive)
@@ -164,6 +164,9 @@ class Pipeline:
                 FunnelStep(name, count, reason) for (name, reason), count in zip(self._reasons, counts, strict=True)
             )
         return self._last_funnel
+
+    def _unplaced(self, request: Request, funnel: tuple[FunnelStep, ...], sifted: Sifted) -> Choice:
+        return Choice(None, unplaced(self.name, request, self.evaluator, self._cluster, funnel, sifted))
 
     def _explained(
         self, node: str, funnel: tuple[FunnelStep, ...], best: tuple[NodePoints, ...], notes: tuple[str, ...]

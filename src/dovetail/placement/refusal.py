@@ -11,7 +11,7 @@ from dovetail.cluster.view import View
 from dovetail.model.reason import Eviction, Explanation, FunnelStep, Outcome, Refused, Shortage
 from dovetail.model.resources import show_amount
 from dovetail.placement.contract import Filter, Request
-from dovetail.placement.evaluation import Evaluator
+from dovetail.placement.evaluation import Evaluator, Sifted
 from dovetail.placement.filters.ready import Ready
 from dovetail.placement.filters.resources import Resources
 
@@ -19,11 +19,16 @@ PLUGIN_FAILED = "plugin_failed"
 
 
 def unplaced(
-    profile: str, request: Request, evaluator: Evaluator, cluster: Cluster, funnel: tuple[FunnelStep, ...]
+    profile: str,
+    request: Request,
+    evaluator: Evaluator,
+    cluster: Cluster,
+    funnel: tuple[FunnelStep, ...],
+    sifted: Sifted,
 ) -> Explanation:
-    """The explanation for a task that stays pending."""
+    """The explanation for a task that stays pending, from what the filters said when it was decided: a plugin that
+    fails now and then would not say the same again."""
     view = View(cluster)
-    sifted = evaluator.sift(request, view)
     stopped = next(i for i, step in enumerate(funnel) if not step.remaining)
     before = sifted.stages[stopped - 1] if stopped else view.present
     step = funnel[stopped]
@@ -82,7 +87,7 @@ def _nobody_ready(cluster: Cluster) -> tuple[str, str]:
     online, cordoned = cluster.online[:n], cluster.cordoned[:n]
     usable = online & ~cordoned
     if usable.any():
-        down = [n for n, up in zip(cluster.backend_names, cluster.backend_available, strict=True) if not up]
+        down = [cluster.backend_names[code] for code in np.unique(cluster.backends[:n][usable])]
         return (
             Outcome.BACKEND_UNAVAILABLE,
             f"{_nodes(int(usable.sum()))} could take it, but {_list('backend', down)} does not answer",

@@ -5,9 +5,12 @@ Built-in filters run in the order given here, cheap and seldom-changing ones fir
 """
 
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from pydantic import ValidationError
+
+from dovetail.cluster.state import GROUPS
 from dovetail.model.strict import Strict, closest
 from dovetail.placement.contract import Filter, NoSettings, Score
 from dovetail.placement.filters.backend import Backend
@@ -54,32 +57,41 @@ class PluginError(Exception):
     """A plugin is missing, double, or cannot be built; says which and what to do."""
 
 
-def outsiders(group: str) -> dict[str, Any]:
-    """Plugins that other packages offer, loaded; one that cannot be imported is named, not hidden."""
-    found: dict[str, Any] = {}
+def offered(group: str) -> dict[str, EntryPoint]:
+    """Plugins that other packages offer, by name, not loaded yet."""
+    found: dict[str, EntryPoint] = {}
     for point in entry_points(group=group):
-        try:
-            plugin = point.load()
-        except Exception as error:
-            raise PluginError(f"plugin {point.name!r} ({point.value}) cannot be loaded: {error}") from error
         if point.name in found:
             raise PluginError(f"two packages offer a plugin {point.name!r} in {group}; uninstall one of them")
-        found[point.name] = plugin
+        found[point.name] = point
     return found
 
 
+def outsiders(group: str) -> dict[str, Any]:
+    """Plugins that other packages offer, loaded; one that cannot be imported is named, not hidden."""
+    return {name: _loaded(point) for name, point in offered(group).items()}
+
+
+def _loaded(point: EntryPoint) -> Any:
+    try:
+        return point.load()
+    except Exception as error:
+        raise PluginError(f"plugin {point.name!r} ({point.value}) cannot be loaded: {error}") from error
+
+
 @cache
-def filters() -> dict[str, type[Any]]:
+def filters() -> dict[str, type[Any] | EntryPoint]:
     return _merged(FILTERS, FILTER_GROUP)
 
 
 @cache
-def scores() -> dict[str, type[Any]]:
+def scores() -> dict[str, type[Any] | EntryPoint]:
     return _merged(SCORES, SCORE_GROUP)
 
 
-def _merged(built_in: dict[str, type[Any]], group: str) -> dict[str, type[Any]]:
-    found = outsiders(group)
+def _merged(built_in: dict[str, type[Any]], group: str) -> dict[str, type[Any] | EntryPoint]:
+    """An outsider is loaded only when a profile names it: a broken package that nobody uses hurts nobody."""
+    found = offered(group)
     for name in found:
         if name in built_in:
             raise PluginError(f"plugin {name!r} in {group} has the name of a built-in one; rename it")
@@ -94,10 +106,33 @@ def build_score(name: str, settings: dict[str, Any]) -> Score:
     return _build("score", scores(), name, settings)  # type: ignore[no-any-return]
 
 
-def _build(kind: str, known: dict[str, type[Any]], name: str, settings: dict[str, Any]) -> Any:
+def _build(kind: str, known: dict[str, type[Any] | EntryPoint], name: str, settings: dict[str, Any]) -> Any:
     plugin = known.get(name)
     if plugin is None:
         raise PluginError(f"unknown {kind} {name!r}.{closest(name, known)} Known: {', '.join(known)}")
+    if isinstance(plugin, EntryPoint):
+        plugin = _loaded(plugin)
     settings_type: type[Strict] = getattr(plugin, "Settings", NoSettings)
-    checked = settings_type.model_validate(settings)
-    return plugin() if settings_type is NoSettings else plugin(checked)
+    try:
+        checked = settings_type.model_validate(settings)
+        built = plugin() if settings_type is NoSettings else plugin(checked)
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'settings'}: {e['msg']}" for e in error.errors())
+        raise PluginError(f"settings of {kind} {name!r}: {faults}") from error
+    except Exception as error:  # an outsider's constructor may raise anything
+        raise PluginError(f"{kind} {name!r} cannot be built: {type(error).__name__}: {error}") from error
+    _check(built, name, "mask" if kind == "filter" else "points")
+    return built
+
+
+def _check(plugin: Any, name: str, method: str) -> None:
+    """An outsider that does not keep to the contract is refused at start, not in the middle of a decision."""
+    if getattr(plugin, "name", None) != name:
+        raise PluginError(f"plugin {name!r} calls itself {getattr(plugin, 'name', None)!r}; the two names must agree")
+    if not callable(getattr(plugin, method, None)):
+        raise PluginError(f"plugin {name!r} has no method {method}(request, view)")
+    unknown = sorted(set(getattr(plugin, "reads", ("(missing)",))) - set(GROUPS))
+    if unknown:
+        raise PluginError(f"plugin {name!r} reads {', '.join(unknown)}; column groups are {', '.join(GROUPS)}")
+    if method == "mask" and not isinstance(getattr(plugin, "reason", None), str):
+        raise PluginError(f"filter {name!r} needs a `reason`, the word that a refused task is filed under")

@@ -18,7 +18,7 @@ from dovetail.cluster.state import PLACEMENTS, RESOURCES, Cluster
 from dovetail.cluster.view import View
 from dovetail.model.reason import NodePoints
 from dovetail.placement.contract import Request
-from dovetail.placement.evaluation import LOST, Evaluator
+from dovetail.placement.evaluation import LOST, Evaluator, Sifted
 
 LEADERS = 128
 STEPS_AHEAD = 4
@@ -44,12 +44,16 @@ class Standing:
         self._can_look_ahead = request.shape.service is None and not evaluator.outsiders_read_placements
         # What placing one of our own tasks changes, as far as the profile looks at it.
         self._own_groups = [group for group in (RESOURCES, PLACEMENTS) if group in evaluator.reads]
-        self.notes: tuple[str, ...] = ()
         self._evaluate_all()
 
     @property
     def size_bytes(self) -> int:
         return int(self.total.nbytes + self.points.nbytes + self.stages.nbytes)
+
+    @property
+    def sifted(self) -> Sifted:
+        """What the filters left, as of the last refresh."""
+        return Sifted(list(self.stages), self.counts, self._filter_notes)
 
     # --- asking ----------------------------------------------------------------------------------------------
 
@@ -98,13 +102,11 @@ class Standing:
         ladder.step += 1
         if ladder.step >= len(ladder.totals):
             del self._ladders[row]
-            if not self._can_look_ahead:
-                return
-            self._advance_log()
             self._look_ahead(np.array([row], dtype=np.intp), STEPS_AHEAD_SINGLE)
-            ladder = self._ladders[row]
-        else:
-            self._advance_log()
+            ladder = self._ladders.get(row)
+            if ladder is None:
+                return
+        self._advance_log()
         step = ladder.step
         self._set_row(row, ladder.totals[step], ladder.points[:, step], ladder.stages[:, step])
 
@@ -121,7 +123,7 @@ class Standing:
         scored = self._evaluator.score(self.request, view)
         self._epoch = cluster.epoch
         self._seen = {group: len(cluster.log[group]) for group in self._evaluator.reads}
-        self.notes = sifted.notes + scored.notes
+        self._filter_notes, self.notes = sifted.notes, sifted.notes + scored.notes
         self.stages = np.array(sifted.stages)
         self.counts = list(sifted.counts)
         self._lines: dict[int, NodePoints] = {}
@@ -132,23 +134,29 @@ class Standing:
         self._fill_leaders()
 
     def _evaluate_rows(self, rows: Rows) -> None:
-        totals, points, stages = self._evaluated(View(self._cluster).subset(rows))
+        totals, points, stages, notes = self._evaluated(View(self._cluster).subset(rows))
+        if notes != self.notes:  # a plugin failed here only, or no longer fails: these rows do not compare to the rest
+            self._evaluate_all()
+            return
         for i, (row, total) in enumerate(zip(rows.tolist(), totals.tolist(), strict=True)):
             self._ladders.pop(row, None)
             self._set_row(row, total, points[:, i], stages[:, i])
 
-    def _evaluated(self, view: View) -> tuple[F8, F8, npt.NDArray[np.bool_]]:
+    def _evaluated(self, view: View) -> tuple[F8, F8, npt.NDArray[np.bool_], tuple[str, ...]]:
         sifted = self._evaluator.sift(self.request, view)
         scored = self._evaluator.score(self.request, view)
         points = np.empty((len(scored.points), view.size))
         for i, one in enumerate(scored.points):
             points[i] = one
-        return np.where(sifted.alive, scored.total, LOST), points, np.array(sifted.stages)
+        total = np.where(sifted.alive, scored.total, LOST)
+        return total, points, np.array(sifted.stages), sifted.notes + scored.notes
 
     def _look_ahead(self, rows: Rows, steps: int) -> None:
         copies = np.tile(np.arange(steps, dtype=np.float64), len(rows))
         view = View(self._cluster).after(np.repeat(rows, steps), self.request.column, copies)
-        totals, points, stages = self._evaluated(view)
+        totals, points, stages, notes = self._evaluated(view)
+        if notes != self.notes:
+            return
         listed = totals.tolist()
         for i, row in enumerate(rows.tolist()):
             cut = slice(i * steps, (i + 1) * steps)

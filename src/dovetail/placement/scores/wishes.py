@@ -1,6 +1,7 @@
 """Soft wishes about nodes: the share of preferred and of avoided weight that a node meets.
 
-A PreferNoSchedule taint that the task does not tolerate is one more thing to avoid, with the greatest weight.
+A PreferNoSchedule taint that the task does not tolerate outweighs all else it would avoid: such a node has all of it.
+Each node's share depends on that node alone, so a share that is kept for a shape stays true when other nodes change.
 """
 
 import numpy as np
@@ -10,8 +11,6 @@ from dovetail.cluster.view import View
 from dovetail.model.shape import Weighted
 from dovetail.placement.contract import Request
 from dovetail.placement.filters.taints import untolerated
-
-SOFT_TAINT_WEIGHT = 100
 
 
 def _weight_met(view: View, terms: tuple[Weighted, ...]) -> F8 | float:
@@ -36,10 +35,5 @@ def avoided_share(request: Request, view: View) -> F8 | float:
     """In [0, 1]: how much of what the task would rather avoid a node has."""
     terms = request.shape.avoided
     tainted = np.array([bool(untolerated(request, taints, soft=True)) for taints in view.taint_sets], dtype=np.bool_)
-    met = _weight_met(view, terms)
-    total = sum(weight for weight, _ in terms)
-    if tainted.any():
-        by_set = np.where(tainted, float(SOFT_TAINT_WEIGHT), 0.0)
-        met = met + by_set[view.taint_codes]
-        total += SOFT_TAINT_WEIGHT
-    return met * (1.0 / total) if total else 0.0
+    share = _weight_met(view, terms) * (1.0 / sum(weight for weight, _ in terms)) if terms else 0.0
+    return np.where(tainted[view.taint_codes], 1.0, share) if tainted.any() else share
