@@ -64,6 +64,8 @@ def wording(detail: ErrorDetails, location: Location, *, secret: bool, about_key
         accepted = tuple(_EXPECTED_WORD.findall(str(context.get("expected", ""))))
         near = "" if secret or not isinstance(detail["input"], str) else closest(detail["input"], accepted)
         return f"{value} is not accepted.{near} Write one of: {', '.join(accepted)}", accepted
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        return _wrong_kind(context)
     if kind in ("value_error", "assertion_error") and "error" in context:
         said = str(context["error"]) or "is not accepted"
         return ("is not accepted" if secret and _echoes(said, detail["input"]) else said), ()
@@ -83,6 +85,19 @@ def wording(detail: ErrorDetails, location: Location, *, secret: bool, about_key
     said = detail["msg"].removeprefix("Value error, ")
     said = said[:1].lower() + said[1:]
     return ("is not accepted" if secret and _echoes(said, detail["input"]) else said), ()
+
+
+def _wrong_kind(context: dict[str, Any]) -> Sentence:
+    """One of several forms, told apart by a field such as `kind`."""
+    accepted = tuple(_EXPECTED_WORD.findall(str(context.get("expected_tags", ""))))
+    field = str(context.get("discriminator", "kind")).strip("'")
+    if "tag" not in context:
+        return f"needs the field {field}, which says what it is", accepted
+    tag = str(context["tag"])
+    return (
+        f"{field} {shown(tag)} is not accepted.{closest(tag, accepted)} Write one of: {', '.join(accepted)}",
+        accepted,
+    )
 
 
 def _unknown_field(location: Location) -> Sentence:

@@ -114,7 +114,7 @@ def test_stopping_what_has_ended_says_again_how_it_ended() -> None:
 
 
 def test_stopping_what_is_no_key_says_what_a_key_looks_like() -> None:
-    with pytest.raises(ValueError, match=r"workload\.replica\.attempt"):
+    with pytest.raises(ValueError, match="not the key of an attempt"):
         new_world().stop("nonsense", "cancelled", 0.0)
 
 

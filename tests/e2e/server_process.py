@@ -1,0 +1,81 @@
+"""A real `dovetail serve` process for tests: own port, own folder, stopped by pid."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class ServerProcess:
+    """Start, kill and start again on the same data."""
+
+    def __init__(self, folder: Path, settings: dict[str, Any] | None = None) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = folder / "server.log"
+        self._config = folder / "settings.json"
+        self._config.write_text(json.dumps(settings or {}))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, *, wait: bool = True) -> None:
+        command = [sys.executable, "-m", "dovetail", "serve", "--config", str(self._config)]
+        command += ["--data", str(self.folder / "data"), "--port", str(self.port)]
+        env = {key: value for key, value in os.environ.items() if not key.startswith("DOVETAIL_")}
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=env)
+        if wait:
+            self.wait_ready()
+
+    def wait_ready(self, timeout_s: float = 60) -> None:
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            assert self._process is not None
+            assert self._process.poll() is None, f"the server ended by itself:\n{self.log.read_text()[-3000:]}"
+            try:
+                if httpx.get(f"{self.url}/ready", timeout=2).status_code == 200:
+                    return
+            except httpx.TransportError:
+                pass
+            time.sleep(0.02)
+        raise AssertionError(f"the server was not ready in {timeout_s} s:\n{self.log.read_text()[-3000:]}")
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def kill(self) -> None:
+        """As a power cut would: no chance to tidy up."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
+
+    def stop(self) -> int:
+        assert self._process is not None
+        self._process.terminate()
+        try:
+            return self._process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            raise
+
+    def __enter__(self) -> "ServerProcess":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.alive:
+            self.stop()

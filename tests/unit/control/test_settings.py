@@ -1,0 +1,78 @@
+"""Settings: file, variables, and mistakes named with their lines."""
+
+from pathlib import Path
+
+import pytest
+
+from dovetail.control.settings import Settings, load_settings
+from dovetail.model.complaint import Invalid
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "settings.yaml"
+    path.write_text(text)
+    return path
+
+
+def complaints(folder: Path, text: str, env: dict[str, str] | None = None) -> list[str]:
+    with pytest.raises(Invalid) as caught:
+        load_settings(written(folder, text), env or {})
+    return [str(complaint).replace(str(folder) + "/", "") for complaint in caught.value.complaints]
+
+
+def test_without_a_file_everything_has_a_default() -> None:
+    settings = load_settings(None, {})
+    assert settings == Settings()
+    assert list(settings.backends) == ["local"]
+
+
+def test_variables_overlay_the_file(tmp_path: Path) -> None:
+    path = written(tmp_path, "listen: {port: 9000}\nlogging:\n  level: warning\n")
+    settings = load_settings(path, {"DOVETAIL_LISTEN__PORT": "9001", "DOVETAIL_DATA": "/tmp/x", "OTHER": "1"})
+    assert settings.listen.port == 9001
+    assert settings.logging.level == "warning"
+    assert settings.folder == Path("/tmp/x")
+
+
+def test_the_strategy_variable_names_the_default_profile(tmp_path: Path) -> None:
+    path = written(tmp_path, "scheduling: {default_profile: balanced}\n")
+    settings = load_settings(path, {"SCHEDULING_STRATEGY": "best_fit"})
+    assert settings.scheduling.default_profile == "best_fit"
+
+
+def test_an_unknown_strategy_is_an_invalid_strategy(tmp_path: Path) -> None:
+    (said,) = complaints(tmp_path, "{}", {"SCHEDULING_STRATEGY": "bestfit"})
+    assert "invalid_strategy: unknown profile 'bestfit'. Did you mean 'best_fit'?" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("listne: {port: 1}\n", "settings.yaml:1: listne: unknown field"),
+        ("listen:\n  port: 99999\n", "settings.yaml:2: listen.port:"),
+        ("backends:\n  a:\n    kind: lokal\n", "settings.yaml:2: backends.a: kind 'lokal' is not accepted. Did you mean"),
+        ("backends:\n  a:\n    kind: local\n    grace: 3\n", "settings.yaml:4: backends.a"),
+        ("loop: {slice: 5 parsecs}\n", "settings.yaml:1: loop.slice:"),
+        ("scheduling:\n  profiles:\n    mine: {scores: {nosuch: 1}}\n", "settings.yaml:3: scheduling.profiles.mine"),
+        ("scheduling:\n  schedulers:\n    x: {profile: nosuch}\n", "settings.yaml:3: scheduling.schedulers.x.profile"),
+        ("scheduling: {overcommit: {cpu: -1}}\n", "settings.yaml:1: scheduling.overcommit.cpu"),
+        ("\tlisten: 1\n", "settings.yaml:1"),
+        ("- a\n", "settings are a mapping"),
+        ("a: 1\n---\nb: 2\n", "second document"),
+    ],
+)  # fmt: skip
+def test_every_mistake_is_named_with_its_line(tmp_path: Path, text: str, words: str) -> None:
+    said = complaints(tmp_path, text)
+    assert any(words in line for line in said), said
+
+
+def test_a_missing_file_is_said(tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match="cannot be read"):
+        load_settings(tmp_path / "none.yaml", {})
+
+
+def test_plugin_settings_are_checked_at_start(tmp_path: Path) -> None:
+    text = "scheduling:\n  profiles:\n    mine:\n      settings:\n        resources: {basis: guessed}\n"
+    (said,) = complaints(tmp_path, text)
+    assert said.startswith("settings.yaml:")
+    assert "basis" in said or "observed" in said
