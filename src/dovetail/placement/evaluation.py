@@ -72,7 +72,7 @@ class Evaluator:
         counts: list[int] = []
         notes: tuple[str, ...] = ()
         for plugin in self.filters:
-            answer, failure = self._mask(plugin, request, view)
+            answer, failure = self.mask(plugin, request, view)
             if failure:
                 notes = (*notes, failure)
             if answer is False:
@@ -85,7 +85,7 @@ class Evaluator:
 
     def allows(self, plugin: Filter, request: Request, view: View) -> tuple[bool, str]:
         """One filter's word on the first node of a view, and what went wrong if the filter failed."""
-        answer, failure = self._mask(plugin, request, view)
+        answer, failure = self.mask(plugin, request, view)
         return (answer if isinstance(answer, bool) else bool(answer[0])), failure
 
     def score(self, request: Request, view: View) -> Scored:
@@ -96,10 +96,9 @@ class Evaluator:
         points: list[F8 | float] = []
         notes: tuple[str, ...] = ()
         for plugin, weight in zip(self.scores, self.weights, strict=True):
-            answer, failure = self._asked(plugin, plugin.points, request, view)
+            answer, failure = self.points(plugin, request, view)
             if failure:
                 notes = (*notes, failure)
-                answer = 0.0
             points.append(answer)
             if isinstance(answer, float):
                 if total is None:
@@ -114,9 +113,15 @@ class Evaluator:
                 total += answer * weight
         return Scored(points, np.full(view.size, constant) if total is None else total, notes)
 
-    def _mask(self, plugin: Filter, request: Request, view: View) -> tuple[B1 | bool, str]:
+    def mask(self, plugin: Filter, request: Request, view: View) -> tuple[B1 | bool, str]:
+        """One filter, what the profile says if it failed, and what went wrong."""
         answer, failure = self._asked(plugin, plugin.mask, request, view)
         return (self.settings.on_filter_error == "skip" if failure else answer), failure
+
+    def points(self, plugin: Score, request: Request, view: View) -> tuple[F8 | float, str]:
+        """One score, 0 if it failed, and what went wrong."""
+        answer, failure = self._asked(plugin, plugin.points, request, view)
+        return (0.0 if failure else answer), failure
 
     def _asked(self, plugin: Filter | Score, ask: Callable[..., Any], request: Request, view: View) -> tuple[Any, str]:
         try:

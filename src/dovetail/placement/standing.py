@@ -1,14 +1,10 @@
 """Standing: how all nodes rank for one shape, kept up to date instead of computed anew.
 
-When a row changes, only that row is evaluated again. When the change is one more task of this very shape, not even
-that: the nodes at the top were evaluated ahead, as they would be with one, two, … more copies (`Ladder`), all in one
-array pass. The best node is read from a short sorted list of leaders that is refilled from the arrays when it runs
-low. So the ten-thousandth replica costs about as much as a dictionary lookup, and picks exactly the node that a
-full evaluation would.
+When rows change, only those are evaluated again, and of the plugins only those that read what changed. When one shape
+is placed again and again, not even that: the nodes at the top were evaluated ahead, as they would be with one, two, …
+more copies (`leaders.Ladder`), all in one array pass. So the ten-thousandth replica costs about as much as a dictionary
+lookup, and picks exactly the node that a full evaluation would.
 """
-
-from bisect import bisect_left, insort
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -19,23 +15,18 @@ from dovetail.cluster.view import View
 from dovetail.model.reason import NodePoints
 from dovetail.placement.contract import Request
 from dovetail.placement.evaluation import LOST, Evaluator, Sifted
+from dovetail.placement.leaders import Ladder, Leaders
 
-LEADERS = 128
 STEPS_AHEAD = 4
 STEPS_AHEAD_SINGLE = 16
-
-
-@dataclass(slots=True)
-class Ladder:
-    """One node as it would be after `step` more copies; index 0 is now."""
-
-    totals: list[float]
-    points: F8  # float64[score, step]
-    stages: npt.NDArray[np.bool_]  # bool[filter, step]
-    step: int = 0
+#: More changed rows than this are written as arrays, and the leaders given up.
+ROW_BY_ROW = 4
 
 
 class Standing:
+    """`masks` and `stages` are bool[filter, node] (each alone, and all so far), `points` float64[score, node],
+    `total` float64[node] with LOST where a filter refuses."""
+
     def __init__(self, request: Request, evaluator: Evaluator, cluster: Cluster) -> None:
         self.request = request
         self._evaluator = evaluator
@@ -44,16 +35,22 @@ class Standing:
         self._can_look_ahead = request.shape.service is None and not evaluator.outsiders_read_placements
         # What placing one of our own tasks changes, as far as the profile looks at it.
         self._own_groups = [group for group in (RESOURCES, PLACEMENTS) if group in evaluator.reads]
+        self._own_rows: set[int] = set()  # taken by us since the last refresh
         self._evaluate_all()
 
     @property
     def size_bytes(self) -> int:
-        return int(self.total.nbytes + self.points.nbytes + self.stages.nbytes)
+        return int(self.total.nbytes + self.points.nbytes + self.stages.nbytes + self.masks.nbytes)
 
     @property
     def sifted(self) -> Sifted:
         """What the filters left, as of the last refresh."""
-        return Sifted(list(self.stages), self.counts, self._filter_notes)
+        return Sifted(list(self.stages), self.counts, tuple(filter(None, self._failures[: len(self.masks)])))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What went wrong with plugins, as of the last refresh."""
+        return tuple(filter(None, self._failures)) if self._failed else ()
 
     # --- asking ----------------------------------------------------------------------------------------------
 
@@ -63,23 +60,32 @@ class Standing:
             self._evaluate_all()
             return
         dirty: set[int] = set()
-        for group in self._evaluator.reads:
+        groups: set[str] = set()
+        for group, seen in self._seen.items():
             log = self._cluster.log[group]
-            if self._seen[group] < len(log):
-                dirty.update(log[self._seen[group] :])
+            if seen < len(log):
+                dirty.update(log[seen:])
+                groups.add(group)
                 self._seen[group] = len(log)
         if not dirty:
             return
-        if len(dirty) > 64 + len(self.total) // 8:
+        if len(dirty) > 64 + len(self.total) // 4:
             self._evaluate_all()
             return
-        self._evaluate_rows(np.array(sorted(dirty), dtype=np.intp))
+        self._evaluate_rows(np.array(sorted(dirty), dtype=np.intp), groups)
+        if self._leaders is None and dirty <= self._own_rows:
+            self._find_leaders()  # nobody else changed anything: this shape is being placed in a row
+        self._own_rows.clear()
 
     def top(self, count: int) -> list[int]:
         """The best rows, best first; fewer if fewer are feasible."""
-        if len(self._leaders) < count and self._beyond:
-            self._fill_leaders()
-        return [row for _, row in self._leaders[:count]]
+        if self._leaders is None:
+            return self._top_of_all(count)
+        found = self._leaders.top(count)
+        if found is None:
+            self._find_leaders()
+            found = self._leaders.top(count)
+        return found or []
 
     def line(self, row: int) -> NodePoints:
         """The row's points, made once until the row changes."""
@@ -95,112 +101,141 @@ class Standing:
 
     def took(self, row: int) -> None:
         """One more task of this shape was just placed on the row, through `Cluster.place`."""
-        ladder = self._ladders.get(row)
+        if self._leaders is None:
+            self._own_rows.add(row)
+            return
+        ladder = self._leaders.ladders.get(row)
         logs = self._cluster.log
         if ladder is None or any(self._seen[group] != len(logs[group]) - 1 for group in self._own_groups):
             return  # something else changed too: the next refresh evaluates the row
         ladder.step += 1
         if ladder.step >= len(ladder.totals):
-            del self._ladders[row]
-            self._look_ahead(np.array([row], dtype=np.intp), STEPS_AHEAD_SINGLE)
-            ladder = self._ladders.get(row)
+            del self._leaders.ladders[row]
+            self._look_ahead(self._leaders, np.array([row], dtype=np.intp), STEPS_AHEAD_SINGLE)
+            ladder = self._leaders.ladders.get(row)
             if ladder is None:
                 return
-        self._advance_log()
+        for group in self._own_groups:
+            self._seen[group] += 1
         step = ladder.step
-        self._set_row(row, ladder.totals[step], ladder.points[:, step], ladder.stages[:, step])
+        self._set_row(row, ladder.totals[step], ladder.points[:, step], ladder.masks[:, step])
 
     # --- evaluating ------------------------------------------------------------------------------------------
 
-    def _advance_log(self) -> None:
-        for group in self._own_groups:
-            self._seen[group] += 1
-
     def _evaluate_all(self) -> None:
-        cluster = self._cluster
-        view = View(cluster)
-        sifted = self._evaluator.sift(self.request, view)
-        scored = self._evaluator.score(self.request, view)
+        cluster, evaluator = self._cluster, self._evaluator
         self._epoch = cluster.epoch
-        self._seen = {group: len(cluster.log[group]) for group in self._evaluator.reads}
-        self._filter_notes, self.notes = sifted.notes, sifted.notes + scored.notes
-        self.stages = np.array(sifted.stages)
-        self.counts = list(sifted.counts)
+        self._seen = {group: len(cluster.log[group]) for group in evaluator.reads}
+        width = cluster.width
+        self._failures = [""] * (len(evaluator.filters) + len(evaluator.scores))
+        self.masks = np.empty((len(evaluator.filters), width), dtype=np.bool_)
+        self.points = np.empty((len(evaluator.scores), width))
+        self._fill(View(cluster), None, self.masks, self.points, self._failures)
+        self._failed = any(self._failures)
+        self.total, self.stages = self._summed(self.masks, self.points)
+        self.counts: list[int] = np.count_nonzero(self.stages, axis=1).tolist()
         self._lines: dict[int, NodePoints] = {}
-        self.points = np.empty((len(scored.points), view.size))
-        for i, points in enumerate(scored.points):
-            self.points[i] = points
-        self.total = np.where(sifted.alive, scored.total, LOST)
-        self._fill_leaders()
+        self._leaders: Leaders | None = None
+        self._own_rows.clear()
 
-    def _evaluate_rows(self, rows: Rows) -> None:
-        totals, points, stages, notes = self._evaluated(View(self._cluster).subset(rows))
-        if notes != self.notes:  # a plugin failed here only, or no longer fails: these rows do not compare to the rest
+    def _evaluate_rows(self, rows: Rows, groups: set[str]) -> None:
+        found = self._evaluated(View(self._cluster).subset(rows), rows, groups)
+        if found is None:
             self._evaluate_all()
             return
-        for i, (row, total) in enumerate(zip(rows.tolist(), totals.tolist(), strict=True)):
-            self._ladders.pop(row, None)
-            self._set_row(row, total, points[:, i], stages[:, i])
-
-    def _evaluated(self, view: View) -> tuple[F8, F8, npt.NDArray[np.bool_], tuple[str, ...]]:
-        sifted = self._evaluator.sift(self.request, view)
-        scored = self._evaluator.score(self.request, view)
-        points = np.empty((len(scored.points), view.size))
-        for i, one in enumerate(scored.points):
-            points[i] = one
-        total = np.where(sifted.alive, scored.total, LOST)
-        return total, points, np.array(sifted.stages), sifted.notes + scored.notes
-
-    def _look_ahead(self, rows: Rows, steps: int) -> None:
-        copies = np.tile(np.arange(steps, dtype=np.float64), len(rows))
-        view = View(self._cluster).after(np.repeat(rows, steps), self.request.column, copies)
-        totals, points, stages, notes = self._evaluated(view)
-        if notes != self.notes:
+        masks, totals, points, stages = found
+        if self._leaders is not None and len(rows) <= ROW_BY_ROW:
+            for i, (row, total) in enumerate(zip(rows.tolist(), totals.tolist(), strict=True)):
+                self._leaders.ladders.pop(row, None)
+                self._set_row(row, total, points[:, i], masks[:, i])
             return
-        listed = totals.tolist()
-        for i, row in enumerate(rows.tolist()):
-            cut = slice(i * steps, (i + 1) * steps)
-            self._ladders[row] = Ladder(listed[cut], points[:, cut], stages[:, cut])
+        self._leaders = None
+        self.masks[:, rows] = masks
+        self.total[rows] = totals
+        self.points[:, rows] = points
+        more = np.count_nonzero(stages, axis=1) - np.count_nonzero(self.stages[:, rows], axis=1)
+        self.counts = [count + change for count, change in zip(self.counts, more.tolist(), strict=True)]
+        self.stages[:, rows] = stages
+        for row in rows.tolist():
+            self._lines.pop(row, None)
+
+    def _evaluated(
+        self, view: View, rows: Rows, groups: set[str]
+    ) -> tuple[npt.NDArray[np.bool_], F8, F8, npt.NDArray[np.bool_]] | None:
+        """Masks, totals, points and stages of a view over `rows`, asking only plugins that read these groups.
+        None if a plugin fails here only, or no longer fails: such rows would not compare to the rest."""
+        masks, points = self.masks[:, rows], self.points[:, rows]
+        failures = list(self._failures)
+        self._fill(view, groups, masks, points, failures)
+        if failures != self._failures:
+            return None
+        total, stages = self._summed(masks, points)
+        return masks, total, points, stages
+
+    def _fill(
+        self, view: View, groups: set[str] | None, masks: npt.NDArray[np.bool_], points: F8, failures: list[str]
+    ) -> None:
+        evaluator = self._evaluator
+        for i, filter_ in enumerate(evaluator.filters):
+            if groups is None or not groups.isdisjoint(filter_.reads):
+                masks[i], failures[i] = evaluator.mask(filter_, self.request, view)
+        for i, score in enumerate(evaluator.scores):
+            if groups is None or not groups.isdisjoint(score.reads):
+                points[i], failures[len(masks) + i] = evaluator.points(score, self.request, view)
+
+    def _summed(self, masks: npt.NDArray[np.bool_], points: F8) -> tuple[F8, npt.NDArray[np.bool_]]:
+        """Score by score in the profile's order, as `Evaluator.score` does: the same bits."""
+        total = np.zeros(masks.shape[1])
+        for one, weight in zip(points, self._evaluator.weights, strict=True):
+            total += one * weight
+        stages = np.logical_and.accumulate(masks, axis=0)
+        np.putmask(total, ~stages[-1], LOST)
+        return total, stages
 
     # --- the leaders -----------------------------------------------------------------------------------------
 
-    def _set_row(self, row: int, total: float, points: F8, stages: npt.NDArray[np.bool_]) -> None:
+    def _top_of_all(self, count: int) -> list[int]:
+        """A handful of argmax passes; cheaper than keeping leaders when many rows change between two decisions."""
+        found: list[int] = []
+        values: list[float] = []
+        for _ in range(min(count, len(self.total))):
+            row = int(self.total.argmax())
+            value = float(self.total[row])
+            if value == LOST:
+                break
+            found.append(row)
+            values.append(value)
+            self.total[row] = LOST
+        self.total[found] = values
+        return found
+
+    def _find_leaders(self) -> None:
+        self._leaders = Leaders(self.total)
+        if self._can_look_ahead and len(self._leaders.rows):
+            self._look_ahead(self._leaders, self._leaders.rows, STEPS_AHEAD)
+
+    def _look_ahead(self, leaders: Leaders, rows: Rows, steps: int) -> None:
+        copies = np.tile(np.arange(steps, dtype=np.float64), len(rows))
+        repeated = np.repeat(rows, steps)
+        found = self._evaluated(View(self._cluster).after(repeated, self.request.column, copies), repeated, {RESOURCES})
+        if found is None:
+            return
+        masks, totals, points, _ = found
+        listed = totals.tolist()
+        for i, row in enumerate(rows.tolist()):
+            cut = slice(i * steps, (i + 1) * steps)
+            leaders.ladders[row] = Ladder(listed[cut], points[:, cut], masks[:, cut])
+
+    def _set_row(self, row: int, total: float, points: F8, masks: npt.NDArray[np.bool_]) -> None:
         before = float(self.total[row])
         self._lines.pop(row, None)
         self.total[row] = total
         self.points[:, row] = points
-        if total == LOST or before == LOST:
+        if total == LOST or before == LOST:  # only then can a filter have changed its mind
+            stages = np.logical_and.accumulate(masks)
             for i, (now, then) in enumerate(zip(stages.tolist(), self.stages[:, row].tolist(), strict=True)):
                 self.counts[i] += now - then
+            self.masks[:, row] = masks
             self.stages[:, row] = stages
-        if before != LOST:
-            key = (-before, row)
-            if key <= self._bound:
-                del self._leaders[bisect_left(self._leaders, key)]
-            else:
-                self._beyond -= 1
-        if total != LOST:
-            key = (-total, row)
-            if key <= self._bound:
-                insort(self._leaders, key)
-            else:
-                self._beyond += 1
-
-    def _fill_leaders(self) -> None:
-        """The first LEADERS rows by (total, then lower row). `_bound` is the last of them: whatever sorts after it
-        is not in the list, and `_beyond` counts those."""
-        feasible = np.flatnonzero(self.total > LOST)
-        totals = self.total[feasible]
-        if len(feasible) > LEADERS:
-            threshold = np.partition(totals, len(totals) - LEADERS)[len(totals) - LEADERS]
-            above = feasible[totals > threshold]
-            ties = feasible[totals == threshold][: LEADERS - len(above)]
-            leaders = np.concatenate([above, ties])
-        else:
-            leaders = feasible
-        self._leaders = sorted(zip((-self.total[leaders]).tolist(), leaders.tolist(), strict=True))
-        self._beyond = len(feasible) - len(leaders)
-        self._bound = self._leaders[-1] if self._beyond else (np.inf, 0)
-        self._ladders: dict[int, Ladder] = {}
-        if self._can_look_ahead and len(leaders):
-            self._look_ahead(leaders, STEPS_AHEAD)
+        if self._leaders is not None:
+            self._leaders.changed(row, before, total)

@@ -1,0 +1,167 @@
+"""The sentences: what the numbers of an answer mean, in words for the person who asked.
+
+Every sentence that the API sends as `answer`, and the description of a node in words, is written here and nowhere else;
+the CLI prints them as they come. Pure functions: from data to text.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dovetail.engine.questions import NodeUse, PlannedTask, Room, WhyNot
+from dovetail.model.reason import Eviction
+from dovetail.model.resources import CPU, DISK, GPU, MEMORY, SLOTS, show_amount
+
+Row = Mapping[str, Any]
+
+
+def counted(number: int, thing: str) -> str:
+    """`1 task`, `3 tasks`."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def explained(row: Row, decision: Row | None, now: Row | None, position: int | None) -> str:
+    """Why a workload is where it is."""
+    name, state = row["name"], row["state"]
+    if row["finished_at"] is not None:
+        return _ended(row)
+    if row["pending"] and not row["active"]:
+        return f"{name} waits{_place(position)}: {_why_waiting(row, now)}."
+    if row["pending"]:
+        return (
+            f"{name} is {state}: {counted(row['active'], 'task')} of {row['replicas']:,} hold a node, "
+            f"{row['pending']:,} wait{_place(position)}: {_why_waiting(row, now)}."
+        )
+    if decision is None or decision["node"] is None:
+        return f"{name} is {state}."
+    if row["replicas"] > 1:
+        return f"{name} is {state} with {counted(row['active'], 'task')}; the latest went to {_chosen(decision)}."
+    return f"{name} is {state} on {_chosen(decision)}."
+
+
+def _ended(row: Row) -> str:
+    name, state = row["name"], row["state"]
+    why = f": {row['message']}" if row["message"] else ""
+    if row["replicas"] > 1:
+        done = ", ".join(f"{row[kind]:,} {kind}" for kind in ("succeeded", "failed", "cancelled") if row[kind])
+        return f"{name} {state} ({done}){why}."
+    return f"{name} {state}{why}."
+
+
+def _place(position: int | None) -> str:
+    return f", number {position:,} in the queue" if position is not None else ""
+
+
+def _why_waiting(row: Row, now: Row | None) -> str:
+    if now is None:
+        return str(row["message"] or "it has not been looked at yet").rstrip(".")
+    if now["outcome"] == "placed":
+        node = now["best"][0]["node"] if now["best"] else "a node"
+        return f"it fits now, best on {node}, and is placed when its turn comes"
+    return str(now["message"]).rstrip(".")
+
+
+def _chosen(decision: Row) -> str:
+    explanation = decision["explanation"]
+    best, funnel = explanation["best"], explanation["funnel"]
+    if not best:
+        return str(decision["node"])
+    feasible = funnel[-1]["remaining"] if funnel else explanation["nodes"]
+    words = f"{decision['node']}, chosen by {explanation['profile']} from {_of(feasible, explanation['nodes'])}"
+    if explanation["weights"]:
+        words += f" with {best[0]['total']:.2f} points"
+        if len(best) > 1:
+            level = f"{best[0]['total']:.2f}" == f"{best[1]['total']:.2f}"
+            words += (
+                f" (as many as {best[1]['node']})" if level else f" (next: {best[1]['node']}, {best[1]['total']:.2f})"
+            )
+    return words
+
+
+def _of(feasible: int, nodes: int) -> str:
+    return f"{feasible:,} of {counted(nodes, 'node')} that could take it"
+
+
+def why_not(workload: str, asked: WhyNot, total: float, holds: bool) -> str:
+    """Why a workload is not on a node. `holds`: some task of it is there after all."""
+    if holds:
+        return f"{workload} does have a task on {asked.node}."
+    if asked.refusals:
+        against = "; ".join(refusal.message.rstrip(".") for refusal in asked.refusals)
+        helps = all(refusal.eviction is Eviction.HELPS for refusal in asked.refusals)
+        tail = " Moving other work away would help." if helps else ""
+        return f"{asked.node} cannot take {workload}: {against}.{tail}"
+    if asked.rank == 1 or asked.best_node == asked.node:
+        return f"{asked.node} can take {workload} and is the best of {counted(asked.feasible, 'node')} now."
+    best = asked.explanation.best
+    against_best = f" against {best[0].total:.2f} of {asked.best_node}" if best else ""
+    return (
+        f"{asked.node} can take {workload} but is number {asked.rank:,} of {counted(asked.feasible, 'node')}: "
+        f"{total:.2f} points{against_best}."
+    )
+
+
+def planned(name: str, replicas: int, tasks: list[PlannedTask]) -> str:
+    """Where a workload would go."""
+    nodes = [task.node for task in tasks if task.node is not None]
+    if nodes and len(nodes) == replicas == 1:
+        return f"{name} would go to {nodes[0]}."
+    different = len(set(nodes))
+    if len(nodes) == replicas:
+        return f"All {replicas:,} tasks of {name} would be placed, on {counted(different, 'node')}."
+    if tasks and tasks[-1].node is not None:
+        return (
+            f"The first {len(nodes):,} of {replicas:,} tasks of {name} would be placed, on "
+            f"{counted(different, 'node')}; a plan goes no further."
+        )
+    why = tasks[-1].explanation.message.rstrip(".") if tasks else "nothing was tried"
+    if not nodes:
+        return f"{name} would wait: {why}."
+    return (
+        f"{len(nodes):,} of {replicas:,} tasks of {name} would be placed, on {counted(different, 'node')}; "
+        f"the rest would wait: {why}."
+    )
+
+
+def room(found: Room) -> str:
+    """How many more fit."""
+    if not found.total:
+        return f"None of these fits now: {found.explanation.message.rstrip('.')}."
+    most = found.by_node[0]
+    nodes = found.explanation.funnel[-1].remaining if found.explanation.funnel else len(found.by_node)
+    fit = "fits" if found.total == 1 else "fit"
+    return f"{found.total:,} more of these {fit}, on {counted(nodes, 'node')}; the most on {most[0]} ({most[1]:,})."
+
+
+# --- a node in words -----------------------------------------------------------------------------------------
+
+
+def node_in_words(use: NodeUse) -> str:
+    """One line a fact, as the operators of the VM scheduler know it."""
+    lines = [f"Node: {use.name}", f"Status: {use.status}{f' ({use.reason})' if use.reason else ''}"]
+    lines.append(f"Backend: {use.backend}")
+    for title, resource in (("CPU", CPU), ("Memory", MEMORY), ("Disk", DISK), ("GPU", GPU)):
+        if resource != GPU or use.capacity.get(GPU):
+            lines.append(f"{title}: {_used(use, resource)}")
+    extended = sorted(name for name in use.capacity if name not in (CPU, MEMORY, DISK, GPU, SLOTS))
+    lines += [f"{name}: {_used(use, name)}" for name in extended]
+    slots = use.capacity.get(SLOTS, 0)
+    lines.append(f"Running tasks: {use.tasks}{f' of at most {slots}' if slots else ''}")
+    for title, amounts in (("Reserved", use.reserved), ("Measured use", use.observed)):
+        if any(amounts.values()):
+            shown = (f"{name} {show_amount(name, amount)}" for name, amount in amounts.items() if amount)
+            lines.append(f"{title}: {', '.join(shown)}")
+    if use.taints:
+        lines.append(f"Taints: {', '.join(use.taints)}")
+    if use.labels:
+        lines.append(f"Labels: {', '.join(f'{key}={value}' for key, value in sorted(use.labels.items()))}")
+    return "\n".join(lines) + "\n"
+
+
+def _used(use: NodeUse, resource: str) -> str:
+    capacity, allocated = use.capacity.get(resource, 0), use.allocated.get(resource, 0)
+    share = f" ({allocated / capacity:.1%} used)" if capacity else ""
+    if resource not in (MEMORY, DISK):
+        return f"{show_amount(resource, allocated)}/{show_amount(resource, capacity)}{share}"
+    # In the unit the node was described in: 32GB stays 32.0 GB, and 32GiB does not become 34.4 GB.
+    unit, size = ("GiB", 2**30) if capacity % 2**20 == 0 else ("GB", 10**9)
+    return f"{allocated / size:.1f} {unit}/{capacity / size:.1f} {unit}{share}"

@@ -1,0 +1,64 @@
+"""Route of events: what happened, and what happens, as a list or as a stream (server-sent events)."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Request
+from starlette.responses import Response, StreamingResponse
+
+from dovetail.api.body import plane_of
+from dovetail.api.closing import closing_of, until_closing
+from dovetail.api.replies import Json, json_bytes
+from dovetail.api.workloads import MAX_ID, MOST_ROWS, Namespace
+from dovetail.control.errors import ControlError
+from dovetail.control.plane import ControlPlane
+from dovetail.model.workload import DEFAULT_NAMESPACE
+
+router = APIRouter(prefix="/events", tags=["events"])
+
+STREAM = "text/event-stream"
+_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+@router.get("")
+async def events(
+    request: Request,
+    after: Annotated[int | None, Query(ge=0, le=MAX_ID)] = None,
+    workload: Annotated[str | None, Query(max_length=200)] = None,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    node: Annotated[str | None, Query(max_length=200)] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 100,
+    last_event_id: Annotated[str | None, Header()] = None,
+) -> Response:
+    """With `Accept: text/event-stream` a stream: from `after` or the header Last-Event-ID, else from now on.
+
+    Otherwise a list, oldest first.
+    """
+    plane = plane_of(request)
+    workload_id = None if workload is None else (await plane.resolve(workload, namespace))["id"]
+    if STREAM not in request.headers.get("Accept", ""):
+        return Json({"items": await plane.read(plane.store.history, workload_id, node, after or 0, limit)})
+    if last_event_id is not None and last_event_id.isascii() and last_event_id.isdigit():
+        after = int(last_event_id[:18])  # a browser that lost the connection says how far it came
+    stream = until_closing(_stream(plane, after, workload_id, node), closing_of(request))
+    return StreamingResponse(stream, media_type=STREAM, headers=_HEADERS)
+
+
+async def _stream(
+    plane: ControlPlane, after: int | None, workload: int | None, node: str | None
+) -> AsyncIterator[bytes]:
+    yield b": events of Dovetail\n\n"  # at once, so that the listener knows it is connected
+    try:
+        async with plane.subscribe(after) as lines:
+            async for line in lines:
+                if line is None:
+                    yield b": still here\n\n"
+                elif (workload is None or line["workload"] == workload) and (node is None or line["node"] == node):
+                    yield _event(line)
+    except ControlError:
+        return  # the server stops; the listener comes back with Last-Event-ID
+
+
+def _event(line: dict[str, Any]) -> bytes:
+    kind = str(line["kind"]).replace("\n", " ")
+    return f"id: {line['seq']}\nevent: {kind}\ndata: ".encode() + json_bytes(line) + b"\n\n"

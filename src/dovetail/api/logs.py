@@ -1,0 +1,60 @@
+"""Route of output: what a task wrote, in pieces or as it comes."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response, StreamingResponse
+
+from dovetail.api.body import plane_of
+from dovetail.api.closing import closing_of, until_closing
+from dovetail.api.replies import Text
+from dovetail.api.workloads import MAX_ID, Namespace
+from dovetail.backends.contract import LogChunk
+from dovetail.control.errors import ControlError
+from dovetail.control.plane import ControlPlane
+from dovetail.model.workload import DEFAULT_NAMESPACE
+
+router = APIRouter(prefix="/workloads", tags=["workloads"])
+
+MOST_BYTES = 1024 * 1024
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 1.0
+
+
+@router.get("/{ref}/logs")
+async def logs(
+    request: Request,
+    ref: str,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    replica: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
+    offset: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
+    limit: Annotated[int, Query(ge=1, le=MOST_BYTES)] = 65536,
+    follow: bool = False,
+) -> Response:
+    """Output of a task's latest attempt from a byte offset. `follow` goes on until the task ends."""
+    plane = plane_of(request)
+    row = await plane.resolve(ref, namespace)
+    chunk = await plane.logs(row["id"], replica, offset, limit)
+    if follow:
+        stream = until_closing(_following(plane, row["id"], replica, chunk), closing_of(request))
+        return StreamingResponse(stream, media_type=Text.media_type)
+    headers = {"X-Next-Offset": str(chunk.next_offset), "X-Ended": "true" if chunk.ended else "false"}
+    return Text(chunk.text, headers=headers)
+
+
+async def _following(plane: ControlPlane, workload: int, replica: int, chunk: LogChunk) -> AsyncIterator[str]:
+    pause_s = FIRST_PAUSE_S
+    while True:
+        if chunk.text:
+            yield chunk.text
+            pause_s = FIRST_PAUSE_S
+        if chunk.ended:
+            return
+        if not chunk.text:
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+        try:
+            chunk = await plane.logs(workload, replica, chunk.next_offset, MOST_BYTES)
+        except ControlError:
+            return  # removed, or the server stops: there is nothing more to read

@@ -1,0 +1,25 @@
+"""`dovetail describe`: everything about one workload on one page."""
+
+import time
+
+from dovetail.cli.output import Format, Output, show
+from dovetail.cli.server import Namespace, Url, WorkloadName, connect
+
+MOST_TASKS = 20
+MOST_HISTORY = 200
+
+
+def command(
+    name: WorkloadName, namespace: Namespace = "default", output: Output = Format.TABLE, url: Url = None
+) -> None:
+    """Everything about one workload: timeline, tasks, the latest decision, history."""
+    with connect(url) as client:
+        workload = client.workload(name, namespace)
+        id_ = workload["id"]  # by id from here on, so that a newer one of the same name cannot mix in
+        tasks = client.tasks(id_, limit=MOST_TASKS)
+        decisions = client.decisions(id_, limit=1)
+        history = client.history(id_, limit=MOST_HISTORY)
+    from dovetail.cli.render.description import description
+
+    whole = {"workload": workload, "tasks": tasks, "decisions": decisions, "history": history}
+    show(whole, output, lambda wide: description(workload, tasks, decisions, history, time.time(), wide))

@@ -1,0 +1,18 @@
+"""`dovetail explain`: why a workload is where it is."""
+
+from dovetail.cli.output import Format, Output, show
+from dovetail.cli.server import Namespace, Url, WorkloadName, connect
+
+
+def command(
+    name: WorkloadName, namespace: Namespace = "default", output: Output = Format.TABLE, url: Url = None
+) -> None:
+    """Why a workload runs where it runs, or why it waits: one sentence, then what it rests on.
+
+    The funnel shows how many nodes each filter left over, the table the points of the best of them.
+    """
+    with connect(url) as client:
+        answer = client.explain(name, namespace)
+    from dovetail.cli.render.decision import explain_view
+
+    show(answer, output, lambda wide: explain_view(answer, wide))

@@ -1,0 +1,64 @@
+"""The entry of `dovetail`: options that stand before the command, and the exit codes.
+
+Leaves to others: which commands there are (`command_table`) and how failures end (`failure`).
+"""
+
+import sys
+from io import TextIOWrapper
+from typing import Annotated
+
+import typer
+
+from dovetail.cli.command_table import Commands
+from dovetail.cli.server import Url, use_server
+
+EPILOG = """\
+Exit codes: 0 done; 1 what was asked about failed or was not placed;
+            2 bad input or usage; 3 the server cannot be reached;
+            4 not found; 5 refused by the server; 130 interrupted.
+
+First steps: dovetail serve                                  in one terminal
+             dovetail submit --name hello --wait -- echo hi  in another
+             dovetail explain hello\
+"""
+
+app = typer.Typer(
+    name="dovetail",
+    cls=Commands,
+    add_completion=True,
+    epilog=EPILOG,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from dovetail import __version__
+
+        typer.echo(f"dovetail {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def dovetail(
+    url: Url = None,
+    version: Annotated[  # noqa: ARG001 - its callback answers
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Dovetail fits work to machines."""
+    use_server(url)
+
+
+def run() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a character must not end the command
+    app(prog_name="dovetail")
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,21 @@
+"""`dovetail queue`: what waits."""
+
+from typing import Annotated
+
+import typer
+
+from dovetail.cli.output import Format, Output, show
+from dovetail.cli.server import Url, connect
+
+
+def command(
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many at most.")] = 50,
+    output: Output = Format.TABLE,
+    url: Url = None,
+) -> None:
+    """What waits, in the order it is looked at, for how long and why."""
+    with connect(url) as client:
+        items = client.queue(limit=limit)
+    from dovetail.cli.render.queue import queue_list
+
+    show(items, output, lambda wide: queue_list(items, wide))

@@ -1,0 +1,61 @@
+"""The whole cluster on one screen: what `top` shows."""
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from dovetail.cli.render.bars import bar
+from dovetail.cli.render.nodes import node_table
+from dovetail.cli.render.queue import queue_table
+from dovetail.cli.render.spans import span
+from dovetail.cli.render.state import tally
+from dovetail.cli.render.table import Column, Listing, count, table
+from dovetail.client.amounts import shown
+from dovetail.client.types import NodeRow, QueueItem, ResourceUse, Summary
+
+_FIRST = ("cpu", "memory", "gpu", "disk", "slots")
+_LINES_AROUND = 9  # summary, titles, headers and the blank lines between
+
+
+def cluster_frame(
+    summary: Summary, nodes: Sequence[NodeRow], queue: Sequence[QueueItem], lines: int, wide: bool = False
+) -> RenderableType:
+    """`lines` is the height of the screen: nodes and queue share what the summary leaves."""
+    bars = use_bars(summary["resources"])
+    left = max(6, lines - len(bars.rows) - _LINES_AROUND)
+    waiting = min(len(queue), left // 2)
+    busiest = sorted(nodes, key=lambda row: (-row["load"], row["name"]))[: left - waiting]
+    parts: list[RenderableType] = [summary_lines(summary), bars]
+    if busiest:
+        which = f"the busiest {len(busiest)} of {len(nodes)} nodes" if len(busiest) < len(nodes) else "nodes"
+        parts += [Text(f"\n{which}", style="dim"), node_table(busiest, wide)]
+    if waiting:
+        which = f"the first {waiting} of {len(queue)} in the queue" if waiting < len(queue) else "in the queue"
+        parts += [Text(f"\n{which}", style="dim"), queue_table(queue[:waiting], wide)]
+    return Group(*parts)
+
+
+def summary_lines(summary: Summary) -> Text:
+    nodes = summary["nodes"]
+    statuses = {
+        "online": nodes["online"],
+        "cordoned": nodes["cordoned"],
+        "backend down": nodes["backend_down"],
+        "offline": nodes["offline"],
+    }
+    line = Text(f"{count(nodes['total'], 'node')}: {tally(statuses) or 'none online'}", style="bold")
+    line.append(f"\nworkloads: {tally(summary['workloads']) or 'none yet'}; {summary['waiting']} waiting")
+    line.append(f"\n{count(summary['decisions_total'], 'decision')}, up {span(summary['uptime_s'])}", style="dim")
+    line.append(f", version {summary['version']}", style="dim")
+    return line
+
+
+def use_bars(resources: Mapping[str, ResourceUse], width: int = 30) -> Listing:
+    lines = []
+    for name in [*(name for name in _FIRST if name in resources), *(n for n in resources if n not in _FIRST)]:
+        use = resources[name]
+        if use["capacity"]:
+            amounts = Text(f"{shown(name, use['allocated'])} of {shown(name, use['capacity'])}", style="dim")
+            lines.append([name, bar(use["share"], width, track=True), f"{use['share']:.0%}", amounts])
+    return table((Column(), Column(), Column(right=True), Column()), lines)

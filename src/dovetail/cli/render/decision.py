@@ -1,0 +1,115 @@
+"""The answers to explain, why-not, plan and capacity: the sentence first, then what it rests on."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from dovetail.cli.render.funnel import funnel
+from dovetail.cli.render.scores import candidate_table, score_table
+from dovetail.cli.render.table import Column, count, table
+from dovetail.client.types import Capacity, Explained, Explanation, Plan, Shortage, WhyNot
+
+MOST_NODES = 20
+
+
+def explanation_view(explanation: Explanation, chosen: str | None = None, wide: bool = False) -> RenderableType:
+    """The funnel, then the points of the best nodes or, when nothing fits, what is short."""
+    parts: list[RenderableType] = [funnel(explanation, chosen)]
+    if explanation["best"] and explanation["weights"]:
+        title = f"\npoints by profile {explanation['profile']}, 0 to 1 each, and the weighted total"
+        parts += [Text(title, style="dim"), score_table(explanation, chosen, wide=wide)]
+    if explanation["shortages"]:
+        parts += [Text("\nwhat is short on the nearest node", style="dim"), _shortages(explanation["shortages"], wide)]
+        helps = explanation["eviction"] == "helps"
+        parts.append(Text("moving other work away could make room" if helps else "no node is large enough when empty"))
+    parts += [Text(f"note: {note}") for note in explanation["notes"]]
+    return Group(*parts)
+
+
+def _shortages(rows: Sequence[Shortage], wide: bool) -> RenderableType:
+    columns = (
+        Column("RESOURCE"),
+        Column("NEEDED", right=True),
+        Column("FREE", right=True),
+        Column("SHORT BY", right=True),
+        Column("NODE", shrinks=True),
+    )
+    return table(
+        columns,
+        [[row["resource"], row["needed"], row["best_free"], row["short_by"], row["best_node"]] for row in rows],
+        wide,
+    )
+
+
+def explain_view(answer: Explained, wide: bool = False) -> RenderableType:
+    """The answer of `explain`: for pending work what is true now, otherwise the stored decision."""
+    parts: list[RenderableType] = [Text(answer["answer"], style="bold")]
+    decision, now = answer["decision"], answer["now"]
+    if now:
+        parts += [Text(""), explanation_view(now, wide=wide)]
+    elif decision:
+        parts += [Text(""), explanation_view(decision["explanation"], decision["node"], wide)]
+    return Group(*parts)
+
+
+def why_not_view(answer: WhyNot, wide: bool = False) -> RenderableType:
+    parts: list[RenderableType] = [Text(answer["answer"], style="bold")]
+    if answer["refused"]:
+        columns = (Column("FILTER"), Column("SAYS", folds=True), Column("MOVING WORK AWAY"))
+        rows = [
+            [row["filter"], row["message"], "could help" if row["eviction"] == "helps" else "cannot help"]
+            for row in answer["refused"]
+        ]
+        parts += [Text(""), table(columns, rows)]
+    else:
+        parts += [
+            Text(f"\nrank {answer['rank']} of {count(answer['feasible'], 'node')} that could take it", style="dim"),
+            _against_the_best(answer, wide),
+        ]
+    return Group(*parts)
+
+
+def _against_the_best(answer: WhyNot, wide: bool) -> RenderableType:
+    """The few best nodes, and this one marked below them if it is not among them."""
+    lines = list(answer["best"][:5])
+    if all(line["node"] != answer["node"] for line in lines):
+        points = answer["points"]
+        load = float("nan")  # the answer does not say it, and the column is not shown
+        lines.append({"node": answer["node"], "total": points["total"], "points": points["scores"], "load": load})
+    weights = dict.fromkeys(answer["points"]["scores"])
+    return candidate_table(lines, weights, answer["node"], wide)
+
+
+def plan_view(plan: Plan, wide: bool = False) -> RenderableType:
+    """One workload's plan: where its tasks go, how the first was decided, and why the rest have no place."""
+    tasks = plan["tasks"]
+    parts: list[RenderableType] = [Text(plan["answer"], style="bold")]
+    used = Counter(task["node"] for task in tasks if task["node"] is not None)
+    if len(used) > 1:
+        lines = [[node, number] for node, number in used.most_common(MOST_NODES)]
+        parts += [Text(""), table((Column("NODE"), Column("TASKS", right=True)), lines, wide)]
+        if len(used) > MOST_NODES:
+            parts.append(Text(f"and {count(len(used) - MOST_NODES, 'more node', 'more nodes')}", style="dim"))
+    told = [task for task in tasks if task["node"] is None][:1] or list(tasks[:1])
+    for task in told:
+        parts += [
+            Text(f"\nhow replica {task['replica']} was decided", style="dim"),
+            explanation_view(task["explanation"], task["node"], wide),
+        ]
+    return Group(*parts)
+
+
+def capacity_view(answer: Capacity, wide: bool = False) -> RenderableType:
+    parts: list[RenderableType] = [Text(answer["answer"], style="bold")]
+    nodes = answer["by_node"]
+    if nodes:
+        shown = nodes if wide else nodes[:MOST_NODES]
+        columns = (Column("NODE"), Column("FITS", right=True))
+        parts += [Text(""), table(columns, [[row["node"], row["fits"]] for row in shown], wide)]
+        if len(shown) < len(nodes):
+            parts.append(Text(f"and {count(len(nodes) - len(shown), 'more node')}; -o wide lists them", style="dim"))
+    else:
+        parts += [Text(""), explanation_view(answer["explanation"], wide=wide)]
+    return Group(*parts)

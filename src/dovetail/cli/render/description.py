@@ -1,0 +1,97 @@
+"""One workload on one page: what it is, its life, its tasks, the decision, and what happened."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from dovetail.cli.render.decision import explanation_view
+from dovetail.cli.render.spans import moment, span
+from dovetail.cli.render.state import state
+from dovetail.cli.render.table import Column, count, pairs, table
+from dovetail.cli.render.timeline import timeline
+from dovetail.cli.render.workloads import task_list
+from dovetail.client.types import Decision, HistoryLine, TaskRow, WorkloadDetail
+
+MOST_HISTORY = 15
+
+
+def description(
+    workload: WorkloadDetail,
+    tasks: Sequence[TaskRow],
+    decisions: Sequence[Decision],
+    history: Sequence[HistoryLine],
+    now: float,
+    wide: bool = False,
+) -> RenderableType:
+    head = Text.assemble((f"{workload['namespace']}/{workload['name']} ", "bold"), state(workload["state"]))
+    parts: list[RenderableType] = [head]
+    if workload["message"]:
+        parts.append(Text(workload["message"]))
+    parts += [
+        timeline(workload, tasks, now),
+        Text(""),
+        pairs(_facts(workload, now)),
+        _title(_task_title(workload, tasks)),
+    ]
+    parts.append(task_list(tasks, workload["submitted_at"], now, wide))
+    if decisions:
+        latest = decisions[0]
+        parts.append(_title(f"latest decision, about replica {latest['replica']}, at {moment(latest['at'], now)}"))
+        parts.append(explanation_view(latest["explanation"], latest["node"], wide))
+    if history:
+        parts += [_title("history"), _history(history, workload["submitted_at"], wide)]
+    return Group(*parts)
+
+
+def _title(words: str) -> Text:
+    return Text(f"\n{words}", style="bold")
+
+
+def _task_title(workload: WorkloadDetail, tasks: Sequence[TaskRow]) -> str:
+    total = count(workload["replicas"], "task")
+    return total if len(tasks) == workload["replicas"] else f"{total}, the first {len(tasks)}"
+
+
+def _facts(workload: WorkloadDetail, now: float) -> list[tuple[str, object]]:
+    spec = workload["spec"]
+    run: dict[str, Any] = spec.get("run") or {}
+    return [
+        ("id", workload["id"]),
+        ("kind", workload["kind"]),
+        ("priority", workload["priority"]),
+        ("user", workload["user"]),
+        ("service", workload["service"]),
+        ("profile", spec.get("profile")),
+        ("scheduler", spec.get("scheduler")),
+        ("finished", None if workload["finished_at"] is None else moment(workload["finished_at"], now)),
+        ("each task asks", _amounts(spec.get("resources"))),
+        ("and may use", _amounts(spec.get("limits"))),
+        ("node selector", _amounts(spec.get("node_selector"), "=")),
+        ("labels", _amounts(spec.get("labels"), "=")),
+        ("runs", " ".join(map(_quoted, run.get("command") or []))),
+        ("image", run.get("image")),
+    ]
+
+
+def _amounts(values: dict[str, Any] | None, between: str = " ") -> str:
+    given = {name: value for name, value in (values or {}).items() if value not in (None, 0, "0")}
+    return ", ".join(f"{name}{between}{value}" for name, value in given.items())
+
+
+def _quoted(word: str) -> str:
+    """As it could be typed in a shell."""
+    import shlex
+
+    return shlex.quote(word)
+
+
+def _history(rows: Sequence[HistoryLine], since: float, wide: bool) -> RenderableType:
+    columns = (Column("AFTER", right=True), Column("WHAT"), Column("REPLICA", right=True), Column("", shrinks=True))
+    shown = rows if wide else rows[-MOST_HISTORY:]
+    lines = [[span(row["at"] - since), row["kind"], row["replica"], row["message"]] for row in shown]
+    found = table(columns, lines, wide)
+    if len(shown) == len(rows):
+        return found
+    return Group(Text(f"the last {len(shown)} of {len(rows)} lines; -o wide shows all", style="dim"), found)

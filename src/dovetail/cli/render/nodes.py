@@ -1,0 +1,78 @@
+"""Nodes as a table with bars of use, and what runs on one."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from dovetail.cli.render.bars import gauge
+from dovetail.cli.render.spans import age
+from dovetail.cli.render.state import state, tally
+from dovetail.cli.render.table import Column, Listing, count, table
+from dovetail.client.amounts import shown
+from dovetail.client.types import NodeRow, NodeTask
+
+_RESOURCES = ("cpu", "memory", "gpu", "disk")
+_ONLY_WIDE = ("disk",)
+
+
+def node_list(rows: Sequence[NodeRow], wide: bool = False) -> RenderableType:
+    if not rows:
+        return Text("no nodes; register one (dovetail nodes register -f FILE) or configure a backend")
+    found = Counter(row["status"] for row in rows)
+    tasks = count(sum(row["tasks"] for row in rows), "task")
+    return Group(Text(f"{count(len(rows), 'node')}: {tally(found)}; {tasks} there"), node_table(rows, wide))
+
+
+def node_table(rows: Sequence[NodeRow], wide: bool = False) -> Listing:
+    """A bar for each resource that any of these nodes has."""
+    names = [name for name in _RESOURCES if any(_has(row, name) for row in rows)]
+    columns = (
+        Column("NAME"),
+        Column("STATUS"),
+        Column("TASKS", right=True),
+        *(Column(name.upper(), wide=name in _ONLY_WIDE) for name in names),
+        Column("BACKEND", wide=True),
+        Column("LABELS", wide=True),
+        Column("TAINTS", wide=True),
+        Column("NOTE", wide=True),
+    )
+    return table(columns, [_node(row, names, wide) for row in rows], wide)
+
+
+def _has(row: NodeRow, name: str) -> bool:
+    return name in row["resources"] and row["resources"][name]["capacity"] > 0
+
+
+def _node(row: NodeRow, names: Sequence[str], wide: bool) -> list[object]:
+    return [
+        row["name"],
+        state(row["status"]),
+        row["tasks"],
+        *(_use(row, name, wide) for name in names),
+        row["backend"],
+        ",".join(f"{key}={value}" for key, value in sorted(row["labels"].items())),
+        ",".join(row["taints"]),
+        row["reason"],
+    ]
+
+
+def _use(row: NodeRow, name: str, wide: bool) -> Text:
+    """What is taken: allocated to tasks and held by reservations."""
+    use = row["resources"].get(name)
+    if use is None:
+        return gauge(0, 0)
+    found = gauge(use["allocated"] + use["reserved"], use["capacity"])
+    if wide and use["capacity"]:
+        found.append(f" of {shown(name, use['capacity'])}", style="dim")
+    return found
+
+
+def node_task_list(rows: Sequence[NodeTask], now: float) -> RenderableType:
+    columns = (Column("WORKLOAD"), Column("REPLICA", right=True), Column("STATE"), Column("HERE FOR", right=True))
+    lines = [
+        [f"{row['namespace']}/{row['name']}", row["replica"], state(row["state"]), age(row["placed_at"], now)]
+        for row in rows
+    ]
+    return table(columns, lines)

@@ -1,0 +1,47 @@
+"""Profiles with their weights, and the schedulers that use them."""
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from dovetail.cli.render.table import Column, count, table
+from dovetail.client.types import Profiles
+
+_PROFILES = (
+    Column(""),
+    Column("PROFILE"),
+    Column("ORDER"),
+    Column("SELECTS"),
+    Column("SCORES AND WEIGHTS", folds=True),
+    Column("FILTERS", wide=True),
+)
+_SCHEDULERS = (
+    Column("SCHEDULER"),
+    Column("PROFILE"),
+    Column("NAMESPACES", shrinks=True),
+    Column("NODES", shrinks=True),
+)
+
+
+def profile_list(answer: Profiles, wide: bool = False) -> RenderableType:
+    lines = [
+        [
+            "▶" if profile["default"] else "",
+            profile["name"],
+            profile["order"],
+            profile["select"],
+            ", ".join(f"{name} {weight:g}" for name, weight in profile["scores"].items()) or "none",
+            ", ".join(profile["filters"]),
+        ]
+        for profile in answer["profiles"]
+    ]
+    head = f"{count(len(lines), 'profile')}, {answer['default']} unless a workload says otherwise"
+    schedulers = [
+        [
+            scheduler["name"],
+            scheduler["profile"],
+            ", ".join(scheduler["namespaces"]) or "all",
+            ", ".join(f"{key}={value}" for key, value in scheduler["node_selector"].items()) or "all",
+        ]
+        for scheduler in answer["schedulers"]
+    ]
+    return Group(Text(head), table(_PROFILES, lines, wide), Text(""), table(_SCHEDULERS, schedulers, wide))

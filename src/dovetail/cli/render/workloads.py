@@ -1,0 +1,101 @@
+"""Workloads and their tasks as tables, with a line of summary."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from dovetail.cli.render.spans import age, moment, span
+from dovetail.cli.render.state import state, tally
+from dovetail.cli.render.table import Column, count, table
+from dovetail.client.types import TaskRow, WorkloadRow
+
+_WORKLOAD_COLUMNS = (
+    Column("ID", right=True, wide=True),
+    Column("NAMESPACE", wide=True),
+    Column("NAME"),
+    Column("KIND", wide=True),
+    Column("STATE"),
+    Column("TASKS", right=True),
+    Column("PRIORITY"),
+    Column("AGE", right=True),
+    Column("RAN", right=True),
+    Column("USER", wide=True),
+    Column("SERVICE", wide=True),
+    Column("SUBMITTED", wide=True),
+    Column("NOTE", shrinks=True),
+)
+_TASK_COLUMNS = (
+    Column("REPLICA", right=True),
+    Column("STATE"),
+    Column("NODE"),
+    Column("BACKEND", wide=True),
+    Column("TRIES", right=True),
+    Column("EXIT", right=True),
+    Column("WAITED", right=True, wide=True),
+    Column("RAN", right=True),
+    Column("NOTE", shrinks=True),
+)
+
+
+def workload_list(rows: Sequence[WorkloadRow], now: float, wide: bool = False, more: bool = False) -> RenderableType:
+    if not rows:
+        return Text("no workloads here; submit one: dovetail submit --name hello -- echo hi")
+    found = Counter(row["state"] for row in rows)
+    head = f"{'the newest ' if more else ''}{count(len(rows), 'workload')}: {tally(found)}"
+    mixed = len({row["namespace"] for row in rows}) > 1 and not wide
+    return Group(Text(head), table(_WORKLOAD_COLUMNS, [_workload(row, now, mixed) for row in rows], wide))
+
+
+def _workload(row: WorkloadRow, now: float, mixed: bool) -> list[object]:
+    return [
+        row["id"],
+        row["namespace"],
+        f"{row['namespace']}/{row['name']}" if mixed else row["name"],
+        row["kind"],
+        state(row["state"]),
+        f"{row['active'] + row['succeeded']}/{row['replicas']}",
+        row["priority"],
+        age(row["submitted_at"], now),
+        ran(row, now),
+        row["user"],
+        row["service"],
+        moment(row["submitted_at"], now),
+        note(row),
+    ]
+
+
+def task_list(rows: Sequence[TaskRow], submitted_at: float, now: float, wide: bool = False) -> RenderableType:
+    lines: list[list[object]] = []
+    for row in rows:
+        placed_at = row["placed_at"]
+        waited = (placed_at if placed_at is not None else now) - submitted_at
+        lines.append(
+            [
+                row["replica"],
+                state(row["state"]),
+                row["node"],
+                row["backend"],
+                row["attempt"],
+                row["exit_code"],
+                span(waited),
+                ran(row, now),
+                note(row),
+            ]
+        )
+    return table(_TASK_COLUMNS, lines, wide)
+
+
+def ran(row: WorkloadRow | TaskRow, now: float) -> str:
+    """How long it ran, or runs so far."""
+    if row["started_at"] is None:
+        return "-"
+    finished_at = row["finished_at"]
+    return span((now if finished_at is None else finished_at) - row["started_at"])
+
+
+def note(row: WorkloadRow | TaskRow) -> str:
+    """Why it is as it is, where that says more than the state does."""
+    words = row["message"] or row["reason"]
+    return "" if words == row["state"] else words

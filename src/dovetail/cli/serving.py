@@ -1,0 +1,154 @@
+"""Running a control plane with its API in this process, until a signal ends it.
+
+Guarantees: the socket is bound before anything starts, so a taken port is said at once and what is announced is where
+the server really listens, also for port 0. SIGINT and SIGTERM stop it in order: no new requests, then the plane, then
+the store; a second signal does not wait for requests. Work that runs is left running where its backend can.
+"""
+
+import asyncio
+import contextlib
+import errno
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from dovetail.api.app import create_app
+from dovetail.cli.failure import Failure
+from dovetail.control.plane import ControlPlane
+from dovetail.control.settings import Settings
+from dovetail.control.telemetry import configure_logs
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+_FINISH_WITHIN_S = 2  # streams never end by themselves; stopping must not wait for whoever listens
+_BACKLOG = 2048
+_NODES_WITHIN_S = 3.0
+
+Beside = Callable[[ControlPlane], Awaitable[None]]
+
+
+def serve_until_stopped(
+    settings: Settings, announce: Callable[[ControlPlane, str], None], beside: Beside | None = None
+) -> None:
+    """`announce` is called once with the plane and the URL; `beside` runs along with the server until it stops."""
+    log_format = settings.logging.format
+    if "format" not in settings.logging.model_fields_set and sys.stderr.isatty():
+        log_format = "console"  # nobody asked for JSON, and a person is watching
+    configure_logs(settings.logging.level, log_format)
+    listener = bound(settings.listen.host, settings.listen.port)
+    with contextlib.closing(listener), asyncio.Runner(loop_factory=_fast_loop()) as runner:
+        runner.run(_serve(settings, listener, announce, beside))
+
+
+async def _serve(
+    settings: Settings,
+    listener: socket.socket,
+    announce: Callable[[ControlPlane, str], None],
+    beside: Beside | None,
+) -> None:
+    plane = ControlPlane(settings)
+    app = create_app(plane, manage_plane=False)
+    server = _Server(
+        uvicorn.Config(
+            app,
+            lifespan="off",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=_FINISH_WITHIN_S,
+        )
+    )
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, server.stop)
+    try:
+        await plane.start()
+    except Exception as error:
+        if isinstance(error, OSError) or _from_the_store(error):
+            raise Failure(f"cannot start: {error}") from None
+        raise
+    companions = [asyncio.create_task(_announce_with_nodes(plane, url_of(listener), announce))]
+    if beside is not None:
+        companions.append(asyncio.ensure_future(beside(plane)))
+    try:
+        if not server.should_exit:
+            await server.serve(sockets=[listener])
+    finally:
+        for companion in companions:
+            companion.cancel()
+        await asyncio.gather(*companions, return_exceptions=True)
+        await plane.stop()
+
+
+async def _announce_with_nodes(plane: ControlPlane, url: str, announce: Callable[[ControlPlane, str], None]) -> None:
+    """Backends report their nodes a moment after they start; the announcement wants to name them."""
+    deadline = asyncio.get_running_loop().time() + _NODES_WITHIN_S
+    while plane.settings.backends and not plane.questions.nodes():
+        if asyncio.get_running_loop().time() > deadline:
+            break
+        await asyncio.sleep(0.02)
+    announce(plane, url)
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn hands signals on when it is done, which would end the process before the plane has stopped."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    def stop(self) -> None:
+        if self.should_exit:
+            self.force_exit = True
+        self.should_exit = True
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket that listens there. Says what to do when it cannot."""
+    try:
+        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except (socket.gaierror, UnicodeError) as error:
+        raise Failure(f"cannot listen on {host!r}: {error}; give an address of this machine with --host") from None
+    found = socket.socket(family, kind, proto)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(address)
+        found.listen(_BACKLOG)  # here and not later: two processes can bind a port, only one can listen
+    except OSError as error:
+        found.close()
+        raise Failure(f"cannot listen on {host} port {port}: {_why(error)}") from None
+    return found
+
+
+def _why(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "it is taken, perhaps by another dovetail; choose another with --port, or 0 for any free one"
+    if error.errno == errno.EACCES:
+        return "not permitted; ports below 1024 need more rights, choose another with --port"
+    return f"{error.strerror}; give an address of this machine with --host"
+
+
+def url_of(listener: socket.socket) -> str:
+    """Where a client on this machine reaches it."""
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _fast_loop() -> "Callable[[], AbstractEventLoop] | None":
+    try:
+        import uvloop
+    except ImportError:  # not made for this platform
+        return None
+    return uvloop.new_event_loop
+
+
+def _from_the_store(error: Exception) -> bool:
+    """The command knows the control plane, not the store behind it; the store's errors are sentences for people."""
+    return any(kind.__name__ == "StoreError" for kind in type(error).__mro__)

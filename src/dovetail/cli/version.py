@@ -1,0 +1,20 @@
+"""`dovetail version`: of this program, and of the server where one answers."""
+
+from dovetail.cli.output import Format, Output, show
+from dovetail.cli.server import Url, connect
+
+
+def command(output: Output = Format.TABLE, url: Url = None) -> None:
+    """The version of this program and, where one answers, of the server."""
+    from dovetail import __version__
+    from dovetail.client import ConnectError, DovetailError
+
+    found: dict[str, str | None] = {"client": __version__, "server": None}
+    with connect(url) as client:
+        address = client.url
+        try:
+            found["server"] = client.summary()["version"]
+            where = f"server {found['server']} at {address}"
+        except (ConnectError, DovetailError):
+            where = f"no server answers at {address}"
+    show(found, output, lambda _: f"dovetail {__version__}\n{where}")

@@ -1,0 +1,143 @@
+"""One HTTP conversation with a server: addresses, retries, and errors turned into exceptions.
+
+Guarantees: a call that may be repeated without harm is tried again after a lost connection, a few times and with
+pauses; any other call is made once. Every answer that is not a success becomes `DovetailError`, a missing one
+`ConnectError`. What the routes mean is left to `client`.
+"""
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from dovetail.client.errors import BadAnswer, ConnectError, DovetailError, NoAnswer
+
+if TYPE_CHECKING:
+    import httpx
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+API = "/api/v1"
+PAUSES_S = (0.2, 0.5)  # before the second and the third try
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def checked_url(url: str | None) -> str:
+    """The address of the server, without a path's last slash. Raises ValueError."""
+    found = (url or os.environ.get("DOVETAIL_URL") or DEFAULT_URL).strip().rstrip("/")
+    try:
+        parts = urlsplit(found)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ValueError(f"{found!r} is not the address of a server; write it like {DEFAULT_URL}")
+    return found
+
+
+class Transport:
+    def __init__(self, url: str | None, token: str | None, timeout_s: float) -> None:
+        import httpx
+
+        self.url = checked_url(url)
+        self._timeout_s = timeout_s
+        token = token if token is not None else os.environ.get("DOVETAIL_TOKEN")
+        headers = {"Accept": "application/json"}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        parts = urlsplit(self.url)
+        self.http = httpx.Client(
+            base_url=self.url,
+            headers=headers,
+            timeout=timeout_s,
+            trust_env=parts.hostname not in _LOOPBACK,  # a proxy set for the network must not swallow this machine
+            verify=parts.scheme == "https",  # reading certificates that nobody will look at takes longer than asking
+        )
+
+    def close(self) -> None:
+        self.http.close()
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        json: object = None,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        repeatable: bool = False,
+    ) -> "httpx.Response":
+        """The server's answer. `repeatable`: sending it twice does no more than sending it once."""
+        import httpx
+        import orjson
+
+        sent = dict(headers or {})
+        if json is not None:
+            content = orjson.dumps(json)
+            sent.setdefault("Content-Type", "application/json")
+        request = {"params": _given(params), "content": content, "headers": sent}
+        pauses_s = PAUSES_S if repeatable or method == "GET" else ()
+        for pause_s in (*pauses_s, None):
+            try:
+                return self._checked(self.http.request(method, path, **request))  # type: ignore[arg-type]
+            except (httpx.ReadTimeout, httpx.WriteTimeout) as error:
+                raise NoAnswer(self.url, self._timeout_s) from error  # asking a busy server again makes it no faster
+            except httpx.TransportError as error:
+                if pause_s is None:
+                    raise ConnectError(self.url, _why(error)) from error
+                time.sleep(pause_s)
+        raise AssertionError("the last try returns or raises")
+
+    def json(self, method: str, path: str, **how: Any) -> Any:
+        import orjson
+
+        answer = self.ask(method, path, **how)
+        try:
+            return orjson.loads(answer.content)
+        except orjson.JSONDecodeError:
+            kind = answer.headers.get("content-type", "something")
+            raise BadAnswer(self.url, f"with {kind} where JSON was expected") from None
+
+    @contextmanager
+    def stream(
+        self, path: str, params: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    ) -> "Iterator[httpx.Response]":
+        """An answer that goes on. Raises like `ask`; not repeated: the caller knows how far it came."""
+        import httpx
+
+        timeout = httpx.Timeout(self.http.timeout.connect, read=None)
+        try:
+            with self.http.stream(
+                "GET", path, params=_given(params), headers=dict(headers or {}), timeout=timeout
+            ) as answer:
+                if not answer.is_success:
+                    answer.read()
+                yield self._checked(answer)
+        except httpx.TransportError as error:
+            raise ConnectError(self.url, _why(error)) from error
+
+    def _checked(self, answer: "httpx.Response") -> "httpx.Response":
+        if answer.is_success:
+            return answer
+        import orjson
+
+        try:
+            problem = orjson.loads(answer.content)
+        except orjson.JSONDecodeError:
+            problem = None
+        if not isinstance(problem, dict) or "status" not in problem:
+            raise BadAnswer(self.url, f"{answer.status_code} {answer.reason_phrase} without saying why")
+        raise DovetailError(problem)
+
+
+def _why(error: "httpx.TransportError") -> str:
+    """httpx leaves some messages empty; the kind of error then says more than nothing."""
+    return str(error) or type(error).__name__
+
+
+def _given(params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Only what was asked for; true and false as the server reads them."""
+    given = {name: value for name, value in (params or {}).items() if value is not None}
+    return {name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()}

@@ -1,0 +1,341 @@
+"""The oracle: a plain scheduler that looks at one node at a time, applies one rule at a time and keeps nothing.
+
+Written from the documented rules, not from the array code, so that the two can be wrong only independently. It
+imports the model and the standard library, keeps whole numbers in dictionaries, and does its sums in the order the
+scores document, so that totals agree to the bit. Slow on purpose: benchmarks race the real pipeline against it.
+"""
+
+import re
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from hashlib import blake2b
+from math import floor
+from typing import Any, Protocol
+
+from dovetail.model.node import Node
+from dovetail.model.selection import Effect, LabelMatch, NodeTerm, Operator, Taint, Toleration, TolerationOperator
+from dovetail.model.workload import Kind, Workload
+
+FILTERS = ("ready", "scope", "backend", "node_selector", "node_affinity", "taints", "resources")
+MEASURABLE = ("cpu", "memory", "disk")
+BLEND = (("cpu", 0.4), ("memory", 0.4), ("disk", 0.2))
+LEVELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone", "spine", "leaf", "rack")  # widest first
+
+
+class Profile(Protocol):
+    """As much of a profile's settings as deciding needs."""
+
+    @property
+    def scores(self) -> Mapping[str, float]: ...
+    @property
+    def select(self) -> str: ...
+    @property
+    def settings(self) -> Mapping[str, Mapping[str, Any]]: ...
+
+
+@dataclass
+class ReferenceNode:
+    """One node, with its own books."""
+
+    definition: Node
+    online: bool = True
+    cordoned: bool = False
+    tasks: dict[Hashable, Workload] = field(default_factory=dict)
+    allocated: dict[str, int] = field(default_factory=dict)
+    reserved: dict[str, int] = field(default_factory=dict)
+    observed: dict[str, int] = field(default_factory=dict)
+    unseen: dict[str, int] = field(default_factory=dict)  # allocated since the last measurement
+    capacity: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.redefine(self.definition)
+
+    def redefine(self, definition: Node) -> None:
+        self.definition, self.online = definition, True
+        self.capacity = definition.capacity.amounts()
+
+    def take(self, task: Hashable, workload: Workload) -> None:
+        self.tasks[task] = workload
+        for resource, amount in workload.resources.amounts().items():
+            self.allocated[resource] = self.allocated.get(resource, 0) + amount
+            self.unseen[resource] = self.unseen.get(resource, 0) + amount
+
+    def give(self, task: Hashable) -> None:
+        for resource, amount in self.tasks.pop(task).resources.amounts().items():
+            self.allocated[resource] -= amount
+            self.unseen[resource] = max(0, self.unseen.get(resource, 0) - amount)
+
+    def share(self, resource: str, more: int = 0) -> float:
+        """Of its capacity, how much is in use once `more` is taken; 0 where it has none of it."""
+        capacity = self.capacity.get(resource, 0)
+        return (self.allocated.get(resource, 0) + more) * (1.0 / capacity) if capacity else 0.0
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The node chosen, how many nodes each filter left over, and every feasible node's total and points by row."""
+
+    node: str | None
+    remaining: tuple[int, ...]
+    totals: dict[int, float]
+    points: dict[int, tuple[float, ...]]
+
+
+class ReferenceScheduler:
+    def __init__(
+        self,
+        profile: Profile,
+        *,
+        overcommit: Mapping[str, float] | None = None,
+        scope: Mapping[str, str] | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.profile = profile
+        self.nodes: list[ReferenceNode | None] = []  # by row, in the order of joining; None where a node left
+        self.backends_down: set[str] = set()
+        self.cursor = -1  # the row that took the last task
+        self._overcommit, self._scope, self._seed = dict(overcommit or {}), dict(scope or {}), seed
+        self._vacant: list[int] = []
+        self._observing = profile.settings.get("resources", {}).get("basis") == "observed"
+
+    # --- what happens to the cluster -------------------------------------------------------------------------
+
+    def join(self, definition: Node) -> None:
+        """A new node takes the row vacated last, or a new one; a known node takes over its new definition."""
+        for node in self.present():
+            if node.definition.name == definition.name:
+                node.redefine(definition)
+                return
+        if self._vacant:
+            self.nodes[self._vacant.pop()] = ReferenceNode(definition)
+        else:
+            self.nodes.append(ReferenceNode(definition))
+
+    def leave(self, name: str) -> None:
+        row = self.row(name)
+        self.nodes[row] = None
+        self._vacant.append(row)
+
+    def place(self, workload: Workload, task: Hashable, name: str) -> None:
+        self.cursor = self.row(name)
+        self.node(name).take(task, workload)
+
+    def remove(self, task: Hashable) -> None:
+        next(node for node in self.present() if task in node.tasks).give(task)
+
+    def reserve(self, name: str, amounts: Mapping[str, int], sign: int = 1) -> None:
+        reserved = self.node(name).reserved
+        for resource, amount in amounts.items():
+            reserved[resource] = reserved.get(resource, 0) + sign * amount
+
+    def observe(self, name: str, used: Mapping[str, int]) -> None:
+        self.node(name).observed, self.node(name).unseen = dict(used), {}
+
+    def present(self) -> Iterable[ReferenceNode]:
+        return (node for node in self.nodes if node is not None)
+
+    def row(self, name: str) -> int:
+        return next(i for i, node in enumerate(self.nodes) if node is not None and node.definition.name == name)
+
+    def node(self, name: str) -> ReferenceNode:
+        return next(node for node in self.present() if node.definition.name == name)
+
+    # --- deciding --------------------------------------------------------------------------------------------
+
+    def decide(self, workload: Workload, task: str = "") -> str | None:
+        """The name of the best node for one task, or None."""
+        return self.decision(workload, task).node
+
+    def decision(self, workload: Workload, task: str = "") -> Decision:
+        remaining = [0] * len(FILTERS)
+        totals: dict[int, float] = {}
+        points: dict[int, tuple[float, ...]] = {}
+        for row, node in enumerate(self.nodes):
+            if node is None:
+                continue
+            for i, name in enumerate(FILTERS):
+                if not self.passes(name, workload, node):
+                    break
+                remaining[i] += 1
+            else:
+                points[row] = tuple(self.points(name, workload, node) for name in self.profile.scores)
+                totals[row] = 0.0
+                for weight, one in zip(self.profile.scores.values(), points[row], strict=True):
+                    totals[row] += one * weight
+        row_chosen = self._select(totals, task)
+        chosen = None if row_chosen is None else self.nodes[row_chosen]
+        return Decision(chosen.definition.name if chosen else None, tuple(remaining), totals, points)
+
+    def _select(self, totals: dict[int, float], task: str) -> int | None:
+        rows = sorted(totals)
+        if not rows:
+            return None
+        if self.profile.select == "round_robin":
+            return next((row for row in rows if row > self.cursor), rows[0])
+        if self.profile.select == "random":
+            digest = blake2b(f"{self._seed}/{task}".encode(), digest_size=8).digest()
+            return rows[int.from_bytes(digest, "big") % len(rows)]
+        return max(rows, key=lambda row: (totals[row], -row))
+
+    # --- filters ---------------------------------------------------------------------------------------------
+
+    def refusing(self, workload: Workload, node: ReferenceNode) -> list[str]:
+        """The names of all filters that refuse a node."""
+        return [name for name in FILTERS if not self.passes(name, workload, node)]
+
+    def passes(self, name: str, workload: Workload, node: ReferenceNode) -> bool:
+        labels, backend = node.definition.labels, node.definition.backend
+        if name == "ready":
+            return node.online and not node.cordoned and backend not in self.backends_down
+        if name == "scope":
+            return all(labels.get(key) == value for key, value in self._scope.items())
+        if name == "backend":
+            allowed = workload.backends.allow
+            return kind_to_run(workload) in node.definition.kinds and (
+                not allowed or any(fnmatchcase(backend, pattern) for pattern in allowed)
+            )
+        if name == "node_selector":
+            return all(labels.get(key) == value for key, value in workload.node_selector.items())
+        if name == "node_affinity":
+            required = workload.node_affinity.required
+            return not required or any(satisfied(term, labels) for term in required)
+        if name == "taints":
+            return not untolerated(node.definition.taints, workload.tolerations, soft=False)
+        return all(self.free(node, resource) >= amount for resource, amount in workload.resources.amounts().items())
+
+    def schedulable(self, node: ReferenceNode, resource: str) -> int:
+        return floor(node.capacity.get(resource, 0) * self._overcommit.get(resource, 1.0))
+
+    def free(self, node: ReferenceNode, resource: str) -> int:
+        kept = self.schedulable(node, resource) - node.reserved.get(resource, 0)
+        if self._observing and resource in MEASURABLE:
+            return kept - node.observed.get(resource, 0) - node.unseen.get(resource, 0)
+        return kept - node.allocated.get(resource, 0)
+
+    # --- scores ----------------------------------------------------------------------------------------------
+
+    def points(self, name: str, workload: Workload, node: ReferenceNode) -> float:
+        return float(getattr(self, f"_{name}")(workload, node))
+
+    def _resource_utilisation(self, workload: Workload, node: ReferenceNode) -> float:
+        needs = workload.resources.amounts()
+        asked = sorted(resource for resource in needs if resource != "slots") or ["slots"]
+        total = 0.0
+        for resource in asked:
+            total += node.share(resource, needs[resource])
+        return 1.0 - total * (1.0 / len(asked))
+
+    def _load_balance(self, _: Workload, node: ReferenceNode) -> float:
+        return 1.0 - load(node)
+
+    def _affinity(self, workload: Workload, node: ReferenceNode) -> float:
+        return (self._preferred(workload, node) - self._avoided(workload, node)) * 0.5 + 0.5
+
+    def _preferred(self, workload: Workload, node: ReferenceNode) -> float:
+        terms = workload.node_affinity.preferred
+        met = sum(term.weight for term in terms if satisfied(term, node.definition.labels))
+        return met * (1.0 / sum(term.weight for term in terms)) if terms else 0.0
+
+    def _avoided(self, workload: Workload, node: ReferenceNode) -> float:
+        if untolerated(node.definition.taints, workload.tolerations, soft=True):
+            return 1.0
+        terms = workload.node_affinity.avoided
+        met = sum(term.weight for term in terms if satisfied(term, node.definition.labels))
+        return met * (1.0 / sum(term.weight for term in terms)) if terms else 0.0
+
+    def _colocation(self, workload: Workload, node: ReferenceNode) -> float:
+        wanted = (workload.namespace, workload.service)
+        found = any((task.namespace, task.service) == wanted for task in node.tasks.values())
+        return 1.0 if workload.service and found else 0.0
+
+    def _network_proximity(self, workload: Workload, node: ReferenceNode) -> float:
+        nearness, tasks = self._nearness(workload, node)
+        return nearness * (1.0 / tasks) if tasks else 0.0
+
+    def _related_proximity(self, workload: Workload, node: ReferenceNode) -> float:
+        return self._nearness(workload, node)[0]
+
+    def _nearness(self, workload: Workload, node: ReferenceNode) -> tuple[float, int]:
+        """Sum of 1 - distance / 100 over the tasks it wants to be near, and how many those are."""
+        names = {affinity.near for affinity in workload.affinity}
+        total, tasks = 0.0, 0
+        for other in self.present() if names else ():
+            count = sum(t.namespace == workload.namespace and t.name in names for t in other.tasks.values())
+            if count:
+                total += count * (1.0 - self.distance(node, other) / 100.0)
+                tasks += count
+        return total, tasks
+
+    def distance(self, node: ReferenceNode, other: ReferenceNode) -> float:
+        if node is other:
+            return 0.0
+        levels = [level for level in LEVELS if any(level in n.definition.labels for n in self.present())]
+        step = 100.0 / (len(levels) + 1)
+        for depth, level in reversed(list(enumerate(levels))):
+            ours = node.definition.labels.get(level)
+            if ours is not None and ours == other.definition.labels.get(level):
+                return 100.0 - step * (depth + 1)
+        return 100.0
+
+    def _least_loaded(self, _: Workload, node: ReferenceNode) -> float:
+        total = 0.0
+        for resource, weight in BLEND:
+            total += node.share(resource) * weight
+        return 1.0 - total
+
+    def _best_fit(self, workload: Workload, node: ReferenceNode) -> float:
+        needs = workload.resources.amounts()
+        total = 0.0
+        for resource, weight in BLEND:
+            total += node.share(resource, needs.get(resource, 0)) * weight
+        return total
+
+    def _resource_balance(self, workload: Workload, node: ReferenceNode) -> float:
+        needs = workload.resources.amounts()
+        shares = [node.share(name, needs.get(name, 0)) for name in {"cpu", "memory", *needs} - {"slots"}]
+        return 1.0 - (max(shares) - min(shares))
+
+
+def load(node: ReferenceNode) -> float:
+    """The mean share of CPU, memory and task slots in use."""
+    return (node.share("cpu") + node.share("memory") + node.share("slots")) / 3.0
+
+
+def kind_to_run(workload: Workload) -> Kind:
+    """A job with an image needs a node that runs containers."""
+    return Kind.CONTAINER if workload.run.image and workload.kind is Kind.JOB else workload.kind
+
+
+def satisfied(term: NodeTerm, labels: Mapping[str, str]) -> bool:
+    return all(_matches(match, labels.get(match.key)) for match in term.match)
+
+
+def _matches(match: LabelMatch, value: str | None) -> bool:
+    match match.operator:
+        case Operator.IN:
+            return value in match.values
+        case Operator.NOT_IN:
+            return value not in match.values
+        case Operator.EXISTS:
+            return value is not None
+        case Operator.DOES_NOT_EXIST:
+            return value is None
+    if value is None or not re.fullmatch(r"[+-]?[0-9]+", value):
+        return False
+    bound = int(match.values[0])
+    return int(value) > bound if match.operator is Operator.GT else int(value) < bound
+
+
+def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration], *, soft: bool) -> list[Taint]:
+    """The taints that no toleration covers: those of effect PreferNoSchedule if `soft`, else all others."""
+    return [
+        taint
+        for taint in taints
+        if (taint.effect is Effect.PREFER_NO_SCHEDULE) == soft and not any(_covers(t, taint) for t in tolerations)
+    ]
+
+
+def _covers(toleration: Toleration, taint: Taint) -> bool:
+    same_value = toleration.operator is TolerationOperator.EXISTS or toleration.value == taint.value
+    return toleration.key in (None, taint.key) and toleration.effect in (None, taint.effect) and same_value

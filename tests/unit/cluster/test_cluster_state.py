@@ -1,0 +1,197 @@
+"""The cluster as the only door for changes: rows, definitions, status, trials, and the log of what changed."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from dovetail.cluster import state
+from dovetail.cluster.invariants import check_invariants
+from dovetail.cluster.state import GROUPS, LABELS, PLACEMENTS, RESOURCES, STATUS, Cluster
+from dovetail.model.node import Node
+from dovetail.model.task import TaskId
+from dovetail.model.workload import Kind
+
+FULL = Node.model_validate(
+    {
+        "name": "full",
+        "backend": "k8s",
+        "capacity": {"cpu": "1500m", "memory": "2GiB", "disk": "7GB", "gpu": 2, "slots": 9, "example.com/fpga": 3},
+        "labels": {"zone": "a", "empty": ""},
+        "taints": [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}],
+        "kinds": ["vm"],
+    }
+)
+
+
+def cluster_of(*names: str) -> Cluster:
+    cluster = Cluster()
+    for name in names:
+        cluster.join(Node.model_validate({"name": name, "capacity": {"cpu": 4, "memory": "4GiB"}}))
+    return cluster
+
+
+def place(cluster: Cluster, replica: int, node: str, cpu: float = 1000, service: str | None = None) -> TaskId:
+    task = TaskId(1, replica)
+    column = cluster.resources.vector({"cpu": cpu, "slots": 1})
+    cluster.place(task, cluster.rows[node], column, ("default", service) if service else None)
+    return task
+
+
+def test_a_definition_can_be_read_back_from_the_tables() -> None:
+    cluster = cluster_of("other")
+    cluster.join(FULL)
+    assert cluster.node("full") == FULL
+
+
+def test_rows_follow_the_order_of_joining_and_are_reused_after_a_node_left() -> None:
+    cluster = cluster_of("a", "b", "c")
+    assert cluster.rows == {"a": 0, "b": 1, "c": 2}
+    cluster.leave("b")
+    assert cluster.width == 3
+    cluster.join(FULL)
+    assert cluster.rows["full"] == 1
+    check_invariants(cluster)
+
+
+def test_a_reused_row_keeps_nothing_of_the_node_that_left() -> None:
+    cluster = Cluster()
+    cluster.join(FULL)
+    cluster.reserve("full", {"cpu": 500})
+    cluster.observe("full", {"cpu": 100})
+    cluster.set_cordoned("full", True, "maintenance")
+    cluster.leave("full")
+    cluster.join(Node(name="bare"))
+    assert cluster.node("bare") == Node(name="bare")
+    assert not cluster.cordoned[0]
+    assert not cluster.resources.reserved[:, 0].any()
+    assert not cluster.resources.observed[:, 0].any()
+    assert cluster.record("bare").reason == ""
+
+
+def test_a_node_that_holds_tasks_cannot_be_forgotten() -> None:
+    cluster = cluster_of("a")
+    place(cluster, 0, "a")
+    with pytest.raises(AssertionError, match="still holds tasks"):
+        cluster.leave("a")
+
+
+def test_a_new_definition_keeps_tasks_reservations_and_a_cordon_and_brings_the_node_online() -> None:
+    cluster = cluster_of("a")
+    place(cluster, 0, "a")
+    cluster.reserve("a", {"cpu": 500})
+    cluster.set_cordoned("a", True)
+    cluster.set_online("a", False)
+    cluster.join(Node.model_validate({"name": "a", "capacity": {"cpu": 2, "memory": "1GiB"}}))
+    assert cluster.resources.free[cluster.resources.index["cpu"], 0] == 500
+    assert cluster.online[0]
+    assert cluster.cordoned[0]
+    assert not cluster.ready[0]
+    check_invariants(cluster)
+
+
+def test_a_node_is_ready_when_online_uncordoned_and_its_backend_answers() -> None:
+    cluster = cluster_of("a")
+    changes: list[Callable[[bool], None]] = [
+        lambda on: cluster.set_online("a", on),
+        lambda on: cluster.set_cordoned("a", not on),
+        lambda on: cluster.set_backend_available("registered", on),
+    ]
+    for change in changes:
+        assert cluster.ready[0]
+        change(False)
+        assert not cluster.ready[0]
+        change(True)
+    assert cluster.ready[0]
+
+
+def test_a_backend_that_is_down_before_its_first_node_joins_stays_down() -> None:
+    cluster = Cluster()
+    cluster.set_backend_available("k8s", False)
+    cluster.join(FULL)
+    assert not cluster.ready[0]
+    cluster.set_backend_available("k8s", True)
+    assert cluster.ready[0]
+
+
+def test_uncordoning_ends_a_drain_and_clears_the_reason() -> None:
+    cluster = cluster_of("a")
+    cluster.set_cordoned("a", True, "maintenance")
+    cluster.drained.add("a")
+    assert cluster.record("a").reason == "maintenance"
+    cluster.set_cordoned("a", False)
+    assert cluster.record("a").reason == ""
+    assert not cluster.record("a").drained
+
+
+def test_the_tables_grow_with_the_cluster() -> None:
+    cluster = cluster_of(*(f"n{i}" for i in range(100)))
+    place(cluster, 0, "n99")
+    check_invariants(cluster)
+    assert cluster.node("n99").capacity.cpu == 4
+    assert int(cluster.ready[:100].sum()) == 100
+
+
+def test_every_change_is_logged_in_its_column_groups() -> None:
+    cluster = cluster_of("a", "b")
+
+    def logged() -> set[str]:
+        changed = {group for group in GROUPS if cluster.log[group]}
+        for rows in cluster.log.values():
+            assert set(rows) <= {1}
+            rows.clear()
+        return changed
+
+    for rows in cluster.log.values():
+        rows.clear()
+    task = place(cluster, 0, "b")
+    assert logged() == {RESOURCES, PLACEMENTS}
+    cluster.remove(task)
+    assert logged() == {RESOURCES, PLACEMENTS}
+    cluster.reserve("b", {"cpu": 1})
+    assert logged() == {RESOURCES}
+    cluster.observe("b", {"cpu": 1})
+    assert logged() == {RESOURCES}
+    cluster.set_cordoned("b", True)
+    assert logged() == {STATUS}
+    cluster.join(Node(name="b", labels={"zone": "a"}))
+    assert logged() == set(GROUPS)
+    assert LABELS in GROUPS
+
+
+def test_a_log_that_grew_too_long_is_cut_and_caches_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "_LOG_LIMIT", 3)
+    cluster = cluster_of("a", "b")
+    cluster.trim_log()
+    assert cluster.epoch == 0
+    place(cluster, 0, "a")
+    place(cluster, 1, "b")
+    cluster.trim_log()
+    assert cluster.epoch == 1
+    assert not any(cluster.log.values())
+
+
+def test_a_trial_undoes_what_was_placed_removed_and_reserved() -> None:
+    cluster = cluster_of("a", "b")
+    first = place(cluster, 0, "a", service="web")
+    cluster.observe("a", {"cpu": 300})
+    place(cluster, 1, "a")
+    allocated, unseen = cluster.resources.allocated.copy(), cluster.resources.unseen.copy()
+    with cluster.trial():
+        cluster.remove(first)
+        place(cluster, 2, "b", service="web")
+        cluster.reserve("b", {"cpu": 100})
+        with cluster.trial():
+            place(cluster, 3, "b")
+        assert TaskId(1, 3) not in cluster.placements.by_task
+        assert TaskId(1, 2) in cluster.placements.by_task
+    assert set(cluster.placements.by_task) == {TaskId(1, 0), TaskId(1, 1)}
+    assert cluster.placements.by_service == {("default", "web"): {0: 1}}
+    assert np.array_equal(cluster.resources.allocated, allocated)
+    assert np.array_equal(cluster.resources.unseen, unseen)
+    assert not cluster.resources.reserved.any()
+    check_invariants(cluster)
+
+
+def test_kinds_have_a_bit_each() -> None:
+    assert len({state.kind_bit(kind) for kind in Kind}) == len(Kind)
