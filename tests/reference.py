@@ -2,11 +2,12 @@
 
 Written from the documented rules, not from the array code, so that the two can be wrong only independently. It
 imports the model and the standard library, keeps whole numbers in dictionaries, and does its sums in the order the
-scores document, so that totals agree to the bit. Slow on purpose: benchmarks race the real pipeline against it.
+scores document, so that totals agree to the bit. Benchmarks race the real pipeline against it, so it does not dawdle
+either: whatever is the same for all nodes is worked out once a decision.
 """
 
 import re
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from hashlib import blake2b
@@ -70,6 +71,29 @@ class ReferenceNode:
         """Of its capacity, how much is in use once `more` is taken; 0 where it has none of it."""
         capacity = self.capacity.get(resource, 0)
         return (self.allocated.get(resource, 0) + more) * (1.0 / capacity) if capacity else 0.0
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A workload and what of it is the same for all nodes."""
+
+    workload: Workload
+    needs: dict[str, int]
+    asked: list[str]  # what utilisation looks at: all but the slot every task takes, unless there is nothing else
+    near: frozenset[str]
+    kind: Kind
+
+    @staticmethod
+    def of(workload: Workload) -> "Ask":
+        needs = workload.resources.amounts()
+        return Ask(
+            workload,
+            needs,
+            sorted(resource for resource in needs if resource != "slots") or ["slots"],
+            frozenset(affinity.near for affinity in workload.affinity),
+            # A job with an image needs a node that runs containers.
+            Kind.CONTAINER if workload.run.image and workload.kind is Kind.JOB else workload.kind,
+        )
 
 
 @dataclass(frozen=True)
@@ -148,6 +172,10 @@ class ReferenceScheduler:
         return self.decision(workload, task).node
 
     def decision(self, workload: Workload, task: str = "") -> Decision:
+        ask = Ask.of(workload)
+        scores: list[tuple[float, Callable[[Ask, ReferenceNode], float]]] = [
+            (weight, getattr(self, f"_{name}")) for name, weight in self.profile.scores.items()
+        ]
         remaining = [0] * len(FILTERS)
         totals: dict[int, float] = {}
         points: dict[int, tuple[float, ...]] = {}
@@ -155,14 +183,15 @@ class ReferenceScheduler:
             if node is None:
                 continue
             for i, name in enumerate(FILTERS):
-                if not self.passes(name, workload, node):
+                if not self.passes(name, ask, node):
                     break
                 remaining[i] += 1
             else:
-                points[row] = tuple(self.points(name, workload, node) for name in self.profile.scores)
-                totals[row] = 0.0
-                for weight, one in zip(self.profile.scores.values(), points[row], strict=True):
-                    totals[row] += one * weight
+                points[row] = tuple([score(ask, node) for _, score in scores])
+                total = 0.0
+                for (weight, _), one in zip(scores, points[row], strict=True):
+                    total += one * weight
+                totals[row] = total
         row_chosen = self._select(totals, task)
         chosen = None if row_chosen is None else self.nodes[row_chosen]
         return Decision(chosen.definition.name if chosen else None, tuple(remaining), totals, points)
@@ -182,17 +211,18 @@ class ReferenceScheduler:
 
     def refusing(self, workload: Workload, node: ReferenceNode) -> list[str]:
         """The names of all filters that refuse a node."""
-        return [name for name in FILTERS if not self.passes(name, workload, node)]
+        ask = Ask.of(workload)
+        return [name for name in FILTERS if not self.passes(name, ask, node)]
 
-    def passes(self, name: str, workload: Workload, node: ReferenceNode) -> bool:
-        labels, backend = node.definition.labels, node.definition.backend
+    def passes(self, name: str, ask: Ask, node: ReferenceNode) -> bool:
+        workload, labels, backend = ask.workload, node.definition.labels, node.definition.backend
         if name == "ready":
             return node.online and not node.cordoned and backend not in self.backends_down
         if name == "scope":
             return all(labels.get(key) == value for key, value in self._scope.items())
         if name == "backend":
             allowed = workload.backends.allow
-            return kind_to_run(workload) in node.definition.kinds and (
+            return ask.kind in node.definition.kinds and (
                 not allowed or any(fnmatchcase(backend, pattern) for pattern in allowed)
             )
         if name == "node_selector":
@@ -202,7 +232,7 @@ class ReferenceScheduler:
             return not required or any(satisfied(term, labels) for term in required)
         if name == "taints":
             return not untolerated(node.definition.taints, workload.tolerations, soft=False)
-        return all(self.free(node, resource) >= amount for resource, amount in workload.resources.amounts().items())
+        return all(self.free(node, resource) >= amount for resource, amount in ask.needs.items())
 
     def schedulable(self, node: ReferenceNode, resource: str) -> int:
         return floor(node.capacity.get(resource, 0) * self._overcommit.get(resource, 1.0))
@@ -215,53 +245,50 @@ class ReferenceScheduler:
 
     # --- scores ----------------------------------------------------------------------------------------------
 
-    def points(self, name: str, workload: Workload, node: ReferenceNode) -> float:
-        return float(getattr(self, f"_{name}")(workload, node))
-
-    def _resource_utilisation(self, workload: Workload, node: ReferenceNode) -> float:
-        needs = workload.resources.amounts()
-        asked = sorted(resource for resource in needs if resource != "slots") or ["slots"]
+    def _resource_utilisation(self, ask: Ask, node: ReferenceNode) -> float:
         total = 0.0
-        for resource in asked:
-            total += node.share(resource, needs[resource])
-        return 1.0 - total * (1.0 / len(asked))
+        for resource in ask.asked:
+            total += node.share(resource, ask.needs[resource])
+        return 1.0 - total * (1.0 / len(ask.asked))
 
-    def _load_balance(self, _: Workload, node: ReferenceNode) -> float:
+    def _load_balance(self, _: Ask, node: ReferenceNode) -> float:
         return 1.0 - load(node)
 
-    def _affinity(self, workload: Workload, node: ReferenceNode) -> float:
-        return (self._preferred(workload, node) - self._avoided(workload, node)) * 0.5 + 0.5
+    def _affinity(self, ask: Ask, node: ReferenceNode) -> float:
+        return (self._preferred(ask, node) - self._avoided(ask, node)) * 0.5 + 0.5
 
-    def _preferred(self, workload: Workload, node: ReferenceNode) -> float:
-        terms = workload.node_affinity.preferred
+    def _preferred(self, ask: Ask, node: ReferenceNode) -> float:
+        terms = ask.workload.node_affinity.preferred
         met = sum(term.weight for term in terms if satisfied(term, node.definition.labels))
         return met * (1.0 / sum(term.weight for term in terms)) if terms else 0.0
 
-    def _avoided(self, workload: Workload, node: ReferenceNode) -> float:
-        if untolerated(node.definition.taints, workload.tolerations, soft=True):
+    def _avoided(self, ask: Ask, node: ReferenceNode) -> float:
+        if untolerated(node.definition.taints, ask.workload.tolerations, soft=True):
             return 1.0
-        terms = workload.node_affinity.avoided
+        terms = ask.workload.node_affinity.avoided
         met = sum(term.weight for term in terms if satisfied(term, node.definition.labels))
         return met * (1.0 / sum(term.weight for term in terms)) if terms else 0.0
 
-    def _colocation(self, workload: Workload, node: ReferenceNode) -> float:
-        wanted = (workload.namespace, workload.service)
-        found = any((task.namespace, task.service) == wanted for task in node.tasks.values())
-        return 1.0 if workload.service and found else 0.0
+    def _colocation(self, ask: Ask, node: ReferenceNode) -> float:
+        wanted = (ask.workload.namespace, ask.workload.service)
+        found = ask.workload.service is not None and any(
+            (task.namespace, task.service) == wanted for task in node.tasks.values()
+        )
+        return 1.0 if found else 0.0
 
-    def _network_proximity(self, workload: Workload, node: ReferenceNode) -> float:
-        nearness, tasks = self._nearness(workload, node)
+    def _network_proximity(self, ask: Ask, node: ReferenceNode) -> float:
+        nearness, tasks = self._nearness(ask, node)
         return nearness * (1.0 / tasks) if tasks else 0.0
 
-    def _related_proximity(self, workload: Workload, node: ReferenceNode) -> float:
-        return self._nearness(workload, node)[0]
+    def _related_proximity(self, ask: Ask, node: ReferenceNode) -> float:
+        return self._nearness(ask, node)[0]
 
-    def _nearness(self, workload: Workload, node: ReferenceNode) -> tuple[float, int]:
+    def _nearness(self, ask: Ask, node: ReferenceNode) -> tuple[float, int]:
         """Sum of 1 - distance / 100 over the tasks it wants to be near, and how many those are."""
-        names = {affinity.near for affinity in workload.affinity}
+        namespace = ask.workload.namespace
         total, tasks = 0.0, 0
-        for other in self.present() if names else ():
-            count = sum(t.namespace == workload.namespace and t.name in names for t in other.tasks.values())
+        for other in self.present() if ask.near else ():
+            count = sum(t.namespace == namespace and t.name in ask.near for t in other.tasks.values())
             if count:
                 total += count * (1.0 - self.distance(node, other) / 100.0)
                 tasks += count
@@ -278,33 +305,26 @@ class ReferenceScheduler:
                 return 100.0 - step * (depth + 1)
         return 100.0
 
-    def _least_loaded(self, _: Workload, node: ReferenceNode) -> float:
+    def _least_loaded(self, _: Ask, node: ReferenceNode) -> float:
         total = 0.0
         for resource, weight in BLEND:
             total += node.share(resource) * weight
         return 1.0 - total
 
-    def _best_fit(self, workload: Workload, node: ReferenceNode) -> float:
-        needs = workload.resources.amounts()
+    def _best_fit(self, ask: Ask, node: ReferenceNode) -> float:
         total = 0.0
         for resource, weight in BLEND:
-            total += node.share(resource, needs.get(resource, 0)) * weight
+            total += node.share(resource, ask.needs.get(resource, 0)) * weight
         return total
 
-    def _resource_balance(self, workload: Workload, node: ReferenceNode) -> float:
-        needs = workload.resources.amounts()
-        shares = [node.share(name, needs.get(name, 0)) for name in {"cpu", "memory", *needs} - {"slots"}]
+    def _resource_balance(self, ask: Ask, node: ReferenceNode) -> float:
+        shares = [node.share(name, ask.needs.get(name, 0)) for name in {"cpu", "memory", *ask.needs} - {"slots"}]
         return 1.0 - (max(shares) - min(shares))
 
 
 def load(node: ReferenceNode) -> float:
     """The mean share of CPU, memory and task slots in use."""
     return (node.share("cpu") + node.share("memory") + node.share("slots")) / 3.0
-
-
-def kind_to_run(workload: Workload) -> Kind:
-    """A job with an image needs a node that runs containers."""
-    return Kind.CONTAINER if workload.run.image and workload.kind is Kind.JOB else workload.kind
 
 
 def satisfied(term: NodeTerm, labels: Mapping[str, str]) -> bool:

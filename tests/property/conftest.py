@@ -13,6 +13,7 @@ def small_limits() -> Iterator[None]:
     """Leaders are refilled, ladders climbed to the end, the change log cut and shapes forgotten all the time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(leaders, "LEADERS", 6)
+        patch.setattr(standing, "STREAK", 1)
         patch.setattr(standing, "STEPS_AHEAD", 2)
         patch.setattr(standing, "STEPS_AHEAD_SINGLE", 3)
         patch.setattr(state, "_LOG_LIMIT", 30)

@@ -15,7 +15,7 @@ MOST_TASKS = 1000  # of one workload
 
 def check(plane: ControlPlane, specs: list[Workload]) -> None:
     """Raises Invalid: unknown profile or scheduler, too many replicas."""
-    plane._check(specs)
+    plane.check(specs)
 
 
 def check_names(plane: ControlPlane, specs: list[Workload]) -> None:

@@ -42,8 +42,10 @@ async def summary(request: Request) -> Response:
 
 
 @root.get("/health")
-async def health() -> Response:
-    """Alive: it answers."""
+async def health(request: Request) -> Response:
+    """Alive: it answers, and the loop turns."""
+    if not plane_of(request).alive:
+        raise Problem(500, "the control loop has stopped; restart the server and see its log")
     return Json({"status": "ok", "detail": ""})
 
 

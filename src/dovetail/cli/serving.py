@@ -18,6 +18,7 @@ import uvicorn
 
 from dovetail.api.app import create_app
 from dovetail.cli.failure import Failure
+from dovetail.control.errors import StoreError
 from dovetail.control.plane import ControlPlane
 from dovetail.control.settings import Settings
 from dovetail.control.telemetry import configure_logs
@@ -25,9 +26,8 @@ from dovetail.control.telemetry import configure_logs
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
-_FINISH_WITHIN_S = 2  # streams never end by themselves; stopping must not wait for whoever listens
+_FINISH_WITHIN_S = 2  # stopping must not wait for a client that reads slowly
 _BACKLOG = 2048
-_NODES_WITHIN_S = 3.0
 
 Beside = Callable[[ControlPlane], Awaitable[None]]
 
@@ -69,11 +69,10 @@ async def _serve(
         loop.add_signal_handler(number, server.stop)
     try:
         await plane.start()
-    except Exception as error:
-        if isinstance(error, OSError) or _from_the_store(error):
-            raise Failure(f"cannot start: {error}") from None
-        raise
-    companions = [asyncio.create_task(_announce_with_nodes(plane, url_of(listener), announce))]
+    except (OSError, StoreError) as error:
+        raise Failure(f"cannot start: {error}") from None
+    announce(plane, url_of(listener))
+    companions: list[asyncio.Future[None]] = []
     if beside is not None:
         companions.append(asyncio.ensure_future(beside(plane)))
     try:
@@ -86,18 +85,13 @@ async def _serve(
         await plane.stop()
 
 
-async def _announce_with_nodes(plane: ControlPlane, url: str, announce: Callable[[ControlPlane, str], None]) -> None:
-    """Backends report their nodes a moment after they start; the announcement wants to name them."""
-    deadline = asyncio.get_running_loop().time() + _NODES_WITHIN_S
-    while plane.settings.backends and not plane.questions.nodes():
-        if asyncio.get_running_loop().time() > deadline:
-            break
-        await asyncio.sleep(0.02)
-    announce(plane, url)
-
-
 class _Server(uvicorn.Server):
-    """Uvicorn hands signals on when it is done, which would end the process before the plane has stopped."""
+    """Uvicorn hands signals on when it is done, which would end the process before the plane has stopped. Streams never
+    end by themselves, so they are told to first."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.config.app.state.closing.set()  # type: ignore[union-attr]
+        await super().shutdown(sockets)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -147,8 +141,3 @@ def _fast_loop() -> "Callable[[], AbstractEventLoop] | None":
     except ImportError:  # not made for this platform
         return None
     return uvloop.new_event_loop
-
-
-def _from_the_store(error: Exception) -> bool:
-    """The command knows the control plane, not the store behind it; the store's errors are sentences for people."""
-    return any(kind.__name__ == "StoreError" for kind in type(error).__mro__)

@@ -1,5 +1,9 @@
 """What can be wrong with a request to the control plane, apart from its text (`model.complaint.Invalid`)."""
 
+from dovetail.store.contract import StoreError
+
+__all__ = ["Conflict", "ControlError", "NotFound", "StoreError", "Unavailable"]
+
 
 class ControlError(Exception):
     """The message is a sentence for the person who asked."""

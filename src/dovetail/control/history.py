@@ -2,14 +2,14 @@
 
 import asyncio
 
-from dovetail.model.record import Batch, Decision, HistoryLine, TaskRecord
+from dovetail.model.record import Batch, Decision, HistoryLine, TaskRecord, WorkloadRecord
 from dovetail.model.task import TaskId, TaskState
 
 
 def lines_of(batch: Batch, now: float) -> list[HistoryLine]:
     """The lines of one step, in the order things happened."""
     found = [
-        HistoryLine(now, "submitted", f"submitted {new.namespace}/{new.name}, {new.replicas} replicas", new.id)
+        HistoryLine(now, "submitted", f"submitted {new.namespace}/{new.name}, {_tasks(new.replicas)}", new.id)
         for new in batch.submitted
     ]
     chosen: dict[TaskId, Decision] = {d.task: d for d in batch.changes.decisions}
@@ -20,7 +20,7 @@ def lines_of(batch: Batch, now: float) -> list[HistoryLine]:
     ]
     found += [_task_line(task, chosen.get(task.task), now) for task in batch.changes.tasks]
     found += [
-        HistoryLine(now, str(record.state), f"workload {record.state}: {record.message or record.reason}", record.id)
+        HistoryLine(now, str(record.state), _end_words(record), record.id)
         for record in batch.changes.workloads
         if record.state.finished
     ]
@@ -32,6 +32,14 @@ def lines_of(batch: Batch, now: float) -> list[HistoryLine]:
     return found
 
 
+def _tasks(count: int) -> str:
+    return "1 task" if count == 1 else f"{count} tasks"
+
+
+def _end_words(record: WorkloadRecord) -> str:
+    return f"workload {record.state}: {record.message}" if record.message else f"workload {record.state}"
+
+
 def _task_line(task: TaskRecord, decision: Decision | None, now: float) -> HistoryLine:
     message = task.message
     if task.state is TaskState.PLACED and decision is not None and decision.explanation.best:
@@ -40,18 +48,25 @@ def _task_line(task: TaskRecord, decision: Decision | None, now: float) -> Histo
 
 
 class Bell:
-    """Rings when new history is in the store; listeners then read it there, so none can lose a line."""
+    """Rings when new history is in the store; listeners then read it there, so none can lose a line.
+
+    Take `rings` before reading and pass it to `heard` after: a ring in between is not missed.
+    """
 
     def __init__(self) -> None:
+        self.rings = 0
         self._next: asyncio.Future[None] | None = None
 
     def ring(self) -> None:
+        self.rings += 1
         if self._next is not None and not self._next.done():
             self._next.set_result(None)
         self._next = None
 
-    async def heard(self, timeout_s: float) -> bool:
-        """True if it rang within the time."""
+    async def heard(self, since: int, timeout_s: float) -> bool:
+        """True if it rang since then, or rings within the time."""
+        if self.rings != since:
+            return True
         if self._next is None:
             self._next = asyncio.get_running_loop().create_future()
         done, _ = await asyncio.wait([self._next], timeout=timeout_s)

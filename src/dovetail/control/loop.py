@@ -6,6 +6,7 @@ is told anything. If the process dies first, the step never happened, and no one
 
 import asyncio
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +28,7 @@ from dovetail.store.contract import Store, StoreError
 MOST_ITEMS = 2000  # of the inbox in one turn
 FEWEST, MOST_DECISIONS = 16, 20_000
 RETRY_STORE_S = 1.0
+ANSWERS_KEPT = 1000
 
 log = structlog.get_logger()
 
@@ -54,7 +56,9 @@ class Loop:
         self._written = written
         self._limit = 256
         self._wakes: list[float] = []
-        self._submitted_at: dict[int, float] = {}
+        self._answered: OrderedDict[str | None, list[Accepted]] = (
+            OrderedDict()
+        )  # the newest, for keys sent twice at once
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -109,6 +113,9 @@ class Loop:
         specs: list[tuple[int, Workload]],
     ) -> None:
         """All workloads of a submission or none."""
+        if item.idempotency_key in self._answered:
+            promises.append((item.promise, self._answered[item.idempotency_key]))
+            return
         directory = self._engine.state.cluster.placements.directory
         taken = [f"{s.namespace}/{s.name} (id {directory[s.namespace, s.name][0]})"
                  for s in item.specs if (s.namespace, s.name) in directory]  # fmt: skip
@@ -127,6 +134,9 @@ class Loop:
         if item.idempotency_key is not None:
             answer = orjson.dumps([[a.id, a.namespace, a.name] for a in accepted]).decode()
             batch.idempotency.append((item.idempotency_key, answer, now))
+            self._answered[item.idempotency_key] = accepted
+            if len(self._answered) > ANSWERS_KEPT:
+                self._answered.popitem(last=False)
         promises.append((item.promise, accepted))
 
     def _new_workload(self, id_: int, spec: Workload, now: float) -> NewWorkload:

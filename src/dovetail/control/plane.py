@@ -5,6 +5,7 @@ only then does the loop decide. Every door that changes something returns when t
 """
 
 import asyncio
+import gc
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -16,7 +17,7 @@ import structlog
 from dovetail.backends.contract import Assignment, Backend, LogChunk
 from dovetail.backends.registered.backend import HeartbeatReply, RegisteredBackend, TaskReport
 from dovetail.backends.registry import build
-from dovetail.control.errors import Conflict, NotFound, Unavailable
+from dovetail.control.errors import Conflict, NotFound, StoreError, Unavailable
 from dovetail.control.execution import Executor
 from dovetail.control.heartbeats import Heartbeats
 from dovetail.control.hooks import Hooks
@@ -29,6 +30,7 @@ from dovetail.control.telemetry import DecisionLog
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions import Questions
 from dovetail.engine.settings import Unroutable
+from dovetail.engine.work import LiveTask
 from dovetail.model.command import Bind, Stop, attempt_key
 from dovetail.model.complaint import Complaint, Invalid
 from dovetail.model.event import (
@@ -46,9 +48,9 @@ from dovetail.model.event import (
 )
 from dovetail.model.node import Node
 from dovetail.model.record import Batch, Snapshot
-from dovetail.model.resources import Amounts
+from dovetail.model.resources import Amounts, show_amount
 from dovetail.model.selection import Taint
-from dovetail.model.task import TaskId, WorkloadState
+from dovetail.model.task import TaskId, TaskState, WorkloadState
 from dovetail.model.workload import Workload
 from dovetail.placement.profiles import UnknownProfile
 from dovetail.store.contract import Store
@@ -57,6 +59,7 @@ from dovetail.store.sql import sqlite_store
 T = TypeVar("T")
 REGISTERED = "registered"
 WATCH_S = 1.0
+GC_THRESHOLDS = (50_000, 20, 50)
 
 log = structlog.get_logger()
 
@@ -85,10 +88,14 @@ class ControlPlane:
 
     async def start(self) -> None:
         """Raises StoreError when the database cannot be used."""
-        self.settings.folder.mkdir(parents=True, exist_ok=True)
+        self._make_folder()
         await asyncio.to_thread(self.store.open)
         snapshot = await asyncio.to_thread(self.store.restore)
         self.engine.restore(snapshot)
+        # What was restored lives long: later collections need not look through it again, nor come so often.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*GC_THRESHOLDS)
         self._next_reservation = snapshot.next_reservation
         self._loop = Loop(
             self.engine,
@@ -107,6 +114,14 @@ class ControlPlane:
         await self._told([])  # what the backends announced is taken in before anyone asks
         log.info("started", nodes=len(self.engine.state.cluster.rows), workloads=len(self.engine.state.work))
 
+    def _make_folder(self) -> None:
+        folder = self.settings.folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            words = f"the data folder {folder} cannot be made: {error.strerror}; choose another with --data DIR"
+            raise StoreError(words) from None
+
     async def _start_backends(self, snapshot: Snapshot) -> None:
         now = time.time()
         known = {record.node.backend for record in snapshot.nodes}
@@ -115,11 +130,18 @@ class ControlPlane:
         self._heartbeats.expect((r.node.name for r in snapshot.nodes if r.node.backend == REGISTERED), now)
         unsent = {command.key for command in snapshot.outbox}
         confirmed: dict[str, list[Assignment]] = {}
-        for task, node, backend, key in self._holding():
-            if key not in unsent:
-                confirmed.setdefault(backend, []).append(
-                    Assignment(key, task, node, await self._specs.get(task.workload))
-                )
+        stopping: list[Stop] = []
+        for task, live in self._holding():
+            assert live.node is not None
+            assert live.backend is not None
+            key = attempt_key(task, live.attempt)
+            if key in unsent:
+                continue
+            spec = await self._specs.get(task.workload)
+            confirmed.setdefault(live.backend, []).append(Assignment(key, task, live.node, spec))
+            if live.state is TaskState.STOPPING:
+                # The backend took the order to stop but had not carried it out; it may have forgotten by now.
+                stopping.append(Stop(task, live.node, live.backend, key, live.message))
         for name, backend_ in self._backends.items():
             self._executors[name] = Executor(backend_, self._specs.get, self._inbox_put, self.settings.loop.parallel)
             try:
@@ -128,18 +150,17 @@ class ControlPlane:
             except Exception as error:  # one backend's trouble must not keep the others from starting
                 log.error("backend did not start", backend=name, error=f"{type(error).__name__}: {error}")
                 self._tell([BackendHealthChanged(name, False, str(error))])
-        for command in snapshot.outbox:
+        for command in (*snapshot.outbox, *stopping):
             self._carry_out(command)
 
-    def _holding(self) -> list[tuple[TaskId, str, str, str]]:
-        """(task, node, backend, key) of every task that holds a node."""
-        found = []
-        for work in self.engine.state.work.values():
-            for replica, live in work.tasks.items():
-                if live.state.holds_node and live.node is not None and live.backend is not None:
-                    task = TaskId(work.id, replica)
-                    found.append((task, live.node, live.backend, attempt_key(task, live.attempt)))
-        return found
+    def _holding(self) -> list[tuple[TaskId, LiveTask]]:
+        """Every task that holds a node."""
+        return [
+            (TaskId(work.id, replica), live)
+            for work in self.engine.state.work.values()
+            for replica, live in work.tasks.items()
+            if live.state.holds_node
+        ]
 
     async def stop(self) -> None:
         """Running work is left running where its backend can leave it; the next start finds it again."""
@@ -155,10 +176,11 @@ class ControlPlane:
 
     @property
     def ready(self) -> bool:
-        return not self.why_not_ready
+        return not self.trouble
 
     @property
-    def why_not_ready(self) -> str:
+    def trouble(self) -> str:
+        """Why nothing can be accepted now; empty when all is well."""
         if self._loop is None:
             return "starting"
         if self._tasks and self._tasks[0].done():
@@ -166,14 +188,15 @@ class ControlPlane:
         return self._loop.trouble
 
     @property
-    def trouble(self) -> str:
-        return self.why_not_ready
+    def alive(self) -> bool:
+        """The loop turns; False only if it died, which no request can mend."""
+        return not (self._tasks and self._tasks[0].done())
 
     # --- doors: workloads ------------------------------------------------------------------------------------
 
     async def submit(self, specs: list[Workload], idempotency_key: str | None = None) -> list[Accepted]:
         """Durable when it returns; all or none. The same key again gives the first answer again."""
-        self._check(specs)
+        self.check(specs)
         loop = self._running()
         if idempotency_key is not None:
             before = await self.read(self.store.idempotent_response, idempotency_key)
@@ -183,7 +206,8 @@ class ControlPlane:
         loop.inbox.put(Submission(specs, idempotency_key, promise))
         return await promise
 
-    def _check(self, specs: list[Workload]) -> None:
+    def check(self, specs: list[Workload]) -> None:
+        """What this server will not take, whatever its state. Raises Invalid."""
         complaints = []
         limits = self.settings.limits
         if len(specs) > limits.max_batch:
@@ -228,7 +252,8 @@ class ControlPlane:
             raise NotFound(f"workload {workload} has no replica {replica}")
         attempt, backend = rows[0]["attempt"], self._backends.get(rows[0]["backend"] or "")
         if not attempt or backend is None:
-            raise NotFound(f"task {workload}.{replica} has no logs yet: it is {rows[0]['state']}")
+            yet = "" if TaskState(rows[0]["state"]).finished else " yet"
+            raise NotFound(f"task {workload}.{replica} has no logs{yet}: it is {rows[0]['state']}")
         try:
             return await backend.logs(attempt_key(TaskId(workload, replica), attempt), offset, limit)
         except KeyError:
@@ -299,7 +324,10 @@ class ControlPlane:
         for resource, amount in amounts.items():
             free = use.capacity.get(resource, 0) - use.allocated.get(resource, 0) - use.reserved.get(resource, 0)
             if amount > free:
-                raise Conflict(f"node {node!r} has {free} of {resource} free, {amount} were asked for")
+                words = (
+                    f"{show_amount(resource, free)} of {resource} free, {show_amount(resource, amount)} were asked for"
+                )
+                raise Conflict(f"node {node!r} has {words}")
         id_ = self._next_reservation
         self._next_reservation += 1
         await self._told([ReservationMade(id_, node, amounts, time.time() + duration_s, holder)])
@@ -319,18 +347,17 @@ class ControlPlane:
     @asynccontextmanager
     async def subscribe(self, after: int | None = None) -> AsyncIterator[AsyncIterator[dict[str, Any] | None]]:
         """History as it happens, from `after` (or from now); None every 15 s without news."""
-        if after is None:
-            newest = await self.read(self.store.newest_history)
-            after = newest
-        yield self._follow(after)
+        yield self._follow(await self.read(self.store.newest_history) if after is None else after)
 
     async def _follow(self, after: int) -> AsyncIterator[dict[str, Any] | None]:
         while True:
+            bell = self._running().bell
+            rings = bell.rings
             lines = await self.read(self.store.history, None, None, after, 500)
             for line in lines:
                 yield line
                 after = line["seq"]
-            if not lines and not await self._running().bell.heard(15.0):
+            if not lines and not await bell.heard(rings, 15.0):
                 yield None
 
     # --- inside ----------------------------------------------------------------------------------------------
@@ -338,8 +365,8 @@ class ControlPlane:
     def _running(self) -> Loop:
         if self._loop is None:
             raise Unavailable("the control plane is starting or stopping; try again")
-        if self.why_not_ready:
-            raise Unavailable(f"cannot accept anything now: {self.why_not_ready}")
+        if self.trouble:
+            raise Unavailable(f"cannot accept anything now: {self.trouble}")
         return self._loop
 
     def _must_exist(self, node: str) -> None:

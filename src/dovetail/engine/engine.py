@@ -1,13 +1,14 @@
 """`Engine.handle(event, now) -> commands`: one method an event, found in a table."""
 
 from collections.abc import Callable
+from heapq import heappush
 from typing import Any
 
 from dovetail.engine.restoring import restore
 from dovetail.engine.scheduling import has_waiting, schedule
 from dovetail.engine.settings import EngineSettings
 from dovetail.engine.state import EngineState
-from dovetail.engine.terms import Terms, terms_of
+from dovetail.engine.terms import terms_json, terms_of
 from dovetail.engine.work import LiveTask, Work
 from dovetail.model.command import Command, Stop, Wake, attempt_key
 from dovetail.model.event import (
@@ -63,7 +64,7 @@ class Engine:
     def terms_json(self, workload: int) -> str:
         """What a restart needs of a live workload's definition (`Terms.from_json`)."""
         work = self.state.work[workload]
-        return Terms(work.shape, work.retries).to_json()
+        return terms_json(work.shape, work.retries)
 
     def take_changes(self, now: float) -> Changes:
         return self.state.take_changes(now)
@@ -99,15 +100,19 @@ class Engine:
             return []
         work.cancelled = True
         work.reason, work.message = "cancelled", event.reason
-        self.state.queue_of(work).drop(work.id)
+        queue = self.state.queue_of(work)
+        if work.id in queue:
+            queue.drop(work.id)
+            self.state.wake_next(work.shape)  # those behind it were to come when it was served
         self.state.unpark(work)
         self.state.changed_work[work.id] = None
-        while work.waiting:
-            task = TaskId(work.id, work.waiting.popleft())
+        for replica in sorted(work.waiting):
+            task = TaskId(work.id, replica)
             live = work.task(task.replica)
             live.move(TaskState.CANCELLED, "cancelled", event.reason)
             live.finished_at = now
             self.state.touch_task(task)
+        work.waiting.clear()
         return [
             command
             for replica, live in work.tasks.items()
@@ -116,9 +121,12 @@ class Engine:
         ]
 
     def _stop(self, task: TaskId, live: LiveTask, reason: str, *, evicting: bool) -> list[Command]:
-        live.evicting = evicting
         if live.state is TaskState.STOPPING:
+            if live.evicting and not evicting:  # it was to run elsewhere and now is to end; never the other way round
+                live.evicting, live.reason, live.message = False, "cancelling", reason
+                self.state.touch_task(task)
             return []
+        live.evicting = evicting
         live.move(TaskState.STOPPING, "evicting" if evicting else "cancelling", reason)
         self.state.touch_task(task)
         assert live.node is not None
@@ -210,7 +218,7 @@ class Engine:
         live.node = live.backend = None
         live.placed_at = live.started_at = None
         live.evicting = False
-        work.waiting.append(task.replica)
+        heappush(work.waiting, task.replica)
         self.state.unpark(work)
         self.state.enqueue(work)
         self.state.touch_task(task)
@@ -297,6 +305,8 @@ class Engine:
     # --- reservations and time -------------------------------------------------------------------------------
 
     def _reservation_made(self, event: ReservationMade, now: float) -> list[Command]:  # noqa: ARG002
+        if event.node not in self.state.cluster.rows or event.id in self.state.reservations:
+            return []
         self.state.hold(ReservationRecord(event.id, event.node, event.amounts, event.until, event.holder))
         self.state.changed_reservations[event.id] = None
         return [Wake(event.until)]

@@ -4,6 +4,8 @@ Whatever held a node holds it again, at the same row order, before anything is d
 carried out are in the outbox and are sent again by the control loop; the engine need not repeat them.
 """
 
+from heapq import heapify
+
 from dovetail.engine.state import EngineState
 from dovetail.engine.terms import Terms
 from dovetail.engine.work import LiveTask, Work
@@ -55,6 +57,7 @@ def _restore_work(state: EngineState, restored: RestoredWorkload, terms: Terms) 
     )
     for task in restored.tasks:
         _restore_task(state, work, task)
+    heapify(work.waiting)
     state.admit(work)
 
 

@@ -1,5 +1,7 @@
 """A slice of deciding: take what waits in order, place it, set aside what fits nowhere, and say why."""
 
+from heapq import heappop
+
 import numpy as np
 
 from dovetail.engine.state import EngineState
@@ -26,7 +28,10 @@ def schedule(state: EngineState, limit: int, now: float) -> list[Command]:
             busy = True
             work = state.work[id_]
             left -= _place_waiting(state, work, left, now, commands)
-            if not work.waiting or work.id in state.parked.get(work.shape, ()):
+            if not work.waiting:
+                queue.drop(id_)
+                state.wake_next(work.shape)
+            elif work.id in state.parked.get(work.shape, ()):
                 queue.drop(id_)
         if not busy:
             break
@@ -40,17 +45,15 @@ def has_waiting(state: EngineState) -> bool:
 
 
 def wake_parked(state: EngineState) -> None:
-    """Bring back what was set aside, as far as a node that changed since has room for it."""
+    """Bring back the first of every shape that was set aside, if a node that changed since has room for it."""
     if not state.stirred:
         return
     rows = np.array(sorted(state.stirred), dtype=np.intp)
     state.stirred.clear()
     free = state.cluster.resources.free[:, rows]
     for shape in list(state.parked):
-        request = state.request(shape)
-        if _may_fit(state, request, free):
-            for id_ in state.parked.pop(shape):
-                state.enqueue(state.work[id_])
+        if _may_fit(state, state.request(shape), free):
+            state.wake_next(shape)
 
 
 def _may_fit(state: EngineState, request: Request, free: np.ndarray) -> bool:
@@ -78,7 +81,7 @@ def _place_waiting(state: EngineState, work: Work, limit: int, now: float, comma
         if choice.row is None:
             _set_aside(state, work, task, live.attempt, choice.explanation, now)
             break
-        work.waiting.popleft()
+        heappop(work.waiting)
         cluster.place(task, choice.row, request.column, service)
         pipeline.placed(request, choice.row)
         live.attempt += 1
@@ -96,7 +99,7 @@ def _place_waiting(state: EngineState, work: Work, limit: int, now: float, comma
 def _set_aside(
     state: EngineState, work: Work, task: TaskId, attempt: int, explanation: Explanation, now: float
 ) -> None:
-    state.parked.setdefault(work.shape, {})[work.id] = None
+    state.park(work)
     if (work.reason, work.message) != (explanation.outcome, explanation.message):
         work.reason, work.message = str(explanation.outcome), explanation.message
         state.changed_work[work.id] = None

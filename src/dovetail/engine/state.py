@@ -31,7 +31,7 @@ class EngineState:
             name: PendingQueue(self.pipelines[scheduler.profile or settings.default_profile].settings.order)
             for name, scheduler in self.schedulers.items()
         }
-        self.parked: dict[Shape, dict[int, None]] = {}
+        self.parked: dict[Shape, PendingQueue] = {}  # set aside: what fits nowhere, each shape in its queue's order
         self.stirred: set[int] = set()  # rows where something may fit now that did not before
         self.reservations: dict[int, ReservationRecord] = {}
         self.decisions: list[Decision] = []
@@ -71,13 +71,30 @@ class EngineState:
     def enqueue(self, work: Work) -> None:
         self.queue_of(work).push(work.id, work.priority_rank, work.id)
 
+    def park(self, work: Work) -> None:
+        """Set it aside until a node changes."""
+        parked = self.parked.get(work.shape)
+        if parked is None:
+            parked = self.parked[work.shape] = PendingQueue(self.queue_of(work).order)
+        parked.push(work.id, work.priority_rank, work.id)
+
     def unpark(self, work: Work) -> None:
         """Take it off the set-aside list, wherever it goes next."""
         parked = self.parked.get(work.shape)
         if parked is not None:
-            parked.pop(work.id, None)
+            parked.drop(work.id)
             if not parked:
                 del self.parked[work.shape]
+
+    def wake_next(self, shape: Shape) -> None:
+        """Bring back the first of a shape that was set aside. Where one of a shape does not fit, none does: the
+        others follow one by one, each when the one before it has found its nodes."""
+        parked = self.parked.get(shape)
+        first = parked.peek() if parked is not None else None
+        if first is not None:
+            work = self.work[first]
+            self.unpark(work)
+            self.enqueue(work)
 
     def touch_task(self, task: TaskId) -> None:
         self.changed_tasks[task] = None

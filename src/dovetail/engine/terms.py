@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 
 from dovetail.engine.settings import Router
 from dovetail.model.shape import Shape, shape_of
@@ -13,13 +14,16 @@ class Terms:
     shape: Shape
     retries: int
 
-    def to_json(self) -> str:
-        return f'{{"retries":{self.retries},"shape":{self.shape.to_json()}}}'
-
     @staticmethod
     def from_json(text: str) -> "Terms":
         found = json.loads(text)
         return Terms(Shape.from_json(json.dumps(found["shape"])), found["retries"])
+
+
+@lru_cache(maxsize=4096)
+def terms_json(shape: Shape, retries: int) -> str:
+    """The inverse of `Terms.from_json`; kept for shapes that come again and again."""
+    return f'{{"retries":{retries},"shape":{shape.to_json()}}}'
 
 
 def terms_of(router: Router, spec: Workload) -> Terms:

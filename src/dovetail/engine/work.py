@@ -4,7 +4,7 @@ A task that was never touched has no entry: it is pending, attempt 0. So a workl
 nothing until they are placed.
 """
 
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import dataclass, field
 
 from dovetail.model.record import TaskRecord, WorkloadRecord
@@ -64,7 +64,7 @@ class Work:
     shape: Shape
     submitted_at: float
     tasks: dict[int, LiveTask] = field(default_factory=dict)
-    waiting: deque[int] = field(default_factory=deque)
+    waiting: list[int] = field(default_factory=list)  # replicas without a node, as a heap: a restart finds this order
     reason: str = ""
     message: str = ""
     started_at: float | None = None

@@ -1,6 +1,6 @@
 """Why: outcomes, refusals, funnels and scores, as stored with every decision and shown to people."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -110,26 +110,31 @@ class Explanation:
     notes: tuple[str, ...] = field(default=())
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form, as stored and as sent."""
-        return {
-            "outcome": str(self.outcome),
-            "message": self.message,
-            "profile": self.profile,
-            "nodes": self.nodes,
-            "funnel": [
-                {"filter": step.filter, "remaining": step.remaining, "reason": step.reason} for step in self.funnel
-            ],
-            "weights": dict(self.weights),
-            "best": [
-                {
-                    "node": line.node,
-                    "total": round(line.total, 4),
-                    "points": {name: round(p, 4) for (name, _), p in zip(self.weights, line.points, strict=True)},
-                    "load": round(line.load, 4),
-                }
-                for line in self.best
-            ],
-            "shortages": [shortage.to_dict() for shortage in self.shortages],
-            "eviction": str(self.eviction),
-            "notes": list(self.notes),
-        }
+        """As people and programs outside get it."""
+        return explanation_dict(asdict(self))
+
+
+def explanation_dict(raw: dict[str, Any]) -> dict[str, Any]:
+    """The same from an explanation's plain fields, which is how the store keeps it: thousands are written for each one
+    that is read, so the work of presenting it is done when it is read."""
+    names = [name for name, _ in raw["weights"]]
+    return {
+        "outcome": str(raw["outcome"]),
+        "message": raw["message"],
+        "profile": raw["profile"],
+        "nodes": raw["nodes"],
+        "funnel": [dict(step) for step in raw["funnel"]],
+        "weights": {name: weight for name, weight in raw["weights"]},
+        "best": [
+            {
+                "node": line["node"],
+                "total": round(line["total"], 4),
+                "points": {name: round(points, 4) for name, points in zip(names, line["points"], strict=True)},
+                "load": round(line["load"], 4),
+            }
+            for line in raw["best"]
+        ],
+        "shortages": [Shortage(**shortage).to_dict() for shortage in raw["shortages"]],
+        "eviction": str(raw["eviction"]),
+        "notes": list(raw["notes"]),
+    }

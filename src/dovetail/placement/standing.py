@@ -21,6 +21,8 @@ STEPS_AHEAD = 4
 STEPS_AHEAD_SINGLE = 16
 #: More changed rows than this are written as arrays, and the leaders given up.
 ROW_BY_ROW = 4
+#: Decisions in a row with nothing but our own tasks changing, until leaders are worth finding.
+STREAK = 3
 
 
 class Standing:
@@ -36,6 +38,7 @@ class Standing:
         # What placing one of our own tasks changes, as far as the profile looks at it.
         self._own_groups = [group for group in (RESOURCES, PLACEMENTS) if group in evaluator.reads]
         self._own_rows: set[int] = set()  # taken by us since the last refresh
+        self._streak = 0
         self._evaluate_all()
 
     @property
@@ -73,9 +76,10 @@ class Standing:
             self._evaluate_all()
             return
         self._evaluate_rows(np.array(sorted(dirty), dtype=np.intp), groups)
-        if self._leaders is None and dirty <= self._own_rows:
-            self._find_leaders()  # nobody else changed anything: this shape is being placed in a row
+        self._streak = self._streak + 1 if dirty <= self._own_rows else 0
         self._own_rows.clear()
+        if self._leaders is None and self._streak >= STREAK:
+            self._find_leaders()
 
     def top(self, count: int) -> list[int]:
         """The best rows, best first; fewer if fewer are feasible."""
@@ -153,9 +157,11 @@ class Standing:
         self.masks[:, rows] = masks
         self.total[rows] = totals
         self.points[:, rows] = points
-        more = np.count_nonzero(stages, axis=1) - np.count_nonzero(self.stages[:, rows], axis=1)
-        self.counts = [count + change for count, change in zip(self.counts, more.tolist(), strict=True)]
-        self.stages[:, rows] = stages
+        before = self.stages[:, rows]
+        if (stages != before).any():
+            more = stages.sum(axis=1) - before.sum(axis=1)
+            self.counts = [count + change for count, change in zip(self.counts, more.tolist(), strict=True)]
+            self.stages[:, rows] = stages
         for row in rows.tolist():
             self._lines.pop(row, None)
 

@@ -50,6 +50,9 @@ class PendingQueue:
     def __len__(self) -> int:
         return len(self._inside)
 
+    def __contains__(self, workload: object) -> bool:
+        return workload in self._inside
+
     def __iter__(self) -> Iterator[int]:
         """All of them, next first."""
         return (workload for _, workload in sorted((key, id_) for id_, key in self._inside.items()))

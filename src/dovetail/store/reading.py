@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Select, func, select, text
 
+from dovetail.model.reason import explanation_dict
 from dovetail.model.task import WorkloadState
 from dovetail.store.contract import Page, WorkloadFilter
 from dovetail.store.schema import (
@@ -100,7 +101,8 @@ class Reads(ABC):
         newest_first = (decisions.c.at.desc(), decisions.c.replica.desc(), decisions.c.attempt.desc())
         query = select(decisions).where(decisions.c.workload == workload_id).order_by(*newest_first).limit(limit)
         with self._reading() as connection:
-            return [row | {"explanation": orjson.loads(row["explanation"])} for row in _rows(connection, query)]
+            found = list(_rows(connection, query))
+        return [row | {"explanation": explanation_dict(orjson.loads(row["explanation"]))} for row in found]
 
     def history(
         self, workload_id: int | None = None, node: str | None = None, after: int = 0, limit: int = 100

@@ -181,7 +181,7 @@ def _decision_row(decision: Decision) -> Row:
         decision.at,
         decision.node,
         explanation.outcome,
-        orjson.dumps(explanation.to_dict(), option=_JSON_OPTIONS),
+        orjson.dumps(explanation, option=_JSON_OPTIONS),
     )
 
 

@@ -14,6 +14,7 @@ from dovetail.placement.profiles import ProfileSettings
 from dovetail.placement.registry import build_filter, build_score
 
 CAPACITY: dict[str, Any] = {"cpu": 4, "memory": "4GiB", "disk": "100GB", "slots": 10}
+SOME_TASK = TaskId(900, 0)
 
 
 def cluster_of(*nodes: dict[str, Any], overcommit: dict[str, float] | None = None) -> Cluster:
@@ -30,7 +31,7 @@ def request_for(cluster: Cluster, scope: dict[str, str] | None = None, **fields:
     return Request(shape, cluster.resources.vector(needs), needs, tuple((scope or {}).items()))
 
 
-def occupy(cluster: Cluster, row: int, task: TaskId = TaskId(900, 0), service: str | None = None, **asked: Any) -> None:
+def occupy(cluster: Cluster, row: int, task: TaskId = SOME_TASK, service: str | None = None, **asked: Any) -> None:
     column = request_for(cluster, resources=asked).column
     cluster.place(task, row, column, ("default", service) if service else None)
 

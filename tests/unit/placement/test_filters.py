@@ -109,15 +109,9 @@ def test_node_selector_wants_every_label() -> None:
 
 def test_node_affinity_wants_any_term_and_all_of_its_comparisons() -> None:
     cluster = cluster_of({"labels": {"disk": "nvme", "size": "2"}}, {"labels": {"disk": "nvme", "size": "9"}}, HDD, {})
-    terms = [
-        {
-            "match": [
-                {"key": "disk", "operator": "In", "values": ["nvme"]},
-                {"key": "size", "operator": "Gt", "values": [4]},
-            ]
-        },
-        {"match": [{"key": "disk", "operator": "DoesNotExist"}]},
-    ]
+    nvme = {"key": "disk", "operator": "In", "values": ["nvme"]}
+    large = {"key": "size", "operator": "Gt", "values": [4]}
+    terms = [{"match": [nvme, large]}, {"match": [{"key": "disk", "operator": "DoesNotExist"}]}]
     request = request_for(cluster, node_affinity={"required": terms})
     assert masked("node_affinity", cluster, request) == [False, True, False, True]
     assert refusal("node_affinity", cluster, request, 0).message == (

@@ -1,0 +1,30 @@
+"""Which benchmarks there are: one line a module, in the order they run. Importing a module registers what it measures.
+
+A module that cannot be imported is reported by name and does not keep the others from running.
+"""
+
+import sys
+import traceback
+from importlib import import_module
+
+MODULES = (
+    "benchmarks.engine.throughput",
+    "benchmarks.engine.latency",
+    "benchmarks.engine.floor",
+    "benchmarks.engine.reference",
+    "benchmarks.control.http",
+    "benchmarks.control.restart",
+    "benchmarks.startup",
+)
+
+
+def load(modules: tuple[str, ...] = MODULES) -> list[str]:
+    """Import them all; returns what went wrong, one line a module."""
+    failures = []
+    for module in modules:
+        try:
+            import_module(module)
+        except Exception as failure:  # a module of one subject may need what this machine lacks
+            traceback.print_exc(limit=-3, file=sys.stderr)  # the importing machinery above is of no interest
+            failures.append(f"{module} cannot be imported: {type(failure).__name__}: {failure}")
+    return failures

@@ -1,0 +1,1 @@
+"""The engine in process: decisions on synthetic clusters, `balanced` profile, explanations kept."""

@@ -1,0 +1,41 @@
+"""At most so many tasks a node: a filter with typed settings and a refusal that says what would have to change."""
+
+from typing import Annotated, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from dovetail.cluster.state import RESOURCES
+from dovetail.cluster.view import View
+from dovetail.model.reason import Eviction, Refused
+from dovetail.model.strict import Strict
+from dovetail.placement.contract import Request
+
+
+class MaxTasksPerNodeSettings(Strict):
+    most: Annotated[int, Field(ge=1)]
+
+
+class MaxTasksPerNode:
+    name: ClassVar[str] = "max_tasks_per_node"
+    reason: ClassVar[str] = "too_many_tasks"
+    reads: ClassVar[frozenset[str]] = frozenset({RESOURCES})
+    Settings: ClassVar[type[Strict]] = MaxTasksPerNodeSettings
+
+    def __init__(self, settings: MaxTasksPerNodeSettings) -> None:
+        self._most = settings.most
+
+    def mask(self, request: Request, view: View) -> npt.NDArray[np.bool_]:  # noqa: ARG002 (the same for every request)
+        return self._running(view) < self._most
+
+    def refuse(self, request: Request, view: View, position: int) -> Refused:  # noqa: ARG002
+        running = int(self._running(view)[position])
+        message = f"runs {running} tasks and may run {self._most}"
+        return Refused(self.name, self.reason, message, Eviction.HELPS)
+
+    def _running(self, view: View) -> npt.NDArray[np.float64]:
+        """Every task takes one slot of its node, so allocated slots are running tasks."""
+        slots = view.allocated("slots")
+        assert slots is not None, "every cluster has slots"
+        return slots

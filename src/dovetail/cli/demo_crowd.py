@@ -1,0 +1,98 @@
+"""The users of the demo: several tenants who submit work over HTTP, steadily, and sometimes give up waiting.
+
+They look at the cluster before every round: below the wanted use of GPUs they submit faster, above it more slowly, so
+that the cluster stays about as full as a well-run one. Leaves serving to `serving`, what they submit to the stream.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from dovetail.client import Client, ConnectError, DovetailError
+from dovetail.model.workload import Workload
+from dovetail.simulate.stream import WISHES, Stream
+from dovetail.simulate.warm_start import still_running
+
+if TYPE_CHECKING:
+    from dovetail.client.types import Accepted
+
+ROUND_S = 0.5
+BATCH = 250
+WISHES_KEPT = 8  # workloads that wait for what nobody has; older ones are given up
+EAGERNESS = 8.0  # how strongly the rate answers to use: 5 % below the target is 40 % more work
+MOST_FACTOR = 3.0
+WINDOW_S = 48 * 3600.0
+
+
+@dataclass(slots=True)
+class Crowd:
+    """`rate` workloads a real second keep `target` of `gpus` GPUs busy, on average."""
+
+    rate: float
+    speed: float
+    gpus: int
+    target: float
+    seed: int
+    stop: threading.Event = field(default_factory=threading.Event)
+    _wishes: deque["Accepted"] = field(default_factory=deque)
+
+    def stream(self) -> Stream:
+        """Run times are stretched until the work that arrives fills as many GPUs as wanted."""
+        plain = Stream(rate=self.rate / self.speed)
+        scale = self.target * self.gpus / (plain.rate * plain.mean_gpu_seconds)
+        return plain.model_copy(update={"run_time_scale": scale})
+
+    def settle_in(self, client: Client) -> list[Workload]:
+        """What runs already when the demo begins, and a few wishes that nobody can fulfil. Returns all of it.
+
+        Nothing, in a folder that has seen a demo before: there it goes on with what was left.
+        """
+        if any(client.summary()["workloads"].values()):
+            return []
+        stream = self.stream()
+        window_s = WINDOW_S * stream.run_time_scale
+        there = still_running(stream, self.seed, window_s, int(self.gpus * self.target))
+        there += [Workload.model_validate({"name": name, **fields}) for name, fields in WISHES.items()]
+        for batch in _batches(there):
+            if self.stop.is_set():
+                break
+            client.submit(batch)
+        return there
+
+    def work(self, client: Client) -> None:
+        """Submit until told to stop. A server that does not answer for once is asked again."""
+        # Names begin with the time, so that none of an earlier demo in the same folder is taken.
+        stream = self.stream().model_copy(update={"prefix": time.strftime("d%H%M%S")})
+        arrivals = stream.arrivals(self.seed + 1)
+        owed = 0.0
+        while not self.stop.wait(ROUND_S):
+            try:
+                owed += self.rate * ROUND_S * self._factor(client)
+                due = [spec for _, spec in islice(arrivals, int(owed))]
+                owed -= len(due)
+                for batch in _batches(due):
+                    self._remember_wishes(client.submit(batch))
+                self._give_up(client)
+            except (ConnectError, DovetailError):
+                continue
+
+    def _factor(self, client: Client) -> float:
+        gpu = client.summary()["resources"].get("gpu")
+        share = float(gpu["share"]) if gpu is not None else 0.0
+        return min(MOST_FACTOR, max(0.0, 1.0 + EAGERNESS * (self.target - share)))
+
+    def _remember_wishes(self, accepted: "list[Accepted]") -> None:
+        self._wishes.extend(one for one in accepted if "-wish-" in one["name"])
+
+    def _give_up(self, client: Client) -> None:
+        while len(self._wishes) > WISHES_KEPT:
+            client.cancel(self._wishes.popleft()["id"], reason="its user gave up waiting")
+
+
+def _batches(specs: Sequence[Workload]) -> Iterator[list[Workload]]:
+    for start in range(0, len(specs), BATCH):
+        yield list(specs[start : start + BATCH])

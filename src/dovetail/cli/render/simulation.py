@@ -1,0 +1,210 @@
+"""What came of a simulation: a line of summary, waits and use with their course over time, and what found no place.
+
+Several runs stand side by side, a column a profile, with the best of each line marked.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from dovetail.cli.render.bars import ACCENT, height
+from dovetail.cli.render.spans import span
+from dovetail.cli.render.state import tally
+from dovetail.cli.render.table import Column, Listing, count, table
+from dovetail.simulate.outcome import Outcome, Use
+
+STRIP_COLUMNS = 44
+UNPLACED_SHOWN = 10
+_HIDDEN_WHEN_UNUSED = ("disk", "slots", "gpu")
+
+
+class Run(NamedTuple):
+    profile: str
+    outcome: Outcome
+
+
+def simulation(runs: Sequence[Run], wide: bool = False) -> RenderableType:
+    return _one(runs[0], wide) if len(runs) == 1 else _side_by_side(runs, wide)
+
+
+def _one(run: Run, wide: bool) -> RenderableType:
+    outcome = run.outcome
+    parts: list[RenderableType] = [Text(headline(outcome)), Text(_waits(outcome)), Text(""), _course(outcome)]
+    if len(outcome.tenants) > 1:
+        parts += [Text(""), _tenants(outcome)]
+    return Group(*parts, *_trouble(outcome, wide))
+
+
+def headline(outcome: Outcome) -> str:
+    tasks = count(outcome.tasks, "task")
+    states = tally(dict(outcome.states)) or "none of them accepted"
+    return f"{count(outcome.workloads, 'workload')} with {tasks} in {span(outcome.ended_at_s)}: {states}"
+
+
+def _waits(outcome: Outcome) -> str:
+    waits = outcome.waits
+    if not waits.count:
+        return "no workload found nodes for all its tasks"
+    figures = f"mean {span(waits.mean_s)}, median {span(waits.median_s)}, 95% within {span(waits.p95_s)}"
+    return f"wait for a node: {figures}, longest {span(waits.max_s)}; makespan {span(outcome.makespan_s)}"
+
+
+# --- over time ---------------------------------------------------------------------------------------------------
+
+
+def strip(use: Use, most: float, columns: int = STRIP_COLUMNS) -> Text:
+    """The course of a number as a row of blocks, full height at `most`; nothing at all is blank."""
+    shares = [value / most if most else 0.0 for value in squeezed(use.samples, columns)]
+    return Text("".join(height(share) if share > 0 else " " for share in shares), style=ACCENT)
+
+
+def squeezed(samples: Sequence[float], columns: int) -> list[float]:
+    """As many means as there are columns, or fewer."""
+    if len(samples) <= columns:
+        return list(samples)
+    edges = [round(index * len(samples) / columns) for index in range(columns + 1)]
+    return [sum(samples[a:b]) / (b - a) for a, b in pairwise(edges)]
+
+
+def _course(outcome: Outcome) -> Listing:
+    """Shares are drawn against full, counts against their own highest."""
+    columns = (Column(), Column("MEAN", right=True), Column("PEAK", right=True), Column(f"OVER {_length(outcome)}"))
+    rows: list[list[object]] = [
+        [name, f"{use.mean:.0%}", f"{use.peak:.0%}", strip(use, 1.0)]
+        for name, use in outcome.utilisation.items()
+        if use.peak or name not in _HIDDEN_WHEN_UNUSED
+    ]
+    for name, use in (("tasks running", outcome.running), ("tasks waiting", outcome.queue)):
+        rows.append([name, f"{use.mean:.1f}", f"{use.peak:.0f}", strip(use, use.peak)])
+    return table(columns, rows)
+
+
+def _length(outcome: Outcome) -> str:
+    return span(outcome.ended_at_s).upper()
+
+
+def _tenants(outcome: Outcome) -> Listing:
+    columns = [Column("TENANT"), Column("WORKLOADS", right=True), Column("ENDED", right=True)]
+    columns += [Column("MEAN WAIT", right=True), Column("CPU SHARE", right=True), Column("GPU SHARE", right=True)]
+    rows = [
+        [
+            name,
+            tenant.workloads,
+            tenant.finished,
+            span(tenant.mean_wait_s),
+            *(f"{tenant.shares[resource]:.0%}" if resource in tenant.shares else "-" for resource in ("cpu", "gpu")),
+        ]
+        for name, tenant in outcome.tenants.items()
+    ]
+    return table(columns, rows)
+
+
+# --- what went wrong ---------------------------------------------------------------------------------------------
+
+
+def _trouble(outcome: Outcome, wide: bool) -> list[RenderableType]:
+    parts: list[RenderableType] = []
+    if outcome.failures:
+        kinds = "; ".join(f"{number} with {why}" for why, number in list(outcome.failures.items())[:3])
+        parts += [Text(""), Text(f"{count(outcome.states['failed'], 'workload')} failed: {kinds}")]
+    if outcome.unplaced:
+        total = sum(outcome.unplaced_by_reason.values())
+        reasons = ", ".join(f"{number} {reason}" for reason, number in outcome.unplaced_by_reason.items())
+        head = f"{count(total, 'workload')} still short of nodes at the end: {reasons}"
+        shown = outcome.unplaced if wide else outcome.unplaced[:UNPLACED_SHOWN]
+        columns = (
+            Column("NAME"),
+            Column("WAITING", right=True),
+            Column("FOR", right=True),
+            Column("WHY", shrinks=True),
+        )
+        rows = [
+            [f"{u.namespace}/{u.name}", f"{u.pending}/{u.replicas}", span(u.waited_s), u.message or u.reason]
+            for u in shown
+        ]
+        parts += [Text(""), Text(head, style="bold"), table(columns, rows, wide)]
+        if len(shown) < total:
+            parts.append(Text(f"… and {total - len(shown)} more", style="dim"))
+    if outcome.turned_away:
+        parts += [Text(""), Text(f"{count(len(outcome.turned_away), 'workload')} turned away:", style="bold")]
+        parts += [Text(f"  {one['namespace']}/{one['name']}: {one['message']}") for one in outcome.turned_away[:3]]
+    return parts
+
+
+# --- side by side ------------------------------------------------------------------------------------------------
+
+
+class _Line(NamedTuple):
+    name: str
+    value: Callable[[Outcome], float | None]
+    shown: Callable[[float], str]
+    better: Callable[[Sequence[float]], float] | None = None  # of several values; None: neither is
+
+
+def _lines(runs: Sequence[Run]) -> list[_Line]:
+    found = [
+        _Line("ended", lambda o: sum(o.states.get(s, 0) for s in ("succeeded", "failed", "cancelled")), _whole, max),
+        _Line("failed", lambda o: o.states.get("failed", 0), _whole, min),
+        _Line("short of nodes", lambda o: sum(o.unplaced_by_reason.values()), _whole, min),
+        _Line("mean wait", lambda o: o.waits.mean_s, span, min),
+        _Line("median wait", lambda o: o.waits.median_s, span, min),
+        _Line("95% wait", lambda o: o.waits.p95_s, span, min),
+        _Line("longest wait", lambda o: o.waits.max_s, span, min),
+        _Line("makespan", lambda o: o.makespan_s, span, min),
+        _Line("mean queue", lambda o: o.queue.mean, lambda value: f"{value:.1f}", min),
+    ]
+    for name, use in runs[0].outcome.utilisation.items():
+        if use.peak and name != "slots":
+            found.append(_Line(f"{name} used", lambda o, name=name: o.utilisation[name].mean, _share))  # type: ignore[misc]
+            found.append(_Line(f"{name} peak", lambda o, name=name: o.utilisation[name].peak, _share))  # type: ignore[misc]
+    return [*found, _Line("decisions", lambda o: o.decisions, _whole)]
+
+
+def _whole(value: float) -> str:
+    return f"{value:.0f}"
+
+
+def _share(value: float) -> str:
+    return f"{value:.0%}"
+
+
+def _side_by_side(runs: Sequence[Run], wide: bool) -> RenderableType:
+    first = runs[0].outcome
+    head = Text(f"{count(first.workloads, 'workload')} with {count(first.tasks, 'task')}, {len(runs)} profiles")
+    rows: list[list[object]] = []
+    for line in _lines(runs):
+        values = [line.value(run.outcome) for run in runs]
+        known = [value for value in values if value is not None]
+        best = line.better(known) if line.better and len({line.shown(value) for value in known}) > 1 else None
+        rows.append([line.name, *(_value(line, value, best) for value in values)])
+    columns = [Column(), *(Column(run.profile, right=True) for run in runs)]
+    parts: list[RenderableType] = [head, Text(""), table(columns, rows, wide)]
+    busiest = max(first.utilisation, key=lambda name: first.utilisation[name].mean, default=None)
+    if busiest is not None:
+        peak = max(run.outcome.queue.peak for run in runs)
+        course = [[run.profile, strip(run.outcome.utilisation[busiest], 1.0, 30), strip(run.outcome.queue, peak, 30)]
+                  for run in runs]  # fmt: skip
+        titles = (Column(), Column(f"{busiest} over {span(first.ended_at_s)}"), Column("tasks waiting"))
+        parts += [Text(""), table(titles, course, wide)]
+    return Group(*parts, *_short_of_nodes(runs))
+
+
+def _short_of_nodes(runs: Sequence[Run]) -> list[Text]:
+    """Why, said once for all profiles of which it is equally true."""
+    alike: dict[str, list[str]] = {}
+    for run in runs:
+        reasons = ", ".join(f"{number} {reason}" for reason, number in run.outcome.unplaced_by_reason.items())
+        if reasons:
+            alike.setdefault(reasons, []).append(run.profile)
+    if len(alike) == 1 and len(runs) > 1:
+        return [Text(""), Text(f"short of nodes: {next(iter(alike))}")]
+    return [Text(f"short of nodes with {', '.join(names)}: {reasons}") for reasons, names in alike.items()]
+
+
+def _value(line: _Line, value: float | None, best: float | None) -> Text:
+    if value is None:
+        return Text("-", style="dim")
+    return Text(line.shown(value), style="bold green" if value == best else "")

@@ -1,0 +1,109 @@
+"""`dovetail simulate`: work on a virtual cluster, decided by the very engine that `serve` runs."""
+
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dovetail.cli.failure import ExitCode, Failure
+from dovetail.cli.output import Format, Output, show, stderr
+from dovetail.cli.submission import Files, read_submission
+
+if TYPE_CHECKING:
+    from dovetail.cli.render.simulation import Run
+    from dovetail.simulate.ledger import Ledger
+    from dovetail.simulate.scenario import Scenario
+
+
+def command(
+    scenario: Annotated[
+        Path | None, typer.Argument(metavar="SCENARIO", help="A scenario file: cluster, work, events, settings.")
+    ] = None,
+    file: Files = [],  # noqa: B006 - Typer wants the default itself and never changes it
+    cluster: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The cluster for -f: groups, leaf_spine or nodes.")
+    ] = None,
+    profile: Annotated[
+        list[str], typer.Option("--profile", "-p", metavar="NAME", help="Decide by this one; repeat it to compare.")
+    ] = [],  # noqa: B006
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Another seed than the scenario's.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="DURATION", help="Stop after this virtual time: 2h.")] = None,
+    each: Annotated[bool, typer.Option("--each", help="With -o json or yaml: every workload, too.")] = False,
+    output: Output = Format.TABLE,
+) -> None:
+    """Replay work on a virtual cluster and see how long it waits and how well it fills the machines.
+
+    Either a SCENARIO file, or workloads (-f) on a cluster (--cluster). The same file and seed always give the same
+    decisions. Profiles given here replace the default one; a workload that names its own keeps it.
+    """
+    played = _scenario(scenario, file, cluster, until)
+    profiles = list(dict.fromkeys(profile)) or [played.settings.default_profile]
+    chosen_seed = played.seed if seed is None else seed
+    runs = [_run(played, name, chosen_seed) for name in profiles]
+    data = {
+        "seed": chosen_seed,
+        "runs": [{"profile": run.profile, **run.outcome.to_dict(every_workload=each)} for run in runs],
+    }
+
+    def view(wide: bool) -> Any:
+        from dovetail.cli.render.simulation import simulation
+
+        return simulation(runs, wide)
+
+    show(data, output, view)
+
+
+def _scenario(scenario: Path | None, file: list[str], cluster: Path | None, until: str | None) -> "Scenario":
+    from dovetail.simulate.scenario import read_cluster, read_scenario, scenario_of
+
+    horizon_s = _seconds(until)
+    if scenario is not None:
+        if file or cluster is not None:
+            raise Failure("give a SCENARIO, or -f with --cluster, not both", ExitCode.USAGE)
+        return read_scenario(_text(scenario), str(scenario), horizon_s)
+    if not file or cluster is None:
+        raise Failure("say what to play: a SCENARIO file, or -f WORKLOADS with --cluster FILE", ExitCode.USAGE)
+    work = read_submission(file)
+    return scenario_of(work.workloads, read_cluster(_text(cluster), str(cluster)), horizon_s)
+
+
+def _text(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise Failure(f"{path}: cannot be read: {error.strerror}", ExitCode.USAGE) from None
+
+
+def _seconds(until: str | None) -> float | None:
+    from dovetail.model.quantity import parse_duration_s
+
+    try:
+        return None if until is None else parse_duration_s(until)
+    except ValueError as error:
+        raise Failure(f"--until: {error}", ExitCode.USAGE) from None
+
+
+def _run(scenario: "Scenario", profile: str, seed: int) -> "Run":
+    from dovetail.cli.render.simulation import Run
+    from dovetail.simulate.replay import Simulation, Unplayable
+
+    console = stderr()
+    status: AbstractContextManager[Any] = console.status(profile) if console.is_terminal else nullcontext()
+    with status as line:
+
+        def tell(now: float, ledger: "Ledger") -> None:
+            if line is not None:
+                line.update(_progress_words(profile, now, ledger))
+
+        try:
+            return Run(profile, Simulation.of(scenario, seed, profile).run(tell))
+        except Unplayable as error:
+            raise Failure(str(error), ExitCode.USAGE) from None
+
+
+def _progress_words(profile: str, now: float, ledger: "Ledger") -> str:
+    from dovetail.cli.render.spans import span
+
+    ended = len(ledger.lives) - ledger.live
+    return f"{profile}: {span(now)} played, {ended} of {len(ledger.lives)} workloads ended, {ledger.waiting} tasks wait"

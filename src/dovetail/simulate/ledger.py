@@ -1,0 +1,156 @@
+"""The books of a simulation: what became of every workload, and how much of what was in use when.
+
+Fed with what the engine changed, once a moment. A workload waits until the last of its tasks has had a node for the
+first time; what is used is what placed tasks asked for, as a share of what online nodes have.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dovetail.model.record import Changes
+from dovetail.model.resources import SLOTS, Amounts
+from dovetail.model.task import TaskId, WorkloadState
+from dovetail.model.workload import Workload
+from dovetail.simulate.timeline import Timeline
+
+
+@dataclass(slots=True)
+class Life:
+    """One workload from submission to its end, or to the end of the simulation. Times are virtual seconds."""
+
+    id: int
+    namespace: str
+    name: str
+    kind: str
+    priority: str
+    replicas: int
+    amounts: Amounts  # of one task
+    submitted_at: float
+    unplaced: int  # tasks that have never had a node
+    first_placed_at: float | None = None
+    all_placed_at: float | None = None
+    finished_at: float | None = None
+    state: WorkloadState = WorkloadState.PENDING
+    reason: str = ""
+    message: str = ""
+    attempts: int = 0
+
+    @property
+    def wait_s(self) -> float | None:
+        return None if self.all_placed_at is None else self.all_placed_at - self.submitted_at
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """A workload that the scheduler did not accept: unknown profile, a name in use."""
+
+    namespace: str
+    name: str
+    at: float
+    reason: str
+    message: str
+
+
+@dataclass(slots=True)
+class Ledger:
+    lives: dict[int, Life] = field(default_factory=dict)
+    turned_away: list[Turned] = field(default_factory=list)
+    decisions: int = 0
+    refusals: Counter[str] = field(default_factory=Counter)  # answers "it stays pending", by reason
+    live: int = 0  # workloads accepted and not finished
+    waiting: int = 0  # tasks without a node, of unfinished workloads
+    queue: Timeline = field(default_factory=Timeline)
+    running: Timeline = field(default_factory=Timeline)
+    shares: dict[str, Timeline] = field(default_factory=dict)
+    used: dict[str, Counter[str]] = field(default_factory=dict)  # amount times seconds, by tenant and resource
+    _held: dict[TaskId, float] = field(default_factory=dict)  # since when
+    _allocated: Counter[str] = field(default_factory=Counter)
+    _capacity: Mapping[str, int] = field(default_factory=dict)
+    _pending: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def active(self) -> int:
+        """Tasks that hold a node."""
+        return len(self._held)
+
+    def submitted(self, id_: int, spec: Workload, now: float) -> None:
+        self.lives[id_] = Life(
+            id=id_,
+            namespace=spec.namespace,
+            name=spec.name,
+            kind=str(spec.kind),
+            priority=str(spec.priority),
+            replicas=spec.replicas,
+            amounts=spec.resources.amounts(),
+            submitted_at=now,
+            unplaced=spec.replicas,
+        )
+        self.live += 1
+        self.waiting += spec.replicas
+        self._pending[id_] = spec.replicas
+
+    def take(self, changes: Changes, now: float) -> None:
+        """What the engine changed at this moment."""
+        for decision in changes.decisions:
+            self.decisions += 1
+            if decision.node is None:
+                self.refusals[str(decision.explanation.outcome)] += 1
+                continue
+            life = self.lives[decision.task.workload]
+            life.attempts += 1
+            if decision.attempt == 1:
+                life.unplaced -= 1
+                if life.first_placed_at is None:
+                    life.first_placed_at = decision.at
+                if not life.unplaced:
+                    life.all_placed_at = decision.at
+            if decision.task not in self._held:
+                self._held[decision.task] = now
+                for resource, amount in life.amounts.items():
+                    self._allocated[resource] += amount
+        for task in changes.tasks:
+            if not task.state.holds_node and task.task in self._held:
+                self._release(task.task, now)
+        for record in changes.workloads:
+            life = self.lives[record.id]
+            life.state, life.reason, life.message = record.state, record.reason, record.message
+            pending = 0 if record.state.finished else record.pending
+            self.waiting += pending - self._pending[record.id]
+            self._pending[record.id] = pending
+            if record.state.finished:
+                life.finished_at = now
+                self.live -= 1
+                del self._pending[record.id]
+        self._measure(now)
+
+    def capacity(self, amounts: Mapping[str, int], now: float) -> None:
+        """What online nodes have, whenever that changes."""
+        self._capacity = amounts
+        for resource, amount in amounts.items():
+            if amount and resource not in self.shares:
+                self.shares[resource] = Timeline()
+        self._measure(now)
+
+    def close(self, now: float) -> None:
+        """The end: what still runs is accounted for until now."""
+        for task in list(self._held):
+            self._release(task, now)
+        for timeline in (self.queue, self.running, *self.shares.values()):
+            timeline.advance(now)
+
+    def _release(self, task: TaskId, now: float) -> None:
+        since = self._held.pop(task)
+        life = self.lives[task.workload]
+        used = self.used.setdefault(life.namespace, Counter())
+        for resource, amount in life.amounts.items():
+            self._allocated[resource] -= amount
+            if resource != SLOTS:
+                used[resource] += round(amount * (now - since))
+
+    def _measure(self, now: float) -> None:
+        self.queue.set(self.waiting, now)
+        self.running.set(len(self._held), now)
+        for resource, timeline in self.shares.items():
+            capacity = self._capacity.get(resource, 0)
+            timeline.set(self._allocated[resource] / capacity if capacity else 0.0, now)

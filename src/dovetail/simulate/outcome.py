@@ -1,0 +1,194 @@
+"""What came of a simulation, in numbers that can be compared: waits, use, what finished and what never found a place.
+
+Pure data, made once from the ledger when the run is over; `to_dict` is its JSON form. Times are virtual seconds since
+the beginning, shares are of what online nodes have.
+"""
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from dovetail.model.resources import CORE_RESOURCES, CPU, GPU
+from dovetail.model.task import WorkloadState
+from dovetail.simulate.ledger import Ledger, Life
+from dovetail.simulate.timeline import Timeline
+
+UNPLACED_SHOWN = 100
+FAILURES_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Of workloads, from submission until every task had a node; None where there was none."""
+
+    count: int
+    mean_s: float | None
+    median_s: float | None
+    p95_s: float | None
+    max_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One number over time: means of spans `span_s` long, the exact mean and the highest value."""
+
+    mean: float
+    peak: float
+    span_s: float
+    samples: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    workloads: int
+    finished: int
+    mean_wait_s: float | None
+    shares: dict[str, float]  # of everything all tenants used, by resource
+
+
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """A workload that was still short of nodes at the end."""
+
+    namespace: str
+    name: str
+    pending: int
+    replicas: int
+    waited_s: float
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    digest: str
+    ended_at_s: float
+    makespan_s: float
+    workloads: int
+    tasks: int
+    decisions: int
+    states: dict[str, int]
+    waits: Waits
+    utilisation: dict[str, Use]
+    queue: Use
+    running: Use
+    still_running: int
+    tenants: dict[str, Tenant]
+    refusals: dict[str, int]
+    failures: dict[str, int]
+    unplaced_by_reason: dict[str, int]
+    unplaced: list[Unplaced]
+    turned_away: list[dict[str, Any]]
+    lives: list[Life]
+
+    def to_dict(self, *, every_workload: bool = False) -> dict[str, Any]:
+        """For people and programs: numbers rounded to what matters."""
+        found: dict[str, Any] = _rounded({name: getattr(self, name) for name in self.__slots__ if name != "lives"})
+        if every_workload:
+            found["lives"] = [_life(life) for life in self.lives]
+        return found
+
+
+def outcome_of(ledger: Ledger, ended_at: float, still_running: int, digest: str) -> Outcome:
+    lives = list(ledger.lives.values())
+    finished = [life.finished_at for life in lives if life.finished_at is not None]
+    last = max(finished, default=0.0) if len(finished) == len(lives) else ended_at
+    unplaced = [life for life in lives if not life.state.finished and life.all_placed_at is None]
+    return Outcome(
+        digest=digest,
+        ended_at_s=ended_at,
+        makespan_s=last - min((life.submitted_at for life in lives), default=0.0) if lives else 0.0,
+        workloads=len(lives),
+        tasks=sum(life.replicas for life in lives),
+        decisions=ledger.decisions,
+        states=dict(Counter(str(life.state) for life in lives)),
+        waits=waits_of(lives),
+        utilisation={name: _use(ledger.shares[name]) for name in _ordered(ledger.shares)},
+        queue=_use(ledger.queue),
+        running=_use(ledger.running),
+        still_running=still_running,
+        tenants=_tenants(ledger, lives),
+        refusals=dict(ledger.refusals.most_common()),
+        failures=_failures(lives),
+        unplaced_by_reason=dict(Counter(life.reason or "not looked at yet" for life in unplaced).most_common()),
+        unplaced=[_unplaced(life, ended_at) for life in unplaced[:UNPLACED_SHOWN]],
+        turned_away=[asdict(turned) for turned in ledger.turned_away],
+        lives=lives,
+    )
+
+
+def _failures(lives: list[Life]) -> dict[str, int]:
+    """Failed workloads by what ended them, whichever task it was (`task 3: exit status 1`)."""
+    found = Counter(life.message.split(": ", 1)[-1] for life in lives if life.state is WorkloadState.FAILED)
+    return dict(found.most_common(FAILURES_SHOWN))
+
+
+def waits_of(lives: list[Life]) -> Waits:
+    waits = [life.wait_s for life in lives if life.wait_s is not None]
+    if not waits:
+        return Waits(0, None, None, None, None)
+    median, p95 = np.percentile(waits, [50, 95], method="inverted_cdf").tolist()
+    return Waits(len(waits), sum(waits) / len(waits), median, p95, max(waits))
+
+
+def _ordered(names: dict[str, Timeline]) -> list[str]:
+    return [
+        *(name for name in CORE_RESOURCES if name in names),
+        *(name for name in names if name not in CORE_RESOURCES),
+    ]
+
+
+def _use(timeline: Timeline) -> Use:
+    return Use(timeline.mean, timeline.peak, timeline.span_s, timeline.samples())
+
+
+def _tenants(ledger: Ledger, lives: list[Life]) -> dict[str, Tenant]:
+    by_tenant: dict[str, list[Life]] = {}
+    for life in lives:
+        by_tenant.setdefault(life.namespace, []).append(life)
+    totals: Counter[str] = Counter()
+    for used in ledger.used.values():
+        totals.update(used)
+    found = {}
+    for tenant in sorted(by_tenant):
+        theirs = by_tenant[tenant]
+        used = ledger.used.get(tenant, Counter())
+        found[tenant] = Tenant(
+            workloads=len(theirs),
+            finished=sum(life.state.finished for life in theirs),
+            mean_wait_s=waits_of(theirs).mean_s,
+            shares={name: used[name] / totals[name] for name in (CPU, GPU) if totals[name]},
+        )
+    return found
+
+
+def _unplaced(life: Life, ended_at: float) -> Unplaced:
+    return Unplaced(
+        namespace=life.namespace,
+        name=life.name,
+        pending=life.unplaced,
+        replicas=life.replicas,
+        waited_s=ended_at - life.submitted_at,
+        reason=life.reason or "not looked at yet",
+        message=life.message,
+    )
+
+
+def _life(life: Life) -> dict[str, Any]:
+    found = {name: getattr(life, name) for name in life.__slots__ if name not in ("amounts", "unplaced")}
+    return _rounded(found | {"state": str(life.state), "wait_s": life.wait_s})  # type: ignore[no-any-return]
+
+
+def _rounded(value: Any) -> Any:
+    """Plain data, with fractions to four places: enough for milliseconds and hundredths of a per cent."""
+    if isinstance(value, float):
+        return round(value, 4)
+    if isinstance(value, dict):
+        return {key: _rounded(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_rounded(inner) for inner in value]
+    if hasattr(value, "__slots__") and not isinstance(value, str):
+        return {name: _rounded(getattr(value, name)) for name in value.__slots__}
+    return value

@@ -1,0 +1,242 @@
+"""A discrete-event simulation: from one moment at which something happens straight to the next.
+
+The engine is the one that production runs. At each moment it hears everything that happened (arrivals, incidents, what
+the world reports), decides until nothing is left to decide, and its commands are carried out on the simulated world.
+
+Guarantees: the same settings, cluster, arrivals, incidents and seed give the same commands at the same moments, to the
+bit; `Outcome.digest` is a fingerprint of them. No wall clock, no waiting, no I/O. Leaves the books to `ledger`.
+"""
+
+import heapq
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from itertools import count
+
+from pydantic import ValidationError
+
+from dovetail.backends.contract import Assignment, Refusal
+from dovetail.backends.simulated.fleet import fleet
+from dovetail.backends.simulated.settings import SimulatedSettings
+from dovetail.backends.simulated.world import World
+from dovetail.engine.engine import Engine
+from dovetail.engine.questions import Questions
+from dovetail.engine.settings import EngineSettings, Unroutable
+from dovetail.model.command import Bind, Command, Stop, attempt_key
+from dovetail.model.event import BindFailed, Event, NodeHealthChanged, NodeJoined, Submitted, TaskBound, Tick
+from dovetail.model.node import Node
+from dovetail.model.reason import Outcome as Answer
+from dovetail.model.workload import Workload
+from dovetail.placement.profiles import UnknownProfile
+from dovetail.placement.registry import PluginError
+from dovetail.simulate.incident import Incident
+from dovetail.simulate.ledger import Ledger, Turned
+from dovetail.simulate.outcome import Outcome, outcome_of
+from dovetail.simulate.scenario import BACKEND, Scenario
+
+DECISIONS_A_TICK = 4096
+MOMENTS_BETWEEN_REPORTS = 256
+ALL = 2**62  # of what the world has to report
+
+Watch = Callable[[float, Event, list[Command]], None]
+Progress = Callable[[float, Ledger], None]
+
+
+class Unplayable(ValueError):
+    """The settings cannot be decided by: an unknown profile, a plugin that is not there. Says which."""
+
+
+class Simulation:
+    def __init__(
+        self,
+        settings: EngineSettings,
+        world: SimulatedSettings,
+        arrivals: Iterable[tuple[float, Workload]],
+        seed: int | None = None,
+        *,
+        nodes: Sequence[Node] | None = None,
+        incidents: Sequence[Incident] = (),
+        horizon_s: float | None = None,
+        watch: Watch | None = None,
+    ) -> None:
+        """`nodes` are those the world describes unless given; `watch` is shown every event and its commands.
+
+        Raises Unplayable when the settings' profiles cannot be built.
+        """
+        if seed is not None:
+            settings, world = settings.model_copy(update={"seed": seed}), world.model_copy(update={"seed": seed})
+        self.engine = _engine(settings)
+        self.ledger = Ledger()
+        self.now = 0.0
+        self._questions = Questions(self.engine)
+        self._nodes = list(fleet(world, BACKEND) if nodes is None else nodes)
+        later = [incident.join for incident in incidents if incident.join is not None]
+        self._world = World(world, [*self._nodes, *later], now=0.0)
+        self._arrivals: Iterator[tuple[float, Workload]] = iter(arrivals)
+        self._next_arrival = next(self._arrivals, None)
+        self._agenda: list[tuple[float, int, Event | Incident]] = []
+        self._planned = count()
+        self._incidents_left = len(incidents)
+        self._scripted_down: set[str] = set()
+        self._specs: dict[int, Workload] = {}
+        self._next_id = 1
+        self._horizon_s = math.inf if horizon_s is None else horizon_s
+        self._watch = watch
+        self._digest = blake2b(digest_size=16)
+        for incident in incidents:
+            self._plan(incident.at, incident)
+
+    @staticmethod
+    def of(scenario: Scenario, seed: int | None = None, profile: str | None = None) -> "Simulation":
+        """The scenario as its file says, or with another seed or another default profile."""
+        chosen = scenario.seed if seed is None else seed
+        update = {} if profile is None else {"default_profile": profile}
+        return Simulation(
+            scenario.settings.model_copy(update=update),
+            scenario.cluster,
+            scenario.arrivals(chosen),
+            chosen,
+            nodes=scenario.cluster.fleet(),
+            incidents=scenario.events,
+            horizon_s=scenario.horizon,
+        )
+
+    def run(self, progress: Progress | None = None) -> Outcome:
+        """Play until everything is finished, nothing more can happen, or the horizon is reached."""
+        for node in self._nodes:
+            self._hear(NodeJoined(node))
+        self._settle()
+        for moment in count(1):
+            at = self._next_moment()
+            if at > self._horizon_s or math.isinf(at):
+                break
+            self.now = at
+            self._play()
+            if progress is not None and moment % MOMENTS_BETWEEN_REPORTS == 0:
+                progress(self.now, self.ledger)
+        if self.ledger.live and math.isfinite(self._horizon_s):
+            self.now = self._horizon_s
+        ran = self.ledger.active
+        self.ledger.close(self.now)
+        return outcome_of(self.ledger, self.now, ran, self._digest.hexdigest())
+
+    # --- one moment ------------------------------------------------------------------------------------------
+
+    def _next_moment(self) -> float:
+        if self._next_arrival is None and not self._incidents_left and not self.ledger.live:
+            return math.inf
+        found = self._world.next_due()
+        if self._agenda:
+            found = min(found, self._agenda[0][0])
+        if self._next_arrival is not None:
+            found = min(found, self._next_arrival[0])
+        return max(found, self.now)
+
+    def _play(self) -> None:
+        now = self.now
+        while self._agenda and self._agenda[0][0] <= now:
+            happening = heapq.heappop(self._agenda)[2]
+            if isinstance(happening, Incident):
+                self._strike(happening)
+            else:
+                self._hear(happening)
+        for event in self._world.advance(now, ALL):
+            if not isinstance(event, NodeHealthChanged) or event.name not in self._scripted_down:
+                self._hear(event)
+        while self._next_arrival is not None and self._next_arrival[0] <= now:
+            self._submit(self._next_arrival[1])
+            following = next(self._arrivals, None)
+            if following is not None and following[0] < self._next_arrival[0]:
+                raise ValueError(f"arrivals are not in order: {following[0]} s after {self._next_arrival[0]} s")
+            self._next_arrival = following
+        while self.engine.busy:
+            self._hear(Tick(DECISIONS_A_TICK))
+        self._settle()
+
+    def _settle(self) -> None:
+        """Write down what this moment changed."""
+        changes = self.engine.take_changes(self.now)
+        if changes.nodes or changes.nodes_gone:
+            capacity = {resource: most for resource, (_, most) in self._questions.totals().items()}
+            self.ledger.capacity(capacity, self.now)
+        if changes:
+            self.ledger.take(changes, self.now)
+            for record in changes.workloads:
+                if record.state.finished:
+                    del self._specs[record.id]
+
+    def _submit(self, spec: Workload) -> None:
+        """As the control plane does it: a name in use, or a profile that does not exist, is turned away."""
+        key = (spec.namespace, spec.name)
+        taken = self.engine.state.cluster.placements.directory.get(key)
+        if taken is not None:
+            self._turn_away(spec, "conflict", f"workload {taken[0]} of that name is not finished")
+            return
+        id_ = self._next_id
+        try:
+            self._hear(Submitted(id_, spec))
+        except UnknownProfile as error:
+            self._turn_away(spec, str(Answer.INVALID_STRATEGY), str(error))
+        except Unroutable as error:
+            self._turn_away(spec, "unroutable", str(error))
+        else:
+            self._next_id += 1
+            self._specs[id_] = spec
+            self.ledger.submitted(id_, spec, self.now)
+
+    def _turn_away(self, spec: Workload, reason: str, message: str) -> None:
+        self.ledger.turned_away.append(Turned(spec.namespace, spec.name, self.now, reason, message))
+
+    def _strike(self, incident: Incident) -> None:
+        self._incidents_left -= 1
+        if incident.kind == "fail":
+            self._scripted_down.add(incident.node)
+        elif incident.kind in ("repair", "join", "leave"):
+            self._scripted_down.discard(incident.node)
+        self._hear(incident.event())
+        row = self.engine.state.cluster.rows.get(incident.node)
+        if incident.kind == "fail" and row is not None:
+            for task in list(self.engine.state.cluster.placements.by_row[row]):
+                key = attempt_key(task, self.engine.state.work[task.workload].task(task.replica).attempt)
+                self._world.stop(key, f"its node {incident.node} failed", self.now)
+
+    # --- events in, commands out -----------------------------------------------------------------------------
+
+    def _hear(self, event: Event) -> None:
+        commands = self.engine.handle(event, self.now)
+        if self._watch is not None:
+            self._watch(self.now, event, commands)
+        for command in commands:
+            self._carry_out(command)
+
+    def _carry_out(self, command: Command) -> None:
+        if isinstance(command, Bind):
+            self._digest.update(f"{self.now!r} bind {command.key} {command.node}\n".encode())
+            self._bind(command)
+        elif isinstance(command, Stop):
+            self._digest.update(f"{self.now!r} stop {command.key} {command.node}\n".encode())
+            self._world.stop(command.key, command.reason, self.now)
+        else:
+            self._plan(command.at, Tick(DECISIONS_A_TICK))
+
+    def _bind(self, command: Bind) -> None:
+        assignment = Assignment(command.key, command.task, command.node, self._specs[command.task.workload])
+        try:
+            accepted_at = self._world.bind(assignment, self.now)
+        except Refusal as refusal:
+            self._plan(self.now, BindFailed(command.task, command.key, str(refusal)))
+        else:
+            self._plan(accepted_at, TaskBound(command.task, command.key))
+
+    def _plan(self, at: float, happening: Event | Incident) -> None:
+        heapq.heappush(self._agenda, (at, next(self._planned), happening))
+
+
+def _engine(settings: EngineSettings) -> Engine:
+    profiles = settings.all_profiles()
+    if settings.default_profile not in profiles:
+        raise Unplayable(str(UnknownProfile(settings.default_profile, list(profiles))))
+    try:
+        return Engine(settings)
+    except (PluginError, ValidationError) as error:
+        raise Unplayable(f"the profiles of these settings cannot be built: {error}") from error

@@ -1,0 +1,146 @@
+"""A scenario file: a cluster, work that arrives, things that happen, and the settings to decide by.
+
+    cluster:   {groups: [{prefix: n, count: 10, capacity: {cpu: 16, memory: 64GiB}}]}
+    workloads: [{name: train, at: 10s, replicas: 4, resources: {cpu: 8}}]
+    stream:    {rate: 0.5, duration: 1h}
+    events:    [{at: 5m, fail: n-01}]
+    settings:  {default_profile: best_fit}
+    horizon:   2h
+
+Everything is checked when it is read; what is wrong is said with its line. Leaves playing it to `replay`.
+"""
+
+import heapq
+from collections.abc import Iterable, Iterator
+from typing import Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from dovetail.backends.simulated.fleet import fleet
+from dovetail.backends.simulated.settings import MAX_NODES, SimulatedSettings
+from dovetail.engine.settings import EngineSettings
+from dovetail.model.complaint import Complaint, Invalid, complaints_of
+from dovetail.model.document import Document, read_documents
+from dovetail.model.node import Node
+from dovetail.model.quantity import Duration
+from dovetail.model.reading import check_documents, read_one
+from dovetail.model.strict import AtField, Strict, closest
+from dovetail.model.workload import Workload
+from dovetail.simulate.incident import Incident
+from dovetail.simulate.stream import Stream
+
+BACKEND = "simulated"
+
+
+class ClusterFile(SimulatedSettings):
+    """What the simulated backend can be told, and nodes one by one, each on a backend of its own if wanted."""
+
+    nodes: list[Node] = Field(default=[], max_length=MAX_NODES)
+
+    @model_validator(mode="after")
+    def _some_nodes_all_different(self) -> Self:
+        """Replaces the check of the base, which knows groups and leaves only."""
+        total = len(self.nodes) + sum(group.count for group in self.groups)
+        total += self.leaf_spine.nodes if self.leaf_spine is not None else 0
+        if not total:
+            raise ValueError("describes no node; give groups: [{prefix: n, count: 10}], leaf_spine: {} or nodes: [...]")
+        if total > MAX_NODES:
+            raise ValueError(f"describes {total} nodes; the most is {MAX_NODES}")
+        seen: set[str] = set()
+        for node in self.fleet():
+            if node.name in seen:
+                raise ValueError(f"two nodes are called {node.name!r}; give one of them another name or prefix")
+            seen.add(node.name)
+        return self
+
+    def fleet(self) -> list[Node]:
+        """Every node, in the order of joining: those named one by one, groups, then leaves."""
+        return [*self.nodes, *fleet(self, BACKEND)]
+
+    @property
+    def restless(self) -> bool:
+        """Things go on happening when all work is done."""
+        return self.node_failures is not None or self.observe is not None
+
+
+class Arrival(Workload):
+    """A workload and when it is submitted."""
+
+    at: Duration = 0.0
+
+
+class Scenario(Strict):
+    cluster: ClusterFile
+    workloads: list[Arrival] = Field(default=[], max_length=1_000_000)
+    stream: Stream | None = None
+    events: list[Incident] = Field(default=[], max_length=100_000)
+    settings: EngineSettings = EngineSettings()
+    horizon: Duration | None = Field(default=None, description="stop here, whatever still runs or waits")
+    seed: int = 0
+
+    @model_validator(mode="after")
+    def _can_be_played(self) -> Self:
+        if not self.workloads and self.stream is None:
+            raise ValueError("has no work; give workloads: [...] or stream: {rate: 1, duration: 1h}")
+        if self.horizon is None:
+            if self.stream is not None and self.stream.endless:
+                raise AtField(("stream",), "never ends; give it a duration or a count, or give the scenario a horizon")
+            if self.cluster.restless:
+                raise AtField(
+                    ("cluster",), "node_failures and observe never end; give the scenario a horizon, such as 2h"
+                )
+        profile, profiles = self.settings.default_profile, self.settings.all_profiles()
+        if profile not in profiles:
+            words = f"unknown profile {profile!r}.{closest(profile, profiles)} Known: {', '.join(profiles)}"
+            raise AtField(("settings", "default_profile"), words)
+        return self._names_differ()._events_name_nodes()
+
+    def _names_differ(self) -> Self:
+        names: set[tuple[str, str]] = set()
+        for index, work in enumerate(self.workloads):
+            if (work.namespace, work.name) in names:
+                words = f"{work.name!r} stands twice in namespace {work.namespace!r}; give it another name"
+                raise AtField(("workloads", index, "name"), words)
+            names.add((work.namespace, work.name))
+        return self
+
+    def _events_name_nodes(self) -> Self:
+        known = {node.name for node in self.cluster.fleet()} | {e.join.name for e in self.events if e.join is not None}
+        for index, event in enumerate(self.events):
+            if event.node not in known:
+                raise AtField(("events", index, event.kind), f"there is no node {event.node!r} in this scenario")
+        return self
+
+    def arrivals(self, seed: int) -> Iterator[tuple[float, Workload]]:
+        """Everything that is submitted, in order; at the same moment, workloads of the file before the stream's."""
+        listed = sorted(((work.at, work) for work in self.workloads), key=lambda arrival: arrival[0])
+        streamed = self.stream.arrivals(seed) if self.stream is not None else iter(())
+        return heapq.merge(listed, streamed, key=lambda arrival: arrival[0])
+
+
+def read_scenario(text: str | bytes, source: str, horizon_s: float | None = None) -> Scenario:
+    """The scenario of a file, up to another horizon if one is given. Raises Invalid with everything that is wrong."""
+    documents = read_documents(text, source) or [Document({}, source)]
+    if len(documents) > 1:
+        words = "a second document begins here; a scenario is one document, without '---'"
+        raise Invalid([Complaint(source, documents[1].line_of(()), "", words)])
+    document = documents[0]
+    if horizon_s is not None and isinstance(document.data, dict):
+        document = Document({**document.data, "horizon": horizon_s}, source, document.lines)
+    return check_documents(Scenario, [document])[0]
+
+
+def read_cluster(text: str | bytes, source: str) -> ClusterFile:
+    """A cluster in a file of its own. Raises Invalid."""
+    return read_one(ClusterFile, text, source)
+
+
+def scenario_of(workloads: Iterable[Workload], cluster: ClusterFile, horizon_s: float | None = None) -> Scenario:
+    """Workloads on a cluster, all submitted at once. Raises Invalid."""
+    arrivals = [
+        Arrival.model_validate({name: getattr(spec, name) for name in Workload.model_fields}) for spec in workloads
+    ]
+    try:
+        return Scenario(cluster=cluster, workloads=arrivals, horizon=horizon_s)
+    except ValidationError as error:
+        raise Invalid(complaints_of(error, Scenario, Document({}, "simulation"))) from None

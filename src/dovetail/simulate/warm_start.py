@@ -1,0 +1,28 @@
+"""A cluster that has been in use for a while: what of a stream still runs when one begins to watch.
+
+Plays the stream's past on paper: whatever arrived within the window and has not ended by now is there, with the time
+it has left. So the first moment already looks like any later one, long jobs and all.
+"""
+
+from dovetail.model.workload import Rehearsal, Workload
+from dovetail.simulate.stream import Stream
+
+
+def still_running(stream: Stream, seed: int, window_s: float, most_gpus: int) -> list[Workload]:
+    """Workloads in order of arrival, with their remaining run times; together they ask for `most_gpus` at most."""
+    endless = stream.model_copy(update={"duration": window_s, "count": None, "hopeless": 0.0})
+    found: list[Workload] = []
+    gpus = 0
+    for at_s, spec in endless.arrivals(seed):
+        left_s = at_s + _run_time_s(spec) - window_s
+        asked = spec.replicas * spec.resources.gpu
+        if left_s > 0 and gpus + asked <= most_gpus:
+            gpus += asked
+            rehearsal = Rehearsal(run_time=round(left_s, 3) + 0.001)
+            found.append(spec.model_copy(update={"run": spec.run.model_copy(update={"simulate": rehearsal})}))
+    return found
+
+
+def _run_time_s(spec: Workload) -> float:
+    rehearsal = spec.run.simulate
+    return rehearsal.run_time if rehearsal is not None and rehearsal.run_time is not None else 0.0

@@ -1,0 +1,131 @@
+"""Nodes over HTTP: registering, heartbeats, labels and taints, cordon and drain, reservations, words."""
+
+from typing import Any
+
+import httpx
+from tests.unit.api.server import in_state, problem_in, submitted, until
+
+ON_FAR = {"node_selector": {"place": "far"}}
+
+
+def registered(http: httpx.Client, name: str, **more: Any) -> dict[str, Any]:
+    body = {"name": name, "capacity": {"cpu": 16, "memory": "32GB", "disk": "500GB"}, "labels": {"place": name}}
+    answer = http.post("/nodes", json=body | more)
+    assert answer.status_code in (200, 201), answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def beat(http: httpx.Client, name: str, *tasks: dict[str, Any], **more: Any) -> dict[str, Any]:
+    answer = http.post(f"/nodes/{name}/heartbeat", json={"tasks": list(tasks)} | more)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_a_registered_node_fetches_work_and_reports_it(http: httpx.Client) -> None:
+    assert registered(http, "far", backend="sim")["backend"] == "registered"
+    work = {"name": "remote", "run": {"command": ["true"]}, "limits": {"memory": "1GiB"}, "deadline": {"run_for": "1h"}}
+    submitted(http, work | ON_FAR)
+    [order] = until(lambda: beat(http, "far")["run"])
+    assert beat(http, "far")["run"] == [order]
+    assert order["name"] == "remote"
+    assert order["run"] == {"command": ["true"]}
+    assert order["limits"] == {"memory": "1GiB"}
+    assert order["deadline"] == {"run_for": "1h"}
+    assert (order["replica"], order["replicas"]) == (0, 1)
+    assert beat(http, "far", {"key": order["key"], "state": "running"}) == {"run": [], "stop": []}
+    in_state(http, "remote", "running")
+    beat(http, "far", {"key": order["key"], "state": "finished", "exit_code": 0})
+    in_state(http, "remote", "succeeded")
+
+
+def test_a_cancelled_task_is_stopped_on_its_node(http: httpx.Client) -> None:
+    registered(http, "brief")
+    submitted(http, {"name": "stopped", "node_selector": {"place": "brief"}})
+    [order] = until(lambda: beat(http, "brief")["run"])
+    beat(http, "brief", {"key": order["key"], "state": "running"})
+    http.delete("/workloads/stopped")
+    assert until(lambda: beat(http, "brief")["stop"]) == [order["key"]]
+    beat(http, "brief", {"key": order["key"], "state": "finished"})
+    in_state(http, "stopped", "cancelled")
+
+
+def test_registering_again_changes_what_is_known(http: httpx.Client) -> None:
+    assert http.post("/nodes", json={"name": "again", "capacity": {"cpu": 2}}).status_code == 201
+    answer = http.post("/nodes", json={"name": "again", "capacity": {"cpu": 4}})
+    assert answer.status_code == 200
+    assert answer.json()["resources"]["cpu"]["capacity"] == 4
+    assert http.post("/nodes", json=answer.json()["definition"]).json() == answer.json()
+    problem_in(http.post("/nodes", json={"name": "node-1"}), 409)
+    assert http.delete("/nodes/again").status_code == 204
+    problem_in(http.get("/nodes/again"), 404)
+
+
+def test_measured_use_is_shown_with_the_node(http: httpx.Client) -> None:
+    registered(http, "measured")
+    beat(http, "measured", used={"cpu": "1500m", "memory": "3GiB"})
+    cpu = until(lambda: http.get("/nodes/measured").json()["resources"]["cpu"]["observed"])
+    assert cpu == 1.5
+
+
+def test_labels_and_taints_are_changed_one_by_one(http: httpx.Client) -> None:
+    registered(http, "patched", labels={"a": "1", "b": "2"})
+    taints = [{"key": "dedicated", "value": "gpu", "effect": "noschedule"}]
+    found = http.patch("/nodes/patched", json={"labels": {"a": None, "c": 3}, "taints": taints}).json()
+    assert found["labels"] == {"b": "2", "c": "3"}
+    assert found["taints"] == ["dedicated=gpu:NoSchedule"]
+    assert http.patch("/nodes/patched", json={"labels": {"b": "4"}}).json()["taints"] == found["taints"]
+    assert http.patch("/nodes/patched", json={"taints": []}).json()["taints"] == []
+
+
+def test_a_cordoned_node_says_why_and_takes_no_work(http: httpx.Client) -> None:
+    found = http.post("/nodes/node-4/cordon", json={"reason": "disk is loud"}).json()
+    assert (found["status"], found["reason"]) == ("cordoned", "disk is loud")
+    submitted(http, {"name": "elsewhere"})
+    in_state(http, "elsewhere", "running")
+    why = http.get("/workloads/elsewhere/why-not/node-4").json()
+    assert why["refused"]
+    assert http.post("/nodes/node-4/uncordon").json()["status"] == "online"
+
+
+def test_a_drained_node_ends_empty(http: httpx.Client) -> None:
+    submitted(http, {"name": "mover", "replicas": 4})
+    in_state(http, "mover", "running")
+    node = http.get("/workloads/mover/tasks").json()["items"][0]["node"]
+    assert any(task["name"] == "mover" for task in http.get(f"/nodes/{node}/tasks").json()["items"])
+    assert http.post(f"/nodes/{node}/drain", json={"reason": "repair"}).json()["cordoned"]
+    until(lambda: http.get(f"/nodes/{node}").json()["status"] == "drained")
+    until(lambda: not http.get(f"/nodes/{node}/tasks").json()["items"])
+    http.post(f"/nodes/{node}/uncordon")
+
+
+def test_diagnostics_describe_a_node_in_words(http: httpx.Client) -> None:
+    registered(http, "hypervisor-01")
+    work = {"name": "vm", "kind": "vm", "resources": {"cpu": 12, "memory": "24GB", "disk": "100GB"}}
+    submitted(http, work | {"node_selector": {"place": "hypervisor-01"}})
+    until(lambda: http.get("/nodes/hypervisor-01").json()["tasks"])
+    answer = http.get("/nodes/hypervisor-01/diagnostics")
+    assert answer.headers["content-type"].startswith("text/plain")
+    for line in (
+        "Node: hypervisor-01",
+        "Status: online",
+        "CPU: 12/16 (75.0% used)",
+        "Memory: 24.0 GB/32.0 GB (75.0% used)",
+        "Disk: 100.0 GB/500.0 GB (20.0% used)",
+        "Running tasks: 1 of at most 110",
+    ):
+        assert line in answer.text.splitlines()
+
+
+def test_reserved_capacity_is_held_until_it_is_released(http: httpx.Client) -> None:
+    body = {"node": "node-3", "resources": {"gpu": 2}, "duration": "2h", "holder": "ada"}
+    answer = http.post("/reservations", json=body)
+    assert answer.status_code == 201
+    made = answer.json()
+    assert made["resources"] == {"gpu": 2}
+    assert http.get("/reservations").json()["items"] == [made]
+    assert http.get("/nodes/node-3").json()["resources"]["gpu"]["free"] == 0
+    assert http.delete(f"/reservations/{made['id']}").status_code == 204
+    assert http.get("/nodes/node-3").json()["resources"]["gpu"]["free"] == 2
+    problem_in(http.delete(f"/reservations/{made['id']}"), 404)

@@ -1,0 +1,87 @@
+"""Plan, explain, why-not and capacity over HTTP: they answer in sentences and change nothing."""
+
+import httpx
+from tests.unit.api.server import in_state, problem_in, submitted, until
+
+
+def test_a_plan_names_nodes_funnel_and_scores_and_changes_nothing(http: httpx.Client) -> None:
+    before = http.get("/nodes").json()
+    work = [{"name": "fits", "replicas": 3, "resources": {"cpu": 2}}, {"name": "huge", "resources": {"cpu": 500}}]
+    fits, huge = http.post("/plan", json=work).json()["plans"]
+    assert (fits["placed"], fits["unplaced"], len(fits["tasks"])) == (3, 0, 3)
+    assert fits["tasks"][0]["explanation"]["funnel"][-1]["remaining"] == 4
+    assert set(fits["tasks"][0]["explanation"]["best"][0]["points"]) == set(fits["tasks"][0]["explanation"]["weights"])
+    assert fits["answer"].startswith("All 3 tasks of fits would be placed")
+    assert (huge["placed"], huge["unplaced"]) == (0, 1)
+    assert "huge would wait" in huge["answer"]
+    assert http.get("/nodes").json() == before
+    problem_in(http.get("/workloads/fits"), 404)
+
+
+def test_running_work_is_explained_with_its_decision(http: httpx.Client) -> None:
+    submitted(http, {"name": "runs", "resources": {"cpu": 1}})
+    in_state(http, "runs", "running")
+    found = http.get("/workloads/runs/explain").json()
+    assert found["state"] == "running"
+    assert found["decision"]["node"] in found["answer"]
+    assert found["now"] is None
+    assert found["position"] is None
+    node = found["decision"]["node"]
+    assert "does have a task" in http.get(f"/workloads/runs/why-not/{node}").json()["answer"]
+
+
+def test_waiting_work_is_explained_with_what_is_short_now(http: httpx.Client) -> None:
+    submitted(http, {"name": "waits", "resources": {"gpu": 3}})
+    until(lambda: http.get("/workloads/waits").json()["reason"])
+    found = http.get("/workloads/waits/explain").json()
+    assert found["now"]["shortages"][0]["resource"] == "gpu"
+    assert found["position"] == 1
+    assert found["answer"].startswith("waits waits, number 1 in the queue: ")
+    [queued] = http.get("/queue").json()["items"]
+    assert (queued["name"], queued["position"], queued["pending"]) == ("waits", 1, 1)
+    why = http.get("/workloads/waits/why-not/node-2").json()
+    assert why["refused"][0]["resource"] == "gpu"
+    assert why["rank"] is None
+    assert "node-2 cannot take waits" in why["answer"]
+    http.delete("/workloads/waits")
+
+
+def test_finished_work_is_still_explained(http: httpx.Client) -> None:
+    submitted(http, {"name": "fails", "run": {"simulate": {"run_time": "1ms", "exit_code": 3}}})
+    in_state(http, "fails", "failed")
+    found = http.get("/workloads/fails/explain").json()
+    assert found["answer"].startswith("fails failed")
+    assert found["decision"]["node"]
+    assert http.get("/workloads/fails/why-not/node-3").json()["feasible"] == 4
+
+
+def test_a_node_that_could_take_it_is_told_its_rank(http: httpx.Client) -> None:
+    submitted(http, {"name": "ranked", "resources": {"cpu": 1}})
+    in_state(http, "ranked", "running")
+    found = [http.get(f"/workloads/ranked/why-not/node-{i}").json() for i in range(1, 5)]
+    assert sorted(why["rank"] for why in found) == [1, 2, 3, 4]
+    assert all(set(why["points"]["scores"]) for why in found)
+
+
+def test_capacity_counts_what_fits_and_needs_no_name(http: httpx.Client) -> None:
+    found = http.post("/capacity", json={"resources": {"memory": "16GB"}}).json()
+    assert found["total"] == 8
+    assert found["by_node"][0]["fits"] == 2
+    assert found["answer"].startswith("8 more of these fit, on 4 nodes")
+    none = http.post("/capacity", json={"name": "x", "resources": {"memory": "64GB"}, "replicas": 100_000}).json()
+    assert none["total"] == 0
+    assert none["answer"].startswith("None of these fits now")
+
+
+def test_profiles_tell_their_weights_and_which_is_default(http: httpx.Client) -> None:
+    found = http.get("/profiles").json()
+    balanced = next(profile for profile in found["profiles"] if profile["name"] == "balanced")
+    assert found["default"] == "balanced"
+    assert balanced["default"]
+    assert balanced["scores"] == {
+        "resource_utilisation": 40,
+        "load_balance": 30,
+        "affinity": 20,
+        "network_proximity": 10,
+    }
+    assert found["schedulers"][0]["name"] == "default"

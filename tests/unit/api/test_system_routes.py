@@ -1,0 +1,135 @@
+"""The server about itself: summary, health, metrics, pages, description, ids, origins, events."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.unit.api.server import in_state, problem_in, serving, settings_in, submitted
+
+
+@pytest.fixture
+def root(url: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=url, timeout=60, trust_env=False, verify=False) as client:
+        yield client
+
+
+def test_the_summary_adds_everything_up(http: httpx.Client) -> None:
+    submitted(http, {"name": "summed", "resources": {"cpu": 4}})
+    in_state(http, "summed", "running")
+    found = http.get("/summary").json()
+    assert found["nodes"] == {"total": 4, "online": 4, "cordoned": 0, "backend_down": 0, "offline": 0}
+    assert found["resources"]["cpu"] == {"unit": "cores", "capacity": 32, "allocated": 4, "share": 0.125}
+    assert found["workloads"]["running"] == 1
+    assert found["decisions_total"] == 1
+
+
+def test_health_readiness_and_metrics_are_at_the_root(root: httpx.Client) -> None:
+    assert root.get("/health").json()["status"] == "ok"
+    assert root.get("/ready").json()["status"] == "ready"
+    answer = root.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=")
+    assert "dovetail_nodes" in answer.text
+
+
+@pytest.mark.parametrize("path", ["/", "/docs"])
+def test_pages_load_nothing_from_elsewhere(root: httpx.Client, path: str) -> None:
+    answer = root.get(path)
+    assert answer.status_code == 200
+    assert not re.search(r"(src|href)=[\"'](https?:)?//", answer.text)
+    assert "<script" not in answer.text
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+def test_the_description_is_complete_and_refers_only_to_what_it_holds(root: httpx.Client) -> None:
+    described = root.get("/openapi.json").json()
+    schemas = described["components"]["schemas"]
+    used = set(re.findall(r"#/components/schemas/([A-Za-z0-9_]+)", json.dumps(described)))
+    assert used <= set(schemas)
+    body = described["paths"]["/api/v1/workloads"]["post"]["requestBody"]["content"]
+    assert set(body) == {"application/json", "application/yaml"}
+    assert "replicas" in schemas["Workload"]["properties"]
+    assert not any(
+        "422" in operation["responses"] for path in described["paths"].values() for operation in path.values()
+    )
+
+
+def test_every_route_can_be_called_by_what_the_description_says(root: httpx.Client) -> None:
+    described = root.get("/openapi.json").json()
+    for path, operations in described["paths"].items():
+        if "{" in path or "get" not in operations:
+            continue
+        assert root.get(path).status_code == 200, path
+
+
+def test_a_wrong_method_is_told_the_right_ones(http: httpx.Client) -> None:
+    answer = http.put("/workloads")
+    assert answer.headers["allow"] == "GET, POST"
+    assert "GET, POST" in problem_in(answer, 405)["detail"]
+
+
+def test_every_answer_carries_the_callers_id_if_it_is_sensible(http: httpx.Client) -> None:
+    assert http.get("/summary", headers={"X-Request-Id": "mine-1"}).headers["x-request-id"] == "mine-1"
+    assert http.get("/summary", headers={"X-Request-Id": "a b\tc"}).headers["x-request-id"] != "a b\tc"
+    assert problem_in(http.get("/nope", headers={"X-Request-Id": "mine-2"}), 404)["request_id"] == "mine-2"
+
+
+def test_a_page_of_another_site_cannot_change_anything(http: httpx.Client) -> None:
+    problem_in(http.post("/workloads", json={"name": "x"}, headers={"Origin": "http://evil.example"}), 403)
+    problem_in(http.post("/nodes/node-1/drain", headers={"Origin": "null"}), 403)
+    own = str(http.base_url).removesuffix("/api/v1/").rstrip("/")
+    assert http.post("/plan", json={"name": "x"}, headers={"Origin": own}).status_code == 200
+
+
+def read_events(answer: httpx.Response, number: int) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    event: dict[str, Any] = {}
+    for line in answer.iter_lines():
+        if line.startswith(("id:", "event:", "data:")):
+            name, _, value = line.partition(": ")
+            event[name] = value
+        elif not line and event:
+            found.append(event | {"data": json.loads(event["data"])})
+            event = {}
+            if len(found) == number:
+                break
+    return found
+
+
+def test_events_are_streamed_from_where_the_listener_was(http: httpx.Client) -> None:
+    [accepted] = submitted(http, {"name": "streamed"})
+    in_state(http, "streamed", "running")
+    past = http.get("/events", params={"workload": "streamed"}).json()["items"]
+    assert past[0]["kind"] == "submitted"
+    headers = {"Accept": "text/event-stream", "Last-Event-ID": str(past[0]["seq"])}
+    with http.stream("GET", "/events", params={"workload": accepted["id"]}, headers=headers) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        found = read_events(answer, len(past) - 1)
+    assert [event["data"] for event in found] == past[1:]
+    assert [event["id"] for event in found] == [str(line["seq"]) for line in past[1:]]
+    assert [event["event"] for event in found] == [line["kind"] for line in past[1:]]
+
+
+def test_without_a_place_a_stream_begins_now(http: httpx.Client) -> None:
+    newest = http.get("/events", params={"limit": 1000}).json()["items"][-1]["seq"]
+    with http.stream("GET", "/events", headers={"Accept": "text/event-stream"}) as answer:
+        lines = answer.iter_lines()
+        assert next(lines).startswith(":")
+        http.post("/workloads", json={"name": "live"})
+        first = next(json.loads(line[6:]) for line in lines if line.startswith("data: "))
+    assert first["seq"] > newest
+
+
+def test_an_open_stream_ends_when_the_server_stops(tmp_path: Path) -> None:
+    with ExitStack() as open_ones:
+        with serving(settings_in(tmp_path)) as url:
+            client = open_ones.enter_context(httpx.Client(base_url=url, timeout=60, trust_env=False, verify=False))
+            headers = {"Accept": "text/event-stream"}
+            answer = open_ones.enter_context(client.stream("GET", "/api/v1/events", headers=headers))
+            lines = answer.iter_lines()
+            assert next(lines).startswith(":")
+        assert not [line for line in lines if line and not line.startswith(":")]

@@ -1,0 +1,117 @@
+"""Plugins as other packages might write them: good ones, and every way of being bad. Found by name in entry points."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dovetail.cluster.state import LABELS, PLACEMENTS, RESOURCES
+from dovetail.cluster.view import View
+from dovetail.model.reason import Refused
+from dovetail.model.strict import Strict
+from dovetail.placement.contract import NoSettings, Request
+
+
+class LimitSettings(Strict):
+    most: int = 3
+
+
+class Good:
+    """A filter with settings: at most so many tasks a node."""
+
+    name: ClassVar[str] = "limit"
+    reason: ClassVar[str] = "too_many_tasks"
+    reads: ClassVar[frozenset[str]] = frozenset({RESOURCES})
+    Settings: ClassVar[type[Strict]] = LimitSettings
+
+    def __init__(self, settings: LimitSettings) -> None:
+        self.most = settings.most
+
+    def mask(self, request: Request, view: View) -> Any:
+        slots = view.allocated("slots")
+        assert slots is not None
+        return slots < self.most
+
+    def refuse(self, request: Request, view: View, position: int) -> Refused:
+        return Refused(self.name, self.reason, f"{view.name(position)} already runs {self.most} tasks")
+
+
+class OddFilter:
+    """Answers whatever it was last told to; raises if that is an exception."""
+
+    name: ClassVar[str] = "odd_filter"
+    reason: ClassVar[str] = "odd"
+    reads: ClassVar[frozenset[str]] = frozenset({LABELS})
+    Settings: ClassVar[type[Strict]] = NoSettings
+    answer: ClassVar[Any] = True
+
+    def mask(self, request: Request, view: View) -> Any:
+        return _given(self.answer, view)
+
+    def refuse(self, request: Request, view: View, position: int) -> Refused:
+        raise RuntimeError("lost for words")
+
+
+class OddScore:
+    name: ClassVar[str] = "odd_score"
+    reads: ClassVar[frozenset[str]] = frozenset({LABELS})
+    Settings: ClassVar[type[Strict]] = NoSettings
+    answer: ClassVar[Any] = 0.0
+
+    def points(self, request: Request, view: View) -> Any:
+        return _given(self.answer, view)
+
+
+def _given(answer: Any, view: View) -> Any:
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer(view) if callable(answer) else answer
+
+
+class ByRow:
+    """A score that a test can follow: the later a node joined, the better."""
+
+    name: ClassVar[str] = "by_row"
+    reads: ClassVar[frozenset[str]] = frozenset()
+    Settings: ClassVar[type[Strict]] = NoSettings
+
+    def points(self, request: Request, view: View) -> Any:
+        return view.rows * 0.01
+
+
+class CountsTasks:
+    """Reads placements, so nothing may be evaluated ahead: the fewer tasks of any service, the better."""
+
+    name: ClassVar[str] = "counts_tasks"
+    reads: ClassVar[frozenset[str]] = frozenset({PLACEMENTS})
+    Settings: ClassVar[type[Strict]] = NoSettings
+
+    def points(self, request: Request, view: View) -> Any:
+        counts = view.service_counts("default", "web")
+        return np.zeros(view.size) if counts is None else -counts
+
+
+class Misnamed(ByRow):
+    name: ClassVar[str] = "something_else"
+
+
+class ReadsUnknown(ByRow):
+    name: ClassVar[str] = "reads_unknown"
+    reads: ClassVar[frozenset[str]] = frozenset({"weather"})
+
+
+class HasNoMask:
+    name: ClassVar[str] = "has_no_mask"
+    reason: ClassVar[str] = "x"
+    reads: ClassVar[frozenset[str]] = frozenset()
+
+
+class HasNoReason(OddFilter):
+    name: ClassVar[str] = "has_no_reason"
+    reason: ClassVar[Any] = None
+
+
+class CannotBeBuilt(ByRow):
+    name: ClassVar[str] = "cannot_be_built"
+
+    def __init__(self) -> None:
+        raise OSError("no licence server")

@@ -1,0 +1,100 @@
+"""Finding and building plugins: unknown, double, broken and misconfigured ones are named at start."""
+
+import pytest
+from tests.unit.placement.conftest import Offer
+from tests.unit.placement.outsiders import Good
+
+from dovetail.placement.evaluation import Evaluator
+from dovetail.placement.profiles import BUILT_IN, ProfileSettings
+from dovetail.placement.registry import (
+    HOOK_GROUP,
+    PluginError,
+    build_filter,
+    build_score,
+    filters,
+    outsiders,
+    scores,
+)
+
+HERE = "tests.unit.placement.outsiders"
+
+
+def test_an_unknown_plugin_is_named_with_the_nearest_known_one() -> None:
+    with pytest.raises(PluginError, match=r"unknown score 'best_fitt'\. Did you mean 'best_fit'\? Known: "):
+        build_score("best_fitt", {})
+    with pytest.raises(PluginError, match=r"unknown filter 'weather'\. Known: ready, "):
+        build_filter("weather", {})
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_built_in_profile_can_be_built(name: str) -> None:
+    Evaluator(name, BUILT_IN[name])
+
+
+def test_entry_points_of_other_packages_are_found_and_get_their_settings(offer: Offer) -> None:
+    offer("other", {"dovetail.filters": {"limit": f"{HERE}:Good"}})
+    assert "limit" in filters()
+    built = build_filter("limit", {"most": 7})
+    assert isinstance(built, Good)
+    assert built.most == 7
+
+
+def test_settings_are_checked_when_the_profile_is_built_and_errors_name_plugin_and_field(offer: Offer) -> None:
+    offer("other", {"dovetail.filters": {"limit": f"{HERE}:Good"}})
+    with pytest.raises(PluginError, match=r"settings of filter 'limit': most: .*valid integer"):
+        build_filter("limit", {"most": "many"})
+    with pytest.raises(PluginError, match=r"settings of filter 'limit': least: Extra inputs"):
+        build_filter("limit", {"least": 1})
+    with pytest.raises(PluginError, match="settings of score 'best_fit': sharp"):
+        build_score("best_fit", {"sharp": True})
+    with pytest.raises(PluginError, match=r"settings of filter 'resources': basis: .*'allocated' or 'observed'"):
+        build_filter("resources", {"basis": "guessed"})
+
+
+def test_settings_for_a_plugin_that_the_profile_does_not_use_are_refused() -> None:
+    settings = ProfileSettings(scores={"best_fit": 1}, settings={"resorces": {"basis": "observed"}})
+    with pytest.raises(PluginError, match=r"'mine' has settings for 'resorces'.* Did you mean 'resources'\?"):
+        Evaluator("mine", settings)
+
+
+def test_a_plugin_with_the_name_of_a_built_in_one_is_refused(offer: Offer) -> None:
+    offer("other", {"dovetail.scores": {"best_fit": f"{HERE}:ByRow"}})
+    with pytest.raises(PluginError, match=r"'best_fit' in dovetail\.scores has the name of a built-in one"):
+        scores()
+
+
+def test_two_packages_may_not_offer_the_same_name(offer: Offer) -> None:
+    offer("one", {"dovetail.scores": {"by_row": f"{HERE}:ByRow"}})
+    offer("two", {"dovetail.scores": {"by_row": f"{HERE}:ByRow"}})
+    with pytest.raises(PluginError, match=r"two packages offer a plugin 'by_row' in dovetail\.scores"):
+        scores()
+
+
+def test_a_package_that_cannot_be_imported_hurts_only_who_names_it(offer: Offer) -> None:
+    offer(
+        "broken", {"dovetail.scores": {"broken": "no_such_module:Score"}, HOOK_GROUP: {"hook": "no_such_module:Hook"}}
+    )
+    build_score("best_fit", {})
+    with pytest.raises(PluginError, match=r"plugin 'broken' \(no_such_module:Score\) cannot be loaded: No module"):
+        build_score("broken", {})
+    with pytest.raises(PluginError, match="plugin 'hook'"):
+        outsiders(HOOK_GROUP)
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "value", "words"),
+    [
+        ("scores", "misnamed", "Misnamed", "calls itself 'something_else'"),
+        ("scores", "reads_unknown", "ReadsUnknown", "reads weather; column groups are resources, placements"),
+        ("scores", "odd_filter", "OddFilter", r"has no method points\(request, view\)"),
+        ("filters", "has_no_mask", "HasNoMask", r"has no method mask\(request, view\)"),
+        ("filters", "has_no_reason", "HasNoReason", "needs a `reason`"),
+        ("scores", "cannot_be_built", "CannotBeBuilt", "cannot be built: OSError: no licence server"),
+    ],
+)
+def test_a_plugin_that_breaks_the_contract_is_refused_at_start(
+    offer: Offer, group: str, name: str, value: str, words: str
+) -> None:
+    offer("other", {f"dovetail.{group}": {name: f"{HERE}:{value}"}})
+    with pytest.raises(PluginError, match=words):
+        (build_score if group == "scores" else build_filter)(name, {})

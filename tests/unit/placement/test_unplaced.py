@@ -1,0 +1,133 @@
+"""When nothing fits, the outcome is typed and the words say what is short, by how much, and what would help."""
+
+from typing import Any
+
+import pytest
+from tests.unit.placement.scene import cluster_of, occupy, request_for
+
+from dovetail.cluster.state import Cluster
+from dovetail.model.reason import Eviction, Explanation
+from dovetail.placement.pipeline import Pipeline
+from dovetail.placement.profiles import BUILT_IN
+
+
+def told(cluster: Cluster, scope: dict[str, str] | None = None, **fields: Any) -> Explanation:
+    """What both ways of deciding say, having made sure that they say the same."""
+    request = request_for(cluster, scope, **fields)
+    fresh = Pipeline("tried", BUILT_IN["balanced"], cluster).decide(request, "1.0")
+    kept = Pipeline("tried", BUILT_IN["balanced"], cluster).decide(request, "1.0", repeats=True)
+    assert fresh.row is kept.row is None
+    assert fresh.explanation == kept.explanation
+    assert not fresh.explanation.best
+    return fresh.explanation
+
+
+def test_without_any_node_there_are_no_available_nodes() -> None:
+    explanation = told(cluster_of())
+    assert explanation.outcome == "no_available_nodes"
+    assert explanation.message == "there are no nodes yet: register one or configure a backend"
+    assert explanation.nodes == 0
+    assert [step.remaining for step in explanation.funnel] == [0] * 7
+
+
+def test_with_all_nodes_offline_or_cordoned_there_are_no_available_nodes() -> None:
+    cluster = cluster_of({}, {}, {})
+    cluster.set_online("n0", False)
+    cluster.set_cordoned("n1", True)
+    cluster.set_online("n2", False)
+    cluster.set_cordoned("n2", True)
+    explanation = told(cluster)
+    assert explanation.outcome == "no_available_nodes"
+    assert explanation.message == "of 3 nodes, 2 offline and 1 cordoned: none is left"
+    assert explanation.nodes == 3
+
+
+def test_a_cluster_whose_last_node_left_is_told_apart_from_one_that_is_down() -> None:
+    cluster = cluster_of({})
+    cluster.leave("n0")
+    assert told(cluster).message.startswith("there are no nodes yet")
+
+
+def test_nodes_whose_backend_is_silent_are_unavailable_and_the_backend_is_named() -> None:
+    cluster = cluster_of({"backend": "k8s-a"}, {"backend": "k8s-b"}, {"backend": "slurm"})
+    for backend in ("k8s-a", "k8s-b", "slurm", "without-nodes"):
+        cluster.set_backend_available(backend, False)
+    cluster.set_cordoned("n2", True)
+    explanation = told(cluster)
+    assert explanation.outcome == "backend_unavailable"
+    assert explanation.message == "2 nodes could take it, but backend 'k8s-a', 'k8s-b' does not answer"
+
+
+def test_what_is_short_is_told_of_the_node_that_lacks_least() -> None:
+    cluster = cluster_of({}, {})
+    occupy(cluster, 0, cpu=4)
+    occupy(cluster, 1, cpu=2)
+    explanation = told(cluster, resources={"cpu": 3, "memory": "1GiB"})
+    assert explanation.outcome == "insufficient_resources"
+    (shortage,) = explanation.shortages
+    assert (shortage.resource, shortage.best_node, shortage.needed, shortage.best_free) == ("cpu", "n1", 3000, 2000)
+    assert shortage.short_by == 1000
+    assert explanation.message == "none of 2 nodes has room; nearest is n1: cpu short by 1 (needs 3, 2 free)"
+    assert explanation.eviction is Eviction.HELPS
+
+
+def test_eviction_never_helps_where_even_an_empty_node_is_too_small() -> None:
+    explanation = told(cluster_of({}, {}), resources={"cpu": 64, "memory": "1TiB"})
+    assert {shortage.resource for shortage in explanation.shortages} == {"cpu", "memory"}
+    assert explanation.eviction is Eviction.NEVER
+
+
+def test_eviction_never_helps_against_a_reservation() -> None:
+    cluster = cluster_of({})
+    cluster.reserve("n0", {"cpu": 4000})
+    assert told(cluster, resources={"cpu": 1}).eviction is Eviction.NEVER
+
+
+def test_a_resource_nobody_has_is_short_by_all_of_it() -> None:
+    explanation = told(cluster_of({}), resources={"example.com/fpga": 2})
+    (shortage,) = explanation.shortages
+    assert (shortage.resource, shortage.short_by) == ("example.com/fpga", 2)
+    assert explanation.eviction is Eviction.NEVER
+
+
+def test_only_nodes_that_pass_the_other_filters_count_as_near_misses() -> None:
+    cluster = cluster_of({"labels": {"zone": "a"}}, {})
+    occupy(cluster, 0, cpu=4)
+    occupy(cluster, 1, cpu=1)
+    explanation = told(cluster, resources={"cpu": 4}, node_selector={"zone": "a"})
+    assert explanation.shortages[0].best_node == "n0"
+    assert explanation.message.startswith("none of 1 node has room")
+
+
+@pytest.mark.parametrize(
+    ("fields", "scope", "outcome", "example"),
+    [
+        ({}, {"pool": "ml"}, "outside_scope", "label pool is missing (needs ml)"),
+        ({"backends": {"allow": ["slurm"]}}, {}, "backend_not_allowed", "backend 'registered' is not among those"),
+        ({"node_selector": {"zone": "b"}}, {}, "node_selector_mismatch", "n0: label zone is a, not b"),
+        (
+            {"node_affinity": {"required": [{"match": [{"key": "gpu", "operator": "Exists"}]}]}},
+            {},
+            "node_affinity_mismatch",
+            "n0: gpu Exists fails (gpu is missing)",
+        ),
+        ({}, {}, "untolerated_taint", "n0: does not tolerate spot:NoSchedule"),
+    ],
+)
+def test_each_filter_gives_its_own_reason_and_an_example(
+    fields: dict[str, Any], scope: dict[str, str], outcome: str, example: str
+) -> None:
+    node = {"labels": {"zone": "a"}, "taints": [{"key": "spot", "effect": "NoSchedule"}]}
+    explanation = told(cluster_of(node, node), scope, **fields)
+    assert explanation.outcome == outcome
+    assert "refuses all of 2 nodes, such as n0" in explanation.message
+    assert example in explanation.message
+    assert explanation.eviction is Eviction.NEVER
+
+
+def test_the_dominant_reason_is_the_filter_that_took_the_last_node() -> None:
+    cluster = cluster_of({"labels": {"zone": "a"}}, {"labels": {"zone": "b"}})
+    occupy(cluster, 0, cpu=4)
+    explanation = told(cluster, node_selector={"zone": "a"}, resources={"cpu": 1})
+    assert [step.remaining for step in explanation.funnel] == [2, 2, 2, 1, 1, 1, 0]
+    assert explanation.outcome == "insufficient_resources"
