@@ -56,9 +56,8 @@ class Loop:
         self._written = written
         self._limit = 256
         self._wakes: list[float] = []
-        self._answered: OrderedDict[str | None, list[Accepted]] = (
-            OrderedDict()
-        )  # the newest, for keys sent twice at once
+        # The newest answers by idempotency key, for a key that is sent twice at once.
+        self._answered: OrderedDict[str | None, list[Accepted]] = OrderedDict()
 
     async def run(self) -> None:
         """Until cancelled."""

@@ -124,7 +124,7 @@ def explanation_dict(raw: dict[str, Any]) -> dict[str, Any]:
         "profile": raw["profile"],
         "nodes": raw["nodes"],
         "funnel": [dict(step) for step in raw["funnel"]],
-        "weights": {name: weight for name, weight in raw["weights"]},
+        "weights": dict(raw["weights"]),
         "best": [
             {
                 "node": line["node"],
