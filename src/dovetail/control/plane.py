@@ -216,6 +216,114 @@ class ControlPlane:
         for spec in specs:
             source = f"workload {spec.name}"
             if spec.replicas > limits.max_replicas:
+                words = f"{spec.replicas} is more than this server takes for one workload, {limits.max_replicas}"
+                complaints.append(Complaint(source, None, "replicas", words))
+            try:
+                self.engine.state.router.route(spec)
+            except UnknownProfile as error:
+                known = tuple(self.engine.state.router.profiles)
+                complaints.append(Complaint(source, None, "profile", f"invalid_strategy: {error}", known))
+            except Unroutable as error:
+                complaints.append(Complaint(source, None, "scheduler", str(error)))
+        if complaints:
+            raise Invalid(complaints)
+
+    async def resolve(self, ref: str, namespace: str) -> dict[str, Any]:
+        """A workload by id or by name; the newest of that name."""
+        if ref.isascii() and ref.isdigit():
+            found = await self.read(self.store.workload, int(ref[:18]))
+            what = f"workload {ref[:18]}"
+        else:
+            found = await self.read(self.store.find_workload, namespace, ref)
+            what = f"workload {ref[:100]!r} in namespace {namespace[:100]!r}"
+        if found is None:
+            raise NotFound(f"no {what}")
+        return found
+
+    async def cancel(self, workload: int, reason: str) -> None:
+        if workload not in self.engine.state.work:
+            raise Conflict(f"workload {workload} is already finished")
+        await self._told([CancelAsked(workload, reason)])
+
+    async def logs(self, workload: int, replica: int, offset: int, limit: int) -> LogChunk:
+        """Output of the task's latest attempt."""
+        rows = await self.read(self.store.tasks, workload, 1, replica)
+        if not rows or rows[0]["replica"] != replica:
+            raise NotFound(f"workload {workload} has no replica {replica}")
+        attempt, backend = rows[0]["attempt"], self._backends.get(rows[0]["backend"] or "")
+        if not attempt or backend is None:
+            yet = "" if TaskState(rows[0]["state"]).finished else " yet"
+            raise NotFound(f"task {workload}.{replica} has no logs{yet}: it is {rows[0]['state']}")
+        try:
+            return await backend.logs(attempt_key(TaskId(workload, replica), attempt), offset, limit)
+        except KeyError:
+            raise NotFound(f"task {workload}.{replica} has no logs: they were removed or never written") from None
+
+    # --- doors: nodes ----------------------------------------------------------------------------------------
+
+    async def register_node(self, node: Node) -> None:
+        existing = self._backend_of(node.name)
+        if existing not in (None, REGISTERED):
+            raise Conflict(f"node {node.name!r} belongs to backend {existing!r}; choose another name")
+        self._heartbeats.heard(node.name, time.time())
+        await self._told([NodeJoined(node.model_copy(update={"backend": REGISTERED}))])
+
+    async def remove_node(self, name: str, reason: str) -> None:
+        self._must_exist(name)
+        self._heartbeats.forget(name)
+        await self._told([NodeLeft(name, reason)])
+
+    async def patch_node(self, name: str, labels: dict[str, str | None], taints: list[Taint] | None) -> None:
+        """Labels set to None are removed; taints, if given, replace all."""
+        self._must_exist(name)
+        node = self.engine.state.cluster.node(name)
+        merged = {key: value for key, value in ({**node.labels, **labels}).items() if value is not None}
+        online = bool(self.engine.state.cluster.online[self.engine.state.cluster.rows[name]])
+        changed = Node(
+            name=name,
+            backend=node.backend,
+            capacity=node.capacity,
+            labels=merged,
+            taints=node.taints if taints is None else taints,
+            kinds=node.kinds,
+        )
+        events: list[Event] = [NodeJoined(changed)]
+        if not online:
+            events.append(NodeHealthChanged(name, False, self.engine.state.cluster.reasons.get(name, "offline")))
+        await self._told(events)
+
+    async def cordon(self, name: str, on: bool, reason: str) -> None:
+        self._must_exist(name)
+        await self._told([NodeCordoned(name, on, reason)])
+
+    async def drain(self, name: str, reason: str) -> None:
+        self._must_exist(name)
+        await self._told([NodeDrained(name, reason)])
+
+    async def heartbeat(self, name: str, used: Amounts | None, reports: list[TaskReport]) -> HeartbeatReply:
+        """A registered node speaks: it is online, says what became of its tasks, and learns what to run."""
+        if self._backend_of(name) != REGISTERED:
+            raise NotFound(f"node {name!r} is not registered here; register it with POST /api/v1/nodes")
+        self._heartbeats.heard(name, time.time())
+        events: list[Event] = []
+        row = self.engine.state.cluster.rows[name]
+        if not self.engine.state.cluster.online[row]:
+            events.append(NodeHealthChanged(name, True, ""))
+        if used is not None:
+            events.append(NodeObserved(name, used))
+        if events:
+            self._tell(events)
+        return await self.registered.heartbeat(name, reports)
+
+    # --- doors: reservations ---------------------------------------------------------------------------------
+
+    async def reserve(self, node: str, amounts: Amounts, duration_s: float, holder: str) -> int:
+        """Hold free capacity of a node back for a time. Refused when it is not free."""
+        self._must_exist(node)
+        use = self.questions.node(node)
+        for resource, amount in amounts.items():
+            free = use.capacity.get(resource, 0) - use.allocated.get(resource, 0) - use.reserved.get(resource, 0)
+            if amount > free:
                 has, asked = show_amount(resource, free), show_amount(resource, amount)
                 raise Conflict(f"node {node!r} has {has} of {resource} free, {asked} were asked for")
         id_ = self._next_reservation
