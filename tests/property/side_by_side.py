@@ -91,6 +91,9 @@ class SideBySide:
                 self.cluster.trim_log()
             case _:
                 self._change_nodes(step)
+                # Two changes in a row are then seen one by one, by standings that were up to date before the second.
+                for submitted in self.submitted[:2]:
+                    self.decided(submitted, TaskId(submitted.id, submitted.next_replica))
         check_invariants(self.cluster, within_capacity=not self.may_exceed)
 
     def _change_nodes(self, step: Step) -> None:

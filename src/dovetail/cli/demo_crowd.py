@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ROUND_S = 0.5
 BATCH = 250
 WISHES_KEPT = 8  # workloads that wait for what nobody has; older ones are given up
-EAGERNESS = 8.0  # how strongly the rate answers to use: 5 % below the target is 40 % more work
+EAGERNESS = 20.0  # how strongly the rate answers to use: at 5 % above the target nobody submits any more
 MOST_FACTOR = 3.0
 WINDOW_S = 48 * 3600.0
 

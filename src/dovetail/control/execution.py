@@ -36,10 +36,15 @@ class Executor:
         self.available = True
         self._spec_of = spec_of
         self._tell = tell
+        self._parallel = parallel
         self._queue: asyncio.Queue[Bind | Stop] = asyncio.Queue()
-        self._workers = [asyncio.create_task(self._work()) for _ in range(parallel)]
+        self._workers: list[asyncio.Task[None]] = []
         self._failures = 0
         self._stopping: set[str] = set()  # keys whose Bind must not be sent any more
+
+    def begin(self) -> None:
+        """Until now commands only queued up."""
+        self._workers = [asyncio.create_task(self._work()) for _ in range(self._parallel)]
 
     def put(self, command: Bind | Stop) -> None:
         if isinstance(command, Stop):

@@ -7,16 +7,17 @@ only then does the loop decide. Every door that changes something returns when t
 import asyncio
 import gc
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import orjson
 import structlog
 
-from dovetail.backends.contract import Assignment, Backend, LogChunk
+from dovetail.backends.contract import Backend, LogChunk
 from dovetail.backends.registered.backend import HeartbeatReply, RegisteredBackend, TaskReport
 from dovetail.backends.registry import build
+from dovetail.control.adoption import Adoption, held_by_backend
 from dovetail.control.errors import Conflict, NotFound, StoreError, Unavailable
 from dovetail.control.execution import Executor
 from dovetail.control.heartbeats import Heartbeats
@@ -30,7 +31,6 @@ from dovetail.control.telemetry import DecisionLog
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions import Questions
 from dovetail.engine.settings import Unroutable
-from dovetail.engine.work import LiveTask
 from dovetail.model.command import Bind, Stop, attempt_key
 from dovetail.model.complaint import Complaint, Invalid
 from dovetail.model.event import (
@@ -80,7 +80,7 @@ class ControlPlane:
         self._hooks = Hooks(settings.hooks)
         self._backends: dict[str, Backend] = {REGISTERED: self.registered}
         self._executors: dict[str, Executor] = {}
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: list[asyncio.Future[None]] = []
         self._loop: Loop | None = None
         self._next_reservation = 1
 
@@ -108,9 +108,9 @@ class ControlPlane:
         )
         for name, entry in self.settings.backends.items():
             self._backends[name] = build(name, entry, self.settings.folder / "backends" / name)
-        await self._start_backends(snapshot)
+        adopting = await self._start_backends(snapshot)
         self.started_at = time.time()
-        self._tasks = [asyncio.create_task(self._loop.run()), asyncio.create_task(self._watch())]
+        self._tasks = [asyncio.ensure_future(work) for work in (self._loop.run(), self._watch(), *adopting)]
         await self._told([])  # what the backends announced is taken in before anyone asks
         log.info("started", nodes=len(self.engine.state.cluster.rows), workloads=len(self.engine.state.work))
 
@@ -122,45 +122,23 @@ class ControlPlane:
             words = f"the data folder {folder} cannot be made: {error.strerror}; choose another with --data DIR"
             raise StoreError(words) from None
 
-    async def _start_backends(self, snapshot: Snapshot) -> None:
-        now = time.time()
-        known = {record.node.backend for record in snapshot.nodes}
-        for missing in sorted(known - set(self._backends)):
+    async def _start_backends(self, snapshot: Snapshot) -> list[Awaitable[None]]:
+        """Every backend has been tried once when this returns; the rest of taking up with it is what is returned."""
+        for missing in sorted({record.node.backend for record in snapshot.nodes} - set(self._backends)):
             self._tell([BackendHealthChanged(missing, False, "no longer configured")])
-        self._heartbeats.expect((r.node.name for r in snapshot.nodes if r.node.backend == REGISTERED), now)
-        unsent = {command.key for command in snapshot.outbox}
-        confirmed: dict[str, list[Assignment]] = {}
-        stopping: list[Stop] = []
-        for task, live in self._holding():
-            assert live.node is not None
-            assert live.backend is not None
-            key = attempt_key(task, live.attempt)
-            if key in unsent:
-                continue
-            spec = await self._specs.get(task.workload)
-            confirmed.setdefault(live.backend, []).append(Assignment(key, task, live.node, spec))
-            if live.state is TaskState.STOPPING:
-                # The backend took the order to stop but had not carried it out; it may have forgotten by now.
-                stopping.append(Stop(task, live.node, live.backend, key, live.message))
-        for name, backend_ in self._backends.items():
-            self._executors[name] = Executor(backend_, self._specs.get, self._inbox_put, self.settings.loop.parallel)
-            try:
-                await backend_.start(self._report)
-                await backend_.reconcile(confirmed.get(name, []))
-            except Exception as error:  # one backend's trouble must not keep the others from starting
-                log.error("backend did not start", backend=name, error=f"{type(error).__name__}: {error}")
-                self._tell([BackendHealthChanged(name, False, str(error))])
-        for command in (*snapshot.outbox, *stopping):
+        registered = (record.node.name for record in snapshot.nodes if record.node.backend == REGISTERED)
+        self._heartbeats.expect(registered, time.time())
+        held = held_by_backend(self.engine.state, (command.key for command in snapshot.outbox))
+        rest: list[Awaitable[None]] = []
+        for name, backend in self._backends.items():
+            executor = Executor(backend, self._specs.get, self._inbox_put, self.settings.loop.parallel)
+            self._executors[name] = executor
+            adoption = Adoption(backend, executor, self._specs, self._report, self._tell)
+            await adoption.start()
+            rest.append(adoption.adopt(held.get(name, [])))
+        for command in snapshot.outbox:
             self._carry_out(command)
-
-    def _holding(self) -> list[tuple[TaskId, LiveTask]]:
-        """Every task that holds a node."""
-        return [
-            (TaskId(work.id, replica), live)
-            for work in self.engine.state.work.values()
-            for replica, live in work.tasks.items()
-            if live.state.holds_node
-        ]
+        return rest
 
     async def stop(self) -> None:
         """Running work is left running where its backend can leave it; the next start finds it again."""

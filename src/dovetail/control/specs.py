@@ -22,6 +22,11 @@ class Specs:
     def forget(self, workload: int) -> None:
         self._kept.pop(workload, None)
 
+    async def many(self, workloads: set[int]) -> dict[int, Workload]:
+        """Those of them that the store knows; not kept, since this is for going through all of them once."""
+        texts = await asyncio.to_thread(self._store.spec_jsons, workloads)
+        return {workload: Workload.model_validate_json(text) for workload, text in texts.items()}
+
     async def get(self, workload: int) -> Workload:
         found = self._kept.get(workload)
         if found is None:

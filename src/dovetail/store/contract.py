@@ -3,6 +3,7 @@
 Methods block; the control loop calls them on threads. One writer, many readers.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -63,6 +64,10 @@ class Store(Protocol):
         ...
 
     def spec_json(self, workload_id: int) -> str | None: ...
+
+    def spec_jsons(self, workload_ids: Collection[int]) -> dict[int, str]:
+        """Many at once; those that are not there are left out."""
+        ...
 
     def tasks(self, workload_id: int, limit: int = 1000, offset: int = 0) -> list[dict[str, Any]]:
         """By replica, also those without a row: they are pending. Empty for an unknown workload."""

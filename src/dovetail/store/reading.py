@@ -7,7 +7,7 @@ Leaves to others: opening the database and explaining its errors (`sql`).
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -76,6 +76,11 @@ class Reads(ABC):
     def spec_json(self, workload_id: int) -> str | None:
         with self._reading() as connection:
             return connection.scalar(select(workloads.c.spec_json).where(workloads.c.id == workload_id))
+
+    def spec_jsons(self, workload_ids: Collection[int]) -> dict[int, str]:
+        query = select(workloads.c.id, workloads.c.spec_json).where(workloads.c.id.in_(workload_ids))
+        with self._reading() as connection:
+            return {row.id: row.spec_json for row in connection.execute(query)}
 
     def tasks(self, workload_id: int, limit: int = 1000, offset: int = 0) -> list[dict[str, Any]]:
         with self._reading() as connection:
