@@ -17,6 +17,7 @@ import structlog
 from dovetail.backends.contract import Backend, LogChunk
 from dovetail.backends.registered.backend import HeartbeatReply, RegisteredBackend, TaskReport
 from dovetail.backends.registry import build
+from dovetail.control.admission import announced_again, check_submission
 from dovetail.control.adoption import Adoption, held_by_backend
 from dovetail.control.errors import Conflict, NotFound, StoreError, Unavailable
 from dovetail.control.execution import Executor
@@ -30,9 +31,7 @@ from dovetail.control.specs import Specs
 from dovetail.control.telemetry import DecisionLog
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions import Questions
-from dovetail.engine.settings import Unroutable
 from dovetail.model.command import Bind, Stop, attempt_key
-from dovetail.model.complaint import Complaint, Invalid
 from dovetail.model.event import (
     BackendHealthChanged,
     CancelAsked,
@@ -52,7 +51,6 @@ from dovetail.model.resources import Amounts, show_amount
 from dovetail.model.selection import Taint
 from dovetail.model.task import TaskId, TaskState, WorkloadState
 from dovetail.model.workload import Workload
-from dovetail.placement.profiles import UnknownProfile
 from dovetail.store.contract import Store
 from dovetail.store.sql import sqlite_store
 
@@ -186,25 +184,7 @@ class ControlPlane:
 
     def check(self, specs: list[Workload]) -> None:
         """What this server will not take, whatever its state. Raises Invalid."""
-        complaints = []
-        limits = self.settings.limits
-        if len(specs) > limits.max_batch:
-            words = f"{len(specs)} workloads at once; the most is {limits.max_batch}: split the submission"
-            raise Invalid([Complaint("request", None, "", words)])
-        for spec in specs:
-            source = f"workload {spec.name}"
-            if spec.replicas > limits.max_replicas:
-                words = f"{spec.replicas} is more than this server takes for one workload, {limits.max_replicas}"
-                complaints.append(Complaint(source, None, "replicas", words))
-            try:
-                self.engine.state.router.route(spec)
-            except UnknownProfile as error:
-                known = tuple(self.engine.state.router.profiles)
-                complaints.append(Complaint(source, None, "profile", f"invalid_strategy: {error}", known))
-            except Unroutable as error:
-                complaints.append(Complaint(source, None, "scheduler", str(error)))
-        if complaints:
-            raise Invalid(complaints)
+        check_submission(specs, self.settings.limits, self.engine.state.router)
 
     async def resolve(self, ref: str, namespace: str) -> dict[str, Any]:
         """A workload by id or by name; the newest of that name."""
@@ -368,19 +348,9 @@ class ControlPlane:
 
     async def _report(self, event: Event) -> None:
         """A backend's news."""
-        if isinstance(event, NodeJoined):
-            event = self._with_what_people_added(event)
+        if isinstance(event, NodeJoined) and event.node.name in self.engine.state.cluster.rows:
+            event = NodeJoined(announced_again(event.node, self.engine.state.cluster.node(event.node.name)))
         self._tell([event])
-
-    def _with_what_people_added(self, event: NodeJoined) -> NodeJoined:
-        """A backend announces a node again after a restart: what it says wins, what people added stays."""
-        if event.node.name not in self.engine.state.cluster.rows:
-            return event
-        stored = self.engine.state.cluster.node(event.node.name)
-        announced = {(taint.key, taint.effect) for taint in event.node.taints}
-        kept = [taint for taint in stored.taints if (taint.key, taint.effect) not in announced]
-        update = {"labels": {**stored.labels, **event.node.labels}, "taints": [*event.node.taints, *kept]}
-        return NodeJoined(event.node.model_copy(update=update))
 
     def _carry_out(self, command: Bind | Stop) -> None:
         executor = self._executors.get(command.backend)

@@ -5,6 +5,7 @@ default profile, as the VM scheduler's users know it.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -96,10 +97,32 @@ def load_settings(path: Path | None, env: Mapping[str, str]) -> Settings:
     overlaid = Document(_overlaid(document.data, env), document.source, document.lines)
     try:
         settings = Settings.model_validate(overlaid.data)
+        _check_profiles(settings, overlaid)
     except ValidationError as error:
-        raise Invalid(complaints_of(error, Settings, overlaid)) from None
-    _check_profiles(settings, overlaid)
+        raise Invalid(_blaming(complaints_of(error, Settings, overlaid), env)) from None
+    except Invalid as invalid:
+        raise Invalid(_blaming(invalid.complaints, env)) from None
     return settings
+
+
+def _blaming(complaints: list[Complaint], env: Mapping[str, str]) -> list[Complaint]:
+    """A value that a variable gave is the variable's mistake, not that of a line in the file."""
+    by_field = {".".join(_path(name)): name for name in env if _is_setting(name)}
+    if env.get(STRATEGY_VARIABLE):
+        by_field.setdefault("scheduling.default_profile", STRATEGY_VARIABLE)
+    found = []
+    for complaint in complaints:
+        name = next((by_field[f] for f in by_field if f"{complaint.field}.".startswith(f"{f}.")), None)
+        found.append(complaint if name is None else replace(complaint, source=f"variable {name}", line=None))
+    return found
+
+
+def _is_setting(name: str) -> bool:
+    return name.startswith(PREFIX) and name not in NOT_SETTINGS
+
+
+def _path(name: str) -> list[str]:
+    return name.removeprefix(PREFIX).lower().split("__")
 
 
 def _overlaid(data: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
@@ -107,9 +130,9 @@ def _overlaid(data: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
     if strategy := env.get(STRATEGY_VARIABLE):
         found.setdefault("scheduling", {})["default_profile"] = strategy
     for name, value in sorted(env.items()):
-        if not name.startswith(PREFIX) or name in NOT_SETTINGS:
+        if not _is_setting(name):
             continue
-        *parents, last = name.removeprefix(PREFIX).lower().split("__")
+        *parents, last = _path(name)
         place = found
         for parent in parents:
             inner = place.setdefault(parent, {})

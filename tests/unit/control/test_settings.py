@@ -76,3 +76,14 @@ def test_plugin_settings_are_checked_at_start(tmp_path: Path) -> None:
     (said,) = complaints(tmp_path, text)
     assert said.startswith("settings.yaml:")
     assert "basis" in said or "observed" in said
+
+
+def test_a_mistake_in_a_variable_is_the_variables(tmp_path: Path) -> None:
+    text = "listen: {port: 80}\n"
+    assert complaints(tmp_path, text, {"DOVETAIL_LISTEN__PORT": "x"})[0].startswith(
+        "variable DOVETAIL_LISTEN__PORT: listen.port:"
+    )
+    assert complaints(tmp_path, text, {"SCHEDULING_STRATEGY": "x"})[0].startswith("variable SCHEDULING_STRATEGY:")
+    assert complaints(tmp_path, text, {"DOVETAIL_NOSUCH": "1"})[0].startswith(
+        "variable DOVETAIL_NOSUCH: nosuch: unknown"
+    )
