@@ -39,7 +39,13 @@ def snapshot(cluster: Cluster) -> dict[str, Any]:
     found["by_row"] = [set(tasks) for tasks in placements.by_row]
     found["by_service"] = {service: dict(rows) for service, rows in placements.by_service.items()}
     found["directory"] = dict(placements.directory)
-    found["names"] = (list(cluster.names), dict(cluster.rows), dict(cluster.reasons), set(cluster.drained))
+    found["names"] = (
+        list(cluster.names),
+        dict(cluster.rows),
+        dict(cluster.offline_reasons),
+        dict(cluster.cordon_reasons),
+        set(cluster.drained),
+    )
     return found
 
 

@@ -5,7 +5,15 @@ from dataclasses import dataclass, field
 from dovetail.engine.engine import Engine
 from dovetail.engine.settings import EngineSettings
 from dovetail.model.command import Bind, Command
-from dovetail.model.event import BackendHealthChanged, Event, NodeCordoned, NodeHealthChanged, NodeJoined, Submitted, Tick
+from dovetail.model.event import (
+    BackendHealthChanged,
+    Event,
+    NodeCordoned,
+    NodeHealthChanged,
+    NodeJoined,
+    Submitted,
+    Tick,
+)
 from dovetail.model.quantity import Duration
 from dovetail.model.reason import NodePoints
 from dovetail.model.strict import Name, Strict

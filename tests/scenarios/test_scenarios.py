@@ -4,10 +4,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.scenarios.case import Case, decide
 
 from dovetail.model.reading import read_one
 from dovetail.simulate.replay import Simulation
-from tests.scenarios.case import Case, decide
 
 FILES = sorted((Path(__file__).parent / "files").glob("*.yaml"))
 

@@ -48,7 +48,8 @@ class Cluster:
         self.backends: I4 = np.zeros(FIRST_CAPACITY, dtype=np.int32)
         self.backend_names: list[str] = []
         self.backend_available: list[bool] = []
-        self.reasons: dict[str, str] = {}  # why a node is offline or cordoned
+        self.offline_reasons: dict[str, str] = {}
+        self.cordon_reasons: dict[str, str] = {}
         self.drained: set[str] = set()
         self.log: dict[str, list[int]] = {group: [] for group in GROUPS}
         self.epoch = 0  # bumped when a cached result cannot be mended row by row
@@ -73,6 +74,7 @@ class Cluster:
         self.kinds[row] = sum(_KIND_BITS[kind] for kind in set(node.kinds))
         self.backends[row] = self._backend_code(node.backend)
         self.online[row] = True
+        self.offline_reasons.pop(node.name, None)
         self.present[row] = True
         self._refresh_ready(row)
         self._touch(row, GROUPS)
@@ -89,7 +91,8 @@ class Cluster:
         for flags in (self.online, self.cordoned, self.present, self.ready):
             flags[row] = False
         self.kinds[row] = 0
-        self.reasons.pop(name, None)
+        self.offline_reasons.pop(name, None)
+        self.cordon_reasons.pop(name, None)
         self.drained.discard(name)
         self._vacant.append(row)
         self._touch(row, GROUPS)
@@ -97,7 +100,7 @@ class Cluster:
     def set_online(self, name: str, online: bool, reason: str = "") -> None:
         row = self.rows[name]
         self.online[row] = online
-        self._note(name, reason)
+        _note(self.offline_reasons, name, "" if online else reason)
         self._refresh_ready(row)
         self._touch(row, (STATUS,))
 
@@ -106,7 +109,7 @@ class Cluster:
         self.cordoned[row] = cordoned
         if not cordoned:
             self.drained.discard(name)
-        self._note(name, reason)
+        _note(self.cordon_reasons, name, reason if cordoned else "")
         self._refresh_ready(row)
         self._touch(row, (STATUS,))
 
@@ -146,13 +149,17 @@ class Cluster:
             kinds=[kind for kind, bit in _KIND_BITS.items() if self.kinds[row] & bit],
         )
 
+    def reason(self, name: str) -> str:
+        """Why nothing new goes there: its silence, or else its cordon."""
+        return self.offline_reasons.get(name) or self.cordon_reasons.get(name, "")
+
     def record(self, name: str) -> NodeRecord:
         row = self.rows[name]
         return NodeRecord(
             node=self.node(name),
             online=bool(self.online[row]),
             cordoned=bool(self.cordoned[row]),
-            reason=self.reasons.get(name, ""),
+            reason=self.reason(name),
             drained=name in self.drained,
         )
 
@@ -239,8 +246,9 @@ class Cluster:
         available = self.backend_available[self.backends[row]]
         self.ready[row] = self.present[row] and self.online[row] and not self.cordoned[row] and available
 
-    def _note(self, name: str, reason: str) -> None:
-        if reason:
-            self.reasons[name] = reason
-        else:
-            self.reasons.pop(name, None)
+
+def _note(reasons: dict[str, str], name: str, reason: str) -> None:
+    if reason:
+        reasons[name] = reason
+    else:
+        reasons.pop(name, None)

@@ -137,7 +137,7 @@ class View:
         return self._cut(self._cluster.cordoned)
 
     def status_reason(self, position: int) -> str:
-        return self._cluster.reasons.get(self.name(position), "")
+        return self._cluster.reason(self.name(position))
 
     @property
     def kinds(self) -> I4:

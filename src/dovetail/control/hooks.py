@@ -7,8 +7,7 @@ from typing import Any
 import structlog
 
 from dovetail.model.record import Batch
-from dovetail.placement.contract import NoSettings
-from dovetail.placement.registry import HOOK_GROUP, PluginError, outsiders
+from dovetail.placement.registry import build_hook
 
 _BACKLOG = 10_000
 
@@ -19,15 +18,7 @@ class Hooks:
     """The hooks named in settings, called in order on a thread of their own, so the loop never waits for one."""
 
     def __init__(self, settings: dict[str, dict[str, Any]]) -> None:
-        self._hooks = []
-        offered = outsiders(HOOK_GROUP) if settings else {}
-        for name, given in settings.items():
-            if name not in offered:
-                raise PluginError(f"unknown hook {name!r}; installed: {', '.join(offered) or 'none'}")
-            plugin = offered[name]
-            settings_type = getattr(plugin, "Settings", NoSettings)
-            checked = settings_type.model_validate(given)
-            self._hooks.append((name, plugin() if settings_type is NoSettings else plugin(checked)))
+        self._hooks = [(name, build_hook(name, given)) for name, given in settings.items()]
         self._queue: queue.Queue[tuple[str, str, str, dict[str, Any]]] = queue.Queue(_BACKLOG)
         if self._hooks:
             threading.Thread(target=self._call, name="hooks", daemon=True).start()

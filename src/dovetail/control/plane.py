@@ -247,7 +247,7 @@ class ControlPlane:
         )
         events: list[Event] = [NodeJoined(changed)]
         if not online:
-            events.append(NodeHealthChanged(name, False, self.engine.state.cluster.reasons.get(name, "offline")))
+            events.append(NodeHealthChanged(name, False, self.engine.state.cluster.reason(name)))
         await self._told(events)
 
     async def cordon(self, name: str, on: bool, reason: str) -> None:

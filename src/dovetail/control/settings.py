@@ -19,7 +19,7 @@ from dovetail.model.quantity import Bytes, Count, Duration
 from dovetail.model.strict import Name, Strict
 from dovetail.placement.evaluation import Evaluator
 from dovetail.placement.profiles import UnknownProfile
-from dovetail.placement.registry import PluginError
+from dovetail.placement.registry import PluginError, build_hook
 
 PREFIX = "DOVETAIL_"
 STRATEGY_VARIABLE = "SCHEDULING_STRATEGY"
@@ -97,7 +97,7 @@ def load_settings(path: Path | None, env: Mapping[str, str]) -> Settings:
     overlaid = Document(_overlaid(document.data, env), document.source, document.lines)
     try:
         settings = Settings.model_validate(overlaid.data)
-        _check_profiles(settings, overlaid)
+        _check_plugins(settings, overlaid)
     except ValidationError as error:
         raise Invalid(_blaming(complaints_of(error, Settings, overlaid), env)) from None
     except Invalid as invalid:
@@ -156,8 +156,8 @@ def _value(name: str, text: str) -> Any:
     return documents[0].data if documents else ""
 
 
-def _check_profiles(settings: Settings, document: Document) -> None:
-    """Profiles must exist and their plugins build; better said at start than at the first decision."""
+def _check_plugins(settings: Settings, document: Document) -> None:
+    """Profiles must exist and all plugins build; better said at start than at the first decision."""
     scheduling = settings.scheduling
     profiles = scheduling.all_profiles()
     complaints = []
@@ -177,7 +177,10 @@ def _check_profiles(settings: Settings, document: Document) -> None:
             Evaluator(name, profile_settings)
         except PluginError as error:
             complain(("scheduling", "profiles", name), str(error))
-        except ValidationError as error:
-            complain(("scheduling", "profiles", name, "settings"), str(error.errors()[0]["msg"]))
+    for name, given in settings.hooks.items():
+        try:
+            build_hook(name, given)
+        except PluginError as error:
+            complain(("hooks", name), str(error))
     if complaints:
         raise Invalid(complaints)

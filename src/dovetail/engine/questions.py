@@ -168,7 +168,7 @@ class Questions:
             cordoned=bool(cluster.cordoned[row]),
             drained=name in cluster.drained,
             available=cluster.backend_available[cluster.backends[row]],
-            reason=cluster.reasons.get(name, ""),
+            reason=cluster.reason(name),
             labels=cluster.labels.row(row),
             taints=[str(taint) for taint in cluster.taints.row(row)],
             capacity=tables.amounts(tables.capacity[:, row]),

@@ -23,6 +23,7 @@ from dovetail.placement.standing import Standing
 
 KEEP_BEST = 5
 CACHE_BYTES = 64 * 2**20
+CACHED_STANDINGS = 256
 REMEMBERED_SHAPES = 4096
 #: Below this share of feasible nodes it pays to score only those.
 SPARSE = 0.3
@@ -45,7 +46,6 @@ class Pipeline:
         self._cluster = cluster
         self._seed = seed
         self._standings: OrderedDict[Shape, Standing] = OrderedDict()
-        self._bytes = 0
         self._remembered: OrderedDict[Shape, None] = OrderedDict()
         self._weights = tuple(zip(settings.scores, self.evaluator.weights, strict=True))
         self._last_counts: list[int] = []
@@ -151,10 +151,10 @@ class Pipeline:
             return None
         found = Standing(request, self.evaluator, self._cluster)
         self._standings[shape] = found
-        self._bytes += found.size_bytes
-        while self._bytes > CACHE_BYTES and len(self._standings) > 1:
-            _, oldest = self._standings.popitem(last=False)
-            self._bytes -= oldest.size_bytes
+        # All standings of one cluster are about as large as the newest.
+        most = min(CACHED_STANDINGS, max(1, CACHE_BYTES // found.size_bytes))
+        while len(self._standings) > most:
+            self._standings.popitem(last=False)
         return found
 
     def _funnel(self, counts: list[int]) -> tuple[FunnelStep, ...]:

@@ -46,7 +46,7 @@ def unplaced(
     else:
         position = int(np.flatnonzero(before)[0])
         refused = _word(evaluator.filters[stopped], request, view, position)
-        outcome = step.reason
+        outcome = refused.reason
         example = f"{view.name(position)}: {refused.message}"
         message = f"{step.filter} refuses all of {_nodes(int(before.sum()))}, such as {example}"
     return Explanation(

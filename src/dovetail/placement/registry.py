@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from dovetail.cluster.state import GROUPS
 from dovetail.model.strict import Strict, closest
-from dovetail.placement.contract import Filter, NoSettings, Score
+from dovetail.placement.contract import Filter, Hook, NoSettings, Score
 from dovetail.placement.filters.backend import Backend
 from dovetail.placement.filters.node_affinity import NodeAffinity
 from dovetail.placement.filters.node_selector import NodeSelector
@@ -53,6 +53,9 @@ BUILT_IN_FILTERS = tuple(FILTERS)
 FILTER_GROUP, SCORE_GROUP, HOOK_GROUP = "dovetail.filters", "dovetail.scores", "dovetail.hooks"
 
 
+_METHODS = {"filter": "mask", "score": "points", "hook": "on_scheduled"}
+
+
 class PluginError(Exception):
     """A plugin is missing, double, or cannot be built; says which and what to do."""
 
@@ -65,11 +68,6 @@ def offered(group: str) -> dict[str, EntryPoint]:
             raise PluginError(f"two packages offer a plugin {point.name!r} in {group}; uninstall one of them")
         found[point.name] = point
     return found
-
-
-def outsiders(group: str) -> dict[str, Any]:
-    """Plugins that other packages offer, loaded; one that cannot be imported is named, not hidden."""
-    return {name: _loaded(point) for name, point in offered(group).items()}
 
 
 def _loaded(point: EntryPoint) -> Any:
@@ -106,10 +104,14 @@ def build_score(name: str, settings: dict[str, Any]) -> Score:
     return _build("score", scores(), name, settings)  # type: ignore[no-any-return]
 
 
+def build_hook(name: str, settings: dict[str, Any]) -> Hook:
+    return _build("hook", {**offered(HOOK_GROUP)}, name, settings)  # type: ignore[no-any-return]
+
+
 def _build(kind: str, known: dict[str, type[Any] | EntryPoint], name: str, settings: dict[str, Any]) -> Any:
     plugin = known.get(name)
     if plugin is None:
-        raise PluginError(f"unknown {kind} {name!r}.{closest(name, known)} Known: {', '.join(known)}")
+        raise PluginError(f"unknown {kind} {name!r}.{closest(name, known)} Known: {', '.join(known) or 'none'}")
     if isinstance(plugin, EntryPoint):
         plugin = _loaded(plugin)
     settings_type: type[Strict] = getattr(plugin, "Settings", NoSettings)
@@ -121,7 +123,7 @@ def _build(kind: str, known: dict[str, type[Any] | EntryPoint], name: str, setti
         raise PluginError(f"settings of {kind} {name!r}: {faults}") from error
     except Exception as error:  # an outsider's constructor may raise anything
         raise PluginError(f"{kind} {name!r} cannot be built: {type(error).__name__}: {error}") from error
-    _check(built, name, "mask" if kind == "filter" else "points")
+    _check(built, name, _METHODS[kind])
     return built
 
 
@@ -130,7 +132,9 @@ def _check(plugin: Any, name: str, method: str) -> None:
     if getattr(plugin, "name", None) != name:
         raise PluginError(f"plugin {name!r} calls itself {getattr(plugin, 'name', None)!r}; the two names must agree")
     if not callable(getattr(plugin, method, None)):
-        raise PluginError(f"plugin {name!r} has no method {method}(request, view)")
+        raise PluginError(f"plugin {name!r} has no method {method}")
+    if method == _METHODS["hook"]:
+        return
     unknown = sorted(set(getattr(plugin, "reads", ("(missing)",))) - set(GROUPS))
     if unknown:
         raise PluginError(f"plugin {name!r} reads {', '.join(unknown)}; column groups are {', '.join(GROUPS)}")

@@ -43,7 +43,8 @@ class Standing:
 
     @property
     def size_bytes(self) -> int:
-        return int(self.total.nbytes + self.points.nbytes + self.stages.nbytes + self.masks.nbytes)
+        arrays = (self.total, self.points, self.stages, self.masks)
+        return 1 + sum(array.nbytes for array in arrays)
 
     @property
     def sifted(self) -> Sifted:

@@ -12,7 +12,7 @@ from tests.unit.placement.scene import choose, cluster_of, occupy, request_for, 
 from dovetail.control.settings import Settings, load_settings
 from dovetail.placement.pipeline import Pipeline
 from dovetail.placement.refusal import refusals
-from dovetail.placement.registry import HOOK_GROUP, PluginError, build_filter, build_score, outsiders
+from dovetail.placement.registry import PluginError, build_filter, build_hook, build_score
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "dovetail-rack-spread"
 
@@ -72,8 +72,7 @@ def test_its_typed_settings_are_checked_at_start() -> None:
 
 
 def test_the_hook_appends_a_line_for_each_task(tmp_path: Path) -> None:
-    plugin = outsiders(HOOK_GROUP)["placement_journal"]
-    hook = plugin(plugin.Settings(path=tmp_path / "journal.jsonl"))
+    hook = build_hook("placement_journal", {"path": str(tmp_path / "journal.jsonl")})
     cluster = cluster_of({}, {})
     pipeline = Pipeline("quiet", settings().scheduling.profiles["quiet"], cluster)
     for i in range(2):

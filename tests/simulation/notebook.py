@@ -1,0 +1,81 @@
+"""What a store would remember of an engine, kept in dictionaries: `take_changes` in, a `Snapshot` out."""
+
+from dataclasses import dataclass, field
+
+from dovetail.engine.engine import Engine
+from dovetail.model.record import (
+    Changes,
+    NodeRecord,
+    ReservationRecord,
+    RestoredWorkload,
+    Snapshot,
+    TaskRecord,
+    WorkloadRecord,
+)
+from dovetail.model.task import TaskId, TaskState
+from dovetail.model.workload import Workload
+
+
+@dataclass
+class Notebook:
+    nodes: dict[str, NodeRecord] = field(default_factory=dict)
+    reservations: dict[int, ReservationRecord] = field(default_factory=dict)
+    specs: dict[int, Workload] = field(default_factory=dict)
+    terms: dict[int, str] = field(default_factory=dict)
+    submitted_at: dict[int, float] = field(default_factory=dict)
+    workloads: dict[int, WorkloadRecord] = field(default_factory=dict)
+    tasks: dict[TaskId, TaskRecord] = field(default_factory=dict)
+
+    def submitted(self, engine: Engine, id_: int, spec: Workload, now: float) -> None:
+        self.specs[id_], self.submitted_at[id_] = spec, now
+        self.terms[id_] = engine.terms_json(id_)
+
+    def write(self, changes: Changes) -> None:
+        for node in changes.nodes:
+            self.nodes[node.node.name] = node
+        for name in changes.nodes_gone:
+            del self.nodes[name]
+        for reservation in changes.reservations:
+            self.reservations[reservation.id] = reservation
+        for id_ in changes.reservations_gone:
+            self.reservations.pop(id_, None)
+        for workload in changes.workloads:
+            self.workloads[workload.id] = workload
+        for task in changes.tasks:
+            self.tasks[task.task] = task
+
+    def unfinished(self) -> list[int]:
+        return [id_ for id_, record in sorted(self.workloads.items()) if not record.state.finished]
+
+    def tasks_of(self, id_: int) -> list[TaskRecord]:
+        """By replica; one that was never written is as it was on submission."""
+        tasks = (TaskId(id_, replica) for replica in range(self.specs[id_].replicas))
+        return [self.tasks.get(task) or fresh(task) for task in tasks]
+
+    def snapshot(self) -> Snapshot:
+        return Snapshot(
+            nodes=list(self.nodes.values()),
+            reservations=[self.reservations[id_] for id_ in sorted(self.reservations)],
+            workloads=[self._restored(id_) for id_ in self.unfinished()],
+            outbox=[],
+            next_workload=max(self.specs, default=0) + 1,
+            next_reservation=max(self.reservations, default=0) + 1,
+        )
+
+    def _restored(self, id_: int) -> RestoredWorkload:
+        spec = self.specs[id_]
+        return RestoredWorkload(
+            id=id_,
+            namespace=spec.namespace,
+            name=spec.name,
+            priority=str(spec.priority),
+            replicas=spec.replicas,
+            shape_json=self.terms[id_],
+            submitted_at=self.submitted_at[id_],
+            record=self.workloads[id_],
+            tasks=self.tasks_of(id_),
+        )
+
+
+def fresh(task: TaskId) -> TaskRecord:
+    return TaskRecord(task, TaskState.PENDING, 0, None, None, "", "", None, None, None, None)
