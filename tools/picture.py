@@ -33,7 +33,7 @@ def main() -> None:
     out, title, *command = sys.argv[1:]
     console = Console(record=True, width=WIDTH, file=open(os.devnull, "w"), force_terminal=True)  # noqa: SIM115, PTH123
     console.print(Text.from_ansi(f"$ {title}\n" + printed(command)))
-    without_web_fonts = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.S)
+    without_web_fonts = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
     console.save_svg(out, title="dovetail", code_format=without_web_fonts)
 
 

@@ -45,15 +45,18 @@ def throughput(engine: Engine, workloads: Iterable[Workload]) -> float:
     return wanted / elapsed_s
 
 
-def decision_times_s(engine: Engine, workloads: Iterable[Workload], first_id: int = 1) -> list[float]:
-    """The time of each decision on its own. Submitting and handing over changes is not part of it."""
-    times, decisions = [], []
+def timed_decisions(
+    engine: Engine, workloads: Iterable[Workload], first_id: int = 1
+) -> tuple[list[float], list[Decision]]:
+    """The seconds of each decision on its own, and the decisions. Submitting and handing over are not part of it."""
+    times: list[float] = []
+    decisions: list[Decision] = []
     for id_, workload in enumerate(workloads, start=first_id):
         engine.handle(Submitted(id_, workload), NOW)
         times.append(one_decision_s(engine))
         decisions += engine.take_changes(NOW).decisions
     check_placed(decisions, len(times))
-    return times
+    return times, decisions
 
 
 def one_decision_s(engine: Engine) -> float:

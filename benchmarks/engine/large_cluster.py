@@ -8,7 +8,7 @@ import json
 import sys
 
 from benchmarks.clusters import different_shapes, nodes
-from benchmarks.engine.deciding import decision_times_s, engine_with
+from benchmarks.engine.deciding import engine_with, timed_decisions
 from benchmarks.measuring import quantile, quiet
 from benchmarks.process_memory import MB, peak_resident_bytes
 
@@ -20,11 +20,11 @@ WARM_UP = 50
 
 def main() -> None:
     engine = engine_with(nodes(NODES))
-    decision_times_s(engine, different_shapes(WARM_UP, seed=0))
+    timed_decisions(engine, different_shapes(WARM_UP, seed=0))
     rounds_ms = []
     with quiet():
         for seed in range(1, ROUNDS + 1):
-            times_s = decision_times_s(engine, different_shapes(SAMPLES, seed), first_id=1 + seed * SAMPLES)
+            times_s, _ = timed_decisions(engine, different_shapes(SAMPLES, seed), first_id=1 + seed * SAMPLES)
             rounds_ms.append(quantile(times_s, 0.99) * 1000)
             reached = f"  p99 {rounds_ms[-1]:.2f} ms, peak {peak_resident_bytes() / MB:.0f} MB"
             print(reached, file=sys.stderr, flush=True)
