@@ -101,4 +101,5 @@ def match_rows(column: LabelColumn | None, codes: I4 | None, match: Match) -> B1
         # The commonest comparison needs no table: one integer comparison over the column.
         code = column.code_of.get(match.values[0])
         return False if code is None else codes == code
-    return column.table(match)[codes]
+    # Codes are always within the table; `clip` spares their check and conversion, more than half of the time.
+    return column.table(match).take(codes, mode="clip")

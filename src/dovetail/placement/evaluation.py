@@ -64,7 +64,8 @@ class Evaluator:
         reads = [plugin.reads for plugin in self.filters] + [plugin.reads for plugin in self.scores]
         self.reads: frozenset[str] = frozenset().union(*reads)
         plugins: list[Filter | Score] = [*self.filters, *self.scores]
-        self.outsiders_read_placements = any(PLACEMENTS in p.reads for p in plugins if not _built_in(p))
+        self._outsiders = {plugin.name for plugin in plugins if not _built_in(plugin)}
+        self.outsiders_read_placements = any(PLACEMENTS in p.reads for p in plugins if p.name in self._outsiders)
 
     def sift(self, request: Request, view: View) -> Sifted:
         alive: B1 = view.present
@@ -126,7 +127,7 @@ class Evaluator:
     def _asked(self, plugin: Filter | Score, ask: Callable[..., Any], request: Request, view: View) -> tuple[Any, str]:
         try:
             answer = ask(request, view)
-            if not _built_in(plugin):
+            if plugin.name in self._outsiders:
                 answer = _checked(answer, view.size, hasattr(plugin, "mask"))
         except Exception as error:  # a plugin may raise anything; it is named and the decision goes on
             self.failures[plugin.name] = self.failures.get(plugin.name, 0) + 1

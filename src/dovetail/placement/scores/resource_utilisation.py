@@ -2,6 +2,8 @@
 
 from typing import ClassVar
 
+import numpy as np
+
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import RESOURCES
 from dovetail.cluster.view import View
@@ -17,9 +19,12 @@ class ResourceUtilisation:
 
     def points(self, request: Request, view: View) -> F8 | float:
         names = requested(request)
-        total: F8 | float = 0.0
+        total: F8 | None = None
         for name in names:
             share = share_after(request, view, name)
             if share is not None:
-                total = share if isinstance(total, float) else total + share
-        return 1.0 - total * (1.0 / len(names))
+                total = share if total is None else np.add(total, share, out=total)
+        if total is None:
+            return 1.0
+        total *= 1.0 / len(names)
+        return np.subtract(1.0, total, out=total)

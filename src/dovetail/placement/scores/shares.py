@@ -16,7 +16,9 @@ def share_after(request: Request, view: View, resource: str) -> F8 | None:
     allocated, inverse = view.allocated(resource), view.inverse_capacity(resource)
     if allocated is None or inverse is None:
         return None
-    return (allocated + request.needs.get(resource, 0.0)) * inverse
+    share: F8 = allocated + request.needs.get(resource, 0.0)
+    share *= inverse
+    return share
 
 
 def share_now(view: View, resource: str) -> F8 | None:

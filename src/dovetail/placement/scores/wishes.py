@@ -10,7 +10,7 @@ from dovetail.cluster.arrays import F8
 from dovetail.cluster.view import View
 from dovetail.model.shape import Weighted
 from dovetail.placement.contract import Request
-from dovetail.placement.filters.taints import untolerated
+from dovetail.placement.filters.taints import UntoleratedSets
 
 
 def _weight_met(view: View, terms: tuple[Weighted, ...]) -> F8 | float:
@@ -31,9 +31,12 @@ def preferred_share(request: Request, view: View) -> F8 | float:
     return _weight_met(view, terms) * (1.0 / sum(weight for weight, _ in terms))
 
 
-def avoided_share(request: Request, view: View) -> F8 | float:
+def avoided_share(request: Request, view: View, untolerated: UntoleratedSets) -> F8 | float:
     """In [0, 1]: how much of what the task would rather avoid a node has."""
     terms = request.shape.avoided
-    tainted = np.array([bool(untolerated(request, taints, soft=True)) for taints in view.taint_sets], dtype=np.bool_)
     share = _weight_met(view, terms) * (1.0 / sum(weight for weight, _ in terms)) if terms else 0.0
-    return np.where(tainted[view.taint_codes], 1.0, share) if tainted.any() else share
+    tainted = untolerated.of(request, view)
+    if not tainted.any():
+        return share
+    all_of_it: F8 = tainted.astype(np.float64).take(view.taint_codes, mode="clip")
+    return np.maximum(all_of_it, share) if terms else all_of_it  # no share is above 1
