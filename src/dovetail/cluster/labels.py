@@ -4,15 +4,17 @@ A comparison is decided once for each distinct value, never for each node.
 """
 
 import re
-from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from dovetail.cluster.arrays import B1, FIRST_CAPACITY, I4, grown
+from dovetail.cluster.arrays import B1, F8, FIRST_CAPACITY, I4, grown
 from dovetail.model.selection import Operator
 from dovetail.model.shape import Match
 
 ABSENT = 0
+KEPT_BYTES = 4 * 2**20  # of answers, a column and kind
 
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")  # `int` alone would also read "1_000", " 7 " and digits of other scripts
@@ -39,33 +41,68 @@ def value_matches(value: str | None, match: Match) -> bool:
     return number > bound if operator is Operator.GT else number < bound
 
 
-@dataclass(slots=True)
 class LabelColumn:
-    """One key over all nodes. `vocabulary[code - 1]` is the value of a code."""
+    """One key over all nodes. `vocabulary[code - 1]` is the value of a code.
 
-    codes: I4
-    vocabulary: list[str] = field(default_factory=list)
-    code_of: dict[str, int] = field(default_factory=dict)
-    tables: dict[Match, B1] = field(default_factory=dict)
+    Users ask the same few comparisons again and again, and labels seldom change: answers are kept until they do.
+    """
 
-    def code(self, value: str) -> int:
+    def __init__(self, width: int) -> None:
+        self.codes: I4 = np.zeros(width, dtype=np.int32)
+        self.vocabulary: list[str] = []
+        self.code_of: dict[str, int] = {}
+        self._masks: dict[Match, B1] = {}
+        self._numbers: dict[Match, F8] = {}
+
+    def widen(self, width: int) -> None:
+        self.codes = grown(self.codes, width, ABSENT)
+        self._forget()
+
+    def write(self, row: int, value: str | None) -> None:
+        code = ABSENT if value is None else self._code(value)
+        if self.codes[row] != code:
+            self.codes[row] = code
+            self._forget()
+
+    def value(self, row: int) -> str | None:
+        code = self.codes[row]
+        return self.vocabulary[code - 1] if code else None
+
+    def mask(self, match: Match) -> B1:
+        """bool[node]: which nodes match."""
+        found = self._masks.get(match)
+        if found is None:
+            values = [None, *self.vocabulary]
+            by_code = np.array([value_matches(value, match) for value in values], dtype=np.bool_)
+            found = by_code.take(self.codes)
+            _keep(self._masks, match, found)
+        return found
+
+    def number(self, match: Match) -> F8:
+        """The same as 1.0 and 0.0, ready to be weighted."""
+        found = self._numbers.get(match)
+        if found is None:
+            found = self.mask(match).astype(np.float64)
+            _keep(self._numbers, match, found)
+        return found
+
+    def _code(self, value: str) -> int:
         """The code of a value, new if it was never seen."""
         found = self.code_of.get(value)
         if found is None:
             self.vocabulary.append(value)
             found = self.code_of[value] = len(self.vocabulary)
-            self.tables.clear()
         return found
 
-    def table(self, match: Match) -> B1:
-        """bool[code]: does a node with this code match?"""
-        found = self.tables.get(match)
-        if found is None:
-            if len(self.tables) > 256:
-                self.tables.clear()
-            values = [None, *self.vocabulary]
-            found = self.tables[match] = np.array([value_matches(v, match) for v in values], dtype=np.bool_)
-        return found
+    def _forget(self) -> None:
+        self._masks.clear()
+        self._numbers.clear()
+
+
+def _keep(answers: dict[Match, Any], match: Match, answer: npt.NDArray[Any]) -> None:
+    if len(answers) * answer.nbytes >= KEPT_BYTES:
+        answers.clear()
+    answers[match] = answer
 
 
 class LabelTable:
@@ -78,28 +115,17 @@ class LabelTable:
     def widen(self, width: int) -> None:
         self._width = width
         for column in self.columns.values():
-            column.codes = grown(column.codes, width, ABSENT)
+            column.widen(width)
 
     def set_row(self, row: int, labels: dict[str, str]) -> None:
-        for column in self.columns.values():
-            column.codes[row] = ABSENT
+        for key, column in self.columns.items():
+            if key not in labels:
+                column.write(row, None)
         for key, value in labels.items():
             if key not in self.columns:
-                self.columns[key] = LabelColumn(np.zeros(self._width, dtype=np.int32))
-            column = self.columns[key]
-            column.codes[row] = column.code(value)
+                self.columns[key] = LabelColumn(self._width)
+            self.columns[key].write(row, value)
 
     def row(self, row: int) -> dict[str, str]:
-        return {key: column.vocabulary[code - 1] for key, column in self.columns.items() if (code := column.codes[row])}
-
-
-def match_rows(column: LabelColumn | None, codes: I4 | None, match: Match) -> B1 | bool:
-    """bool[node] for the given codes of a column; a plain bool where no node has the label at all."""
-    if column is None or codes is None:
-        return value_matches(None, match)
-    if match.operator is Operator.IN and len(match.values) == 1:
-        # The commonest comparison needs no table: one integer comparison over the column.
-        code = column.code_of.get(match.values[0])
-        return False if code is None else codes == code
-    # Codes are always within the table; `clip` spares their check and conversion, more than half of the time.
-    return column.table(match).take(codes, mode="clip")
+        values = ((key, column.value(row)) for key, column in self.columns.items())
+        return {key: value for key, value in values if value is not None}

@@ -59,10 +59,8 @@ class ResourceTable:
 
     def vector(self, amounts: Mapping[str, float]) -> F8:
         """float64[resource]; resources no node has ever had get a row of their own."""
-        rows = [self.row_of(name) for name in amounts]
-        found = np.zeros(len(self.names))
-        found[rows] = list(amounts.values())
-        return found
+        by_row = {self.row_of(name): amount for name, amount in amounts.items()}
+        return np.array([by_row.get(row, 0.0) for row in range(len(self.names))])
 
     def amounts(self, column: F8) -> Amounts:
         return {name: int(column[i]) for i, name in enumerate(self.names) if column[i]}

@@ -28,10 +28,6 @@ _KIND_BITS = {kind: 1 << i for i, kind in enumerate(Kind)}
 _LOG_LIMIT = 200_000
 
 
-def kind_bit(kind: Kind) -> int:
-    return _KIND_BITS[kind]
-
-
 class Cluster:
     def __init__(self, overcommit: Mapping[str, float] | None = None) -> None:
         self.names: list[str] = []  # by row; "" where the row is vacant
@@ -53,6 +49,7 @@ class Cluster:
         self.drained: set[str] = set()
         self.log: dict[str, list[int]] = {group: [] for group in GROUPS}
         self.epoch = 0  # bumped when a cached result cannot be mended row by row
+        self._runs: dict[Kind, B1 | bool] = {}
         self._vacant: list[int] = []
         self._undo: list[Callable[[], object]] | None = None
 
@@ -76,6 +73,7 @@ class Cluster:
         self.online[row] = True
         self.offline_reasons.pop(node.name, None)
         self.present[row] = True
+        self._runs.clear()
         self._refresh_ready(row)
         self._touch(row, GROUPS)
         return row
@@ -91,6 +89,7 @@ class Cluster:
         for flags in (self.online, self.cordoned, self.present, self.ready):
             flags[row] = False
         self.kinds[row] = 0
+        self._runs.clear()
         self.offline_reasons.pop(name, None)
         self.cordon_reasons.pop(name, None)
         self.drained.discard(name)
@@ -135,6 +134,14 @@ class Cluster:
         self._touch(row, (RESOURCES,))
         if self._undo is not None:
             self._undo.append(lambda: self.reserve(name, amounts, -sign))
+
+    def runs(self, kind: Kind) -> B1 | bool:
+        """bool[node]: which nodes can run this kind of workload, or True if all can; kept until nodes change."""
+        found = self._runs.get(kind)
+        if found is None:
+            mask: B1 = (self.kinds & _KIND_BITS[kind]) != 0
+            found = self._runs[kind] = True if (mask | ~self.present).all() else mask
+        return found
 
     def node(self, name: str) -> Node:
         """The node's definition, read back from the tables."""

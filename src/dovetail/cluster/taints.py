@@ -1,11 +1,14 @@
 """Taints as codes of distinct sets: `int32[node]`. Tolerations are checked once a set, never once a node."""
 
+from collections.abc import Callable, Hashable
+
 import numpy as np
 
-from dovetail.cluster.arrays import FIRST_CAPACITY, I4, grown
+from dovetail.cluster.arrays import B1, FIRST_CAPACITY, I4, grown
 from dovetail.model.selection import Taint
 
 TaintSet = tuple[Taint, ...]
+ANSWERS_KEPT = 64
 
 
 class TaintTable:
@@ -15,9 +18,11 @@ class TaintTable:
         self.codes: I4 = np.zeros(FIRST_CAPACITY, dtype=np.int32)
         self.sets: list[TaintSet] = [()]
         self._code_of: dict[TaintSet, int] = {(): 0}
+        self._answers: dict[Hashable, B1 | bool] = {}
 
     def widen(self, width: int) -> None:
         self.codes = grown(self.codes, width)
+        self._answers.clear()
 
     def set_row(self, row: int, taints: list[Taint]) -> None:
         key = tuple(sorted(set(taints), key=str))
@@ -25,7 +30,22 @@ class TaintTable:
         if code is None:
             code = self._code_of[key] = len(self.sets)
             self.sets.append(key)
-        self.codes[row] = code
+            self._answers.clear()
+        if self.codes[row] != code:
+            self.codes[row] = code
+            self._answers.clear()
+
+    def ask(self, key: Hashable, of_set: Callable[[TaintSet], bool]) -> B1 | bool:
+        """bool[node]: does the node's set answer yes? Kept under `key` until taints change; a plain bool if all
+        sets answer alike."""
+        found = self._answers.get(key)
+        if found is None:
+            by_set = np.array([of_set(taints) for taints in self.sets], dtype=np.bool_)
+            found = bool(by_set[0]) if (by_set == by_set[0]).all() else by_set.take(self.codes)
+            if len(self._answers) >= ANSWERS_KEPT:
+                self._answers.clear()
+            self._answers[key] = found
+        return found
 
     def row(self, row: int) -> TaintSet:
         return self.sets[int(self.codes[row])]

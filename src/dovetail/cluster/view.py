@@ -5,18 +5,19 @@ of one request. Plugins cannot tell the difference, which is what makes caching,
 ahead the same code as deciding. All arrays have one entry a row of the view and must not be written.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from dovetail.cluster.arrays import B1, F8, I4, Rows
 from dovetail.cluster.distance import proximity_to
-from dovetail.cluster.labels import match_rows
+from dovetail.cluster.labels import value_matches
 from dovetail.cluster.resources import loads
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.taints import TaintSet
 from dovetail.model.shape import Match, Term
+from dovetail.model.workload import Kind
 
 
 class View:
@@ -49,7 +50,10 @@ class View:
 
     def _resource(self, table: npt.NDArray[np.float64], resource: str) -> F8 | None:
         index = self._cluster.resources.index.get(resource)
-        return None if index is None else self._cut(table[index])
+        return None if index is None else self._row(table, index)
+
+    def _row(self, table: npt.NDArray[np.float64], index: int) -> F8:
+        return table[index, : self.size]
 
     def capacity(self, resource: str) -> F8 | None:
         """None where no node has ever had such a resource."""
@@ -92,7 +96,7 @@ class View:
     def matches(self, match: Match) -> B1 | bool:
         """Which nodes satisfy one label comparison; a plain bool when all answer alike."""
         column = self._cluster.labels.columns.get(match.key)
-        return match_rows(column, None if column is None else self._cut(column.codes), match)
+        return value_matches(None, match) if column is None else self._cut(column.mask(match))
 
     def satisfies(self, term: Term) -> B1 | bool:
         """Which nodes satisfy every comparison of a term."""
@@ -104,10 +108,16 @@ class View:
             found = one if found is True else found if one is True else found & one
         return found
 
+    def weighted(self, term: Term, weight: float) -> F8 | float:
+        """`weight` where a term is satisfied, 0 elsewhere; a plain float when that is the same for all."""
+        if len(term) == 1 and (column := self._cluster.labels.columns.get(term[0].key)) is not None:
+            return self._cut(column.number(term[0])) * weight
+        found = self.satisfies(term)
+        return found * weight if isinstance(found, bool) else np.multiply(found, weight, dtype=np.float64)
+
     def label(self, key: str, position: int) -> str | None:
         column = self._cluster.labels.columns.get(key)
-        code = 0 if column is None else int(self._cut(column.codes)[position])
-        return column.vocabulary[code - 1] if column is not None and code else None
+        return None if column is None else column.value(int(self.rows[position]))
 
     @property
     def taint_sets(self) -> Sequence[TaintSet]:
@@ -117,6 +127,11 @@ class View:
     @property
     def taint_codes(self) -> I4:
         return self._cut(self._cluster.taints.codes)
+
+    def by_taints(self, key: Hashable, of_set: Callable[[TaintSet], bool]) -> B1 | bool:
+        """Which nodes have a taint set of which `of_set` holds; `key` names the question, whose answer is kept."""
+        found = self._cluster.taints.ask(key, of_set)
+        return found if isinstance(found, bool) else self._cut(found)
 
     @property
     def ready(self) -> B1:
@@ -139,10 +154,10 @@ class View:
     def status_reason(self, position: int) -> str:
         return self._cluster.reason(self.name(position))
 
-    @property
-    def kinds(self) -> I4:
-        """A bit for each kind of workload the node can run (`cluster.state.kind_bit`)."""
-        return self._cut(self._cluster.kinds)
+    def runs(self, kind: Kind) -> B1 | bool:
+        """Which nodes can run this kind of workload; plain True when all can."""
+        found = self._cluster.runs(kind)
+        return found if isinstance(found, bool) else self._cut(found)
 
     @property
     def backend_codes(self) -> I4:
@@ -184,6 +199,10 @@ class _Subset(View):
 
     def _cut(self, array: npt.NDArray) -> npt.NDArray:  # type: ignore[type-arg]
         return array[self._rows]
+
+    def _row(self, table: npt.NDArray[np.float64], index: int) -> F8:
+        found: F8 = table[index].take(self._rows)
+        return found
 
     def name(self, position: int) -> str:
         return self._cluster.names[int(self._rows[position])]

@@ -1,4 +1,8 @@
-"""Why: outcomes, refusals, funnels and scores, as stored with every decision and shown to people."""
+"""Why: outcomes, refusals, funnels and scores, as stored with every decision and shown to people.
+
+What every decision carries (`FunnelStep`, `NodePoints`, `Explanation`) is not frozen only because making frozen ones
+takes three times as long; nobody writes to them.
+"""
 
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -52,7 +56,7 @@ class Refused:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FunnelStep:
     """How many nodes a filter left over, and the reason it gives for the rest."""
 
@@ -61,7 +65,7 @@ class FunnelStep:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class NodePoints:
     """One candidate: unweighted points per score (in the order of `Explanation.weights`) and the weighted total."""
 
@@ -94,7 +98,7 @@ class Shortage:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Explanation:
     """Everything a person may ask of one decision."""
 

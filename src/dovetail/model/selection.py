@@ -142,10 +142,3 @@ class Toleration(Strict):
         if self.toleration_seconds is not None and self.effect not in (None, Effect.NO_EXECUTE):
             raise ValueError("toleration_seconds goes with effect: NoExecute")
         return self
-
-    def tolerates(self, taint: Taint) -> bool:
-        if self.effect is not None and self.effect != taint.effect:
-            return False
-        if self.key is not None and self.key != taint.key:
-            return False
-        return self.operator is TolerationOperator.EXISTS or self.value == taint.value

@@ -9,7 +9,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from dovetail.model.selection import LabelMatch, NodeTerm, Operator, Toleration, WeightedTerm
+from dovetail.model.selection import (
+    Effect,
+    LabelMatch,
+    NodeTerm,
+    Operator,
+    Taint,
+    TolerationOperator,
+    WeightedTerm,
+)
 from dovetail.model.workload import Kind, Workload
 
 
@@ -29,6 +37,22 @@ class Match(NamedTuple):
 Term = tuple[Match, ...]
 
 
+class Tolerance(NamedTuple):
+    """A toleration as placement sees it, cheap to compare: which taints it makes up for."""
+
+    key: str | None
+    operator: TolerationOperator
+    value: str
+    effect: Effect | None
+
+    def tolerates(self, taint: Taint) -> bool:
+        if self.effect is not None and self.effect != taint.effect:
+            return False
+        if self.key is not None and self.key != taint.key:
+            return False
+        return self.operator is TolerationOperator.EXISTS or self.value == taint.value
+
+
 class Weighted(NamedTuple):
     weight: int
     term: Term
@@ -46,7 +70,7 @@ class Shape:
     required: tuple[Term, ...] = ()
     preferred: tuple[Weighted, ...] = ()
     avoided: tuple[Weighted, ...] = ()
-    tolerations: tuple[Toleration, ...] = ()
+    tolerations: tuple[Tolerance, ...] = ()
     backends: tuple[str, ...] = ()
     near: tuple[str, ...] = ()
     digest: int = field(init=False, repr=False, compare=False, default=0)
@@ -81,11 +105,10 @@ class Shape:
             "profile": self.profile,
             "namespace": self.namespace,
         }
-        for name in ("service", "node_selector", "required", "preferred", "avoided", "backends", "near"):
+        optional = ("service", "node_selector", "required", "preferred", "avoided", "tolerations", "backends", "near")
+        for name in optional:
             if value := getattr(self, name):
                 found[name] = value
-        if self.tolerations:
-            found["tolerations"] = [t.model_dump(mode="json", exclude_defaults=True) for t in self.tolerations]
         return json.dumps(found, separators=(",", ":"))
 
     @staticmethod
@@ -102,7 +125,7 @@ class Shape:
             required=tuple(_term_from(term) for term in found.get("required", ())),
             preferred=tuple(Weighted(weight, _term_from(term)) for weight, term in found.get("preferred", ())),
             avoided=tuple(Weighted(weight, _term_from(term)) for weight, term in found.get("avoided", ())),
-            tolerations=tuple(Toleration.model_validate(t) for t in found.get("tolerations", ())),
+            tolerations=tuple(_tolerance_from(*parts) for parts in found.get("tolerations", ())),
             backends=tuple(found.get("backends", ())),
             near=tuple(found.get("near", ())),
         )
@@ -110,6 +133,10 @@ class Shape:
 
 def _term_from(term: list[list[Any]]) -> Term:
     return tuple(Match(key, Operator(operator), tuple(values)) for key, operator, values in term)
+
+
+def _tolerance_from(key: str | None, operator: str, value: str, effect: str | None) -> Tolerance:
+    return Tolerance(key, TolerationOperator(operator), value, None if effect is None else Effect(effect))
 
 
 def _match(match: LabelMatch) -> Match:
@@ -147,7 +174,7 @@ def shape_of(spec: Workload, scheduler: str, profile: str) -> Shape:
         required=tuple(_term(term) for term in spec.node_affinity.required),
         preferred=_weighted(spec.node_affinity.preferred),
         avoided=_weighted(spec.node_affinity.avoided),
-        tolerations=tuple(spec.tolerations),
+        tolerations=tuple([Tolerance(t.key, t.operator, t.value, t.effect) for t in spec.tolerations]),
         backends=tuple(spec.backends.allow),
         near=tuple(sorted({a.near for a in spec.affinity})),
     )

@@ -4,7 +4,6 @@ A score that fails is left out of that decision and named in it. A filter that f
 a requirement), unless the profile says `on_filter_error: skip`. Nothing a plugin does stops the scheduler.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,23 +115,27 @@ class Evaluator:
 
     def mask(self, plugin: Filter, request: Request, view: View) -> tuple[B1 | bool, str]:
         """One filter, what the profile says if it failed, and what went wrong."""
-        answer, failure = self._asked(plugin, plugin.mask, request, view)
-        return (self.settings.on_filter_error == "skip" if failure else answer), failure
+        try:
+            answer = plugin.mask(request, view)
+            if plugin.name in self._outsiders:
+                answer = _checked(answer, view.size, mask=True)
+        except Exception as error:  # a plugin may raise anything; it is named and the decision goes on
+            return self.settings.on_filter_error == "skip", self._failed(plugin, error)
+        return answer, ""
 
     def points(self, plugin: Score, request: Request, view: View) -> tuple[F8 | float, str]:
         """One score, 0 if it failed, and what went wrong."""
-        answer, failure = self._asked(plugin, plugin.points, request, view)
-        return (0.0 if failure else answer), failure
-
-    def _asked(self, plugin: Filter | Score, ask: Callable[..., Any], request: Request, view: View) -> tuple[Any, str]:
         try:
-            answer = ask(request, view)
+            answer = plugin.points(request, view)
             if plugin.name in self._outsiders:
-                answer = _checked(answer, view.size, hasattr(plugin, "mask"))
-        except Exception as error:  # a plugin may raise anything; it is named and the decision goes on
-            self.failures[plugin.name] = self.failures.get(plugin.name, 0) + 1
-            return None, f"plugin {plugin.name!r} failed: {type(error).__name__}: {error}"
+                answer = _checked(answer, view.size, mask=False)
+        except Exception as error:  # as above
+            return 0.0, self._failed(plugin, error)
         return answer, ""
+
+    def _failed(self, plugin: Filter | Score, error: Exception) -> str:
+        self.failures[plugin.name] = self.failures.get(plugin.name, 0) + 1
+        return f"plugin {plugin.name!r} failed: {type(error).__name__}: {error}"
 
 
 def _built_in(plugin: object) -> bool:

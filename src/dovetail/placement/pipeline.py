@@ -26,7 +26,7 @@ CACHE_BYTES = 64 * 2**20
 CACHED_STANDINGS = 256
 REMEMBERED_SHAPES = 4096
 #: Below this share of feasible nodes it pays to score only those.
-SPARSE = 0.3
+SPARSE = 0.4
 
 
 @dataclass(slots=True)
@@ -118,13 +118,13 @@ class Pipeline:
                 at, chosen = (chosen if rows is None else int(np.searchsorted(rows, chosen))), None
             else:
                 at = int(total.argmax())
-            value = float(total[at])
+            value = total.item(at)
             if value == LOST:
                 break
             total[at] = LOST
             row = at if rows is None else int(rows[at])
-            each = tuple(p if isinstance(p, float) else float(p[at]) for p in points)
-            found.append(NodePoints(names[row], value, each, float(load[row])))
+            each = tuple([p if isinstance(p, float) else p.item(at) for p in points])
+            found.append(NodePoints(names[row], value, each, load.item(row)))
         return tuple(found)
 
     # --- pieces ----------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ class Pipeline:
         if counts != self._last_counts:
             self._last_counts = list(counts)
             self._last_funnel = tuple(
-                FunnelStep(name, count, reason) for (name, reason), count in zip(self._reasons, counts, strict=True)
+                [FunnelStep(name, count, reason) for (name, reason), count in zip(self._reasons, counts, strict=True)]
             )
         return self._last_funnel
 

@@ -193,5 +193,13 @@ def test_a_trial_undoes_what_was_placed_removed_and_reserved() -> None:
     check_invariants(cluster)
 
 
-def test_kinds_have_a_bit_each() -> None:
-    assert len({state.kind_bit(kind) for kind in Kind}) == len(Kind)
+def test_a_node_runs_the_kinds_it_says_and_no_others() -> None:
+    cluster = Cluster()
+    for kind in Kind:
+        cluster.join(Node(name=str(kind), kinds=[kind]))
+    for kind in Kind:
+        assert [cluster.names[row] for row in np.flatnonzero(cluster.runs(kind))] == [str(kind)]
+    for kind in Kind:
+        cluster.join(Node(name=str(kind), kinds=[Kind.JOB]))
+    assert cluster.runs(Kind.JOB) is True
+    assert not np.any(cluster.runs(Kind.VM)), "a new definition is seen at once"

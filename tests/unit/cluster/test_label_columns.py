@@ -1,9 +1,10 @@
 """Label columns: one code a node, and comparisons that mean what they mean for one value."""
 
-import numpy as np
 import pytest
 
-from dovetail.cluster.labels import LabelTable, match_rows, value_matches
+from dovetail.cluster.labels import LabelTable, value_matches
+from dovetail.cluster.state import Cluster
+from dovetail.cluster.view import View
 from dovetail.model.selection import Operator
 from dovetail.model.shape import Match
 
@@ -53,8 +54,8 @@ def test_a_comparison_of_one_value(value: str | None, operator: Operator, values
     table.set_row(0, {} if value is None else {"key": value})
     table.set_row(1, {"key": "something else"})
     column = table.columns["key"]
-    found = match_rows(column, column.codes[:2], match)
-    assert (found if isinstance(found, bool) else bool(found[0])) is holds, "a column answers as a value does"
+    assert bool(column.mask(match)[0]) is holds, "a column answers as a value does"
+    assert column.number(match)[0] == float(holds)
 
 
 def test_a_new_definition_drops_labels_it_does_not_repeat() -> None:
@@ -68,15 +69,19 @@ def test_a_value_first_seen_after_a_comparison_was_made_is_compared_too() -> Non
     table = LabelTable()
     table.set_row(0, {"size": "1"})
     match = Match("size", GT, ("4",))
-    assert not table.columns["size"].table(match).any()
+    assert not table.columns["size"].mask(match).any()
     table.set_row(1, {"size": "9"})
-    column = table.columns["size"]
-    assert np.asarray(match_rows(column, column.codes[:2], match)).tolist() == [False, True]
+    assert table.columns["size"].mask(match)[:2].tolist() == [False, True]
+    table.set_row(0, {"size": "7"})
+    assert table.columns["size"].number(match)[:2].tolist() == [1.0, 1.0]
+    table.set_row(1, {})
+    assert table.columns["size"].mask(match)[:2].tolist() == [True, False]
 
 
 def test_a_label_nobody_carries_answers_for_all_nodes_at_once() -> None:
-    assert match_rows(None, None, Match("x", LACKS, ())) is True
-    assert match_rows(None, None, Match("x", EXISTS, ())) is False
+    view = View(Cluster())
+    assert view.matches(Match("x", LACKS, ())) is True
+    assert view.matches(Match("x", EXISTS, ())) is False
 
 
 def test_columns_made_late_are_as_wide_as_the_others() -> None:

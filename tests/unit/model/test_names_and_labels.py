@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from dovetail.model.selection import LabelMatch, Taint, Toleration
+from dovetail.model.shape import shape_of
 from dovetail.model.strict import check_name, closest, shown
+from dovetail.model.workload import Workload
 
 
 @pytest.mark.parametrize("name", ["a", "A1", "train-llm", "a.b_c-d", "x" * 100, "a1-2.3"])
@@ -89,7 +91,9 @@ def test_the_number_of_values_fits_the_operator(match: dict[str, object], words:
 )
 def test_a_toleration_matches_key_value_and_effect(toleration: dict[str, object], tolerated: bool) -> None:
     taint = Taint.model_validate({"key": "gpu", "value": "yes", "effect": "NoSchedule"})
-    assert Toleration.model_validate(toleration).tolerates(taint) is tolerated
+    spec = Workload.model_validate({"name": "a", "tolerations": [toleration]})
+    (tolerance,) = shape_of(spec, "default", "balanced").tolerations
+    assert tolerance.tolerates(taint) is tolerated
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from dovetail.cluster.arrays import B1
-from dovetail.cluster.state import STATUS, kind_bit
+from dovetail.cluster.state import STATUS
 from dovetail.cluster.view import View
 from dovetail.model.reason import Refused
 from dovetail.model.strict import Strict
@@ -24,13 +24,14 @@ class Backend:
     Settings: ClassVar[type[Strict]] = NoSettings
 
     def mask(self, request: Request, view: View) -> B1 | bool:
-        runs_kind: B1 = (view.kinds & kind_bit(request.shape.kind)) != 0
+        runs_kind = view.runs(request.shape.kind)
         if not request.shape.backends:
             return runs_kind
         allowed = np.array([_allowed(name, request.shape.backends) for name in view.backend_names], dtype=np.bool_)
         if not len(allowed):
             return False
-        return runs_kind & allowed[view.backend_codes]
+        backends: B1 = allowed[view.backend_codes]
+        return backends if runs_kind is True else backends & runs_kind
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         backend = view.backend_names[int(view.backend_codes[position])]

@@ -7,7 +7,6 @@ from dovetail.cluster.state import LABELS, TAINTS
 from dovetail.cluster.view import View
 from dovetail.model.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
-from dovetail.placement.filters.taints import UntoleratedSets
 from dovetail.placement.scores.wishes import avoided_share, preferred_share
 
 
@@ -16,14 +15,12 @@ class Affinity:
     reads: ClassVar[frozenset[str]] = frozenset({LABELS, TAINTS})
     Settings: ClassVar[type[Strict]] = NoSettings
 
-    def __init__(self) -> None:
-        self._untolerated = UntoleratedSets(soft=True)
-
     def points(self, request: Request, view: View) -> F8 | float:
-        liked, disliked = preferred_share(request, view), avoided_share(request, view, self._untolerated)
-        if isinstance(disliked, float) and disliked == 0.0:
-            return liked * 0.5 + 0.5
-        return (liked - disliked) * 0.5 + 0.5
+        liked, disliked = preferred_share(request, view), avoided_share(request, view)
+        points = liked if isinstance(disliked, float) and disliked == 0.0 else liked - disliked
+        points *= 0.5
+        points += 0.5
+        return points
 
 
 class Preferred:
@@ -44,8 +41,5 @@ class Avoided:
     reads: ClassVar[frozenset[str]] = frozenset({LABELS, TAINTS})
     Settings: ClassVar[type[Strict]] = NoSettings
 
-    def __init__(self) -> None:
-        self._untolerated = UntoleratedSets(soft=True)
-
     def points(self, request: Request, view: View) -> F8 | float:
-        return avoided_share(request, view, self._untolerated)
+        return avoided_share(request, view)

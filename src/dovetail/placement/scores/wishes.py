@@ -10,33 +10,35 @@ from dovetail.cluster.arrays import F8
 from dovetail.cluster.view import View
 from dovetail.model.shape import Weighted
 from dovetail.placement.contract import Request
-from dovetail.placement.filters.taints import UntoleratedSets
+from dovetail.placement.filters.taints import untolerated
 
 
-def _weight_met(view: View, terms: tuple[Weighted, ...]) -> F8 | float:
+def _share(view: View, terms: tuple[Weighted, ...]) -> F8 | float:
+    """Weight met over weight of all terms: an array of its own, to be worked on further."""
     met: F8 | float = 0.0
     for weight, term in terms:
-        one = view.satisfies(term)
-        if one is False:
-            continue
-        met = met + float(weight) if one is True else met + np.multiply(one, float(weight), dtype=np.float64)
+        one = view.weighted(term, float(weight))
+        if isinstance(met, float) and not isinstance(one, float):
+            one += met  # the array is new, and adding to it in place gives the same bits as met + one
+            met = one
+        else:
+            met += one
+    met *= 1.0 / sum(weight for weight, _ in terms)
     return met
 
 
 def preferred_share(request: Request, view: View) -> F8 | float:
     """In [0, 1]: how much of what the task prefers a node has; 0 for a task without preferences."""
     terms = request.shape.preferred
-    if not terms:
-        return 0.0
-    return _weight_met(view, terms) * (1.0 / sum(weight for weight, _ in terms))
+    return _share(view, terms) if terms else 0.0
 
 
-def avoided_share(request: Request, view: View, untolerated: UntoleratedSets) -> F8 | float:
+def avoided_share(request: Request, view: View) -> F8 | float:
     """In [0, 1]: how much of what the task would rather avoid a node has."""
     terms = request.shape.avoided
-    share = _weight_met(view, terms) * (1.0 / sum(weight for weight, _ in terms)) if terms else 0.0
-    tainted = untolerated.of(request, view)
-    if not tainted.any():
-        return share
-    all_of_it: F8 = tainted.astype(np.float64).take(view.taint_codes, mode="clip")
-    return np.maximum(all_of_it, share) if terms else all_of_it  # no share is above 1
+    share = _share(view, terms) if terms else 0.0
+    question = ("avoided", request.shape.tolerations)
+    tainted = view.by_taints(question, lambda taints: bool(untolerated(request, taints, soft=True)))
+    if isinstance(tainted, bool):
+        return 1.0 if tainted else share
+    return np.where(tainted, 1.0, share)
