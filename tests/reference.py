@@ -15,7 +15,16 @@ from math import floor
 from typing import Any, Protocol
 
 from dovetail.model.node import Node
-from dovetail.model.selection import Effect, LabelMatch, NodeTerm, Operator, Taint, Toleration, TolerationOperator
+from dovetail.model.selection import (
+    Effect,
+    LabelMatch,
+    NodeTerm,
+    Operator,
+    Taint,
+    Toleration,
+    TolerationOperator,
+    WeightedTerm,
+)
 from dovetail.model.workload import Kind, Workload
 
 FILTERS = ("ready", "scope", "backend", "node_selector", "node_affinity", "taints", "resources")
@@ -120,26 +129,23 @@ class ReferenceScheduler:
         self.backends_down: set[str] = set()
         self.cursor = -1  # the row that took the last task
         self._overcommit, self._scope, self._seed = dict(overcommit or {}), dict(scope or {}), seed
-        self._vacant: list[int] = []
         self._observing = profile.settings.get("resources", {}).get("basis") == "observed"
 
     # --- what happens to the cluster -------------------------------------------------------------------------
 
     def join(self, definition: Node) -> None:
-        """A new node takes the row vacated last, or a new one; a known node takes over its new definition."""
+        """A new node takes the lowest vacant row, or a new one; a known node takes over its new definition."""
         for node in self.present():
             if node.definition.name == definition.name:
                 node.redefine(definition)
                 return
-        if self._vacant:
-            self.nodes[self._vacant.pop()] = ReferenceNode(definition)
+        if None in self.nodes:
+            self.nodes[self.nodes.index(None)] = ReferenceNode(definition)
         else:
             self.nodes.append(ReferenceNode(definition))
 
     def leave(self, name: str) -> None:
-        row = self.row(name)
-        self.nodes[row] = None
-        self._vacant.append(row)
+        self.nodes[self.row(name)] = None
 
     def place(self, workload: Workload, task: Hashable, name: str) -> None:
         self.cursor = self.row(name)
@@ -246,28 +252,28 @@ class ReferenceScheduler:
     # --- scores ----------------------------------------------------------------------------------------------
 
     def _resource_utilisation(self, ask: Ask, node: ReferenceNode) -> float:
+        """The mean share of what it asks for that would still be free with the task there."""
         total = 0.0
         for resource in ask.asked:
-            total += node.share(resource, ask.needs[resource])
-        return 1.0 - total * (1.0 / len(ask.asked))
+            capacity = node.capacity.get(resource, 0)
+            kept = self.schedulable(node, resource) - node.reserved.get(resource, 0)
+            free = kept - node.allocated.get(resource, 0) - ask.needs[resource]
+            total += free * (1.0 / capacity) if capacity else 0.0
+        return total * (1.0 / len(ask.asked))
 
     def _load_balance(self, _: Ask, node: ReferenceNode) -> float:
         return 1.0 - load(node)
 
     def _affinity(self, ask: Ask, node: ReferenceNode) -> float:
-        return (self._preferred(ask, node) - self._avoided(ask, node)) * 0.5 + 0.5
+        return self._preferred(ask, node, 0.5) - self._avoided(ask, node, 0.5) + 0.5
 
-    def _preferred(self, ask: Ask, node: ReferenceNode) -> float:
-        terms = ask.workload.node_affinity.preferred
-        met = sum(term.weight for term in terms if satisfied(term, node.definition.labels))
-        return met * (1.0 / sum(term.weight for term in terms)) if terms else 0.0
+    def _preferred(self, ask: Ask, node: ReferenceNode, whole: float = 1.0) -> float:
+        return _share_met(ask.workload.node_affinity.preferred, node, whole)
 
-    def _avoided(self, ask: Ask, node: ReferenceNode) -> float:
+    def _avoided(self, ask: Ask, node: ReferenceNode, whole: float = 1.0) -> float:
         if untolerated(node.definition.taints, ask.workload.tolerations, soft=True):
-            return 1.0
-        terms = ask.workload.node_affinity.avoided
-        met = sum(term.weight for term in terms if satisfied(term, node.definition.labels))
-        return met * (1.0 / sum(term.weight for term in terms)) if terms else 0.0
+            return whole
+        return _share_met(ask.workload.node_affinity.avoided, node, whole)
 
     def _colocation(self, ask: Ask, node: ReferenceNode) -> float:
         wanted = (ask.workload.namespace, ask.workload.service)
@@ -325,6 +331,15 @@ class ReferenceScheduler:
 def load(node: ReferenceNode) -> float:
     """The mean share of CPU, memory and task slots in use."""
     return (node.share("cpu") + node.share("memory") + node.share("slots")) / 3.0
+
+
+def _share_met(terms: list[WeightedTerm], node: ReferenceNode, whole: float) -> float:
+    """Each term that holds adds its part of the whole, in the order written."""
+    total = 0.0
+    for term in terms:
+        if satisfied(term, node.definition.labels):
+            total += term.weight * (whole / sum(other.weight for other in terms))
+    return total
 
 
 def satisfied(term: NodeTerm, labels: Mapping[str, str]) -> bool:

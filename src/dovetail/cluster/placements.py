@@ -12,7 +12,7 @@ from dovetail.model.task import TaskId
 Key = tuple[str, str]  # namespace, name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Placement:
     """Where a task is, what it takes there, and the service it counts for."""
 

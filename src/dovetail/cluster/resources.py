@@ -7,7 +7,7 @@
     observed     measured use, and `unseen`: allocated since that measurement
     free         schedulable - allocated - reserved, kept up to date on every change
     inverse      1 / capacity, 0 where there is none
-    load         float64[node]: mean share of CPU, memory and task slots in use
+    load         float64[node]: mean share of CPU, memory and task slots in use; `idle` is 1 - load
 
 The node load is the seeds' base load; it is derived here, once, so that no score computes it per decision.
 """
@@ -40,11 +40,13 @@ class ResourceTable:
         self.free: F8 = np.zeros(shape)
         self.inverse: F8 = np.zeros(shape)
         self.load: F8 = np.zeros(FIRST_CAPACITY)
+        self.idle: F8 = np.ones(FIRST_CAPACITY)
 
     def widen(self, width: int) -> None:
         for name in _TABLES:
             setattr(self, name, grown(getattr(self, name), width))
         self.load = grown(self.load, width)
+        self.idle = grown(self.idle, width, 1.0)
 
     def row_of(self, resource: str) -> int:
         """The table row of a resource, new if it was never seen."""
@@ -59,8 +61,11 @@ class ResourceTable:
 
     def vector(self, amounts: Mapping[str, float]) -> F8:
         """float64[resource]; resources no node has ever had get a row of their own."""
-        by_row = {self.row_of(name): amount for name, amount in amounts.items()}
-        return np.array([by_row.get(row, 0.0) for row in range(len(self.names))])
+        rows = [self.row_of(name) for name in amounts]
+        column = [0.0] * len(self.names)
+        for row, amount in zip(rows, amounts.values(), strict=True):
+            column[row] = amount
+        return np.array(column)
 
     def amounts(self, column: F8) -> Amounts:
         return {name: int(column[i]) for i, name in enumerate(self.names) if column[i]}
@@ -77,7 +82,7 @@ class ResourceTable:
     def clear(self, node: int) -> None:
         for name in _TABLES:
             getattr(self, name)[:, node] = 0.0
-        self.load[node] = 0.0
+        self.load[node], self.idle[node] = 0.0, 1.0
 
     def take(self, node: int, column: F8) -> None:
         """Allocate; `column` may be shorter than the table if resources were added since it was made."""
@@ -110,11 +115,12 @@ class ResourceTable:
 
     def _refresh_load(self, node: int) -> None:
         allocated, inverse = self.allocated, self.inverse
-        self.load[node] = (
+        load = (
             allocated[_CPU, node] * inverse[_CPU, node]
             + allocated[_MEMORY, node] * inverse[_MEMORY, node]
             + allocated[_SLOTS, node] * inverse[_SLOTS, node]
         ) / 3.0
+        self.load[node], self.idle[node] = load, 1.0 - load
 
 
 _CPU, _MEMORY, _DISK, _GPU, _SLOTS = (CORE_RESOURCES.index(name) for name in (CPU, MEMORY, DISK, GPU, SLOTS))

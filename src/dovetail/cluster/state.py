@@ -1,11 +1,13 @@
 """The cluster: every table, the only door for changes, trials that undo themselves, and the log of what changed.
 
-Rows are given to nodes in the order they join and reused after a node leaves. Ties between equally good nodes go to
-the lower row, so the order of joining is part of every decision, and replaying the same events repeats it.
+Rows are given to nodes in the order they join; a row that a node left is given again, the lowest first, so that which
+row comes next follows from those in use and survives a restart. Ties between equally good nodes go to the lower row, so
+rows are part of every decision, and replaying the same events repeats them.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from heapq import heappop, heappush
 
 import numpy as np
 
@@ -50,7 +52,7 @@ class Cluster:
         self.log: dict[str, list[int]] = {group: [] for group in GROUPS}
         self.epoch = 0  # bumped when a cached result cannot be mended row by row
         self._runs: dict[Kind, B1 | bool] = {}
-        self._vacant: list[int] = []
+        self._vacant: list[int] = []  # a heap
         self._undo: list[Callable[[], object]] | None = None
 
     @property
@@ -60,11 +62,14 @@ class Cluster:
 
     # --- nodes -----------------------------------------------------------------------------------------------
 
-    def join(self, node: Node) -> int:
-        """Add a node, or take over its new definition. It is online from now on; a cordon stays."""
+    def join(self, node: Node, at: int | None = None) -> int:
+        """Add a node, or take over its new definition. It is online from now on; a cordon stays.
+
+        `at` puts a new node into the row it had before a restart; nodes are put back by ascending row.
+        """
         row = self.rows.get(node.name)
         if row is None:
-            row = self._new_row(node.name)
+            row = self._new_row(node.name, at)
         self.resources.set_capacity(row, node.capacity.amounts())
         self.labels.set_row(row, node.labels)
         self.taints.set_row(row, list(node.taints))
@@ -93,7 +98,7 @@ class Cluster:
         self.offline_reasons.pop(name, None)
         self.cordon_reasons.pop(name, None)
         self.drained.discard(name)
-        self._vacant.append(row)
+        heappush(self._vacant, row)
         self._touch(row, GROUPS)
 
     def set_online(self, name: str, online: bool, reason: str = "") -> None:
@@ -164,6 +169,7 @@ class Cluster:
         row = self.rows[name]
         return NodeRecord(
             node=self.node(name),
+            row=row,
             online=bool(self.online[row]),
             cordoned=bool(self.cordoned[row]),
             reason=self.reason(name),
@@ -223,17 +229,24 @@ class Cluster:
                 rows.clear()
             self.epoch += 1
 
-    def _new_row(self, name: str) -> int:
-        if self._vacant:
-            row = self._vacant.pop()
-            self.names[row] = name
+    def _new_row(self, name: str, at: int | None) -> int:
+        if at is not None:
+            assert at >= self.width, f"node {name} cannot go back to row {at}: rows up to {self.width - 1} were given"
+            while self.width < at:
+                heappush(self._vacant, self._append_row())
+            row = self._append_row()
         else:
-            row = len(self.names)
-            self.names.append(name)
-            self.placements.by_row.append({})
-            if row >= len(self.online):
-                self._widen(2 * len(self.online))
+            row = heappop(self._vacant) if self._vacant else self._append_row()
+        self.names[row] = name
         self.rows[name] = row
+        return row
+
+    def _append_row(self) -> int:
+        row = self.width
+        self.names.append("")
+        self.placements.by_row.append({})
+        if row >= len(self.online):
+            self._widen(2 * len(self.online))
         return row
 
     def _widen(self, width: int) -> None:

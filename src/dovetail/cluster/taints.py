@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 import numpy as np
 
 from dovetail.cluster.arrays import B1, FIRST_CAPACITY, I4, grown
-from dovetail.model.selection import Taint
+from dovetail.model.selection import Effect, Taint
 
 TaintSet = tuple[Taint, ...]
 ANSWERS_KEPT = 64
@@ -17,6 +17,7 @@ class TaintTable:
     def __init__(self) -> None:
         self.codes: I4 = np.zeros(FIRST_CAPACITY, dtype=np.int32)
         self.sets: list[TaintSet] = [()]
+        self.any_soft = False
         self._code_of: dict[TaintSet, int] = {(): 0}
         self._answers: dict[Hashable, B1 | bool] = {}
 
@@ -30,6 +31,7 @@ class TaintTable:
         if code is None:
             code = self._code_of[key] = len(self.sets)
             self.sets.append(key)
+            self.any_soft = self.any_soft or any(taint.effect is Effect.PREFER_NO_SCHEDULE for taint in key)
             self._answers.clear()
         if self.codes[row] != code:
             self.codes[row] = code

@@ -25,6 +25,8 @@ class View:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self._tables = cluster.resources
+        self._index = cluster.resources.index
         self.size = cluster.width
 
     # --- which rows ------------------------------------------------------------------------------------------
@@ -48,33 +50,35 @@ class View:
 
     # --- resources -------------------------------------------------------------------------------------------
 
-    def _resource(self, table: npt.NDArray[np.float64], resource: str) -> F8 | None:
-        index = self._cluster.resources.index.get(resource)
-        return None if index is None else self._row(table, index)
-
     def _row(self, table: npt.NDArray[np.float64], index: int) -> F8:
         return table[index, : self.size]
 
     def capacity(self, resource: str) -> F8 | None:
         """None where no node has ever had such a resource."""
-        return self._resource(self._cluster.resources.capacity, resource)
+        index = self._index.get(resource)
+        return None if index is None else self._row(self._tables.capacity, index)
 
     def schedulable(self, resource: str) -> F8 | None:
-        return self._resource(self._cluster.resources.schedulable, resource)
+        index = self._index.get(resource)
+        return None if index is None else self._row(self._tables.schedulable, index)
 
     def reserved(self, resource: str) -> F8 | None:
-        return self._resource(self._cluster.resources.reserved, resource)
+        index = self._index.get(resource)
+        return None if index is None else self._row(self._tables.reserved, index)
 
     def allocated(self, resource: str) -> F8 | None:
-        return self._resource(self._cluster.resources.allocated, resource)
+        index = self._index.get(resource)
+        return None if index is None else self._row(self._tables.allocated, index)
 
     def free(self, resource: str) -> F8 | None:
         """Schedulable - allocated - reserved."""
-        return self._resource(self._cluster.resources.free, resource)
+        index = self._index.get(resource)
+        return None if index is None else self._row(self._tables.free, index)
 
     def inverse_capacity(self, resource: str) -> F8 | None:
         """1 / capacity, and 0 where a node has none."""
-        return self._resource(self._cluster.resources.inverse, resource)
+        index = self._index.get(resource)
+        return None if index is None else self._row(self._tables.inverse, index)
 
     def free_observed(self, resource: str) -> F8 | None:
         """Schedulable - reserved - measured use - what was allocated since the measurement."""
@@ -90,6 +94,11 @@ class View:
     def load(self) -> F8:
         """Mean share of CPU, memory and task slots in use."""
         return self._cut(self._cluster.resources.load)
+
+    @property
+    def idle(self) -> F8:
+        """1 - load."""
+        return self._cut(self._cluster.resources.idle)
 
     # --- labels, taints, status ------------------------------------------------------------------------------
 
@@ -127,6 +136,11 @@ class View:
     @property
     def taint_codes(self) -> I4:
         return self._cut(self._cluster.taints.codes)
+
+    @property
+    def has_soft_taints(self) -> bool:
+        """Has any node ever had a PreferNoSchedule taint?"""
+        return self._cluster.taints.any_soft
 
     def by_taints(self, key: Hashable, of_set: Callable[[TaintSet], bool]) -> B1 | bool:
         """Which nodes have a taint set of which `of_set` holds; `key` names the question, whose answer is kept."""
@@ -244,3 +258,7 @@ class _Ahead(_Subset):
         allocated = tables.allocated[:, self._rows]
         allocated[: len(self._more)] += self._more
         return loads(allocated, tables.inverse[:, self._rows])
+
+    @property
+    def idle(self) -> F8:
+        return 1.0 - self.load

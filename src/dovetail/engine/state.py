@@ -1,6 +1,7 @@
 """What the engine knows: the cluster, live work, the queues, and which of it changed since the last `take_changes`."""
 
 from collections import OrderedDict
+from collections.abc import Mapping
 
 from dovetail.cluster.state import Cluster
 from dovetail.engine.settings import EngineSettings, Router
@@ -41,14 +42,18 @@ class EngineState:
         self.gone_nodes: dict[str, None] = {}
         self.changed_reservations: dict[int, None] = {}
         self._requests: OrderedDict[Shape, Request] = OrderedDict()
+        self._taking_turns = [p for p in self.pipelines.values() if p.settings.select == "round_robin"]
+        self._recorded_cursors = {pipeline.name: pipeline.cursor for pipeline in self._taking_turns}
+        self._scopes = {
+            name: tuple(sorted(scheduler.node_selector.items())) for name, scheduler in self.schedulers.items()
+        }
 
     def request(self, shape: Shape) -> Request:
         """The shape compiled against this cluster's resource rows; kept while it is in use."""
         found = self._requests.get(shape)
         if found is None or len(found.column) < len(self.cluster.resources.names):
             needs = {name: float(amount) for name, amount in shape.amounts}
-            scope = tuple(sorted(self.schedulers[shape.scheduler].node_selector.items()))
-            found = Request(shape, self.cluster.resources.vector(needs), needs, scope)
+            found = Request(shape, self.cluster.resources.vector(needs), needs, self._scopes[shape.scheduler])
             self._requests[shape] = found
             if len(self._requests) > _REQUESTS_KEPT:
                 self._requests.popitem(last=False)
@@ -64,6 +69,12 @@ class EngineState:
     def hold(self, reservation: ReservationRecord) -> None:
         self.cluster.reserve(reservation.node, reservation.amounts)
         self.reservations[reservation.id] = reservation
+
+    def set_cursors(self, rows: Mapping[str, int]) -> None:
+        """Profiles that choose in turn go on after these rows; others have no use for one."""
+        for pipeline in self._taking_turns:
+            if pipeline.name in rows:
+                pipeline.cursor = self._recorded_cursors[pipeline.name] = rows[pipeline.name]
 
     def queue_of(self, work: Work) -> PendingQueue:
         return self.queues[work.shape.scheduler]
@@ -122,6 +133,9 @@ class EngineState:
                 changes.reservations.append(self.reservations[id_])
             else:
                 changes.reservations_gone.append(id_)
+        for pipeline in self._taking_turns:
+            if pipeline.cursor != self._recorded_cursors[pipeline.name]:
+                changes.cursors[pipeline.name] = self._recorded_cursors[pipeline.name] = pipeline.cursor
         self.decisions = []
         self.changed_tasks.clear()
         self.changed_work.clear()

@@ -4,7 +4,7 @@ Each names the column groups it reads (`cluster.state.GROUPS`), so that its answ
 mended only for the rows that changed. A plugin's typed settings are validated once, when its profile is built.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from dovetail.cluster.arrays import B1, F8
@@ -20,13 +20,12 @@ class NoSettings(Strict):
 
 @dataclass(slots=True)
 class Request:
-    """One shape, ready to be evaluated: what it needs, and room for what plugins work out once per shape."""
+    """One shape, ready to be evaluated against one cluster."""
 
     shape: Shape
     column: F8  # float64[resource]: what placing one task takes
     needs: dict[str, float]
     scope: tuple[tuple[str, str], ...] = ()  # labels every node of the scheduler must have
-    memo: dict[str, Any] = field(default_factory=dict)
 
 
 class Filter(Protocol):

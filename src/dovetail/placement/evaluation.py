@@ -75,12 +75,16 @@ class Evaluator:
             answer, failure = self.mask(plugin, request, view)
             if failure:
                 notes = (*notes, failure)
+            if answer is True and counts:
+                stages.append(alive)
+                counts.append(counts[-1])
+                continue
             if answer is False:
                 alive = np.zeros(view.size, dtype=np.bool_)
             elif answer is not True:
                 alive = alive & answer
             stages.append(alive)
-            counts.append(int(np.count_nonzero(alive)) if answer is not True or not counts else counts[-1])
+            counts.append(int(np.count_nonzero(alive)))
         return Sifted(stages, counts, notes)
 
     def allows(self, plugin: Filter, request: Request, view: View) -> tuple[bool, str]:

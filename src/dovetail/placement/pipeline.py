@@ -26,7 +26,7 @@ CACHE_BYTES = 64 * 2**20
 CACHED_STANDINGS = 256
 REMEMBERED_SHAPES = 4096
 #: Below this share of feasible nodes it pays to score only those.
-SPARSE = 0.4
+SPARSE = 0.5
 
 
 @dataclass(slots=True)
@@ -112,19 +112,17 @@ class Pipeline:
         """The top candidates, best first, the chosen one ahead of all. Overwrites `total` as it goes: a handful of
         argmax passes is several times cheaper than partially sorting it."""
         names, load = self._cluster.names, self._cluster.resources.load
-        found = []
-        for _ in range(min(KEEP_BEST, len(total))):
-            if chosen is not None:
-                at, chosen = (chosen if rows is None else int(np.searchsorted(rows, chosen))), None
-            else:
-                at = int(total.argmax())
+        found: list[NodePoints] = []
+        at = total.argmax() if chosen is None else chosen if rows is None else np.searchsorted(rows, chosen)
+        while len(found) < KEEP_BEST:
             value = total.item(at)
             if value == LOST:
                 break
-            total[at] = LOST
-            row = at if rows is None else int(rows[at])
+            row = at if rows is None else rows[at]
             each = tuple([p if isinstance(p, float) else p.item(at) for p in points])
             found.append(NodePoints(names[row], value, each, load.item(row)))
+            total[at] = LOST
+            at = total.argmax()
         return tuple(found)
 
     # --- pieces ----------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dovetail.cluster import state
+from dovetail.cluster.arrays import FIRST_CAPACITY
 from dovetail.cluster.invariants import check_invariants
 from dovetail.cluster.state import GROUPS, LABELS, PLACEMENTS, RESOURCES, STATUS, Cluster
 from dovetail.model.node import Node
@@ -52,6 +53,36 @@ def test_rows_follow_the_order_of_joining_and_are_reused_after_a_node_left() -> 
     cluster.join(FULL)
     assert cluster.rows["full"] == 1
     check_invariants(cluster)
+
+
+def test_the_lowest_vacant_row_is_given_first() -> None:
+    cluster = cluster_of("a", "b", "c", "d")
+    for name in ("c", "a", "b"):
+        cluster.leave(name)
+    for name in ("e", "f", "g", "h"):
+        cluster.join(Node(name=name))
+    assert cluster.rows == {"d": 3, "e": 0, "f": 1, "g": 2, "h": 4}
+    check_invariants(cluster)
+
+
+def test_a_node_put_back_into_its_row_leaves_the_rows_before_it_vacant_for_others() -> None:
+    cluster = Cluster()
+    last = FIRST_CAPACITY + 3
+    for name, row in (("a", 1), ("b", last)):
+        assert cluster.join(Node(name=name), at=row) == row
+        assert cluster.record(name).row == row
+    assert cluster.width == last + 1
+    assert np.flatnonzero(cluster.present).tolist() == [1, last]
+    cluster.set_backend_available("registered", False)
+    check_invariants(cluster)
+    assert [cluster.join(Node(name=name)) for name in ("c", "d")] == [0, 2]
+    check_invariants(cluster)
+
+
+def test_a_node_cannot_be_put_back_into_a_row_that_was_given() -> None:
+    cluster = cluster_of("a", "b")
+    with pytest.raises(AssertionError, match="node c cannot go back to row 1"):
+        cluster.join(Node(name="c"), at=1)
 
 
 def test_a_reused_row_keeps_nothing_of_the_node_that_left() -> None:

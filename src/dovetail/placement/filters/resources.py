@@ -4,6 +4,7 @@ With `basis: observed`, measured use (plus what was placed since the measurement
 CPU, memory and disk; slots, GPUs and extended resources are always counted by allocation.
 """
 
+from functools import partial
 from typing import ClassVar, Literal
 
 from dovetail.cluster.arrays import B1, F8
@@ -36,8 +37,9 @@ class Resources:
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         found: B1 | bool = True
+        free_of = partial(self.free, view) if self.by_observation else view.free
         for resource, needed in request.needs.items():
-            free = self.free(view, resource)
+            free = free_of(resource)
             if free is None:
                 return False
             enough: B1 = free >= needed

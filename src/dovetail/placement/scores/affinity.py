@@ -1,4 +1,4 @@
-"""Wishes about nodes in one number: (1 + preferred - avoided) / 2, so a task without wishes gives every node a half."""
+"""Wishes about nodes in one number: (preferred - avoided + 1) / 2; a task without wishes gives every node a half."""
 
 from typing import ClassVar
 
@@ -16,9 +16,9 @@ class Affinity:
     Settings: ClassVar[type[Strict]] = NoSettings
 
     def points(self, request: Request, view: View) -> F8 | float:
-        liked, disliked = preferred_share(request, view), avoided_share(request, view)
-        points = liked if isinstance(disliked, float) and disliked == 0.0 else liked - disliked
-        points *= 0.5
+        points, disliked = preferred_share(request, view, 0.5), avoided_share(request, view, 0.5)
+        if not isinstance(disliked, float) or disliked:
+            points = points - disliked
         points += 0.5
         return points
 

@@ -15,4 +15,4 @@ class LoadBalance:
     Settings: ClassVar[type[Strict]] = NoSettings
 
     def points(self, request: Request, view: View) -> F8 | float:  # noqa: ARG002 (the same for every request)
-        return 1.0 - view.load
+        return view.idle

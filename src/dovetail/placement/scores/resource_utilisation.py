@@ -1,15 +1,16 @@
-"""Room left over: 1 - the mean share, over what the task asks for, that would be in use once it is there."""
+"""Room left over: the mean, over what the task asks for, of the share of a node that would still be free with it there.
+
+Reserved capacity is not free. With overcommit more than the whole of a node can be free, and the points exceed 1.
+"""
 
 from typing import ClassVar
-
-import numpy as np
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import RESOURCES
 from dovetail.cluster.view import View
 from dovetail.model.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
-from dovetail.placement.scores.shares import requested, share_after
+from dovetail.placement.scores.shares import requested
 
 
 class ResourceUtilisation:
@@ -21,10 +22,16 @@ class ResourceUtilisation:
         names = requested(request)
         total: F8 | None = None
         for name in names:
-            share = share_after(request, view, name)
-            if share is not None:
-                total = share if total is None else np.add(total, share, out=total)
+            free, inverse = view.free(name), view.inverse_capacity(name)
+            if free is None or inverse is None:
+                continue
+            share: F8 = free - request.needs[name]
+            share *= inverse
+            if total is None:
+                total = share
+            else:
+                total += share
         if total is None:
-            return 1.0
+            return 0.0
         total *= 1.0 / len(names)
-        return np.subtract(1.0, total, out=total)
+        return total
