@@ -16,10 +16,6 @@ def _submit(world: FaultyWorld, chance: Random) -> None:
     world.submit(some_work(chance, world.next_workload))
 
 
-def _submit_once(world: FaultyWorld, chance: Random) -> None:
-    world.submit(some_work(chance, world.next_workload).model_copy(update={"retries": 0}))
-
-
 def _with_live(deed: Callable[[FaultyWorld, Random, str], None]) -> Deed:
     def done(world: FaultyWorld, chance: Random) -> None:
         if live := world.live():
@@ -35,7 +31,6 @@ def _say_again(world: FaultyWorld, chance: Random) -> None:
 
 DEEDS: dict[str, Deed] = {
     "submit": _submit,
-    "submit once": _submit_once,
     "go on": _with_live(lambda world, _, key: world.go_on(key)),
     "end": _with_live(lambda world, chance, key: world.end(key, chance.choice([0, 1, None]))),
     "refuse": _with_live(lambda world, _, key: world.refuse(key)),

@@ -23,6 +23,7 @@ class Notebook:
     specs: dict[int, Workload] = field(default_factory=dict)
     terms: dict[int, str] = field(default_factory=dict)
     submitted_at: dict[int, float] = field(default_factory=dict)
+    cursors: dict[str, int] = field(default_factory=dict)
     workloads: dict[int, WorkloadRecord] = field(default_factory=dict)
     tasks: dict[TaskId, TaskRecord] = field(default_factory=dict)
 
@@ -39,6 +40,7 @@ class Notebook:
             self.reservations[reservation.id] = reservation
         for id_ in changes.reservations_gone:
             self.reservations.pop(id_, None)
+        self.cursors |= changes.cursors
         for workload in changes.workloads:
             self.workloads[workload.id] = workload
         for task in changes.tasks:
@@ -54,8 +56,9 @@ class Notebook:
 
     def snapshot(self) -> Snapshot:
         return Snapshot(
-            nodes=list(self.nodes.values()),
+            nodes=sorted(self.nodes.values(), key=lambda record: record.row),
             reservations=[self.reservations[id_] for id_ in sorted(self.reservations)],
+            cursors=dict(self.cursors),
             workloads=[self._restored(id_) for id_ in self.unfinished()],
             outbox=[],
             next_workload=max(self.specs, default=0) + 1,

@@ -78,6 +78,8 @@ class TaskRow(TypedDict):
     placed_at: float | None
     started_at: float | None
     finished_at: float | None
+    failures: int
+    bind_failures: int
 
 
 class NodeTask(TaskRow):

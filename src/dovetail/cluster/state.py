@@ -186,6 +186,17 @@ class Cluster:
         if self._undo is not None:
             self._undo.append(lambda: self._unplace(task))
 
+    def place_many(self, placements: list[tuple[TaskId, Placement]]) -> None:
+        """Many at once, as after a restart; not for trials. Cached results start afresh."""
+        assert self._undo is None, "a trial cannot undo this"
+        nodes: dict[int, tuple[F8, list[int]]] = {}
+        for task, placement in placements:
+            self.placements.add(task, placement)
+            nodes.setdefault(id(placement.column), (placement.column, []))[1].append(placement.row)
+        for column, rows in nodes.values():
+            self.resources.take_many(column, rows)
+        self.epoch += 1
+
     def remove(self, task: TaskId) -> Placement:
         row = self.placements.by_task[task].row
         unseen = self.resources.unseen[:, row].copy() if self._undo is not None else None

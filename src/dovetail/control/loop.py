@@ -1,5 +1,7 @@
 """The loop: events in, a slice of deciding, one durable step, then commands out. Nothing is told before it is durable.
 
+The engine may be one step ahead of the store, never of what anybody was told.
+
 If the store fails, the step is kept and tried again until it succeeds; meanwhile nothing new is accepted and nobody
 is told anything. If the process dies first, the step never happened, and no one was told that it did.
 """
@@ -8,6 +10,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -31,6 +34,15 @@ RETRY_STORE_S = 1.0
 ANSWERS_KEPT = 1000
 
 log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class Step:
+    """What one turn came to: to be made durable, and then told."""
+
+    batch: Batch = field(default_factory=Batch)
+    promises: list[tuple[asyncio.Future[Any], Any]] = field(default_factory=list)
+    specs: list[tuple[int, Workload]] = field(default_factory=list)
 
 
 class Loop:
@@ -60,67 +72,74 @@ class Loop:
         self._answered: OrderedDict[str | None, list[Accepted]] = OrderedDict()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Until cancelled. While one step is written, the next is decided."""
+        steps: asyncio.Queue[Step] = asyncio.Queue(maxsize=1)
+        async with asyncio.TaskGroup() as both:
+            both.create_task(self._decide_steps(steps))
+            both.create_task(self._write_steps(steps))
+
+    async def _decide_steps(self, steps: asyncio.Queue[Step]) -> None:
         while True:
             if len(self.inbox) or self._engine.busy:
                 await asyncio.sleep(0)  # others speak between two turns
             else:
                 await self.inbox.wait(self._seconds_to_wake())
-            await self._turn()
+            step = self._turn()
+            if step.batch or step.promises:
+                await steps.put(step)
 
-    async def _turn(self) -> None:
+    async def _write_steps(self, steps: asyncio.Queue[Step]) -> None:
+        """In the order decided, so that a promise is kept only when everything before it is durable too."""
+        while True:
+            step = await steps.get()
+            if step.batch:
+                await self._write(step.batch)
+                self._after_write(step)
+            for promise, result in step.promises:
+                if not promise.done():
+                    promise.set_exception(result) if isinstance(result, Exception) else promise.set_result(result)
+
+    def _turn(self) -> Step:
         began = time.perf_counter()
         now = time.time()
-        batch = Batch()
-        promises: list[tuple[asyncio.Future[Any], Any]] = []
+        step = Step()
         commands: list[Command] = []
-        specs: list[tuple[int, Workload]] = []
         for item in self.inbox.take(MOST_ITEMS):
             if isinstance(item, Submission):
-                self._accept(item, now, batch, promises, specs)
+                self._accept(item, now, step)
             else:
-                self._hear(item, now, batch, promises, commands)
+                commands += self._hear(item, now, step)
         commands += self._decide(now)
+        batch = step.batch
         batch.changes = self._engine.take_changes(now)
         batch.outbox = [command for command in commands if not isinstance(command, Wake)]
         self._wakes += [command.at for command in commands if isinstance(command, Wake)]
         batch.history = lines_of(batch, now)
         self._metrics.slice_s.labels("decide").observe(time.perf_counter() - began)
-        if batch:
-            await self._write(batch)
-            self._after_write(batch, specs)
-        for promise, result in promises:
-            if not promise.done():
-                promise.set_exception(result) if isinstance(result, Exception) else promise.set_result(result)
+        return step
 
-    def _after_write(self, batch: Batch, specs: list[tuple[int, Workload]]) -> None:
-        self._metrics.count(batch)
-        self._written(batch, specs)
-        for command in batch.outbox:
+    def _after_write(self, step: Step) -> None:
+        self._metrics.count(step.batch)
+        self._written(step.batch, step.specs)
+        for command in step.batch.outbox:
             self._carry_out(command)
-        if batch.history:
+        if step.batch.history:
             self.bell.ring()
 
     # --- one turn's parts ------------------------------------------------------------------------------------
 
-    def _accept(
-        self,
-        item: Submission,
-        now: float,
-        batch: Batch,
-        promises: list[tuple[asyncio.Future[Any], Any]],
-        specs: list[tuple[int, Workload]],
-    ) -> None:
+    def _accept(self, item: Submission, now: float, step: Step) -> None:
         """All workloads of a submission or none."""
         if item.idempotency_key in self._answered:
-            promises.append((item.promise, self._answered[item.idempotency_key]))
+            step.promises.append((item.promise, self._answered[item.idempotency_key]))
             return
         directory = self._engine.state.cluster.placements.directory
         taken = [f"{s.namespace}/{s.name} (id {directory[s.namespace, s.name][0]})"
                  for s in item.specs if (s.namespace, s.name) in directory]  # fmt: skip
         if taken:
             shown = ", ".join(taken[:5]) + (f" and {len(taken) - 5} more" if len(taken) > 5 else "")
-            promises.append((item.promise, Conflict(f"already there and not finished: {shown}; choose another name")))
+            words = f"already there and not finished: {shown}; choose another name"
+            step.promises.append((item.promise, Conflict(words)))
             return
         accepted = []
         for spec in item.specs:
@@ -128,15 +147,15 @@ class Loop:
             self._next_workload += 1
             self._engine.handle(Submitted(id_, spec), now)
             accepted.append(Accepted(id_, spec.namespace, spec.name))
-            batch.submitted.append(self._new_workload(id_, spec, now))
-            specs.append((id_, spec))
+            step.batch.submitted.append(self._new_workload(id_, spec, now))
+            step.specs.append((id_, spec))
         if item.idempotency_key is not None:
             answer = orjson.dumps([[a.id, a.namespace, a.name] for a in accepted]).decode()
-            batch.idempotency.append((item.idempotency_key, answer, now))
+            step.batch.idempotency.append((item.idempotency_key, answer, now))
             self._answered[item.idempotency_key] = accepted
             if len(self._answered) > ANSWERS_KEPT:
                 self._answered.popitem(last=False)
-        promises.append((item.promise, accepted))
+        step.promises.append((item.promise, accepted))
 
     def _new_workload(self, id_: int, spec: Workload, now: float) -> NewWorkload:
         return NewWorkload(
@@ -153,19 +172,14 @@ class Loop:
             submitted_at=now,
         )
 
-    def _hear(
-        self,
-        item: News,
-        now: float,
-        batch: Batch,
-        promises: list[tuple[asyncio.Future[Any], Any]],
-        commands: list[Command],
-    ) -> None:
+    def _hear(self, item: News, now: float, step: Step) -> list[Command]:
+        commands: list[Command] = []
         for event in item.events:
             commands += self._engine.handle(event, now)
-        batch.outbox_done += item.done
+        step.batch.outbox_done += item.done
         if item.promise is not None:
-            promises.append((item.promise, None))
+            step.promises.append((item.promise, None))
+        return commands
 
     def _decide(self, now: float) -> list[Command]:
         due = [at for at in self._wakes if at <= now]

@@ -87,13 +87,13 @@ class ControlPlane:
     async def start(self) -> None:
         """Raises StoreError when the database cannot be used."""
         self._make_folder()
+        gc.disable()  # hundreds of thousands of objects come to stay: looking for garbage among them only takes time
         await asyncio.to_thread(self.store.open)
         snapshot = await asyncio.to_thread(self.store.restore)
         self.engine.restore(snapshot)
-        # What was restored lives long: later collections need not look through it again, nor come so often.
-        gc.collect()
-        gc.freeze()
+        gc.freeze()  # later collections need not look through them again, nor come so often
         gc.set_threshold(*GC_THRESHOLDS)
+        gc.enable()
         self._next_reservation = snapshot.next_reservation
         self._loop = Loop(
             self.engine,

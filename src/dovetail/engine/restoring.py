@@ -1,11 +1,13 @@
 """After a restart: the engine's state from what was remembered.
 
-Whatever held a node holds it again, at the same row order, before anything is decided. Commands that were not
-carried out are in the outbox and are sent again by the control loop; the engine need not repeat them.
+Whatever held a node holds it again, in the same row, before anything is decided; retries used up stay used up, and
+profiles that choose in turn go on where they were. Commands that were not carried out are in the outbox and are sent
+again by the control loop; the engine need not repeat them.
 """
 
 from heapq import heapify
 
+from dovetail.cluster.placements import Placement
 from dovetail.engine.state import EngineState
 from dovetail.engine.terms import Terms
 from dovetail.engine.work import LiveTask, Work
@@ -17,20 +19,23 @@ from dovetail.model.workload import Priority
 def restore(state: EngineState, snapshot: Snapshot) -> None:
     for record in snapshot.nodes:
         _restore_node(state, record)
+    state.set_cursors(snapshot.cursors)
     for reservation in snapshot.reservations:
         if reservation.node in state.cluster.rows:
             state.hold(reservation)
     known: dict[str, Terms] = {}
+    placements: list[tuple[TaskId, Placement]] = []
     for restored in snapshot.workloads:
         terms = known.get(restored.shape_json)
         if terms is None:
             terms = known[restored.shape_json] = Terms.from_json(restored.shape_json)
-        _restore_work(state, restored, terms)
+        _restore_work(state, restored, terms, placements)
+    state.cluster.place_many(placements)
 
 
 def _restore_node(state: EngineState, record: NodeRecord) -> None:
     cluster, name = state.cluster, record.node.name
-    cluster.join(record.node)
+    cluster.join(record.node, record.row)
     if not record.online:
         cluster.set_online(name, False, record.reason)
     if record.cordoned:
@@ -39,7 +44,9 @@ def _restore_node(state: EngineState, record: NodeRecord) -> None:
         cluster.drained.add(name)
 
 
-def _restore_work(state: EngineState, restored: RestoredWorkload, terms: Terms) -> None:
+def _restore_work(
+    state: EngineState, restored: RestoredWorkload, terms: Terms, placements: list[tuple[TaskId, Placement]]
+) -> None:
     record = restored.record
     work = Work(
         id=restored.id,
@@ -55,17 +62,22 @@ def _restore_work(state: EngineState, restored: RestoredWorkload, terms: Terms) 
         started_at=record.started_at,
         cancelled=record.reason == "cancelled",
     )
+    shape = work.shape
+    service = (shape.namespace, shape.service) if shape.service is not None else None
     for task in restored.tasks:
-        _restore_task(state, work, task)
+        node = _restore_task(work, task)
+        if node is not None:
+            placements.append((task.task, Placement(state.cluster.rows[node], state.request(shape).column, service)))
     heapify(work.waiting)
     state.admit(work)
 
 
-def _restore_task(state: EngineState, work: Work, record: TaskRecord) -> None:
+def _restore_task(work: Work, record: TaskRecord) -> str | None:
+    """The node it holds, if it holds one."""
     replica = record.task.replica
     if record.state is TaskState.PENDING and record.attempt == 0:
         work.waiting.append(replica)
-        return
+        return None
     live = work.tasks[replica] = LiveTask(
         state=record.state,
         attempt=record.attempt,
@@ -77,13 +89,10 @@ def _restore_task(state: EngineState, work: Work, record: TaskRecord) -> None:
         placed_at=record.placed_at,
         started_at=record.started_at,
         finished_at=record.finished_at,
+        failures=record.failures,
+        bind_failures=record.bind_failures,
         evicting=record.reason == "evicting",
     )
     if record.state is TaskState.PENDING:
         work.waiting.append(replica)
-    elif record.state.holds_node:
-        assert live.node is not None
-        request = state.request(work.shape)
-        shape = work.shape
-        service = (shape.namespace, shape.service) if shape.service is not None else None
-        state.cluster.place(TaskId(work.id, replica), state.cluster.rows[live.node], request.column, service)
+    return live.node if record.state.holds_node else None

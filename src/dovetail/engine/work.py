@@ -50,6 +50,8 @@ class LiveTask:
             placed_at=self.placed_at,
             started_at=self.started_at,
             finished_at=self.finished_at,
+            failures=self.failures,
+            bind_failures=self.bind_failures,
         )
 
 
@@ -81,7 +83,11 @@ class Work:
         return found
 
     def record(self, now: float) -> WorkloadRecord:
-        counts = Counter([task.state for task in self.tasks.values()])
+        counts: Counter[TaskState] = Counter()
+        if len(self.tasks) == 1:  # by far the commonest, and not worth the counting
+            counts[next(iter(self.tasks.values())).state] = 1
+        else:
+            counts.update([task.state for task in self.tasks.values()])
         counts[TaskState.PENDING] += self.replicas - len(self.tasks)
         active = sum([count for state, count in counts.items() if state in HOLDING])
         state = _workload_state(counts, active, self.cancelled)

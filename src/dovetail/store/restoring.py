@@ -1,8 +1,8 @@
 """Reading everything a restart needs, in one consistent view.
 
 Guarantees: unfinished workloads only, each with all its replicas (finished ones too, fresh ones filled in by the rule
-of `unwritten`) in order; the open outbox in the order given; ids that were never used before. Equal shapes are one
-string object, so that whoever parses them can do it once a shape.
+of `unwritten`) in order; nodes by row; the open outbox in the order given; ids that were never used before. Equal
+shapes are one string object, so that whoever parses them can do it once a shape.
 
 It runs once a process, over up to hundreds of thousands of rows: rows are taken as the driver's tuples, because the
 database layer's row objects and the garbage collector's passes over them would double the time.
@@ -32,6 +32,7 @@ from dovetail.store.contract import StoreError
 from dovetail.store.schema import (
     UNFINISHED,
     counters,
+    cursors,
     nodes,
     outbox,
     reservations,
@@ -52,6 +53,7 @@ def restore_snapshot(connection: Connection) -> Snapshot:
         return Snapshot(
             nodes=_nodes(connection),
             reservations=_reservations(connection),
+            cursors=dict(_tuples(connection, select(cursors.c.profile, cursors.c.row))),
             workloads=_workloads(connection),
             outbox=_outbox(connection),
             next_workload=highest.get("workload", 0) + 1,
@@ -118,8 +120,12 @@ def _tasks(connection: Connection, of_workloads: ColumnElement[bool]) -> Iterato
 
 def _nodes(connection: Connection) -> list[NodeRecord]:
     found = []
-    columns = (nodes.c.name, nodes.c.definition, nodes.c.online, nodes.c.cordoned, nodes.c.drained, nodes.c.reason)
-    for name, definition, online, cordoned, drained, reason in connection.execute(select(*columns).order_by("name")):
+    columns = nodes.c
+    query = select(
+        *(columns.name, columns.row, columns.definition),
+        *(columns.online, columns.cordoned, columns.drained, columns.reason),
+    ).order_by(columns.row)
+    for name, row, definition, online, cordoned, drained, reason in connection.execute(query):
         try:
             node = Node.model_validate_json(definition)
         except ValidationError as error:
@@ -127,7 +133,7 @@ def _nodes(connection: Connection) -> list[NodeRecord]:
                 f"the stored definition of node {name!r} cannot be read by this version of Dovetail: {error}. "
                 "Start the version that wrote it and remove the node, or restore a backup."
             ) from error
-        found.append(NodeRecord(node, online, cordoned, reason, drained))
+        found.append(NodeRecord(node, row, online, cordoned, reason, drained))
     return found
 
 

@@ -112,6 +112,8 @@ tasks = Table(
     Column("placed_at", Double),
     Column("started_at", Double),
     Column("finished_at", Double),
+    Column("failures", Integer, nullable=False),
+    Column("bind_failures", Integer, nullable=False),
     Index(None, "node", **_where(HOLDS_NODE)),
     sqlite_with_rowid=False,
 )
@@ -120,6 +122,7 @@ nodes = Table(
     "nodes",
     metadata,
     Column("name", Text, primary_key=True),
+    Column("row", Integer, nullable=False),
     Column("definition", Text, nullable=False),
     Column("online", Boolean, nullable=False),
     Column("cordoned", Boolean, nullable=False),
@@ -135,6 +138,14 @@ reservations = Table(
     Column("amounts", Text, nullable=False),
     Column("until", Double, nullable=False),
     Column("holder", Text, nullable=False),
+)
+
+# Where the profiles that choose in turn are: the row, among those of `nodes`, that was chosen last.
+cursors = Table(
+    "cursors",
+    metadata,
+    Column("profile", Text, primary_key=True),
+    Column("row", Integer, nullable=False),
 )
 
 # One row an attempt: deciding again about a task that stays pending replaces what was said before.

@@ -4,31 +4,52 @@ Guarantees: a statement takes plain tuples in the order of its `columns` (so the
 by position); the ways databases differ in inserting over an existing row are here and nowhere else.
 
 Rows go to the driver as tuples because building and unpacking a dictionary a row costs more than SQLite needs to
-store it.
+store it, and many to a statement because the driver gives up the interpreter lock at every statement: a write of
+thousands would otherwise queue for the lock thousands of times while the control loop is busy deciding.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Column, Connection, Dialect, Table, bindparam, delete, select, update
+from sqlalchemy import Column, Connection, Dialect, Table, bindparam, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.expression import Executable
 
 Row = tuple[Any, ...]
 _INSERTS: dict[str, Callable[[Table], Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+#: Rows a statement: few different sizes, so that the driver keeps them all prepared.
+SIZES = (256, 64, 16, 4, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    sql: str
+    """`before`, then `row` once for each row, then `after`."""
+
+    before: str
+    row: str
+    after: str
     columns: tuple[str, ...]
+    _texts: dict[int, str] = field(default_factory=dict)
+
+    def sql(self, rows: int) -> str:
+        found = self._texts.get(rows)
+        if found is None:
+            found = self._texts[rows] = self.before + ", ".join([self.row] * rows) + self.after
+        return found
 
     def run(self, connection: Connection, rows: Iterable[Row]) -> int:
-        """Once a row; returns how many rows of the table it touched."""
+        """For all rows; returns how many rows of the table it touched."""
         given = list(rows)
-        return connection.exec_driver_sql(self.sql, given).rowcount if given else 0
+        touched = at = 0
+        for size in SIZES:
+            while len(given) - at >= size:
+                values = tuple(chain.from_iterable(given[at : at + size]))
+                touched += connection.exec_driver_sql(self.sql(size), values).rowcount
+                at += size
+        return touched
 
     def picker(self, **where: str) -> Callable[[Any], Row]:
         """A function from a record to its row: each column from the attribute of its name, or the one given."""
@@ -36,8 +57,19 @@ class Statement:
 
 
 def _compile(statement: Executable, dialect: Dialect, columns: list[str] | None = None) -> Statement:
+    """An INSERT taken apart around the one row of its VALUES."""
     compiled = statement.compile(dialect=dialect, column_keys=columns)  # type: ignore[attr-defined]
-    return Statement(str(compiled), tuple(compiled.positiontup))
+    text = str(compiled)
+    start = text.index("(", text.index(" VALUES "))
+    depth, end = 1, start + 1
+    while depth:
+        depth += {"(": 1, ")": -1}.get(text[end], 0)
+        end += 1
+    return Statement(text[:start], text[start:end], text[end:], tuple(compiled.positiontup))
+
+
+def _placeholders(count: int, dialect: Dialect) -> str:
+    return f"({', '.join(['?' if dialect.paramstyle == 'qmark' else '%s'] * count)})"
 
 
 def _written_columns(table: Table) -> list[str]:
@@ -59,7 +91,8 @@ def insert_referring(table: Table, reference: Column[Any], by: Column[Any], dial
         ),
         dialect,
     )
-    return Statement(found.sql, tuple(reference.name if name == "referred" else name for name in found.columns))
+    columns = tuple(reference.name if name == "referred" else name for name in found.columns)
+    return Statement(found.before, found.row, found.after, columns)
 
 
 def insert_if_absent(table: Table, dialect: Dialect) -> Statement:
@@ -93,11 +126,22 @@ def raise_to(table: Table, column: str, dialect: Dialect) -> Statement:
 
 
 def update_by(table: Table, key: str, changed: Iterable[str], dialect: Dialect) -> Statement:
-    values: dict[str, Any] = {name: bindparam(name) for name in changed}
-    # The parameter of the key cannot have the column's own name: SQLAlchemy keeps that for the SET clause.
-    found = _compile(update(table).where(table.c[key] == bindparam(f"{key}_is")).values(values), dialect)
-    return Statement(found.sql, tuple(column.removesuffix("_is") for column in found.columns))
+    """`columns` are the changed ones in order, then the key. Both databases call the columns of VALUES column1, …"""
+    columns = (*changed, key)
+    quote = dialect.identifier_preparer.quote
+    sets = ", ".join(f"{quote(name)} = given.column{i}" for i, name in enumerate(columns[:-1], start=1))
+    where = f"{quote(table.name)}.{quote(key)} = given.column{len(columns)}"
+    return Statement(
+        f"UPDATE {quote(table.name)} SET {sets} FROM (VALUES ",  # noqa: S608 (names of our own tables)
+        _placeholders(len(columns), dialect),
+        f") AS given WHERE {where}",
+        columns,
+    )
 
 
 def delete_by(table: Table, keys: Iterable[str], dialect: Dialect) -> Statement:
-    return _compile(delete(table).where(*(table.c[key] == bindparam(key) for key in keys)), dialect)
+    columns = tuple(keys)
+    quote = dialect.identifier_preparer.quote
+    named = ", ".join(quote(name) for name in columns)
+    before = f"DELETE FROM {quote(table.name)} WHERE ({named}) IN (VALUES "  # noqa: S608 (names of our own tables)
+    return Statement(before, _placeholders(len(columns), dialect), ")", columns)

@@ -66,6 +66,7 @@ class BatchWriter:
         self._nodes_gone = delete_by(schema.nodes, ["name"], dialect)
         self._reservations = upsert(schema.reservations, dialect)
         self._reservations_gone = delete_by(schema.reservations, ["id"], dialect)
+        self._cursors = upsert(schema.cursors, dialect)
         self._decisions = upsert(schema.decisions, dialect)
         self._outbox = insert_if_absent(schema.outbox, dialect)
         self._outbox_done = delete_by(schema.outbox, ["kind", "key"], dialect)
@@ -77,8 +78,9 @@ class BatchWriter:
         self._task_row = self._tasks.picker(workload="task.workload", replica="task.replica")
         self._history_row = self._history.picker()
         expect(self._new_workloads, *_DEFINITION, "shape", "submitted_at", *_STATE)
-        expect(self._nodes, "name", "definition", "online", "cordoned", "drained", "reason")
+        expect(self._nodes, "name", "row", "definition", "online", "cordoned", "drained", "reason")
         expect(self._reservations, "id", "node", "amounts", "until", "holder")
+        expect(self._cursors, "profile", "row")
         expect(self._decisions, "workload", "replica", "attempt", "at", "node", "outcome", "explanation")
         expect(self._outbox, "kind", "key", "workload", "replica", "node", "backend", "reason")
         expect(self._outbox_done, "kind", "key")
@@ -97,6 +99,7 @@ class BatchWriter:
             connection, ((r.id, r.node, _text(r.amounts), r.until, r.holder) for r in changes.reservations)
         )
         self._reservations_gone.run(connection, ((gone,) for gone in changes.reservations_gone))
+        self._cursors.run(connection, changes.cursors.items())
 
         # Done before new: should one batch hold both for one key, the command is sent once more rather than lost.
         self._outbox_done.run(connection, batch.outbox_done)
@@ -170,7 +173,7 @@ def _text(value: Any) -> str:
 
 def _node_row(record: NodeRecord) -> Row:
     definition = record.node.model_dump_json()
-    return (record.node.name, definition, record.online, record.cordoned, record.drained, record.reason)
+    return (record.node.name, record.row, definition, record.online, record.cordoned, record.drained, record.reason)
 
 
 def _decision_row(decision: Decision) -> Row:

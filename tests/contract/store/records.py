@@ -69,6 +69,8 @@ def task_record(workload: int, replica: int, state: TaskState = TaskState.PLACED
         "placed_at": NOW,
         "started_at": None,
         "finished_at": None,
+        "failures": 0,
+        "bind_failures": 0,
     }
     return TaskRecord(**fields | changed)
 
@@ -81,7 +83,7 @@ def node_record(name: str, **changed: Any) -> NodeRecord:
         labels={"rack": "r1"},
         taints=[Taint(key="dedicated", value="gpu", effect=Effect.NO_EXECUTE)],
     )
-    fields: dict[str, Any] = {"node": node, "online": True, "cordoned": False, "reason": ""}
+    fields: dict[str, Any] = {"node": node, "row": 0, "online": True, "cordoned": False, "reason": ""}
     return NodeRecord(**fields | changed)
 
 

@@ -30,6 +30,7 @@ def _everything(*ids: int) -> Batch:
             tasks=[task_record(id_, 0) for id_ in ids],
             nodes=[node_record("node-a")],
             reservations=[ReservationRecord(1, "node-a", {"cpu": 1}, NOW, "ann")],
+            cursors={"round_robin": 3},
             decisions=[decision(id_) for id_ in ids],
         ),
         outbox=[bind(id_) for id_ in ids],

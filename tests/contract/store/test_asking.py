@@ -149,6 +149,8 @@ def test_tasks_are_read_by_replica_with_the_unwritten_ones_filled_in(store: Stor
         "placed_at": None,
         "started_at": None,
         "finished_at": None,
+        "failures": 0,
+        "bind_failures": 0,
     }
     first, second, third = store.tasks(1)
     assert first == pending

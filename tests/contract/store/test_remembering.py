@@ -25,6 +25,7 @@ Restart = Callable[[], Store]
 def test_an_empty_store_restores_nothing_and_counts_from_one(store: Store) -> None:
     snapshot = store.restore()
     assert (snapshot.nodes, snapshot.reservations, snapshot.workloads, snapshot.outbox) == ([], [], [], [])
+    assert snapshot.cursors == {}
     assert (snapshot.next_workload, snapshot.next_reservation) == (1, 1)
 
 
@@ -101,12 +102,38 @@ def test_a_pending_task_with_a_reason_keeps_it_from_the_first_batch_on(store: St
 
 def test_nodes_come_back_with_definition_cordon_health_and_drain(store: Store, restart: Restart) -> None:
     kept = [
-        node_record("node-a", online=False, reason="silent"),
-        node_record("node-b", cordoned=True, drained=True, reason="repair"),
+        node_record("node-a", row=0, online=False, reason="silent"),
+        node_record("node-b", row=1, cordoned=True, drained=True, reason="repair"),
     ]
-    store.write(Batch(changes=Changes(nodes=[*kept, node_record("node-c")])))
+    store.write(Batch(changes=Changes(nodes=[*kept, node_record("node-c", row=2)])))
     store.write(Batch(changes=Changes(nodes_gone=["node-c"])))
     assert restart().restore().nodes == kept
+
+
+def test_nodes_come_back_by_row_whatever_their_names_and_when_they_were_written(store: Store, restart: Restart) -> None:
+    first, second, last = node_record("node-c", row=0), node_record("node-a", row=4), node_record("node-b", row=1000)
+    store.write(Batch(changes=Changes(nodes=[last, first])))
+    store.write(Batch(changes=Changes(nodes=[second])))
+    assert restart().restore().nodes == [first, second, last]
+
+
+def test_a_node_that_takes_the_row_of_one_that_left_comes_back_there(store: Store, restart: Restart) -> None:
+    store.write(Batch(changes=Changes(nodes=[node_record("node-a", row=0), node_record("node-b", row=1)])))
+    store.write(Batch(changes=Changes(nodes=[node_record("node-c", row=0)], nodes_gone=["node-a"])))
+    assert restart().restore().nodes == [node_record("node-c", row=0), node_record("node-b", row=1)]
+
+
+def test_a_task_comes_back_with_the_retries_it_has_used(store: Store, restart: Restart) -> None:
+    failed = task_record(1, 0, TaskState.PENDING, attempt=2, node=None, backend=None, failures=1, bind_failures=2)
+    store.write(Batch(submitted=[new_workload(1)], changes=Changes(tasks=[failed])))
+    (restored,) = restart().restore().workloads
+    assert restored.tasks == [failed]
+
+
+def test_where_profiles_are_in_their_turn_is_remembered_by_profile(store: Store, restart: Restart) -> None:
+    store.write(Batch(changes=Changes(cursors={"round_robin": 3, "fair": 1})))
+    store.write(Batch(changes=Changes(cursors={"round_robin": 0})))
+    assert restart().restore().cursors == {"round_robin": 0, "fair": 1}
 
 
 def test_a_node_that_changes_is_stored_once(store: Store) -> None:

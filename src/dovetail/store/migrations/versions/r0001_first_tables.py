@@ -36,6 +36,12 @@ def upgrade() -> None:
         PrimaryKeyConstraint("name", name="pk_counters"),
     )
     op.create_table(
+        "cursors",
+        Column("profile", Text(), nullable=False),
+        Column("row", Integer(), nullable=False),
+        PrimaryKeyConstraint("profile", name="pk_cursors"),
+    )
+    op.create_table(
         "history",
         Column("seq", ID, nullable=False),
         Column("at", Double(), nullable=False),
@@ -59,6 +65,7 @@ def upgrade() -> None:
     op.create_table(
         "nodes",
         Column("name", Text(), nullable=False),
+        Column("row", Integer(), nullable=False),
         Column("definition", Text(), nullable=False),
         Column("online", Boolean(), nullable=False),
         Column("cordoned", Boolean(), nullable=False),
@@ -157,6 +164,8 @@ def upgrade() -> None:
         Column("placed_at", Double(), nullable=True),
         Column("started_at", Double(), nullable=True),
         Column("finished_at", Double(), nullable=True),
+        Column("failures", Integer(), nullable=False),
+        Column("bind_failures", Integer(), nullable=False),
         ForeignKeyConstraint(["workload"], ["workloads.id"], name="fk_tasks_workload"),
         PrimaryKeyConstraint("workload", "replica", name="pk_tasks"),
         sqlite_with_rowid=False,
