@@ -36,10 +36,11 @@ def serve_until_stopped(
     settings: Settings, announce: Callable[[ControlPlane, str], None], beside: Beside | None = None
 ) -> None:
     """`announce` is called once with the plane and the URL; `beside` runs along with the server until it stops."""
-    log_format = settings.logging.format
     if "format" not in settings.logging.model_fields_set and sys.stderr.isatty():
-        log_format = "console"  # nobody asked for JSON, and a person is watching
-    configure_logs(settings.logging.level, log_format)
+        # Nobody asked for JSON, and a person is watching.
+        for_people = settings.logging.model_copy(update={"format": "console"})
+        settings = settings.model_copy(update={"logging": for_people})
+    configure_logs(settings.logging.level, settings.logging.format)
     listener = bound(settings.listen.host, settings.listen.port)
     with contextlib.closing(listener), asyncio.Runner(loop_factory=_fast_loop()) as runner:
         runner.run(_serve(settings, listener, announce, beside))

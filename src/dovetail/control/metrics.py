@@ -1,5 +1,7 @@
 """Prometheus metrics of the control plane. One registry a plane, so that tests can run several."""
 
+from collections import Counter as Counted
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from dovetail.engine.questions import Questions
@@ -39,12 +41,13 @@ class Metrics:
 
     def count(self, batch: Batch) -> None:
         self.submitted.inc(len(batch.submitted))
-        for decision in batch.changes.decisions:
-            self.decisions.labels(str(decision.explanation.outcome)).inc()
+        outcomes = Counted([str(decision.explanation.outcome) for decision in batch.changes.decisions])
+        for outcome, count in outcomes.items():
+            self.decisions.labels(outcome).inc(count)
         self.decisions_total += len(batch.changes.decisions)
-        for task in batch.changes.tasks:
-            if task.state.finished:
-                self.finished.labels(str(task.state)).inc()
+        for state, count in Counted([task.state for task in batch.changes.tasks]).items():
+            if state.finished:
+                self.finished.labels(str(state)).inc(count)
 
     def render(self, questions: Questions) -> bytes:
         """Gauges are read off the engine when asked for, not kept up to date in between."""

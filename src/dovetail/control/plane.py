@@ -74,7 +74,7 @@ class ControlPlane:
         self._specs = Specs(self.store)
         self._heartbeats = Heartbeats(settings.loop.heartbeat_timeout)
         logged = settings.logging.decisions and settings.logging.level in ("debug", "info")
-        self._decision_log = DecisionLog(self.questions) if logged else None
+        self._decision_log = DecisionLog(self.questions, settings.logging.format == "json") if logged else None
         self._hooks = Hooks(settings.hooks)
         self._backends: dict[str, Backend] = {REGISTERED: self.registered}
         self._executors: dict[str, Executor] = {}

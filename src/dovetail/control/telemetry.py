@@ -6,6 +6,7 @@ its CPU, memory and disk in use.
 
 import logging
 import sys
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -38,39 +39,47 @@ def configure_logs(level: str, format_: str) -> None:
 
 
 class DecisionLog:
-    """Made only where the log's level lets its lines through: they cost more than the decisions."""
+    """One line a decision. There can be thousands a second, so JSON lines of one step are made and written together,
+    past the general logger; in the same form. Made only where the log's level lets them through."""
 
-    def __init__(self, questions: Questions) -> None:
+    def __init__(self, questions: Questions, as_json: bool) -> None:
         self._questions = questions
+        self._as_json = as_json
         self._log = structlog.get_logger()
 
     def write(self, batch: Batch, names: dict[int, str]) -> None:
-        for decision in batch.changes.decisions:
-            name = f"{names.get(decision.task.workload, decision.task.workload)}.{decision.task.replica}"
-            if decision.node is None:
-                self._log.info(
-                    f"Cannot place {name}: {decision.explanation.message}",
-                    task=name,
-                    outcome=str(decision.explanation.outcome),
-                    profile=decision.explanation.profile,
-                )
-            else:
-                self._placed(decision, name, decision.node)
+        lines = [line for decision in batch.changes.decisions if (line := self._line(decision, names))]
+        if not self._as_json:
+            for line in lines:
+                self._log.info(**line)
+        elif lines:
+            tail = {"level": "info", "timestamp": datetime.now(UTC).isoformat().replace("+00:00", "Z")}
+            text = b"\n".join([orjson.dumps(line | tail) for line in lines])
+            print(text.decode(), file=sys.stderr, flush=True)  # noqa: T201 (where the logger prints, too)
 
-    def _placed(self, decision: Decision, name: str, node: str) -> None:
-        use = self._questions.in_use(node, (CPU, MEMORY, DISK))
+    def _line(self, decision: Decision, names: dict[int, str]) -> dict[str, Any] | None:
+        explanation = decision.explanation
+        name = f"{names.get(decision.task.workload, decision.task.workload)}.{decision.task.replica}"
+        if decision.node is None:
+            return {
+                "event": f"Cannot place {name}: {explanation.message}",
+                "task": name,
+                "outcome": str(explanation.outcome),
+                "profile": explanation.profile,
+            }
+        use = self._questions.in_use(decision.node, (CPU, MEMORY, DISK))
         if use is None:
-            return  # the node left in the same slice
-        used = {name: f"{show_amount(name, part)}/{show_amount(name, whole)}" for name, part, whole in use}
-        self._log.info(
-            f"Selected node {node} for {name} using {decision.explanation.profile} - "
-            f"CPU: {used[CPU]}, Memory: {used[MEMORY]}, Disk: {used[DISK]}",
-            task=name,
-            node=node,
-            profile=decision.explanation.profile,
-            funnel=[step.remaining for step in decision.explanation.funnel],
-            candidates=[
+            return None  # the node left in the meantime
+        cpu, memory, disk = [f"{show_amount(name, part)}/{show_amount(name, whole)}" for name, part, whole in use]
+        return {
+            "event": f"Selected node {decision.node} for {name} using {explanation.profile} - "
+            f"CPU: {cpu}, Memory: {memory}, Disk: {disk}",
+            "task": name,
+            "node": decision.node,
+            "profile": explanation.profile,
+            "funnel": [step.remaining for step in explanation.funnel],
+            "candidates": [
                 {"node": line.node, "load": round(line.load, 4), "score": round(line.total, 4)}
-                for line in decision.explanation.best
+                for line in explanation.best
             ],
-        )
+        }

@@ -51,16 +51,27 @@ class _WithExtended(Strict):
 
     def amounts(self) -> Amounts:
         """Non-zero amounts in smallest units."""
-        found = {CPU: round(self.cpu * 1000), MEMORY: self.memory, DISK: self.disk, GPU: self.gpu * 1000}
-        found.update(self.__pydantic_extra__ or {})
-        return {name: amount for name, amount in found.items() if amount}
+        found: Amounts = {}
+        if self.cpu:
+            found[CPU] = round(self.cpu * 1000)
+        if self.memory:
+            found[MEMORY] = self.memory
+        if self.disk:
+            found[DISK] = self.disk
+        if self.gpu:
+            found[GPU] = self.gpu * 1000
+        if self.__pydantic_extra__:
+            found.update({name: amount for name, amount in self.__pydantic_extra__.items() if amount})
+        return found
 
 
 class Request(_WithExtended):
     """What one task asks for. Every task also takes one slot of its node."""
 
     def amounts(self) -> Amounts:
-        return super().amounts() | {SLOTS: 1}
+        found = super().amounts()
+        found[SLOTS] = 1
+        return found
 
 
 class Capacity(_WithExtended):

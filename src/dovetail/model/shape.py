@@ -163,6 +163,7 @@ def shape_of(spec: Workload, scheduler: str, profile: str) -> Shape:
     where it matters to placement (names of other workloads and services live in it), so that tenants share shapes.
     """
     named = bool(spec.affinity or spec.service)
+    wishes = spec.node_affinity
     return Shape(
         amounts=_sorted_items(tuple(spec.resources.amounts().items())),
         kind=Kind.CONTAINER if spec.run.image and spec.kind is Kind.JOB else spec.kind,
@@ -170,11 +171,11 @@ def shape_of(spec: Workload, scheduler: str, profile: str) -> Shape:
         profile=profile,
         namespace=spec.namespace if named else "",
         service=spec.service,
-        node_selector=tuple(sorted(spec.node_selector.items())),
-        required=tuple(_term(term) for term in spec.node_affinity.required),
-        preferred=_weighted(spec.node_affinity.preferred),
-        avoided=_weighted(spec.node_affinity.avoided),
+        node_selector=tuple(sorted(spec.node_selector.items())) if spec.node_selector else (),
+        required=tuple([_term(term) for term in wishes.required]) if wishes.required else (),
+        preferred=_weighted(wishes.preferred) if wishes.preferred else (),
+        avoided=_weighted(wishes.avoided) if wishes.avoided else (),
         tolerations=tuple([Tolerance(t.key, t.operator, t.value, t.effect) for t in spec.tolerations]),
         backends=tuple(spec.backends.allow),
-        near=tuple(sorted({a.near for a in spec.affinity})),
+        near=tuple(sorted({a.near for a in spec.affinity})) if spec.affinity else (),
     )

@@ -135,7 +135,9 @@ class Standing:
         self._failures = [""] * (len(evaluator.filters) + len(evaluator.scores))
         self.masks = np.empty((len(evaluator.filters), width), dtype=np.bool_)
         self.points = np.empty((len(evaluator.scores), width))
-        self._fill(View(cluster), None, self.masks, self.points, self._failures)
+        # Scores that are the same for every node, as most are that have nothing to say about this shape.
+        self._constants: list[float | None] = [None] * len(evaluator.scores)
+        self._fill(View(cluster), None, self.masks, self.points, self._failures, self._constants)
         self._failed = any(self._failures)
         self.total, self.stages = self._summed(self.masks, self.points)
         self.counts: list[int] = np.count_nonzero(self.stages, axis=1).tolist()
@@ -144,7 +146,10 @@ class Standing:
         self._own_rows.clear()
 
     def _evaluate_rows(self, rows: Rows, groups: set[str]) -> None:
-        found = self._evaluated(View(self._cluster).subset(rows), rows, groups)
+        view = View(self._cluster).subset(rows)
+        if (self._leaders is None or len(rows) > ROW_BY_ROW) and self._mended(view, rows, groups):
+            return
+        found = self._evaluated(view, rows, groups)
         if found is None:
             self._evaluate_all()
             return
@@ -166,21 +171,77 @@ class Standing:
         for row in rows.tolist():
             self._lines.pop(row, None)
 
+    def _mended(self, view: View, rows: Rows, groups: set[str]) -> bool:
+        """The commonest case with the fewest array operations: no filter changes its mind about any of the rows.
+        False, and nothing changed, if one does or a plugin fails; then the general way is taken."""
+        if self._failed or not self._verdicts_hold(view, rows, groups):
+            return False
+        rescored = self._rescored(view, rows, groups)
+        if rescored is None:
+            return False
+        total, fresh = rescored
+        alive = self.stages[-1].take(rows)
+        if not alive.all():
+            np.putmask(total, ~alive, LOST)
+        self.total[rows] = total
+        for i, points in fresh:
+            self.points[i, rows] = points
+        self._leaders = None
+        for row in rows.tolist():
+            self._lines.pop(row, None)
+        return True
+
+    def _verdicts_hold(self, view: View, rows: Rows, groups: set[str]) -> bool:
+        for i, filter_ in enumerate(self._evaluator.filters):
+            if not groups.isdisjoint(filter_.reads):
+                mask, failure = self._evaluator.mask(filter_, self.request, view)
+                if failure or (mask != self.masks[i].take(rows)).any():
+                    return False
+        return True
+
+    def _rescored(self, view: View, rows: Rows, groups: set[str]) -> tuple[F8, list[tuple[int, F8]]] | None:
+        """Totals before filters, and the points that are new; None if a score fails or is no longer constant."""
+        evaluator = self._evaluator
+        total = np.zeros(view.size)
+        fresh: list[tuple[int, F8]] = []
+        for i, (score, weight) in enumerate(zip(evaluator.scores, evaluator.weights, strict=True)):
+            constant = self._constants[i]
+            points: F8 | float
+            if groups.isdisjoint(score.reads):
+                points = self.points[i].take(rows) if constant is None else constant
+            else:
+                points, failure = evaluator.points(score, self.request, view)
+                if failure or (points != constant if isinstance(points, float) else constant is not None):
+                    return None
+                if not isinstance(points, float):
+                    fresh.append((i, points))
+            if not isinstance(points, float) or points:
+                total += points * weight
+        return total, fresh
+
     def _evaluated(
         self, view: View, rows: Rows, groups: set[str]
     ) -> tuple[npt.NDArray[np.bool_], F8, F8, npt.NDArray[np.bool_]] | None:
         """Masks, totals, points and stages of a view over `rows`, asking only plugins that read these groups.
         None if a plugin fails here only, or no longer fails: such rows would not compare to the rest."""
         masks, points = self.masks[:, rows], self.points[:, rows]
-        failures = list(self._failures)
-        self._fill(view, groups, masks, points, failures)
+        failures, constants = list(self._failures), list(self._constants)
+        self._fill(view, groups, masks, points, failures, constants)
         if failures != self._failures:
             return None
+        # What is constant over some rows need not be so over all.
+        self._constants = [was if was == now else None for was, now in zip(self._constants, constants, strict=True)]
         total, stages = self._summed(masks, points)
         return masks, total, points, stages
 
     def _fill(
-        self, view: View, groups: set[str] | None, masks: npt.NDArray[np.bool_], points: F8, failures: list[str]
+        self,
+        view: View,
+        groups: set[str] | None,
+        masks: npt.NDArray[np.bool_],
+        points: F8,
+        failures: list[str],
+        constants: list[float | None],
     ) -> None:
         evaluator = self._evaluator
         for i, filter_ in enumerate(evaluator.filters):
@@ -188,7 +249,9 @@ class Standing:
                 masks[i], failures[i] = evaluator.mask(filter_, self.request, view)
         for i, score in enumerate(evaluator.scores):
             if groups is None or not groups.isdisjoint(score.reads):
-                points[i], failures[len(masks) + i] = evaluator.points(score, self.request, view)
+                answer, failures[len(masks) + i] = evaluator.points(score, self.request, view)
+                points[i] = answer
+                constants[i] = answer if isinstance(answer, float) else None
 
     def _summed(self, masks: npt.NDArray[np.bool_], points: F8) -> tuple[F8, npt.NDArray[np.bool_]]:
         """Score by score in the profile's order, as `Evaluator.score` does: the same bits."""
