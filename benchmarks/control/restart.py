@@ -96,16 +96,4 @@ def _accept(engine: Engine, id_: int, replicas: int, now: float) -> NewWorkload:
     fields = {"name": f"old-{id_}", "replicas": replicas, "resources": {"cpu": cpu, "memory": memory}}
     spec = Workload.model_validate(fields)
     engine.handle(Submitted(id_, spec), now)
-    return NewWorkload(
-        id=id_,
-        namespace=spec.namespace,
-        name=spec.name,
-        kind=str(spec.kind),
-        priority=str(spec.priority),
-        user=spec.user,
-        service=spec.service,
-        replicas=spec.replicas,
-        spec_json=spec.model_dump_json(exclude_defaults=True),
-        shape_json=engine.terms_json(id_),
-        submitted_at=now,
-    )
+    return NewWorkload.of(id_, spec, engine.terms_json(id_), now)

@@ -147,7 +147,7 @@ class Loop:
             self._next_workload += 1
             self._engine.handle(Submitted(id_, spec), now)
             accepted.append(Accepted(id_, spec.namespace, spec.name))
-            step.batch.submitted.append(self._new_workload(id_, spec, now))
+            step.batch.submitted.append(NewWorkload.of(id_, spec, self._engine.terms_json(id_), now))
             step.specs.append((id_, spec))
         if item.idempotency_key is not None:
             answer = orjson.dumps([[a.id, a.namespace, a.name] for a in accepted]).decode()
@@ -156,21 +156,6 @@ class Loop:
             if len(self._answered) > ANSWERS_KEPT:
                 self._answered.popitem(last=False)
         step.promises.append((item.promise, accepted))
-
-    def _new_workload(self, id_: int, spec: Workload, now: float) -> NewWorkload:
-        return NewWorkload(
-            id=id_,
-            namespace=spec.namespace,
-            name=spec.name,
-            kind=str(spec.kind),
-            priority=str(spec.priority),
-            user=spec.user,
-            service=spec.service,
-            replicas=spec.replicas,
-            spec_json=spec.model_dump_json(exclude_unset=True),
-            shape_json=self._engine.terms_json(id_),
-            submitted_at=now,
-        )
 
     def _hear(self, item: News, now: float, step: Step) -> list[Command]:
         commands: list[Command] = []

@@ -12,6 +12,7 @@ from dovetail.model.node import Node
 from dovetail.model.reason import Explanation
 from dovetail.model.resources import Amounts
 from dovetail.model.task import TaskId, TaskState, WorkloadState
+from dovetail.model.workload import Workload
 
 
 @dataclass(slots=True)
@@ -46,6 +47,22 @@ class NewWorkload:
     spec_json: str
     shape_json: str
     submitted_at: float
+
+    @staticmethod
+    def of(id_: int, spec: Workload, shape_json: str, submitted_at: float) -> "NewWorkload":
+        return NewWorkload(
+            id=id_,
+            namespace=spec.namespace,
+            name=spec.name,
+            kind=str(spec.kind),
+            priority=str(spec.priority),
+            user=spec.user,
+            service=spec.service,
+            replicas=spec.replicas,
+            spec_json=spec.model_dump_json(exclude_unset=True),
+            shape_json=shape_json,
+            submitted_at=submitted_at,
+        )
 
 
 @dataclass(slots=True)
