@@ -244,9 +244,13 @@ class ReferenceScheduler:
         return floor(node.capacity.get(resource, 0) * self._overcommit.get(resource, 1.0))
 
     def free(self, node: ReferenceNode, resource: str) -> int:
-        kept = self.schedulable(node, resource) - node.reserved.get(resource, 0)
         if self._observing and resource in MEASURABLE:
+            kept = self.schedulable(node, resource) - node.reserved.get(resource, 0)
             return kept - node.observed.get(resource, 0) - node.unseen.get(resource, 0)
+        return self.unallocated(node, resource)
+
+    def unallocated(self, node: ReferenceNode, resource: str) -> int:
+        kept = self.schedulable(node, resource) - node.reserved.get(resource, 0)
         return kept - node.allocated.get(resource, 0)
 
     # --- scores ----------------------------------------------------------------------------------------------
@@ -256,9 +260,7 @@ class ReferenceScheduler:
         total = 0.0
         for resource in ask.asked:
             capacity = node.capacity.get(resource, 0)
-            kept = self.schedulable(node, resource) - node.reserved.get(resource, 0)
-            free = kept - node.allocated.get(resource, 0) - ask.needs[resource]
-            total += free * (1.0 / capacity) if capacity else 0.0
+            total += (self.unallocated(node, resource) - ask.needs[resource]) * (1.0 / capacity) if capacity else 0.0
         return total * (1.0 / len(ask.asked))
 
     def _load_balance(self, _: Ask, node: ReferenceNode) -> float:
@@ -326,6 +328,40 @@ class ReferenceScheduler:
     def _resource_balance(self, ask: Ask, node: ReferenceNode) -> float:
         shares = [node.share(name, ask.needs.get(name, 0)) for name in {"cpu", "memory", *ask.needs} - {"slots"}]
         return 1.0 - (max(shares) - min(shares))
+
+    def _domain(self, node: ReferenceNode) -> list[ReferenceNode]:
+        leaf = node.definition.labels.get("leaf")
+        return [n for n in self.present() if n.definition.labels.get("leaf") == leaf] if leaf is not None else [node]
+
+    def _domain_availability(self, ask: Ask, node: ReferenceNode) -> float:
+        shares = []
+        for resource in ask.asked:
+            capacity = sum(n.capacity.get(resource, 0) for n in self._domain(node))
+            free = sum(max(0, self.unallocated(n, resource)) for n in self._domain(node))
+            shares.append(free / capacity if capacity else 0.0)
+        return min(1.0, *shares)
+
+    def _topology_alignment(self, ask: Ask, node: ReferenceNode) -> float:
+        """For a job of one task: is there room for it in the domain?"""
+        fits = 0
+        for other in self._domain(node):
+            if self.passes("ready", ask, other):
+                fits += min(max(0, self.unallocated(other, name)) // need for name, need in ask.needs.items())
+        return min(1.0, float(fits))
+
+    def _domain_utilisation(self, ask: Ask, node: ReferenceNode) -> float:
+        shares = []
+        for resource in ask.asked:
+            capacity = sum(n.capacity.get(resource, 0) for n in self._domain(node))
+            used = sum(n.allocated.get(resource, 0) for n in self._domain(node))
+            shares.append(used / capacity if capacity else 0.0)
+        return max(0.0, *shares)
+
+    def _domain_history(self, _: Ask, __: ReferenceNode) -> float:
+        return 1.0  # nothing ever ends here
+
+    def _gpu_packing(self, ask: Ask, node: ReferenceNode) -> float:
+        return node.share("gpu", ask.needs.get("gpu", 0)) if node.capacity.get("gpu") else 1.0
 
 
 def load(node: ReferenceNode) -> float:

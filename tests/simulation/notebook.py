@@ -24,6 +24,7 @@ class Notebook:
     terms: dict[int, str] = field(default_factory=dict)
     submitted_at: dict[int, float] = field(default_factory=dict)
     cursors: dict[str, int] = field(default_factory=dict)
+    outcomes: dict[str, tuple[int, int]] = field(default_factory=dict)
     workloads: dict[int, WorkloadRecord] = field(default_factory=dict)
     tasks: dict[TaskId, TaskRecord] = field(default_factory=dict)
 
@@ -34,8 +35,10 @@ class Notebook:
     def write(self, changes: Changes) -> None:
         for node in changes.nodes:
             self.nodes[node.node.name] = node
+        self.outcomes |= changes.outcomes
         for name in changes.nodes_gone:
             del self.nodes[name]
+            self.outcomes.pop(name, None)
         for reservation in changes.reservations:
             self.reservations[reservation.id] = reservation
         for id_ in changes.reservations_gone:
@@ -59,6 +62,7 @@ class Notebook:
             nodes=sorted(self.nodes.values(), key=lambda record: record.row),
             reservations=[self.reservations[id_] for id_ in sorted(self.reservations)],
             cursors=dict(self.cursors),
+            outcomes=dict(self.outcomes),
             workloads=[self._restored(id_) for id_ in self.unfinished()],
             outbox=[],
             next_workload=max(self.specs, default=0) + 1,

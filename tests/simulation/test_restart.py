@@ -31,7 +31,9 @@ class Fork:
 @given(
     seed=st.integers(0, 2**32),
     fork_at=st.integers(0, STEPS - 1),
-    profile=st.sampled_from(["balanced", "network", "best_fit", "least_loaded", "round_robin", "random"]),
+    profile=st.sampled_from(
+        ["balanced", "network", "best_fit", "least_loaded", "gpu_topology", "round_robin", "random"]
+    ),
 )
 def test_a_restored_engine_decides_what_the_engine_before_it_would_have(seed: int, fork_at: int, profile: str) -> None:
     chosen = EngineSettings(default_profile=profile, seed=seed)
@@ -64,6 +66,7 @@ def bearing(engine: Engine) -> dict[str, object]:
     return {
         "rows": state.cluster.rows,
         "cursors": {name: p.cursor for name, p in state.pipelines.items() if p.settings.select == "round_robin"},
+        "outcomes": {name: state.cluster.outcomes(name) for name in state.cluster.rows},
         "reservations": state.reservations,
         "tasks": {
             TaskId(work.id, replica): work.tasks.get(replica, LiveTask())

@@ -44,6 +44,9 @@ class Cluster:
         self.ready: B1 = np.zeros(FIRST_CAPACITY, dtype=np.bool_)  # online, not cordoned, backend available
         self.kinds: I4 = np.zeros(FIRST_CAPACITY, dtype=np.int32)
         self.backends: I4 = np.zeros(FIRST_CAPACITY, dtype=np.int32)
+        # Tasks that ended there by themselves. In no column group: a result that is kept must not read them.
+        self.succeeded: F8 = np.zeros(FIRST_CAPACITY)
+        self.failed: F8 = np.zeros(FIRST_CAPACITY)
         self.backend_names: list[str] = []
         self.backend_available: list[bool] = []
         self.offline_reasons: dict[str, str] = {}
@@ -94,6 +97,7 @@ class Cluster:
         for flags in (self.online, self.cordoned, self.present, self.ready):
             flags[row] = False
         self.kinds[row] = 0
+        self.succeeded[row] = self.failed[row] = 0
         self._runs.clear()
         self.offline_reasons.pop(name, None)
         self.cordon_reasons.pop(name, None)
@@ -139,6 +143,20 @@ class Cluster:
         self._touch(row, (RESOURCES,))
         if self._undo is not None:
             self._undo.append(lambda: self.reserve(name, amounts, -sign))
+
+    def count_outcome(self, name: str, ok: bool) -> None:
+        """A task ended there by itself, well or badly. Not for trials: nothing undoes it."""
+        (self.succeeded if ok else self.failed)[self.rows[name]] += 1
+
+    def set_outcomes(self, name: str, succeeded: int, failed: int) -> None:
+        """As they were counted before a restart."""
+        row = self.rows[name]
+        self.succeeded[row], self.failed[row] = succeeded, failed
+
+    def outcomes(self, name: str) -> tuple[int, int]:
+        """How many tasks succeeded there and how many failed, since it joined."""
+        row = self.rows[name]
+        return int(self.succeeded[row]), int(self.failed[row])
 
     def runs(self, kind: Kind) -> B1 | bool:
         """bool[node]: which nodes can run this kind of workload, or True if all can; kept until nodes change."""
@@ -264,7 +282,7 @@ class Cluster:
         self.resources.widen(width)
         self.labels.widen(width)
         self.taints.widen(width)
-        for name in ("online", "cordoned", "present", "ready", "kinds", "backends"):
+        for name in ("online", "cordoned", "present", "ready", "kinds", "backends", "succeeded", "failed"):
             setattr(self, name, grown(getattr(self, name), width))
 
     def _backend_code(self, backend: str) -> int:

@@ -12,11 +12,13 @@ import numpy.typing as npt
 
 from dovetail.cluster.arrays import B1, F8, I4, Rows
 from dovetail.cluster.distance import proximity_to
+from dovetail.cluster.domains import domain_sum
 from dovetail.cluster.labels import value_matches
 from dovetail.cluster.resources import loads
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.taints import TaintSet
 from dovetail.model.shape import Match, Term
+from dovetail.model.task import TaskId
 from dovetail.model.workload import Kind
 
 
@@ -47,6 +49,31 @@ class View:
     @property
     def rows(self) -> Rows:
         return np.arange(self.size)
+
+    @property
+    def whole(self) -> "View":
+        """All rows, for what a node cannot be judged without: its domain."""
+        return View(self._cluster)
+
+    def domain_sum(self, level: str, values: F8) -> F8:
+        """For each row of this view, the sum over its domain of `values`, which cover all rows (`whole`)."""
+        return self._cut(domain_sum(self._cluster, level, values))
+
+    @property
+    def succeeded(self) -> F8:
+        """Tasks that ended on each node with exit status 0."""
+        return self._cut(self._cluster.succeeded)
+
+    @property
+    def failed(self) -> F8:
+        """Tasks that ended on each node with another exit status."""
+        return self._cut(self._cluster.failed)
+
+    def task_counts(self, workload: int, replicas: int) -> F8:
+        """Tasks of one workload on each node."""
+        placed = self._cluster.placements.by_task
+        rows = [p.row for r in range(replicas) if (p := placed.get(TaskId(workload, r))) is not None]
+        return self._cut(np.bincount(np.array(rows, dtype=np.intp), minlength=self._cluster.width).astype(np.float64))
 
     # --- resources -------------------------------------------------------------------------------------------
 

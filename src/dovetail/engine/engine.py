@@ -167,6 +167,9 @@ class Engine:
         if not found:
             return []
         work, live = found
+        if event.exit_code is not None:  # a stop or a loss says nothing about the node
+            assert live.node is not None
+            self.state.count_outcome(live.node, event.exit_code == 0)
         self._release(event.task)
         live.exit_code = event.exit_code
         stopped = live.state is TaskState.STOPPING and event.exit_code is None

@@ -93,7 +93,8 @@ class Questions:
     def plan(self, spec: Workload, most: int = 1000) -> list[PlannedTask]:
         """Where the tasks would go now, one after the other, without doing it."""
         shape = self.shape(spec)
-        pipeline, request = self._state.pipelines[shape.profile], self._state.request(shape)
+        pipeline = self._state.pipelines[shape.profile]
+        request = pipeline.for_task(self._state.request(shape), _TRIAL_WORKLOAD, spec.replicas)
         service = (shape.namespace, shape.service) if shape.service is not None else None
         cluster = self._state.cluster
         found: list[PlannedTask] = []

@@ -1,8 +1,8 @@
 """After a restart: the engine's state from what was remembered.
 
-Whatever held a node holds it again, in the same row, before anything is decided; retries used up stay used up, and
-profiles that choose in turn go on where they were. Commands that were not carried out are in the outbox and are sent
-again by the control loop; the engine need not repeat them.
+Whatever held a node holds it again, in the same row, before anything is decided; retries used up stay used up, profiles
+that choose in turn go on where they were, and nodes keep their record of tasks that succeeded and failed. Commands that
+were not carried out are in the outbox and are sent again by the control loop; the engine need not repeat them.
 """
 
 from heapq import heapify
@@ -19,6 +19,9 @@ from dovetail.model.workload import Priority
 def restore(state: EngineState, snapshot: Snapshot) -> None:
     for record in snapshot.nodes:
         _restore_node(state, record)
+    for name, (succeeded, failed) in snapshot.outcomes.items():
+        if name in state.cluster.rows:
+            state.cluster.set_outcomes(name, succeeded, failed)
     state.set_cursors(snapshot.cursors)
     for reservation in snapshot.reservations:
         if reservation.node in state.cluster.rows:

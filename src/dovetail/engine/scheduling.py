@@ -68,7 +68,7 @@ def _may_fit(state: EngineState, request: Request, free: np.ndarray) -> bool:
 def _place_waiting(state: EngineState, work: Work, limit: int, now: float, commands: list[Command]) -> int:
     """Place the workload's waiting tasks until `limit`, or until one fits nowhere. Returns decisions made."""
     pipeline = state.pipelines[work.shape.profile]
-    request = state.request(work.shape)
+    request = pipeline.for_task(state.request(work.shape), work.id, work.replicas)
     service = (work.shape.namespace, work.shape.service) if work.shape.service is not None else None
     cluster = state.cluster
     repeats = len(work.waiting) > 1

@@ -41,6 +41,7 @@ class EngineState:
         self.changed_nodes: dict[str, None] = {}
         self.gone_nodes: dict[str, None] = {}
         self.changed_reservations: dict[int, None] = {}
+        self.changed_outcomes: dict[str, None] = {}
         self._requests: OrderedDict[Shape, Request] = OrderedDict()
         self._taking_turns = [p for p in self.pipelines.values() if p.settings.select == "round_robin"]
         self._recorded_cursors = {pipeline.name: pipeline.cursor for pipeline in self._taking_turns}
@@ -107,6 +108,10 @@ class EngineState:
             self.unpark(work)
             self.enqueue(work)
 
+    def count_outcome(self, node: str, ok: bool) -> None:
+        self.cluster.count_outcome(node, ok)
+        self.changed_outcomes[node] = None
+
     def touch_task(self, task: TaskId) -> None:
         self.changed_tasks[task] = None
         self.changed_work[task.workload] = None
@@ -128,6 +133,9 @@ class EngineState:
                 self._forget(work)
         changes.nodes = [self.cluster.record(name) for name in self.changed_nodes if name in self.cluster.rows]
         changes.nodes_gone = [name for name in self.gone_nodes if name not in self.cluster.rows]
+        # A node that left and came back since then starts from nothing, and its old counts must not outlive it.
+        counted = self.changed_outcomes | self.gone_nodes
+        changes.outcomes = {name: self.cluster.outcomes(name) for name in counted if name in self.cluster.rows}
         for id_ in self.changed_reservations:
             if id_ in self.reservations:
                 changes.reservations.append(self.reservations[id_])
@@ -142,6 +150,7 @@ class EngineState:
         self.changed_nodes.clear()
         self.gone_nodes.clear()
         self.changed_reservations.clear()
+        self.changed_outcomes.clear()
         return changes
 
     def _forget(self, work: Work) -> None:

@@ -122,6 +122,8 @@ class Changes:
 
     `cursors`: by profile that chooses in turn, the row chosen last. A row and not a name, so that the turn goes on from
     there also when that node has left.
+
+    `outcomes`: by node, how many tasks succeeded and failed there so far; only nodes whose counts changed.
     """
 
     workloads: list[WorkloadRecord] = field(default_factory=list)
@@ -131,6 +133,7 @@ class Changes:
     reservations: list[ReservationRecord] = field(default_factory=list)
     reservations_gone: list[int] = field(default_factory=list)
     cursors: dict[str, int] = field(default_factory=dict)
+    outcomes: dict[str, tuple[int, int]] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
 
     def __bool__(self) -> bool:
@@ -142,6 +145,7 @@ class Changes:
             or self.reservations
             or self.reservations_gone
             or self.cursors
+            or self.outcomes
             or self.decisions
         )
 
@@ -197,6 +201,7 @@ class Snapshot:
     nodes: list[NodeRecord]
     reservations: list[ReservationRecord]
     cursors: dict[str, int]
+    outcomes: dict[str, tuple[int, int]]
     workloads: list[RestoredWorkload]
     outbox: list[Bind | Stop]
     next_workload: int

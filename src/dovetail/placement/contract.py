@@ -26,6 +26,7 @@ class Request:
     column: F8  # float64[resource]: what placing one task takes
     needs: dict[str, float]
     scope: tuple[tuple[str, str], ...] = ()  # labels every node of the scheduler must have
+    siblings: tuple[int, int] | None = None  # the task's workload and its replicas; only where a score is not local
 
 
 class Filter(Protocol):
@@ -46,7 +47,10 @@ class Filter(Protocol):
 
 
 class Score(Protocol):
-    """How good each node is: in [0, 1] unless the plugin says otherwise, more is better."""
+    """How good each node is: in [0, 1] unless the plugin says otherwise, more is better.
+
+    A node's points depend on its own row alone, or the plugin says `local = False`: then nothing is kept for a shape.
+    """
 
     name: ClassVar[str]
     reads: ClassVar[frozenset[str]]

@@ -63,6 +63,7 @@ class Evaluator:
         reads = [plugin.reads for plugin in self.filters] + [plugin.reads for plugin in self.scores]
         self.reads: frozenset[str] = frozenset().union(*reads)
         plugins: list[Filter | Score] = [*self.filters, *self.scores]
+        self.local = all(getattr(plugin, "local", True) for plugin in plugins)
         self._outsiders = {plugin.name for plugin in plugins if not _built_in(plugin)}
         self.outsiders_read_placements = any(PLACEMENTS in p.reads for p in plugins if p.name in self._outsiders)
 

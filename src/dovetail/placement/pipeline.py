@@ -5,7 +5,7 @@ memory. Both ways give the same node: ties go to the lower row.
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import numpy as np
@@ -58,6 +58,10 @@ class Pipeline:
         if standing is not None:
             return self._from_standing(request, standing, task)
         return self._evaluated_once(request, task)
+
+    def for_task(self, request: Request, workload: int, replicas: int) -> Request:
+        """The request as this profile's scores want it: with the task's workload where one looks beyond a node."""
+        return request if self.evaluator.local else replace(request, siblings=(workload, replicas))
 
     def placed(self, request: Request, row: int) -> None:
         """Told after the chosen row took the task (not for trials, whose undoing shows in the change log)."""
@@ -140,8 +144,8 @@ class Pipeline:
         if found is not None:
             self._standings.move_to_end(shape)
             return found
-        if shape.near:
-            return None  # depends on where other workloads are: nothing of it stays true
+        if shape.near or not self.evaluator.local:
+            return None  # depends on other workloads or nodes: nothing of it stays true
         if not repeats and shape not in self._remembered:
             self._remembered[shape] = None
             if len(self._remembered) > REMEMBERED_SHAPES:

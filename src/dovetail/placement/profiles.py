@@ -40,6 +40,18 @@ BUILT_IN: dict[str, ProfileSettings] = {
     "least_loaded": ProfileSettings(scores={"least_loaded": 1}),
     "best_fit": ProfileSettings(scores={"best_fit": 1}),
     "resource_balance": ProfileSettings(scores={"resource_balance": 1}),
+    # The domain by 40/30/20/10; its nodes tie in all of these, so the small weights choose among them alone: first the
+    # one that is left fullest, then the one nearest to the work it belongs with.
+    "gpu_topology": ProfileSettings(
+        scores={
+            "domain_availability": 40,
+            "topology_alignment": 30,
+            "domain_utilisation": 20,
+            "domain_history": 10,
+            "gpu_packing": 0.01,
+            "network_proximity": 0.0001,
+        }
+    ),
     "round_robin": ProfileSettings(select="round_robin"),
     "random": ProfileSettings(select="random"),
 }

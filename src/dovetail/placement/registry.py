@@ -23,6 +23,13 @@ from dovetail.placement.filters.taints import Taints
 from dovetail.placement.scores.affinity import Affinity, Avoided, Preferred
 from dovetail.placement.scores.best_fit import BestFit
 from dovetail.placement.scores.colocation import Colocation
+from dovetail.placement.scores.domain import (
+    DomainAvailability,
+    DomainHistory,
+    DomainUtilisation,
+    TopologyAlignment,
+)
+from dovetail.placement.scores.gpu_packing import GpuPacking
 from dovetail.placement.scores.least_loaded import LeastLoaded
 from dovetail.placement.scores.load_balance import LoadBalance
 from dovetail.placement.scores.proximity import NetworkProximity, RelatedProximity
@@ -46,6 +53,11 @@ SCORES: dict[str, type[Any]] = {
         LeastLoaded,
         BestFit,
         ResourceBalance,
+        DomainAvailability,
+        TopologyAlignment,
+        DomainUtilisation,
+        DomainHistory,
+        GpuPacking,
     )
 }
 BUILT_IN_FILTERS = tuple(FILTERS)

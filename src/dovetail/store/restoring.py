@@ -33,6 +33,7 @@ from dovetail.store.schema import (
     UNFINISHED,
     counters,
     cursors,
+    node_outcomes,
     nodes,
     outbox,
     reservations,
@@ -54,6 +55,7 @@ def restore_snapshot(connection: Connection) -> Snapshot:
             nodes=_nodes(connection),
             reservations=_reservations(connection),
             cursors=dict(_tuples(connection, select(cursors.c.profile, cursors.c.row))),
+            outcomes=_outcomes(connection),
             workloads=_workloads(connection),
             outbox=_outbox(connection),
             next_workload=highest.get("workload", 0) + 1,
@@ -135,6 +137,12 @@ def _nodes(connection: Connection) -> list[NodeRecord]:
             ) from error
         found.append(NodeRecord(node, row, online, cordoned, reason, drained))
     return found
+
+
+def _outcomes(connection: Connection) -> dict[str, tuple[int, int]]:
+    columns = node_outcomes.c
+    query = select(columns.node, columns.succeeded, columns.failed)
+    return {node: (succeeded, failed) for node, succeeded, failed in _tuples(connection, query)}
 
 
 def _reservations(connection: Connection) -> list[ReservationRecord]:

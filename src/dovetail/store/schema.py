@@ -130,6 +130,16 @@ nodes = Table(
     Column("reason", Text, nullable=False),
 )
 
+# How many tasks succeeded and failed on a node so far; no row: none yet. Apart from `nodes`, because it changes with
+# every task that ends and a node's definition hardly ever.
+node_outcomes = Table(
+    "node_outcomes",
+    metadata,
+    Column("node", Text, primary_key=True),
+    Column("succeeded", Id, nullable=False),
+    Column("failed", Id, nullable=False),
+)
+
 reservations = Table(
     "reservations",
     metadata,

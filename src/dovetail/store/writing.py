@@ -64,6 +64,8 @@ class BatchWriter:
         self._tasks = upsert(schema.tasks, dialect)
         self._nodes = upsert(schema.nodes, dialect)
         self._nodes_gone = delete_by(schema.nodes, ["name"], dialect)
+        self._outcomes = upsert(schema.node_outcomes, dialect)
+        self._outcomes_gone = delete_by(schema.node_outcomes, ["node"], dialect)
         self._reservations = upsert(schema.reservations, dialect)
         self._reservations_gone = delete_by(schema.reservations, ["id"], dialect)
         self._cursors = upsert(schema.cursors, dialect)
@@ -79,6 +81,7 @@ class BatchWriter:
         self._history_row = self._history.picker()
         expect(self._new_workloads, *_DEFINITION, "shape", "submitted_at", *_STATE)
         expect(self._nodes, "name", "row", "definition", "online", "cordoned", "drained", "reason")
+        expect(self._outcomes, "node", "succeeded", "failed")
         expect(self._reservations, "id", "node", "amounts", "until", "holder")
         expect(self._cursors, "profile", "row")
         expect(self._decisions, "workload", "replica", "attempt", "at", "node", "outcome", "explanation")
@@ -94,7 +97,10 @@ class BatchWriter:
         self._decisions.run(connection, map(_decision_row, changes.decisions))
 
         self._nodes.run(connection, map(_node_row, changes.nodes))
+        self._outcomes.run(connection, ((node, *counts) for node, counts in changes.outcomes.items()))
+        # Gone after changed: a node that left in this batch leaves nothing behind, whatever the batch says of it.
         self._nodes_gone.run(connection, ((name,) for name in changes.nodes_gone))
+        self._outcomes_gone.run(connection, ((name,) for name in changes.nodes_gone))
         self._reservations.run(
             connection, ((r.id, r.node, _text(r.amounts), r.until, r.holder) for r in changes.reservations)
         )

@@ -31,6 +31,7 @@ def _everything(*ids: int) -> Batch:
             nodes=[node_record("node-a")],
             reservations=[ReservationRecord(1, "node-a", {"cpu": 1}, NOW, "ann")],
             cursors={"round_robin": 3},
+            outcomes={"node-a": (2, 1)},
             decisions=[decision(id_) for id_ in ids],
         ),
         outbox=[bind(id_) for id_ in ids],

@@ -25,7 +25,7 @@ Restart = Callable[[], Store]
 def test_an_empty_store_restores_nothing_and_counts_from_one(store: Store) -> None:
     snapshot = store.restore()
     assert (snapshot.nodes, snapshot.reservations, snapshot.workloads, snapshot.outbox) == ([], [], [], [])
-    assert snapshot.cursors == {}
+    assert (snapshot.cursors, snapshot.outcomes) == ({}, {})
     assert (snapshot.next_workload, snapshot.next_reservation) == (1, 1)
 
 
@@ -134,6 +134,18 @@ def test_where_profiles_are_in_their_turn_is_remembered_by_profile(store: Store,
     store.write(Batch(changes=Changes(cursors={"round_robin": 3, "fair": 1})))
     store.write(Batch(changes=Changes(cursors={"round_robin": 0})))
     assert restart().restore().cursors == {"round_robin": 0, "fair": 1}
+
+
+def test_the_outcomes_of_nodes_are_remembered_as_last_counted(store: Store, restart: Restart) -> None:
+    store.write(Batch(changes=Changes(outcomes={"node-a": (1, 0), "node-b": (0, 3)})))
+    store.write(Batch(changes=Changes(outcomes={"node-a": (2**40, 1)})))
+    assert restart().restore().outcomes == {"node-a": (2**40, 1), "node-b": (0, 3)}
+
+
+def test_a_node_that_is_gone_leaves_no_outcomes(store: Store, restart: Restart) -> None:
+    store.write(Batch(changes=Changes(outcomes={"node-a": (1, 0), "node-b": (1, 0)})))
+    store.write(Batch(changes=Changes(outcomes={"node-c": (5, 5)}, nodes_gone=["node-a", "node-c"])))
+    assert restart().restore().outcomes == {"node-b": (1, 0)}
 
 
 def test_a_node_that_changes_is_stored_once(store: Store) -> None:

@@ -91,8 +91,10 @@ def test_a_reused_row_keeps_nothing_of_the_node_that_left() -> None:
     cluster.reserve("full", {"cpu": 500})
     cluster.observe("full", {"cpu": 100})
     cluster.set_cordoned("full", True, "maintenance")
+    cluster.set_outcomes("full", 3, 2)
     cluster.leave("full")
     cluster.join(Node(name="bare"))
+    assert cluster.outcomes("bare") == (0, 0)
     assert cluster.node("bare") == Node(name="bare")
     assert not cluster.cordoned[0]
     assert not cluster.resources.reserved[:, 0].any()
@@ -158,6 +160,8 @@ def test_uncordoning_ends_a_drain_and_clears_the_reason() -> None:
 def test_the_tables_grow_with_the_cluster() -> None:
     cluster = cluster_of(*(f"n{i}" for i in range(100)))
     place(cluster, 0, "n99")
+    cluster.count_outcome("n99", ok=False)
+    assert cluster.outcomes("n99") == (0, 1)
     check_invariants(cluster)
     assert cluster.node("n99").capacity.cpu == 4
     assert int(cluster.ready[:100].sum()) == 100

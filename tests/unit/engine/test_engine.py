@@ -213,6 +213,44 @@ def test_a_node_that_left_loses_its_tasks_to_others_and_is_told_to_stop_them() -
     assert engine.take_changes(3.0).nodes_gone == ["n1"]
 
 
+def test_how_tasks_ended_is_counted_for_the_node_they_ran_on_and_reported_once() -> None:
+    engine = engine_with(node("n1"), node("n2", cpu=1))
+    submitted(engine, work(cpu=2, retries=1))
+    (first,) = binds(tick(engine))
+    for _ in range(2):
+        engine.handle(TaskFinished(first.task, first.key, 1, "exit status 1"), 2.0)
+    assert engine.take_changes(2.0).outcomes == {"n1": (0, 1)}
+    (second,) = binds(tick(engine, 3.0))
+    assert engine.take_changes(3.0).outcomes == {}
+    engine.handle(TaskFinished(second.task, second.key, 0, ""), 4.0)
+    assert engine.take_changes(4.0).outcomes == {"n1": (1, 1)}
+    assert engine.state.cluster.outcomes("n2") == (0, 0)
+
+
+def test_a_task_that_was_stopped_lost_or_refused_does_not_count_for_its_node() -> None:
+    engine = engine_with(node("n1"))
+    submitted(engine, work("stopped"), work("lost"), work("refused"))
+    stopped, lost, refused = binds(tick(engine))
+    engine.handle(CancelAsked(1, "enough"), 2.0)
+    engine.handle(TaskFinished(stopped.task, stopped.key, None, "stopped"), 3.0)
+    engine.handle(TaskFinished(lost.task, lost.key, None, "lost"), 3.0)
+    engine.handle(BindFailed(refused.task, refused.key, "no"), 3.0)
+    assert engine.take_changes(3.0).outcomes == {}
+    assert engine.state.cluster.outcomes("n1") == (0, 0)
+
+
+def test_a_node_that_leaves_and_comes_back_starts_its_outcomes_from_nothing() -> None:
+    engine = engine_with(node("n1"))
+    submitted(engine, work())
+    (bind,) = binds(tick(engine))
+    engine.handle(TaskFinished(bind.task, bind.key, 0, ""), 2.0)
+    engine.take_changes(2.0)
+    engine.handle(NodeLeft("n1", "removed"), 3.0)
+    engine.handle(NodeJoined(node("n1")), 3.0)
+    changes = engine.take_changes(3.0)
+    assert (changes.nodes_gone, changes.outcomes) == ([], {"n1": (0, 0)})
+
+
 def test_a_silent_node_keeps_its_tasks_but_gets_no_new_ones() -> None:
     engine = engine_with(node("n1"))
     submitted(engine, work("a"))

@@ -1,4 +1,4 @@
-"""What a restart must not change: retries used up, the rows of nodes, whose turn it is.
+"""What a restart must not change: retries used up, the rows of nodes, their outcomes, whose turn it is.
 
 The engine goes through the same notebook as in the simulations; what the store keeps is the store's contract.
 """
@@ -152,6 +152,25 @@ def test_a_cursor_is_recorded_only_when_it_moved_and_only_where_nodes_are_chosen
     assert world.tell(Tick(100)).cursors == {}
     world.restart()
     assert not world.engine.take_changes(1.0)
+
+
+def test_how_tasks_ended_on_a_node_is_remembered_and_counting_goes_on() -> None:
+    world = Restartable()
+    world.join("a")
+    for id_, exit_code in ((1, 0), (2, 7), (3, 0)):
+        world.place_another()
+        world.tell(TaskFinished(TaskId(id_, 0), f"{id_}.0.1", exit_code, ""))
+        world.restart()
+        assert not world.engine.take_changes(1.0)
+    assert world.engine.state.cluster.outcomes("a") == (2, 1)
+
+
+def test_outcomes_of_a_node_that_is_not_there_are_ignored() -> None:
+    world = Restartable()
+    world.join("a")
+    world.notebook.outcomes["b"] = (4, 4)
+    world.restart()
+    assert world.engine.state.cluster.outcomes("a") == (0, 0)
 
 
 def test_the_cursor_of_a_profile_that_is_gone_is_ignored() -> None:

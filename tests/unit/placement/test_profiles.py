@@ -20,6 +20,17 @@ from dovetail.placement.profiles import BUILT_IN, DEFAULT_PROFILE, ProfileSettin
         ("least_loaded", {"least_loaded": 1}),
         ("best_fit", {"best_fit": 1}),
         ("resource_balance", {"resource_balance": 1}),
+        (
+            "gpu_topology",
+            {
+                "domain_availability": 40,
+                "topology_alignment": 30,
+                "domain_utilisation": 20,
+                "domain_history": 10,
+                "gpu_packing": 0.01,
+                "network_proximity": 0.0001,
+            },
+        ),
         ("round_robin", {}),
         ("random", {}),
     ],

@@ -63,6 +63,13 @@ def upgrade() -> None:
         PrimaryKeyConstraint("key", name="pk_idempotency"),
     )
     op.create_table(
+        "node_outcomes",
+        Column("node", Text(), nullable=False),
+        Column("succeeded", ID, nullable=False),
+        Column("failed", ID, nullable=False),
+        PrimaryKeyConstraint("node", name="pk_node_outcomes"),
+    )
+    op.create_table(
         "nodes",
         Column("name", Text(), nullable=False),
         Column("row", Integer(), nullable=False),

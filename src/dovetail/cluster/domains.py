@@ -1,0 +1,27 @@
+"""Domains: the nodes behind one switch. A node without the level's label is a domain of its own.
+
+Sums over a domain are given to each of its nodes, so that a score about domains is an array over nodes like any other.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from dovetail.cluster.arrays import F8
+from dovetail.cluster.state import Cluster
+
+
+def domain_codes(cluster: Cluster, level: str) -> npt.NDArray[np.intp]:
+    """intp[node]: equal for nodes of one domain."""
+    own = np.arange(cluster.width)
+    column = cluster.labels.columns.get(level)
+    if column is None:
+        return own
+    codes = column.codes[: cluster.width]
+    return np.where(codes > 0, codes, len(column.vocabulary) + 1 + own)
+
+
+def domain_sum(cluster: Cluster, level: str, values: F8) -> F8:
+    """float64[node]: the sum of `values` over the node's domain."""
+    codes = domain_codes(cluster, level)
+    found: F8 = np.bincount(codes, weights=values).astype(np.float64)[codes]
+    return found

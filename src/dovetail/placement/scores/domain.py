@@ -1,0 +1,103 @@
+"""What speaks for a domain: room, the whole job in one place, use, and how work fared there before.
+
+All nodes of a domain get the same points, so these scores choose the domain; others then choose the node in it. A
+domain is chosen for the job: what its own tasks hold there already counts as free, or the job would flee from itself.
+They look beyond a node's own row (`local = False`), so rankings made with them are not kept but made anew each time.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from dovetail.cluster.arrays import F8
+from dovetail.cluster.state import LABELS, PLACEMENTS, RESOURCES, STATUS
+from dovetail.cluster.view import View
+from dovetail.model.selection import LabelKey
+from dovetail.model.strict import Strict
+from dovetail.placement.contract import Request
+from dovetail.placement.scores.shares import requested
+
+
+class DomainSettings(Strict):
+    level: LabelKey = Field(default="leaf", description="the node label that names the domain")
+
+
+class _DomainScore:
+    local: ClassVar[bool] = False
+    reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS, RESOURCES, STATUS})
+    Settings: ClassVar[type[Strict]] = DomainSettings
+
+    def __init__(self, settings: DomainSettings) -> None:
+        self.level = settings.level
+
+    def _there(self, request: Request, view: View) -> F8 | float:
+        """The job's own tasks on each node."""
+        return view.whole.task_counts(*request.siblings) if request.siblings is not None else 0.0
+
+    def _share(self, view: View, part: F8, whole: F8) -> F8:
+        """Of the domain's whole, how much the part is; 0 where there is nothing."""
+        total = view.domain_sum(self.level, whole)
+        return np.divide(view.domain_sum(self.level, part), total, out=np.zeros_like(total), where=total > 0)
+
+
+class DomainAvailability(_DomainScore):
+    """The free share of the domain, in what is scarcest there of what the task asks for."""
+
+    name: ClassVar[str] = "domain_availability"
+
+    def points(self, request: Request, view: View) -> F8 | float:
+        lowest: F8 | float = 1.0
+        there = self._there(request, view)
+        for resource in requested(request):
+            free, capacity = view.whole.free(resource), view.whole.capacity(resource)
+            if free is None or capacity is None:
+                return 0.0
+            open_to_it = np.maximum(free, 0.0) + there * request.needs[resource]
+            lowest = np.minimum(lowest, self._share(view, open_to_it, capacity))
+        return lowest
+
+
+class TopologyAlignment(_DomainScore):
+    """How much of the job the domain could hold: its tasks that are there already and those that still fit."""
+
+    name: ClassVar[str] = "topology_alignment"
+
+    def points(self, request: Request, view: View) -> F8 | float:
+        whole = view.whole
+        fits = np.where(whole.ready, np.inf, 0.0)
+        for resource, needed in request.needs.items():
+            free = whole.free(resource)
+            if free is None:
+                return 0.0
+            fits = np.minimum(fits, np.floor(np.maximum(free, 0.0) / needed))
+        replicas = request.siblings[1] if request.siblings is not None else 1
+        return np.minimum(view.domain_sum(self.level, fits + self._there(request, view)) / replicas, 1.0)
+
+
+class DomainUtilisation(_DomainScore):
+    """The share of the domain that others use: of equals the fuller, so that whole domains stay free for large jobs."""
+
+    name: ClassVar[str] = "domain_utilisation"
+
+    def points(self, request: Request, view: View) -> F8 | float:
+        highest: F8 | float = 0.0
+        there = self._there(request, view)
+        for resource in requested(request):
+            allocated, capacity = view.whole.allocated(resource), view.whole.capacity(resource)
+            if allocated is not None and capacity is not None:
+                others = allocated - there * request.needs[resource]
+                highest = np.maximum(highest, self._share(view, others, capacity))
+        return highest
+
+
+class DomainHistory(_DomainScore):
+    """The share of tasks that ended in the domain with exit status 0; 1 where none has ended yet."""
+
+    name: ClassVar[str] = "domain_history"
+
+    def points(self, request: Request, view: View) -> F8 | float:  # noqa: ARG002 (the same for every request)
+        succeeded = view.domain_sum(self.level, view.whole.succeeded)
+        failed = view.domain_sum(self.level, view.whole.failed)
+        ended = succeeded + failed
+        return np.divide(succeeded, ended, out=np.ones_like(ended), where=ended > 0)

@@ -1,0 +1,27 @@
+"""Against fragments: the share of the node's GPUs in use with the task there, so that whole nodes stay whole.
+
+For a task without GPUs the node with the fewest free GPUs is best, so that it stays out of the way of those with.
+"""
+
+from typing import ClassVar
+
+from dovetail.cluster.arrays import F8
+from dovetail.cluster.state import RESOURCES
+from dovetail.cluster.view import View
+from dovetail.model.resources import GPU
+from dovetail.model.strict import Strict
+from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.scores.shares import share_after
+
+
+class GpuPacking:
+    name: ClassVar[str] = "gpu_packing"
+    reads: ClassVar[frozenset[str]] = frozenset({RESOURCES})
+    Settings: ClassVar[type[Strict]] = NoSettings
+
+    def points(self, request: Request, view: View) -> F8 | float:
+        share, capacity = share_after(request, view, GPU), view.capacity(GPU)
+        if share is None or capacity is None:
+            return 0.0
+        share[capacity == 0] = 1.0  # no GPU to break up
+        return share
