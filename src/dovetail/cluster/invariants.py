@@ -4,6 +4,7 @@ import numpy as np
 
 from dovetail.cluster.resources import loads
 from dovetail.cluster.state import Cluster
+from dovetail.model.resources import SLOTS
 
 
 class Violation(AssertionError):
@@ -33,6 +34,8 @@ def check_invariants(cluster: Cluster, *, within_capacity: bool = True) -> None:
         bool((loads(tables.allocated[:, :n], tables.inverse[:, :n]) == tables.load[:n]).all()),
         "load differs from what allocations give",
     )
+    free_slots = tables.free[tables.index[SLOTS], :n][cluster.present[:n]]
+    _must(not len(free_slots) or free_slots.min() >= tables.least_free_slots, "a node has fewer slots than the least")
     if within_capacity:
         over = np.argwhere(tables.allocated[:, :n] > tables.schedulable[:, :n])
         _must(not len(over), f"over capacity: {[(tables.names[r], cluster.names[j]) for r, j in over[:3]]}")

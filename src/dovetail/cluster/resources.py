@@ -41,6 +41,8 @@ class ResourceTable:
         self.inverse: F8 = np.zeros(shape)
         self.load: F8 = np.zeros(FIRST_CAPACITY)
         self.idle: F8 = np.ones(FIRST_CAPACITY)
+        # No node has fewer free slots than this. Every task takes one, and nearly always every node has one.
+        self.least_free_slots = np.inf
 
     def widen(self, width: int) -> None:
         for name in _TABLES:
@@ -90,6 +92,7 @@ class ResourceTable:
         self.allocated[:n, node] += column
         self.unseen[:n, node] += column
         self.free[:n, node] -= column
+        self.least_free_slots = min(self.least_free_slots, self.free.item(_SLOTS, node))
         self._refresh_load(node)
 
     def take_many(self, column: F8, nodes: list[int]) -> None:
@@ -99,6 +102,7 @@ class ResourceTable:
         self.allocated[:n] += amounts
         self.unseen[:n] += amounts
         self.free[:n] -= amounts
+        self.least_free_slots = min(self.least_free_slots, self.free[_SLOTS, nodes].min())
         self.load = loads(self.allocated, self.inverse)
         self.idle = 1.0 - self.load
 
@@ -114,6 +118,7 @@ class ResourceTable:
         n = len(column)
         self.reserved[:n, node] += sign * column
         self.free[:n, node] -= sign * column
+        self.least_free_slots = min(self.least_free_slots, self.free.item(_SLOTS, node))
 
     def observe(self, node: int, used: Mapping[str, float]) -> None:
         self.observed[:, node] = self.vector(used)
@@ -121,15 +126,13 @@ class ResourceTable:
 
     def refresh(self, node: int) -> None:
         self.free[:, node] = self.schedulable[:, node] - self.allocated[:, node] - self.reserved[:, node]
+        self.least_free_slots = min(self.least_free_slots, self.free.item(_SLOTS, node))
         self._refresh_load(node)
 
     def _refresh_load(self, node: int) -> None:
-        allocated, inverse = self.allocated, self.inverse
-        load = (
-            allocated[_CPU, node] * inverse[_CPU, node]
-            + allocated[_MEMORY, node] * inverse[_MEMORY, node]
-            + allocated[_SLOTS, node] * inverse[_SLOTS, node]
-        ) / 3.0
+        used: list[float] = self.allocated[:, node].tolist()
+        inverse: list[float] = self.inverse[:, node].tolist()
+        load = (used[_CPU] * inverse[_CPU] + used[_MEMORY] * inverse[_MEMORY] + used[_SLOTS] * inverse[_SLOTS]) / 3.0
         self.load[node], self.idle[node] = load, 1.0 - load
 
 

@@ -53,6 +53,7 @@ class Cluster:
         self.cordon_reasons: dict[str, str] = {}
         self.drained: set[str] = set()
         self.log: dict[str, list[int]] = {group: [] for group in GROUPS}
+        self.changes = 0  # entries ever made in the log, a placement counting once
         self.epoch = 0  # bumped when a cached result cannot be mended row by row
         self._runs: dict[Kind, B1 | bool] = {}
         self._vacant: list[int] = []  # a heap
@@ -201,6 +202,7 @@ class Cluster:
         self.placements.add(task, Placement(row, column, service))
         self.log[RESOURCES].append(row)
         self.log[PLACEMENTS].append(row)
+        self.changes += 1
         if self._undo is not None:
             self._undo.append(lambda: self._unplace(task))
 
@@ -250,6 +252,7 @@ class Cluster:
     def _touch(self, row: int, groups: tuple[str, ...]) -> None:
         for group in groups:
             self.log[group].append(row)
+        self.changes += 1
 
     def trim_log(self) -> None:
         """Keep the change log short; cached results start afresh when it is cut."""

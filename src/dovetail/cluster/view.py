@@ -17,6 +17,7 @@ from dovetail.cluster.labels import value_matches
 from dovetail.cluster.resources import loads
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.taints import TaintSet
+from dovetail.model.resources import SLOTS
 from dovetail.model.shape import Match, Term
 from dovetail.model.task import TaskId
 from dovetail.model.workload import Kind
@@ -96,6 +97,10 @@ class View:
     def allocated(self, resource: str) -> F8 | None:
         index = self._index.get(resource)
         return None if index is None else self._row(self._tables.allocated, index)
+
+    def all_have(self, resource: str, needed: float) -> bool:
+        """Known without looking: every node has so much free. False means only that one has to look."""
+        return resource == SLOTS and needed <= self._tables.least_free_slots
 
     def free(self, resource: str) -> F8 | None:
         """Schedulable - allocated - reserved."""
@@ -266,6 +271,9 @@ class _Ahead(_Subset):
     def _extra(self, resource: str) -> F8 | None:
         index = self._cluster.resources.index.get(resource)
         return self._more[index] if index is not None and index < len(self._more) else None
+
+    def all_have(self, resource: str, needed: float) -> bool:  # noqa: ARG002 (the bound is about now)
+        return False
 
     def allocated(self, resource: str) -> F8 | None:
         found, extra = super().allocated(resource), self._extra(resource)

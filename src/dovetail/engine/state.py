@@ -128,7 +128,9 @@ class EngineState:
             if work is None:
                 continue
             record = work.record(now)
-            changes.workloads.append(record)
+            if record != work.told:
+                work.told = record
+                changes.workloads.append(record)
             if record.state.finished:
                 self._forget(work)
         changes.nodes = [self.cluster.record(name) for name in self.changed_nodes if name in self.cluster.rows]

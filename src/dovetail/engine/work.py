@@ -71,6 +71,7 @@ class Work:
     message: str = ""
     started_at: float | None = None
     cancelled: bool = False
+    told: WorkloadRecord | None = None  # the last record that was handed over
 
     @property
     def key(self) -> tuple[str, str]:

@@ -105,7 +105,7 @@ class ReservationRecord:
     holder: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Decision:
     """One answer of the engine about one task, with its explanation. `node` None: it stays pending."""
 

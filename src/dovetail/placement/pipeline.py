@@ -83,7 +83,7 @@ class Pipeline:
         else:
             row = self._selected(np.flatnonzero(standing.total > LOST), task)
             top = [row, *(other for other in top if other != row)][:KEEP_BEST]
-        best = tuple([standing.line(r) for r in top])
+        best = standing.lines(top)
         return Choice(row, self._explained(best[0].node, funnel, best, standing.notes))
 
     def _evaluated_once(self, request: Request, task: str) -> Choice:

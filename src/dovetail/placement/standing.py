@@ -29,6 +29,19 @@ class Standing:
     """`masks` and `stages` are bool[filter, node] (each alone, and all so far), `points` float64[score, node],
     `total` float64[node] with LOST where a filter refuses."""
 
+    masks: npt.NDArray[np.bool_]
+    stages: npt.NDArray[np.bool_]
+    points: F8
+    total: F8
+    counts: list[int]
+    _changes: int
+    _seen: dict[str, int]
+    _failures: list[str]
+    _failed: bool
+    _constants: list[float | None]
+    _leaders: Leaders | None
+    _lines: dict[int, NodePoints]
+
     def __init__(self, request: Request, evaluator: Evaluator, cluster: Cluster) -> None:
         self.request = request
         self._evaluator = evaluator
@@ -63,6 +76,9 @@ class Standing:
         if self._epoch != self._cluster.epoch or len(self.total) != self._cluster.width:
             self._evaluate_all()
             return
+        if self._changes == self._cluster.changes:
+            return
+        self._changes = self._cluster.changes
         dirty: set[int] = set()
         groups: set[str] = set()
         for group, seen in self._seen.items():
@@ -92,16 +108,18 @@ class Standing:
             found = self._leaders.top(count)
         return found or []
 
-    def line(self, row: int) -> NodePoints:
-        """The row's points, made once until the row changes."""
-        found = self._lines.get(row)
-        if found is None:
-            found = self._lines[row] = NodePoints(
-                self._cluster.names[row],
-                float(self.total[row]),
-                tuple(self.points[:, row].tolist()),
-                float(self._cluster.resources.load[row]),
-            )
+    def lines(self, rows: list[int]) -> tuple[NodePoints, ...]:
+        """The points of some rows, each made once until the row changes."""
+        kept = self._lines
+        return tuple([kept.get(row) or self._line(row) for row in rows])
+
+    def _line(self, row: int) -> NodePoints:
+        found = self._lines[row] = NodePoints(
+            self._cluster.names[row],
+            self.total.item(row),
+            tuple(self.points[:, row].tolist()),
+            self._cluster.resources.load.item(row),
+        )
         return found
 
     def took(self, row: int) -> None:
@@ -110,8 +128,7 @@ class Standing:
             self._own_rows.add(row)
             return
         ladder = self._leaders.ladders.get(row)
-        logs = self._cluster.log
-        if ladder is None or any(self._seen[group] != len(logs[group]) - 1 for group in self._own_groups):
+        if ladder is None or self._changes + 1 != self._cluster.changes:
             return  # something else changed too: the next refresh evaluates the row
         ladder.step += 1
         if ladder.step >= len(ladder.totals):
@@ -122,6 +139,7 @@ class Standing:
                 return
         for group in self._own_groups:
             self._seen[group] += 1
+        self._changes += 1
         step = ladder.step
         self._set_row(row, ladder.totals[step], ladder.points[:, step], ladder.masks[:, step])
 
@@ -129,20 +147,20 @@ class Standing:
 
     def _evaluate_all(self) -> None:
         cluster, evaluator = self._cluster, self._evaluator
-        self._epoch = cluster.epoch
+        self._epoch, self._changes = cluster.epoch, cluster.changes
         self._seen = {group: len(cluster.log[group]) for group in evaluator.reads}
         width = cluster.width
         self._failures = [""] * (len(evaluator.filters) + len(evaluator.scores))
         self.masks = np.empty((len(evaluator.filters), width), dtype=np.bool_)
         self.points = np.empty((len(evaluator.scores), width))
         # Scores that are the same for every node, as most are that have nothing to say about this shape.
-        self._constants: list[float | None] = [None] * len(evaluator.scores)
+        self._constants = [None] * len(evaluator.scores)
         self._fill(View(cluster), None, self.masks, self.points, self._failures, self._constants)
         self._failed = any(self._failures)
         self.total, self.stages = self._summed(self.masks, self.points)
-        self.counts: list[int] = np.count_nonzero(self.stages, axis=1).tolist()
-        self._lines: dict[int, NodePoints] = {}
-        self._leaders: Leaders | None = None
+        self.counts = np.count_nonzero(self.stages, axis=1).tolist()
+        self._lines = {}
+        self._leaders = None
         self._own_rows.clear()
 
     def _evaluate_rows(self, rows: Rows, groups: set[str]) -> None:

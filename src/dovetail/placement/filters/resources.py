@@ -39,6 +39,8 @@ class Resources:
         found: B1 | bool = True
         free_of = partial(self.free, view) if self.by_observation else view.free
         for resource, needed in request.needs.items():
+            if view.all_have(resource, needed):
+                continue
             free = free_of(resource)
             if free is None:
                 return False
