@@ -66,7 +66,7 @@ class Loop:
         self._next_workload = next_workload
         self._carry_out = carry_out
         self._written = written
-        self._limit = 256
+        self._limit = 512
         self._wakes: list[float] = []
         # The newest answers by idempotency key, for a key that is sent twice at once.
         self._answered: OrderedDict[str | None, list[Accepted]] = OrderedDict()

@@ -42,7 +42,7 @@ class RequestLimits(Strict):
 class Loop(Strict):
     """`slice` is how long the engine may decide before it lets others speak; `parallel` commands a backend."""
 
-    slice: Annotated[Duration, Field(ge=0.001, le=1)] = 0.03
+    slice: Annotated[Duration, Field(ge=0.001, le=1)] = 0.05
     parallel: Annotated[Count, Field(ge=1, le=1000)] = 32
     heartbeat_timeout: Annotated[Duration, Field(ge=1)] = 30.0
 
