@@ -1,0 +1,45 @@
+"""Hooks hear of every placement, on a thread of their own, and one that fails hurts no other."""
+
+import queue
+from typing import Any
+
+import pytest
+
+from dovetail.control.hooks import Hooks
+from dovetail.model.reason import Explanation
+from dovetail.model.record import Batch, Changes, Decision
+from dovetail.model.task import TaskId
+
+
+class Recording:
+    def __init__(self) -> None:
+        self.heard: queue.Queue[tuple[str, str, str]] = queue.Queue()
+
+    def on_scheduled(self, task: str, workload: str, node: str, explanation: dict[str, Any]) -> None:
+        assert explanation["outcome"] == "placed"
+        self.heard.put((task, workload, node))
+
+
+class Failing:
+    def on_scheduled(self, *_: object) -> None:
+        raise OSError("no such host")
+
+
+def decision(replica: int, node: str | None) -> Decision:
+    outcome = "placed" if node else "insufficient_resources"
+    return Decision(TaskId(7, replica), 1, 0.0, node, Explanation(outcome, "", "balanced", 1, ()))
+
+
+def test_a_failing_hook_does_not_keep_the_next_from_hearing(monkeypatch: pytest.MonkeyPatch) -> None:
+    recording = Recording()
+    built = {"failing": Failing(), "recording": recording}
+    monkeypatch.setattr("dovetail.control.hooks.build_hook", lambda name, _: built[name])
+    hooks = Hooks({"failing": {}, "recording": {}})
+    changes = Changes(decisions=[decision(0, "n1"), decision(1, None), decision(2, "n2")])
+    hooks.scheduled(Batch(changes=changes), {7: "train"})
+    assert recording.heard.get(timeout=10) == ("7.0", "train", "n1")
+    assert recording.heard.get(timeout=10) == ("7.2", "train", "n2"), "what waits is not placed"
+
+
+def test_without_hooks_nothing_is_started() -> None:
+    Hooks({}).scheduled(Batch(changes=Changes(decisions=[decision(0, "n1")])), {})
