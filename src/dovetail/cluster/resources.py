@@ -63,10 +63,13 @@ class ResourceTable:
 
     def vector(self, amounts: Mapping[str, float]) -> F8:
         """float64[resource]; resources no node has ever had get a row of their own."""
-        rows = [self.row_of(name) for name in amounts]
+        index = self.index
+        for name in amounts:
+            if name not in index:
+                self.row_of(name)
         column = [0.0] * len(self.names)
-        for row, amount in zip(rows, amounts.values(), strict=True):
-            column[row] = amount
+        for name, amount in amounts.items():
+            column[index[name]] = amount
         return np.array(column)
 
     def amounts(self, column: F8) -> Amounts:

@@ -1,5 +1,6 @@
 """The node belongs to the scheduler that decides: it carries all labels of the scheduler's scope."""
 
+from functools import lru_cache
 from typing import ClassVar
 
 from dovetail.cluster.arrays import B1
@@ -12,6 +13,7 @@ from dovetail.model.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 
 
+@lru_cache(maxsize=4096)
 def labels_term(labels: tuple[tuple[str, str], ...]) -> Term:
     return tuple(Match(key, Operator.IN, (value,)) for key, value in labels)
 
