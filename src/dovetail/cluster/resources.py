@@ -17,9 +17,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from dovetail.cluster.arrays import F8, FIRST_CAPACITY, grown
-from dovetail.model.resources import CORE_RESOURCES, CPU, DISK, GPU, MEMORY, SLOTS, Amounts
+from dovetail.model.resources import CORE_RESOURCES, CPU, MEMORY, SLOTS, Amounts
 
-LOAD_RESOURCES = (CPU, MEMORY, SLOTS)
 _TABLES = ("capacity", "schedulable", "allocated", "reserved", "observed", "unseen", "free", "inverse")
 
 
@@ -139,7 +138,7 @@ class ResourceTable:
         self.load[node], self.idle[node] = load, 1.0 - load
 
 
-_CPU, _MEMORY, _DISK, _GPU, _SLOTS = (CORE_RESOURCES.index(name) for name in (CPU, MEMORY, DISK, GPU, SLOTS))
+_CPU, _MEMORY, _SLOTS = (CORE_RESOURCES.index(name) for name in (CPU, MEMORY, SLOTS))
 
 
 def loads(allocated: F8, inverse: F8) -> F8:

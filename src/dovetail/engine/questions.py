@@ -95,7 +95,7 @@ class Questions:
         shape = self.shape(spec)
         pipeline = self._state.pipelines[shape.profile]
         request = pipeline.for_task(self._state.request(shape), _TRIAL_WORKLOAD, spec.replicas)
-        service = (shape.namespace, shape.service) if shape.service is not None else None
+        service = shape.service_key
         cluster = self._state.cluster
         found: list[PlannedTask] = []
         cursor = pipeline.cursor

@@ -66,7 +66,7 @@ def _restore_work(
         cancelled=record.reason == "cancelled",
     )
     shape = work.shape
-    service = (shape.namespace, shape.service) if shape.service is not None else None
+    service = shape.service_key
     for task in restored.tasks:
         node = _restore_task(work, task)
         if node is not None:

@@ -69,7 +69,7 @@ def _place_waiting(state: EngineState, work: Work, limit: int, now: float, comma
     """Place the workload's waiting tasks until `limit`, or until one fits nowhere. Returns decisions made."""
     pipeline = state.pipelines[work.shape.profile]
     request = pipeline.for_task(state.request(work.shape), work.id, work.replicas)
-    service = (work.shape.namespace, work.shape.service) if work.shape.service is not None else None
+    service = work.shape.service_key
     cluster = state.cluster
     repeats = len(work.waiting) > 1
     made = 0

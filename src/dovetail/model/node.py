@@ -1,6 +1,5 @@
 """A node: anywhere a task can run."""
 
-from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
@@ -20,8 +19,3 @@ class Node(Strict):
     labels: Labels = shared({})
     taints: Annotated[list[Taint], Field(max_length=100)] = shared([])
     kinds: list[Kind] = shared(list(Kind))
-
-
-class NodeHealth(StrEnum):
-    ONLINE = "online"
-    OFFLINE = "offline"

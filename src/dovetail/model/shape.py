@@ -94,6 +94,11 @@ class Shape:
         )
         object.__setattr__(self, "digest", hash(whole))
 
+    @property
+    def service_key(self) -> tuple[str, str] | None:
+        """Namespace and name of the service its tasks count for."""
+        return None if self.service is None else (self.namespace, self.service)
+
     def __hash__(self) -> int:
         return self.digest
 
