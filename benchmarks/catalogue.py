@@ -14,6 +14,8 @@ MODULES = (
     "benchmarks.engine.reference",
     "benchmarks.control.http",
     "benchmarks.control.restart",
+    "benchmarks.queues",
+    "benchmarks.preemption",
     "benchmarks.startup",
 )
 

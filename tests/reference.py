@@ -27,7 +27,7 @@ from dovetail.model.selection import (
 )
 from dovetail.model.workload import Kind, Workload
 
-FILTERS = ("ready", "scope", "backend", "node_selector", "node_affinity", "taints", "resources")
+FILTERS = ("ready", "scope", "backend", "node_selector", "node_affinity", "taints", "promised", "resources")
 MEASURABLE = ("cpu", "memory", "disk")
 BLEND = (("cpu", 0.4), ("memory", 0.4), ("disk", 0.2))
 LEVELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone", "spine", "leaf", "rack")  # widest first
@@ -235,7 +235,12 @@ class ReferenceScheduler:
             return all(labels.get(key) == value for key, value in workload.node_selector.items())
         if name == "node_affinity":
             required = workload.node_affinity.required
-            return not required or any(satisfied(term, labels) for term in required)
+            insisted = [wish for wish in workload.node_affinity.preferred if wish.priority is not None]
+            return (not required or any(satisfied(term, labels) for term in required)) and all(
+                satisfied(wish, labels) for wish in insisted
+            )
+        if name == "promised":
+            return True  # nobody was promised anything here
         if name == "taints":
             return not untolerated(node.definition.taints, workload.tolerations, soft=False)
         return all(self.free(node, resource) >= amount for resource, amount in ask.needs.items())

@@ -156,7 +156,11 @@ class FaultyWorld:
             unsaid = [key for key, found in self.attempts.items() if found.end is not None and self._waits_for(key)]
             moving = unsaid or self.live()
             if not moving:
-                return
+                later = self.engine.state.timers.next
+                if later is None:
+                    return
+                self.now = max(self.now, later)
+                self.tell(Tick(1000))
             for key in moving:
                 self.say_again(key) if unsaid else self.go_on(key)
         raise AssertionError("it never settles")
@@ -229,13 +233,17 @@ class FaultyWorld:
         state = self.engine.state
         check_invariants(state.cluster, within_capacity=not self.capacity_may_shrink)
         for work in state.work.values():
-            queued, parked = work.id in state.queue_of(work), work.id in state.parked.get(work.shape, ())
-            assert not (queued and parked), f"{work.id} stands in line twice"
-            assert bool(work.waiting) == (queued or parked), f"{work.id} is lost: {work.waiting=}"
+            queued, parked = work.id in state.waiting.line_of(work), work.id in state.waiting.blocked["default"]
+            shelved = any(work.id in over for over in state.waiting.over.values())
+            assert queued + parked + shelved <= 1, f"{work.id} stands in line twice"
+            assert work.can_start == (queued or parked or shelved), f"{work.id} is lost: {work.waiting=}"
+            assert work.holding == sum(live.state.holds_node for live in work.tasks.values())
+            assert work.done == sum(live.state.finished for live in work.tasks.values())
             for replica in range(work.replicas):
                 live = work.tasks.get(replica)
                 task_state = live.state if live is not None else TaskState.PENDING
-                assert (replica in work.waiting) == (task_state is TaskState.PENDING), f"{work.id}.{replica}"
+                waits = replica in work.waiting or replica in work.delayed
+                assert waits == (task_state is TaskState.PENDING), f"{work.id}.{replica}"
                 placement = state.cluster.placements.by_task.get(TaskId(work.id, replica))
                 assert (placement is not None) == task_state.holds_node
                 if live is not None and placement is not None:

@@ -27,6 +27,7 @@ class Notebook:
     outcomes: dict[str, tuple[int, int]] = field(default_factory=dict)
     workloads: dict[int, WorkloadRecord] = field(default_factory=dict)
     tasks: dict[TaskId, TaskRecord] = field(default_factory=dict)
+    notes: dict[int, str] = field(default_factory=dict)
 
     def submitted(self, engine: Engine, id_: int, spec: Workload, now: float) -> None:
         self.specs[id_], self.submitted_at[id_] = spec, now
@@ -44,6 +45,7 @@ class Notebook:
         for id_ in changes.reservations_gone:
             self.reservations.pop(id_, None)
         self.cursors |= changes.cursors
+        self.notes |= changes.notes
         for workload in changes.workloads:
             self.workloads[workload.id] = workload
         for task in changes.tasks:
@@ -81,6 +83,7 @@ class Notebook:
             submitted_at=self.submitted_at[id_],
             record=self.workloads[id_],
             tasks=self.tasks_of(id_),
+            notes=self.notes.get(id_),
         )
 
 

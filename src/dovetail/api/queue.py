@@ -28,7 +28,7 @@ async def queue(request: Request, limit: Annotated[int, Query(ge=1, le=10_000)] 
                     "id": work.id,
                     "namespace": work.namespace,
                     "name": work.name,
-                    "priority": _PRIORITIES[work.priority_rank],
+                    "priority": _PRIORITIES[work.rank],
                     "replicas": work.replicas,
                     "pending": len(work.waiting),
                     "waited_s": round(max(0.0, now - work.submitted_at), 3),

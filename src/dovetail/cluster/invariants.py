@@ -61,6 +61,7 @@ def _check_rows(cluster: Cluster) -> None:
             and bool(cluster.online[row])
             and not cluster.cordoned[row]
             and cluster.backend_available[cluster.backends[row]]
+            and cluster.names[row] not in cluster.quarantines
         )
         _must(bool(cluster.ready[row]) == ready, f"node {cluster.names[row]!r}: ready flag is stale")
 

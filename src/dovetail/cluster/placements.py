@@ -5,20 +5,41 @@ all nodes gets an array made for it.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dovetail.cluster.arrays import F8
 from dovetail.model.task import TaskId
+from dovetail.model.workload import Priority
 
+RANKS = len(Priority)
 Key = tuple[str, str]  # namespace, name
+
+
+class Stake(NamedTuple):
+    """What a placed task has to lose if it must give way."""
+
+    rank: int = 2  # of its priority; 0 is most urgent
+    since: float = 0.0  # when it was placed
+    checkpoint_s: float = 0.0  # it saves its work every so often; 0: never
+    min_run_s: float = 0.0  # it should not be disturbed before it has run so long
+    unit: int = -1  # its workload if that is a gang, which falls as one
+    group: int = -1  # its workload, for the disruption budget
+    queue: int = 0  # code of its queue
+    preemptible: bool = True
+    namespace: str = ""
+
+
+NOTHING_AT_STAKE = Stake()
 
 
 @dataclass(slots=True)
 class Placement:
-    """Where a task is, what it takes there, and the service it counts for."""
+    """Where a task is, what it takes there, the service it counts for, and what it has to lose."""
 
     row: int
     column: F8
     service: Key | None
+    stake: Stake = NOTHING_AT_STAKE
 
 
 class PlacementTable:
@@ -28,11 +49,13 @@ class PlacementTable:
         self.by_task: dict[TaskId, Placement] = {}
         self.by_row: list[dict[TaskId, None]] = []
         self.by_service: dict[Key, dict[int, int]] = {}
+        self.by_rank = [0] * RANKS  # tasks of each priority
         self.directory: dict[Key, tuple[int, int]] = {}  # live workloads: id and number of replicas
 
     def add(self, task: TaskId, placement: Placement) -> None:
         self.by_task[task] = placement
         self.by_row[placement.row][task] = None
+        self.by_rank[placement.stake.rank] += 1
         if placement.service is not None:
             counts = self.by_service.setdefault(placement.service, {})
             counts[placement.row] = counts.get(placement.row, 0) + 1
@@ -40,6 +63,7 @@ class PlacementTable:
     def remove(self, task: TaskId) -> Placement:
         placement = self.by_task.pop(task)
         del self.by_row[placement.row][task]
+        self.by_rank[placement.stake.rank] -= 1
         if placement.service is not None:
             counts = self.by_service[placement.service]
             counts[placement.row] -= 1

@@ -13,7 +13,7 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, FIRST_CAPACITY, I4, grown
 from dovetail.cluster.labels import LabelTable
-from dovetail.cluster.placements import Key, Placement, PlacementTable
+from dovetail.cluster.placements import NOTHING_AT_STAKE, Key, Placement, PlacementTable, Stake
 from dovetail.cluster.resources import ResourceTable
 from dovetail.cluster.taints import TaintTable
 from dovetail.model.node import Node
@@ -41,7 +41,7 @@ class Cluster:
         self.online: B1 = np.zeros(FIRST_CAPACITY, dtype=np.bool_)
         self.cordoned: B1 = np.zeros(FIRST_CAPACITY, dtype=np.bool_)
         self.present: B1 = np.zeros(FIRST_CAPACITY, dtype=np.bool_)
-        self.ready: B1 = np.zeros(FIRST_CAPACITY, dtype=np.bool_)  # online, not cordoned, backend available
+        self.ready: B1 = np.zeros(FIRST_CAPACITY, dtype=np.bool_)  # online, not cordoned, not quarantined, backend available
         self.kinds: I4 = np.zeros(FIRST_CAPACITY, dtype=np.int32)
         self.backends: I4 = np.zeros(FIRST_CAPACITY, dtype=np.int32)
         # Tasks that ended there by themselves. In no column group: a result that is kept must not read them.
@@ -51,9 +51,11 @@ class Cluster:
         self.backend_available: list[bool] = []
         self.offline_reasons: dict[str, str] = {}
         self.cordon_reasons: dict[str, str] = {}
+        self.quarantines: dict[str, str] = {}  # why nothing new goes there for a while
         self.drained: set[str] = set()
         self.log: dict[str, list[int]] = {group: [] for group in GROUPS}
         self.changes = 0  # entries ever made in the log, a placement counting once
+        self.generation = 0  # nodes that came, went or were defined anew
         self.epoch = 0  # bumped when a cached result cannot be mended row by row
         self._runs: dict[Kind, B1 | bool] = {}
         self._vacant: list[int] = []  # a heap
@@ -83,6 +85,7 @@ class Cluster:
         self.offline_reasons.pop(node.name, None)
         self.present[row] = True
         self._runs.clear()
+        self.generation += 1
         self._refresh_ready(row)
         self._touch(row, GROUPS)
         return row
@@ -102,8 +105,10 @@ class Cluster:
         self._runs.clear()
         self.offline_reasons.pop(name, None)
         self.cordon_reasons.pop(name, None)
+        self.quarantines.pop(name, None)
         self.drained.discard(name)
         heappush(self._vacant, row)
+        self.generation += 1
         self._touch(row, GROUPS)
 
     def set_online(self, name: str, online: bool, reason: str = "") -> None:
@@ -119,6 +124,13 @@ class Cluster:
         if not cordoned:
             self.drained.discard(name)
         _note(self.cordon_reasons, name, reason if cordoned else "")
+        self._refresh_ready(row)
+        self._touch(row, (STATUS,))
+
+    def set_quarantined(self, name: str, reason: str) -> None:
+        """Nothing new goes there until it is lifted with an empty reason."""
+        row = self.rows[name]
+        _note(self.quarantines, name, reason)
         self._refresh_ready(row)
         self._touch(row, (STATUS,))
 
@@ -181,8 +193,8 @@ class Cluster:
         )
 
     def reason(self, name: str) -> str:
-        """Why nothing new goes there: its silence, or else its cordon."""
-        return self.offline_reasons.get(name) or self.cordon_reasons.get(name, "")
+        """Why nothing new goes there: its silence, or else its cordon, or else its quarantine."""
+        return self.offline_reasons.get(name) or self.cordon_reasons.get(name) or self.quarantines.get(name, "")
 
     def record(self, name: str) -> NodeRecord:
         row = self.rows[name]
@@ -197,9 +209,11 @@ class Cluster:
 
     # --- tasks -----------------------------------------------------------------------------------------------
 
-    def place(self, task: TaskId, row: int, column: F8, service: Key | None = None) -> None:
+    def place(
+        self, task: TaskId, row: int, column: F8, service: Key | None = None, stake: Stake = NOTHING_AT_STAKE
+    ) -> None:
         self.resources.take(row, column)
-        self.placements.add(task, Placement(row, column, service))
+        self.placements.add(task, Placement(row, column, service, stake))
         self.log[RESOURCES].append(row)
         self.log[PLACEMENTS].append(row)
         self.changes += 1
@@ -226,7 +240,7 @@ class Cluster:
         return placement
 
     def _put_back(self, task: TaskId, placement: Placement, unseen: F8) -> None:
-        self.place(task, placement.row, placement.column, placement.service)
+        self.place(task, placement.row, placement.column, placement.service, placement.stake)
         self.resources.unseen[: len(unseen), placement.row] = unseen
 
     def _unplace(self, task: TaskId) -> Placement:
@@ -296,7 +310,8 @@ class Cluster:
 
     def _refresh_ready(self, row: int) -> None:
         available = self.backend_available[self.backends[row]]
-        self.ready[row] = self.present[row] and self.online[row] and not self.cordoned[row] and available
+        usable = available and self.names[row] not in self.quarantines
+        self.ready[row] = self.present[row] and self.online[row] and not self.cordoned[row] and usable
 
 
 def _note(reasons: dict[str, str], name: str, reason: str) -> None:

@@ -52,6 +52,15 @@ class View:
         return np.arange(self.size)
 
     @property
+    def width(self) -> int:
+        """Rows of the whole cluster, whatever this view shows."""
+        return self._cluster.width
+
+    @property
+    def resource_names(self) -> Sequence[str]:
+        return self._tables.names
+
+    @property
     def whole(self) -> "View":
         """All rows, for what a node cannot be judged without: its domain."""
         return View(self._cluster)

@@ -5,6 +5,7 @@ All are answered by the same pipeline that decides, on the same state, in trials
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -207,7 +208,7 @@ class Questions:
     @property
     def waiting(self) -> int:
         """Workloads with tasks that wait for a node."""
-        return sum(len(q) for q in self._state.queues.values()) + sum(len(p) for p in self._state.parked.values())
+        return len(self._state.waiting)
 
     def status_counts(self) -> dict[str, int]:
         """Nodes by status, over the flags alone: cheap at any size."""
@@ -231,9 +232,4 @@ class Questions:
 
     def queue(self, limit: int = 1000) -> list[int]:
         """Waiting workloads in the order they would be looked at: queued ones, then those set aside."""
-        queued = [id_ for queue in self._state.queues.values() for id_ in queue]
-        aside = sorted(
-            (id_ for ids in self._state.parked.values() for id_ in ids),
-            key=lambda id_: (self._state.work[id_].priority_rank, id_),
-        )
-        return list(dict.fromkeys([*queued, *aside]))[:limit]
+        return list(islice(self._state.waiting.ids(), limit))

@@ -5,15 +5,20 @@ that choose in turn go on where they were, and nodes keep their record of tasks 
 were not carried out are in the outbox and are sent again by the control loop; the engine need not repeat them.
 """
 
+import json
 from heapq import heapify
 
 from dovetail.cluster.placements import Placement
+from dovetail.engine.life import TO_RUN_ELSEWHERE
 from dovetail.engine.state import EngineState
 from dovetail.engine.terms import Terms
+from dovetail.engine.timers import About
 from dovetail.engine.work import LiveTask, Work
+from dovetail.engine.workloads import set_timers
 from dovetail.model.record import NodeRecord, RestoredWorkload, Snapshot, TaskRecord
 from dovetail.model.task import TaskId, TaskState
-from dovetail.model.workload import Priority
+from dovetail.model.workload import Condition, Priority
+from dovetail.queueing.tree import UnknownQueue
 
 
 def restore(state: EngineState, snapshot: Snapshot) -> None:
@@ -26,6 +31,7 @@ def restore(state: EngineState, snapshot: Snapshot) -> None:
     for reservation in snapshot.reservations:
         if reservation.node in state.cluster.rows:
             state.hold(reservation)
+    state.recall(snapshot.memory)
     known: dict[str, Terms] = {}
     placements: list[tuple[TaskId, Placement]] = []
     for restored in snapshot.workloads:
@@ -34,6 +40,8 @@ def restore(state: EngineState, snapshot: Snapshot) -> None:
             terms = known[restored.shape_json] = Terms.from_json(restored.shape_json)
         _restore_work(state, restored, terms, placements)
     state.cluster.place_many(placements)
+    for work in state.work.values():
+        state.waiting.enqueue(work)
 
 
 def _restore_node(state: EngineState, record: NodeRecord) -> None:
@@ -51,14 +59,16 @@ def _restore_work(
     state: EngineState, restored: RestoredWorkload, terms: Terms, placements: list[tuple[TaskId, Placement]]
 ) -> None:
     record = restored.record
+    notes = json.loads(restored.notes) if restored.notes else {}
     work = Work(
         id=restored.id,
         namespace=restored.namespace,
         name=restored.name,
-        priority_rank=Priority(restored.priority).rank,
+        rank=notes.get("rank", Priority(restored.priority).rank),
         replicas=restored.replicas,
-        retries=terms.retries,
-        shape=terms.shape,
+        terms=terms,
+        queue=_queue(state, terms, restored.namespace),
+        after={int(id_): Condition(condition) for id_, condition in notes.get("after", {}).items()},
         submitted_at=restored.submitted_at,
         reason=record.reason,
         message=record.message,
@@ -69,10 +79,32 @@ def _restore_work(
     service = shape.service_key
     for task in restored.tasks:
         node = _restore_task(work, task)
-        if node is not None:
-            placements.append((task.task, Placement(state.cluster.rows[node], state.request(shape).column, service)))
+        if node is None:
+            continue
+        since = task.placed_at or 0.0
+        row, column = state.cluster.rows[node], state.request(shape).column
+        placements.append((task.task, Placement(row, column, service, state.stake(work, since))))
+        if task.state is TaskState.STOPPING:
+            state.stopping[task.task] = None
+        if terms.run_s is not None:
+            state.ends.set(task.task, (task.started_at or since) + terms.run_s)
+    work.delayed = {int(replica): at for replica, at in notes.get("delayed", {}).items()}
+    for replica, at in work.delayed.items():
+        state.timers.set(About.RETRY, TaskId(work.id, replica), at)
+    work.waiting = [replica for replica in work.waiting if replica not in work.delayed]
     heapify(work.waiting)
+    if work.holding:
+        state.charge(work, work.holding, record.started_at or restored.submitted_at)
+    set_timers(state, work, restored.submitted_at)
     state.admit(work)
+
+
+def _queue(state: EngineState, terms: Terms, namespace: str) -> int:
+    """Its queue, or the default one if the settings have lost it since."""
+    try:
+        return state.router.queue(terms.queue, namespace)
+    except UnknownQueue:
+        return state.router.queues.default
 
 
 def _restore_task(work: Work, record: TaskRecord) -> str | None:
@@ -94,8 +126,12 @@ def _restore_task(work: Work, record: TaskRecord) -> str | None:
         finished_at=record.finished_at,
         failures=record.failures,
         bind_failures=record.bind_failures,
-        evicting=record.reason == "evicting",
+        evicting=record.reason in TO_RUN_ELSEWHERE,
     )
     if record.state is TaskState.PENDING:
         work.waiting.append(replica)
+    work.holding += record.state.holds_node
+    work.stopping += record.state is TaskState.STOPPING
+    work.done += record.state.finished
+    work.succeeded += record.state is TaskState.SUCCEEDED
     return live.node if record.state.holds_node else None

@@ -1,106 +1,323 @@
 """A slice of deciding: take what waits in order, place it, set aside what fits nowhere, and say why."""
 
+from dataclasses import replace
 from heapq import heappop
 
 import numpy as np
 
+from dovetail.cluster.horizon import NEVER
+from dovetail.engine.backfilling import keep_promises, refused, started, wake_heads
+from dovetail.engine.gangs import try_together
+from dovetail.engine.preempting import Claim, find_room, is_clearing, may_displace, preempt, victims_in_words
 from dovetail.engine.state import EngineState
-from dovetail.engine.work import Work
+from dovetail.engine.waiting import Kindred
+from dovetail.engine.work import Spot, Work
 from dovetail.model.command import Bind, Command, attempt_key
-from dovetail.model.reason import Explanation
+from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.record import Decision
+from dovetail.model.shape import Shape
 from dovetail.model.task import TaskId, TaskState
 from dovetail.placement.contract import Request
 from dovetail.placement.filters.resources import Resources
+from dovetail.placement.pipeline import Choice
+
+#: Looking for victims costs about as much as so many decisions.
+_SEARCH_COST = 50
 
 
 def schedule(state: EngineState, limit: int, now: float) -> list[Command]:
-    """At most `limit` decisions, the queues of all schedulers taking turns."""
+    """At most about `limit` decisions, the lines of all schedulers taking turns."""
+    state.refresh_capacity()
+    keep_promises(state, now)
     wake_parked(state)
     commands: list[Command] = []
     left = limit
     while left > 0:
         busy = False
-        for queue in state.queues.values():
-            id_ = queue.peek()
-            if id_ is None or left <= 0:
+        for scheduler in state.courses:
+            work = _next(state, scheduler, now)
+            if work is None or left <= 0:
                 continue
             busy = True
-            work = state.work[id_]
-            left -= _place_waiting(state, work, left, now, commands)
-            if not work.waiting:
-                queue.drop(id_)
-                state.wake_next(work.shape)
-            elif work.id in state.parked.get(work.shape, ()):
-                queue.drop(id_)
+            left -= _decide(state, work, left, now, commands)
         if not busy:
             break
     state.cluster.trim_log()
     return commands
 
 
-def has_waiting(state: EngineState) -> bool:
+def has_waiting(state: EngineState, now: float) -> bool:
     """Is there something to decide right now?"""
-    return any(len(queue) for queue in state.queues.values()) or bool(state.parked and state.stirred)
+    if any(len(line) and not _held_up(state, name, now) for name, line in state.waiting.lines.items()):
+        return True
+    return bool(state.waiting.parked and state.stirred) or bool(state.waiting.over and state.eased)
+
+
+def _held_up(state: EngineState, scheduler: str, now: float) -> bool:
+    """Nobody may overtake its head, and that one cannot start."""
+    course = state.courses[scheduler]
+    if not course.backfill.strict or course.head is None or state.work[course.head].spot is Spot.LINE:
+        return False
+    first = state.waiting.lines[scheduler].peek(now)
+    if first is None or course.backfill.head == "sticky":
+        return True
+    return state.waiting.key(state.work[first]) > state.waiting.key(state.work[course.head])
+
+
+def _next(state: EngineState, scheduler: str, now: float) -> Work | None:
+    """Who is looked at next: the head if it may be tried, then the line in its order or in that of arrival."""
+    course, line = state.courses[scheduler], state.waiting.lines[scheduler]
+    if _held_up(state, scheduler, now):
+        return None
+    if course.head is not None and course.backfill.head == "sticky":
+        head = state.work[course.head]
+        if head.spot is Spot.LINE:
+            return head
+        if course.backfill.candidates == "arrival":
+            first = min(line, default=None)
+            return None if first is None else state.work[first]
+    id_ = line.peek(now)
+    return None if id_ is None else state.work[id_]
+
+
+# --- bringing back what was set aside ------------------------------------------------------------------------
 
 
 def wake_parked(state: EngineState) -> None:
-    """Bring back the first of every shape that was set aside, if a node that changed since has room for it."""
+    """Bring back the first of every kind that was set aside, if a node that changed since has room for it."""
+    waiting = state.waiting
+    if state.eased:
+        _wake_over_quota(state)
     if not state.stirred:
         return
     rows = np.array(sorted(state.stirred), dtype=np.intp)
     state.stirred.clear()
+    if not waiting.parked:
+        return
     free = state.cluster.resources.free[:, rows]
-    for shape in list(state.parked):
-        if _may_fit(state, state.request(shape), free):
-            state.wake_next(shape)
+    most = free.max(axis=1)
+    wake_heads(state)
+    for kind in list(waiting.parked):
+        if _may_fit(state, state.request(kind.shape), free, most):
+            wake_next(state, kind)
 
 
-def _may_fit(state: EngineState, request: Request, free: np.ndarray) -> bool:
+def wake_next(state: EngineState, kind: Kindred) -> None:
+    """Bring back the first of a kind. Where one does not fit, none does: the others follow one by one, each when the
+    one before it has found its nodes."""
+    first = state.waiting.next_of(kind)
+    if first is not None:
+        state.waiting.enqueue(state.work[first])
+
+
+def _wake_over_quota(state: EngineState) -> None:
+    """The first of every kind in queues whose tree holds less now."""
+    queues = state.router.queues
+    trees = {queues[queue].lineage[-2] for queue in state.eased}
+    state.eased.clear()
+    for kind, first in state.waiting.first_over():
+        if queues[kind.queue].lineage[-2] in trees:
+            state.waiting.enqueue(state.work[first])
+
+
+def _may_fit(state: EngineState, request: Request, free: np.ndarray, most: np.ndarray) -> bool:
     """A quick look at room alone; where measured use counts, only the full evaluation can tell."""
     resources = state.pipelines[request.shape.profile].evaluator.filters[-1]
     if isinstance(resources, Resources) and resources.by_observation:
         return True
-    needs = request.column[:, None]
-    return bool(((free[: len(needs)] >= needs) | (needs == 0)).all(axis=0).any())
+    needs = request.column
+    n = len(needs)
+    if (most[:n] < needs).any():
+        return False
+    column = needs[:, None]
+    return bool(((free[:n] >= column) | (column == 0)).all(axis=0).any())
 
 
-def _place_waiting(state: EngineState, work: Work, limit: int, now: float, commands: list[Command]) -> int:
-    """Place the workload's waiting tasks until `limit`, or until one fits nowhere. Returns decisions made."""
-    pipeline = state.pipelines[work.shape.profile]
-    request = pipeline.for_task(state.request(work.shape), work.id, work.replicas)
-    service = work.shape.service_key
-    cluster = state.cluster
-    repeats = len(work.waiting) > 1
-    made = 0
-    while work.waiting and made < limit:
-        task = TaskId(work.id, work.waiting[0])
-        live = work.task(task.replica)
-        choice = pipeline.decide(request, str(task), repeats=repeats)
-        made += 1
-        if choice.row is None:
-            _set_aside(state, work, task, live.attempt, choice.explanation, now)
-            break
-        heappop(work.waiting)
-        cluster.place(task, choice.row, request.column, service)
-        pipeline.placed(request, choice.row)
-        live.attempt += 1
-        live.node = cluster.names[choice.row]
-        live.backend = cluster.backend_names[cluster.backends[choice.row]]
-        live.placed_at = now
-        live.move(TaskState.PLACED, "placed", f"placed on {live.node}")
-        work.reason = work.message = ""
-        state.decisions.append(Decision(task, live.attempt, now, live.node, choice.explanation))
-        state.touch_task(task)
-        commands.append(Bind(task, live.node, live.backend, attempt_key(task, live.attempt)))
+# --- one workload --------------------------------------------------------------------------------------------
+
+
+def _decide(state: EngineState, work: Work, limit: int, now: float, commands: list[Command]) -> int:
+    """Place what can be placed of a workload, and see to where it waits afterwards. Returns decisions made."""
+    kind = state.waiting.kindred(work)
+    made, refusal = _place_waiting(state, work, limit, now, commands)
+    if refusal is None:
+        if not work.can_start:
+            state.waiting.remove(work)
+            started(state, work)
+            wake_next(state, kind)
+        return made
+    if refusal.outcome == Outcome.OVER_QUOTA:
+        state.waiting.shelve(work)
+        started(state, work)
+        return made
+    state.waiting.park(work)
+    if refusal.outcome != Outcome.PREEMPTING:
+        refused(state, work, now)
     return made
 
 
-def _set_aside(
-    state: EngineState, work: Work, task: TaskId, attempt: int, explanation: Explanation, now: float
+def _place_waiting(
+    state: EngineState, work: Work, limit: int, now: float, commands: list[Command]
+) -> tuple[int, Explanation | None]:
+    """Place the workload's waiting tasks until `limit`, or until one is refused. Returns decisions made, and why it
+    cannot go on."""
+    made = 0
+    while work.can_start and made < limit:
+        together = max(1, work.gang_short)
+        refusal = _over_quota(state, work, together)
+        if refusal is None:
+            request = _request(state, work, now)
+            placed, refusal = _place(state, work, request, together, limit - made, now, commands)
+            made += placed
+        if refusal is not None:
+            made += 1
+            if refusal.outcome != Outcome.OVER_QUOTA:
+                eased = _with_less(state, work, together, now, commands)
+                made += 1 if eased else 0
+                if eased:
+                    continue
+                if may_displace(state, work.shape, work.rank):
+                    made += _SEARCH_COST
+                    refusal = _displace(state, work, refusal, together, now, commands)
+            _say(state, work, refusal, now)
+            return made, refusal
+    return made, None
+
+
+def _request(state: EngineState, work: Work, now: float) -> Request:
+    request = state.pipelines[work.shape.profile].for_task(state.request(work.shape), work.id, work.replicas)
+    if state.promises:
+        promised = state.promises.against(work.id, work.namespace, state.expected_s(work), now)
+        if promised is not None:
+            return replace(request, promised=promised)
+    return request
+
+
+def _place(
+    state: EngineState,
+    work: Work,
+    request: Request,
+    together: int,
+    limit: int,
+    now: float,
+    commands: list[Command],
+) -> tuple[int, Explanation | None]:
+    """Tasks one by one, as many as may be; or so many at once."""
+    if together > 1:
+        found = try_together(state, work, request, sorted(work.waiting)[:together])
+        if found.refusal is not None:
+            return 0, found.refusal
+        for choice in found.choices:
+            _take(state, work, request, choice, now, commands)
+        state.charge(work, len(found.choices), now)
+        return len(found.choices), None
+    pipeline = state.pipelines[work.shape.profile]
+    # One by one where each changes what the next may do: promises, quotas, the number that may run.
+    alone = request.promised is not None or state.limited[work.queue] or work.terms.concurrency > 0
+    most = 1 if alone else limit
+    repeats = len(work.waiting) > 1
+    made = 0
+    refusal = None
+    while work.waiting and made < most:
+        task = TaskId(work.id, work.waiting[0])
+        choice = pipeline.decide(request, str(task), repeats=repeats)
+        if choice.row is None:
+            refusal = choice.explanation
+            break
+        _take(state, work, request, choice, now, commands)
+        made += 1
+    if made:
+        state.charge(work, made, now)
+    return made, refusal
+
+
+def _take(
+    state: EngineState, work: Work, request: Request, choice: Choice, now: float, commands: list[Command]
 ) -> None:
-    state.park(work)
-    if (work.reason, work.message) != (explanation.outcome, explanation.message):
-        work.reason, work.message = str(explanation.outcome), explanation.message
+    """The next waiting task goes where it was decided."""
+    assert choice.row is not None
+    cluster, pipeline = state.cluster, state.pipelines[work.shape.profile]
+    task = TaskId(work.id, heappop(work.waiting))
+    live = work.task(task.replica)
+    before = cluster.changes
+    cluster.place(task, choice.row, request.column, work.shape.service_key, state.stake(work, now))
+    pipeline.placed(request, choice.row)
+    run_s = state.expected_s(work)
+    if run_s is not None:
+        state.ends.set(task, now + run_s)
+    if state.promises:
+        state.promises.placed(choice.row, request.column, NEVER if run_s is None else now + run_s, now, before)
+    live.attempt += 1
+    live.node = cluster.names[choice.row]
+    live.backend = cluster.backend_names[cluster.backends[choice.row]]
+    live.placed_at = now
+    work.move(live, TaskState.PLACED, "placed", f"placed on {live.node}")
+    work.reason = work.message = ""
+    state.decisions.append(Decision(task, live.attempt, now, live.node, choice.explanation))
+    state.touch_task(task)
+    commands.append(Bind(task, live.node, live.backend, attempt_key(task, live.attempt)))
+
+
+# --- when it does not fit ------------------------------------------------------------------------------------
+
+
+def _over_quota(state: EngineState, work: Work, together: int) -> Explanation | None:
+    if not state.limited[work.queue]:
+        return None
+    amounts = {name: amount * together for name, amount in work.shape.amounts}
+    over = state.quotas.over(work.queue, work.terms.user, amounts)
+    if over is None:
+        return None
+    return Explanation(Outcome.OVER_QUOTA, over.message, work.shape.profile, len(state.cluster.rows), ())
+
+
+def _with_less(state: EngineState, work: Work, together: int, now: float, commands: list[Command]) -> bool:
+    """Try again without the wishes that are insisted on, giving up those of one priority at a time."""
+    shape = work.shape
+    given_up: list[str] = []
+    while shape.insisted:
+        eased = shape.eased
+        kept = set(eased.insisted)
+        given_up += [" and ".join(map(str, w.term)) for w in shape.insisted if w not in kept]
+        shape = eased
+        request = replace(_request(state, work, now), shape=shape)
+        found = try_together(state, work, request, sorted(work.waiting)[:together])
+        if found.refusal is None:
+            for choice in found.choices:
+                choice.explanation.notes = (*choice.explanation.notes, f"gave up: {'; '.join(given_up)}")
+                _take(state, work, request, choice, now, commands)
+            state.charge(work, len(found.choices), now)
+            return True
+    return False
+
+
+def _displace(
+    state: EngineState, work: Work, refusal: Explanation, together: int, now: float, commands: list[Command]
+) -> Explanation:
+    """Have less urgent work give way, if that helps; what is said of it while it waits."""
+    if is_clearing(state, work):
+        return replace(refusal, outcome=Outcome.PREEMPTING, message=work.message)
+    state.promises.withdraw(work.id)
+    claim = Claim(_least(work.shape), work.rank, work.queue, together, work.id)
+    request = state.request(claim.shape)
+    victims = find_room(state, claim, request, now)
+    if victims is None:
+        return refusal
+    commands += preempt(state, work, request, victims, now)
+    words = victims_in_words(state, victims.tasks) if victims.tasks else "tasks that are stopping already"
+    message = f"makes room for {together} task{'' if together == 1 else 's'}: waits for {words}"
+    return replace(refusal, outcome=Outcome.PREEMPTING, message=message)
+
+
+def _least(shape: Shape) -> Shape:
+    """What it cannot do without."""
+    return replace(shape, insisted=()) if shape.insisted else shape
+
+
+def _say(state: EngineState, work: Work, refusal: Explanation, now: float) -> None:
+    """Why it waits, if that is news."""
+    if (work.reason, work.message) != (refusal.outcome, refusal.message):
+        work.reason, work.message = str(refusal.outcome), refusal.message
         state.changed_work[work.id] = None
-        state.decisions.append(Decision(task, attempt + 1, now, None, explanation))
+        task = TaskId(work.id, work.waiting[0])
+        state.decisions.append(Decision(task, work.task(task.replica).attempt + 1, now, None, refusal))

@@ -9,6 +9,11 @@ from dovetail.model.selection import Labels
 from dovetail.model.strict import Name, Strict, closest
 from dovetail.model.workload import Workload
 from dovetail.placement.profiles import BUILT_IN, DEFAULT_PROFILE, ProfileSettings, UnknownProfile
+from dovetail.queueing.backfill import BackfillSettings
+from dovetail.queueing.orderings import Ordering, build_ordering
+from dovetail.queueing.retry import BackoffSettings, PromotionSettings, QuarantineSettings
+from dovetail.queueing.settings import FairSettings, QueueSettings
+from dovetail.queueing.tree import QueueTree
 
 DEFAULT_SCHEDULER = "default"
 Ratio = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
@@ -20,6 +25,8 @@ class SchedulerSettings(Strict):
     profile: Name | None = None
     namespaces: list[str] = []
     node_selector: Labels = {}
+    order: Name | None = Field(default=None, description="who goes next; that of its profile if not given")
+    backfill: BackfillSettings = BackfillSettings()
 
     def serves(self, namespace: str) -> bool:
         return not self.namespaces or any(fnmatchcase(namespace, pattern) for pattern in self.namespaces)
@@ -33,6 +40,11 @@ class EngineSettings(Strict):
     schedulers: dict[Name, SchedulerSettings] = {}
     overcommit: dict[str, Ratio] = {}
     max_bind_failures: Annotated[int, Field(ge=1, le=100)] = 3
+    queues: dict[Name, QueueSettings] = {}
+    fair: FairSettings = FairSettings()
+    backoff: BackoffSettings = BackoffSettings()
+    promotion: PromotionSettings | None = None
+    quarantine: QuarantineSettings = QuarantineSettings()
 
     def all_profiles(self) -> dict[str, ProfileSettings]:
         """Built-in ones, overlaid by the user's."""
@@ -53,6 +65,8 @@ class Router:
     def __init__(self, settings: EngineSettings) -> None:
         self.schedulers = settings.all_schedulers()
         self.profiles = settings.all_profiles()
+        self.fair = settings.fair
+        self.queues = QueueTree(settings.queues)
         self._default_profile = settings.default_profile
         self._special = [name for name, scheduler in self.schedulers.items() if scheduler.namespaces]
 
@@ -63,6 +77,20 @@ class Router:
         if profile not in self.profiles:
             raise UnknownProfile(profile, list(self.profiles))
         return scheduler, profile
+
+    def queue(self, name: str | None, namespace: str) -> int:
+        """The code of the queue a workload waits in. Raises UnknownQueue."""
+        return self.queues.resolve(name, namespace)
+
+    def tenant(self, spec: Workload) -> str:
+        """Who the fair order counts it for."""
+        return self.fair.tenant_of(spec.namespace, spec.user, spec.labels)
+
+    def ordering(self, scheduler: str) -> Ordering:
+        """Raises OrderingError."""
+        settings = self.schedulers[scheduler]
+        profile = self.profiles[settings.profile or self._default_profile]
+        return build_ordering(settings.order or profile.order, self.fair.ageing)
 
     def _named(self, spec: Workload) -> str:
         name = spec.scheduler or DEFAULT_SCHEDULER

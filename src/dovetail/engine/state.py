@@ -1,19 +1,50 @@
-"""What the engine knows: the cluster, live work, the queues, and which of it changed since the last `take_changes`."""
+"""What the engine knows: the cluster, live work, who waits where, and which of it changed since `take_changes`."""
 
-from collections import OrderedDict
+import json
+from collections import OrderedDict, deque
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+from dovetail.cluster.placements import Stake
 from dovetail.cluster.state import Cluster
+from dovetail.engine.ends import Ends
+from dovetail.engine.promises import Promises
 from dovetail.engine.settings import EngineSettings, Router
+from dovetail.engine.timers import Timers
+from dovetail.engine.waiting import Waiting
 from dovetail.engine.work import Work
 from dovetail.model.record import Changes, Decision, ReservationRecord
+from dovetail.model.resources import CPU
 from dovetail.model.shape import Shape
-from dovetail.model.task import TaskId
+from dovetail.model.task import TaskId, WorkloadState
 from dovetail.placement.contract import Request
 from dovetail.placement.pipeline import Pipeline
-from dovetail.queueing.pending import PendingQueue
+from dovetail.placement.preemption import StakeTable
+from dovetail.queueing.backfill import BackfillSettings
+from dovetail.queueing.entry import Entry
+from dovetail.queueing.line import Line
+from dovetail.queueing.quota import Quotas
+from dovetail.queueing.run_times import RunTimes
+from dovetail.queueing.usage import Past, Usage
 
 _REQUESTS_KEPT = 10_000
+_ENDED_KEPT = 10_000
+
+
+@dataclass(slots=True)
+class Course:
+    """How one scheduler goes through its line: what others may do while its head waits, and who that is."""
+
+    backfill: BackfillSettings
+    head: int | None = None
+
+
+@dataclass(slots=True)
+class Trouble:
+    """Placements in a row that failed on a node, and how often it was quarantined for that."""
+
+    failures: int = 0
+    quarantines: int = 0
 
 
 class EngineState:
@@ -28,26 +59,48 @@ class EngineState:
             name: Pipeline(name, profile, self.cluster, settings.seed) for name, profile in self.router.profiles.items()
         }
         self.work: dict[int, Work] = {}
-        self.queues: dict[str, PendingQueue] = {
-            name: PendingQueue(self.pipelines[scheduler.profile or settings.default_profile].settings.order)
-            for name, scheduler in self.schedulers.items()
+        self.usage = Usage(self.router.queues, {}, settings.fair)
+        self.quotas = Quotas(self.router.queues, self.usage)
+        tree = self.router.queues
+        self.limited = [any(tree[c].maximum or tree[c].user_limits for c in queue.lineage) for queue in tree.queues]
+        lines = {
+            name: Line(self.router.queues, self.usage, self.router.ordering(name)) for name in self.router.schedulers
         }
-        self.parked: dict[Shape, PendingQueue] = {}  # set aside: what fits nowhere, each shape in its queue's order
+        self.waiting = Waiting(lines, self.entry)
+        self.courses = {name: Course(scheduler.backfill) for name, scheduler in self.schedulers.items()}
+        self.ends = Ends(self.cluster.placements)
+        self.run_times = RunTimes()
+        self.promises = Promises(self.cluster, self.ends)
+        self.timers = Timers()
+        self.stakes = StakeTable(self.cluster)
         self.stirred: set[int] = set()  # rows where something may fit now that did not before
+        self.eased: set[int] = set()  # queues that hold less than before
+        self.stopping: dict[TaskId, None] = {}  # tasks that were told to stop
+        self.dependents: dict[int, list[int]] = {}  # by workload: who waits for its end
+        self.finishing: deque[int] = deque()  # workloads that ended: whoever waits for them has to be told
+        self.trouble: dict[str, Trouble] = {}
+        self.gangs: dict[int, None] = {}
+        self.budgeted: dict[int, None] = {}  # workloads with a disruption budget
+        self.ended: OrderedDict[tuple[str, str], tuple[int, WorkloadState]] = OrderedDict()  # the last of each name
         self.reservations: dict[int, ReservationRecord] = {}
         self.decisions: list[Decision] = []
+        self.preempted = 0
         self.changed_work: dict[int, None] = {}
+        self.changed_notes: dict[int, None] = {}
         self.changed_tasks: dict[TaskId, None] = {}
         self.changed_nodes: dict[str, None] = {}
         self.gone_nodes: dict[str, None] = {}
         self.changed_reservations: dict[int, None] = {}
         self.changed_outcomes: dict[str, None] = {}
+        self._capacity_as_of = -1
         self._requests: OrderedDict[Shape, Request] = OrderedDict()
         self._taking_turns = [p for p in self.pipelines.values() if p.settings.select == "round_robin"]
         self._recorded_cursors = {pipeline.name: pipeline.cursor for pipeline in self._taking_turns}
         self._scopes = {
             name: tuple(sorted(scheduler.node_selector.items())) for name, scheduler in self.schedulers.items()
         }
+
+    # --- work and what it asks for ---------------------------------------------------------------------------
 
     def request(self, shape: Shape) -> Request:
         """The shape compiled against this cluster's resource rows; kept while it is in use."""
@@ -60,12 +113,100 @@ class EngineState:
                 self._requests.popitem(last=False)
         return found
 
+    def entry(self, work: Work) -> Entry:
+        """The workload as the line sees it."""
+        self.refresh_capacity()
+        terms = work.terms
+        together = max(1, work.gang_short)
+        amounts = dict(terms.shape.amounts)
+        return Entry(
+            id=work.id,
+            queue=work.queue,
+            tenant=terms.tenant,
+            user=terms.user,
+            rank=work.rank,
+            submitted_at=work.submitted_at,
+            run_s=self.expected_s(work),
+            share=self.usage.share_asked(amounts, together),
+            width=amounts.get(CPU, 0) * together / 1000,
+        )
+
+    def owner(self, work: Work) -> str:
+        """Whose history tells how long work like this takes."""
+        return f"{work.namespace}/{work.terms.user or ''}"
+
+    def expected_s(self, work: Work) -> float | None:
+        """How long its tasks are taken to run."""
+        declared_s = work.terms.run_s
+        if self.courses[work.shape.scheduler].backfill.run_times == "declared":
+            return declared_s
+        return self.run_times.expected_s(self.owner(work), declared_s)
+
+    def stake(self, work: Work, now: float) -> Stake:
+        terms = work.terms
+        return Stake(
+            rank=work.rank,
+            since=now,
+            checkpoint_s=terms.checkpoint_s,
+            min_run_s=terms.min_run_s,
+            unit=work.id if terms.gang_min else -1,
+            group=work.id,
+            queue=work.queue,
+            preemptible=terms.preemptible,
+            namespace=work.namespace,
+        )
+
     def admit(self, work: Work) -> None:
         """From now on the workload is live: known by name, and waiting if any of its tasks is."""
         self.work[work.id] = work
         self.cluster.placements.directory[work.key] = (work.id, work.replicas)
-        if work.waiting:
-            self.enqueue(work)
+        if work.terms.gang_min:
+            self.gangs[work.id] = None
+        if work.terms.max_unavailable:
+            self.budgeted[work.id] = None
+        for other in work.after:
+            self.dependents.setdefault(other, []).append(work.id)
+        self.waiting.enqueue(work)
+
+    # --- bookkeeping around placements -----------------------------------------------------------------------
+
+    def charge(self, work: Work, times: int, now: float) -> None:
+        """So many more (or less) tasks of it hold a node."""
+        self.usage.charge(work.queue, work.terms.user, work.terms.tenant, dict(work.shape.amounts), times, now)
+        if times < 0 and self.waiting.over:
+            self.eased.add(work.queue)
+
+    def release(self, work: Work, task: TaskId, now: float) -> int:
+        """The task holds its node no longer; the row it leaves."""
+        placement = self.cluster.remove(task)
+        self.stirred.add(placement.row)
+        self.ends.drop(task)
+        self.stopping.pop(task, None)
+        self.charge(work, -1, now)
+        return placement.row
+
+    def recall(self, memory: Mapping[str, str]) -> None:
+        """What was learned before a restart."""
+        if "usage" in memory:
+            self.usage.recall([Past(*past) for past in json.loads(memory["usage"])])
+        if "run_times" in memory:
+            self.run_times = RunTimes.from_json(json.loads(memory["run_times"]))
+
+    def memory(self, now: float) -> dict[str, str]:
+        """The inverse of `recall`."""
+        found = {"run_times": json.dumps(self.run_times.to_json())}
+        if past := self.usage.history(now):
+            found["usage"] = json.dumps(past)
+        return found
+
+    def refresh_capacity(self) -> None:
+        """Shares are of what ready nodes have; called before deciding, and cheap while no node changed."""
+        cluster = self.cluster
+        if self._capacity_as_of != cluster.generation:
+            self._capacity_as_of = cluster.generation
+            n = cluster.width
+            totals = cluster.resources.schedulable[:, :n][:, cluster.present[:n]].sum(axis=1)
+            self.usage.set_capacity(dict(zip(cluster.resources.names, totals.tolist(), strict=True)))
 
     def hold(self, reservation: ReservationRecord) -> None:
         self.cluster.reserve(reservation.node, reservation.amounts)
@@ -77,37 +218,6 @@ class EngineState:
             if pipeline.name in rows:
                 pipeline.cursor = self._recorded_cursors[pipeline.name] = rows[pipeline.name]
 
-    def queue_of(self, work: Work) -> PendingQueue:
-        return self.queues[work.shape.scheduler]
-
-    def enqueue(self, work: Work) -> None:
-        self.queue_of(work).push(work.id, work.priority_rank, work.id)
-
-    def park(self, work: Work) -> None:
-        """Set it aside until a node changes."""
-        parked = self.parked.get(work.shape)
-        if parked is None:
-            parked = self.parked[work.shape] = PendingQueue(self.queue_of(work).order)
-        parked.push(work.id, work.priority_rank, work.id)
-
-    def unpark(self, work: Work) -> None:
-        """Take it off the set-aside list, wherever it goes next."""
-        parked = self.parked.get(work.shape)
-        if parked is not None:
-            parked.drop(work.id)
-            if not parked:
-                del self.parked[work.shape]
-
-    def wake_next(self, shape: Shape) -> None:
-        """Bring back the first of a shape that was set aside. Where one of a shape does not fit, none does: the
-        others follow one by one, each when the one before it has found its nodes."""
-        parked = self.parked.get(shape)
-        first = parked.peek() if parked is not None else None
-        if first is not None:
-            work = self.work[first]
-            self.unpark(work)
-            self.enqueue(work)
-
     def count_outcome(self, node: str, ok: bool) -> None:
         self.cluster.count_outcome(node, ok)
         self.changed_outcomes[node] = None
@@ -116,13 +226,19 @@ class EngineState:
         self.changed_tasks[task] = None
         self.changed_work[task.workload] = None
 
-    def take_changes(self, now: float) -> Changes:
+    # --- handing over ----------------------------------------------------------------------------------------
+
+    def take_changes(self, now: float) -> Changes:  # noqa: C901 (one list after the other)
         """Everything that changed since the last call, each thing once. Finished work is forgotten here."""
-        changes = Changes(decisions=self.decisions)
+        changes = Changes(decisions=self.decisions, preempted=self.preempted)
         for task in self.changed_tasks:
             work = self.work.get(task.workload)
             if work is not None:
                 changes.tasks.append(work.task(task.replica).record(task))
+        for id_ in self.changed_notes:
+            work = self.work.get(id_)
+            if work is not None:
+                changes.notes[id_] = _notes(work)
         for id_ in self.changed_work:
             work = self.work.get(id_)
             if work is None:
@@ -132,7 +248,7 @@ class EngineState:
                 work.told = record
                 changes.workloads.append(record)
             if record.state.finished:
-                self._forget(work)
+                self._forget(work, record.state)
         changes.nodes = [self.cluster.record(name) for name in self.changed_nodes if name in self.cluster.rows]
         changes.nodes_gone = [name for name in self.gone_nodes if name not in self.cluster.rows]
         # A node that left and came back since then starts from nothing, and its old counts must not outlive it.
@@ -147,7 +263,9 @@ class EngineState:
             if pipeline.cursor != self._recorded_cursors[pipeline.name]:
                 changes.cursors[pipeline.name] = self._recorded_cursors[pipeline.name] = pipeline.cursor
         self.decisions = []
+        self.preempted = 0
         self.changed_tasks.clear()
+        self.changed_notes.clear()
         self.changed_work.clear()
         self.changed_nodes.clear()
         self.gone_nodes.clear()
@@ -155,7 +273,19 @@ class EngineState:
         self.changed_outcomes.clear()
         return changes
 
-    def _forget(self, work: Work) -> None:
+    def _forget(self, work: Work, state: WorkloadState) -> None:
         del self.work[work.id]
+        self.gangs.pop(work.id, None)
+        self.budgeted.pop(work.id, None)
         if self.cluster.placements.directory.get(work.key, (None, 0))[0] == work.id:
             del self.cluster.placements.directory[work.key]
+        self.ended[work.key] = (work.id, state)
+        self.ended.move_to_end(work.key)
+        if len(self.ended) > _ENDED_KEPT:
+            self.ended.popitem(last=False)
+
+
+def _notes(work: Work) -> str:
+    """What a restart needs to know of a workload beyond its definition and its tasks."""
+    after = {str(id_): str(condition) for id_, condition in work.after.items()}
+    return json.dumps({"rank": work.rank, "after": after, "delayed": {str(r): at for r, at in work.delayed.items()}})

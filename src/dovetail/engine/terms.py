@@ -1,7 +1,7 @@
 """What the engine needs of a workload's definition, in a form that a restart can restore without the definition."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 
 from dovetail.engine.settings import Router
@@ -11,22 +11,55 @@ from dovetail.model.workload import Workload
 
 @dataclass(frozen=True, slots=True)
 class Terms:
+    """Equal for workloads that differ in nothing but their names: most of them, so they are made and stored once."""
+
     shape: Shape
-    retries: int
+    retries: int = 0
+    queue: str | None = None  # as the user named it
+    user: str | None = None
+    tenant: str = ""  # who the fair order counts it for
+    run_s: float | None = None  # declared
+    schedule_within_s: float | None = None
+    gang_min: int = 0
+    concurrency: int = 0  # 0: no limit
+    preemptible: bool = True
+    max_unavailable: int = 0  # 0: no limit
+    min_run_s: float = 0.0
+    checkpoint_s: float = 0.0
 
     @staticmethod
     def from_json(text: str) -> "Terms":
         found = json.loads(text)
-        return Terms(Shape.from_json(json.dumps(found["shape"])), found["retries"])
+        return Terms(**found | {"shape": Shape.from_json(json.dumps(found["shape"]))})
+
+
+_OPTIONAL = tuple((field.name, field.default) for field in fields(Terms) if field.name not in ("shape", "retries"))
 
 
 @lru_cache(maxsize=4096)
-def terms_json(shape: Shape, retries: int) -> str:
-    """The inverse of `Terms.from_json`; kept for shapes that come again and again."""
-    return f'{{"retries":{retries},"shape":{shape.to_json()}}}'
+def terms_json(terms: Terms) -> str:
+    """The inverse of `Terms.from_json`; kept for terms that come again and again."""
+    more = {name: value for name, default in _OPTIONAL if (value := getattr(terms, name)) != default}
+    rest = f",{json.dumps(more, separators=(',', ':'))[1:-1]}" if more else ""
+    return f'{{"retries":{terms.retries}{rest},"shape":{terms.shape.to_json()}}}'
 
 
 def terms_of(router: Router, spec: Workload) -> Terms:
     """Raises what `Router.route` raises."""
     scheduler, profile = router.route(spec)
-    return Terms(shape_of(spec, scheduler, profile), spec.retries)
+    disruption = spec.disruption
+    return Terms(
+        shape=shape_of(spec, scheduler, profile),
+        retries=spec.retries,
+        queue=spec.queue,
+        user=spec.user,
+        tenant=router.tenant(spec),
+        run_s=spec.deadline.run_for,
+        schedule_within_s=spec.deadline.schedule_within,
+        gang_min=0 if spec.gang is None else spec.gang.min,
+        concurrency=spec.concurrency or 0,
+        preemptible=disruption.allowed,
+        max_unavailable=disruption.max_unavailable or 0,
+        min_run_s=disruption.min_run_time or 0.0,
+        checkpoint_s=disruption.checkpoint_every or 0.0,
+    )

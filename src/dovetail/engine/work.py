@@ -6,14 +6,26 @@ nothing until they are placed.
 
 from collections import Counter
 from dataclasses import dataclass, field
+from enum import StrEnum
 
+from dovetail.engine.terms import Terms
 from dovetail.model.record import TaskRecord, WorkloadRecord
 from dovetail.model.shape import Shape
-from dovetail.model.task import HOLDING, MOVES, TaskId, TaskState, WorkloadState
+from dovetail.model.task import FINISHED, HOLDING, MOVES, TaskId, TaskState, WorkloadState
+from dovetail.model.workload import Condition
 
 
 class ForbiddenMove(AssertionError):
     """A task was asked to make a move that its state machine does not have: a bug in the engine."""
+
+
+class Spot(StrEnum):
+    """Where a workload waits: in one place at a time."""
+
+    NOWHERE = "nowhere"
+    LINE = "line"  # to be looked at
+    PARKED = "parked"  # nothing fits it now
+    OVER_QUOTA = "over_quota"
 
 
 @dataclass(slots=True)
@@ -31,11 +43,6 @@ class LiveTask:
     failures: int = 0
     bind_failures: int = 0
     evicting: bool = False  # STOPPING in order to run elsewhere, not to end
-
-    def move(self, state: TaskState, reason: str, message: str = "") -> None:
-        if (self.state, state) not in MOVES:
-            raise ForbiddenMove(f"{self.state} → {state} ({reason})")
-        self.state, self.reason, self.message = state, reason, message
 
     def record(self, task: TaskId) -> TaskRecord:
         return TaskRecord(
@@ -60,28 +67,74 @@ class Work:
     id: int
     namespace: str
     name: str
-    priority_rank: int
+    rank: int  # of its priority, as it is now: waiting may raise it
     replicas: int
-    retries: int
-    shape: Shape
+    terms: Terms
+    queue: int
     submitted_at: float
     tasks: dict[int, LiveTask] = field(default_factory=dict)
-    waiting: list[int] = field(default_factory=list)  # replicas without a node, as a heap: a restart finds this order
+    waiting: list[int] = field(default_factory=list)  # replicas that want a node, as a heap: a restart finds this order
+    delayed: dict[int, float] = field(default_factory=dict)  # replicas that failed: when they may be tried again
+    after: dict[int, Condition] = field(default_factory=dict)  # workloads it still waits for
+    spot: Spot = Spot.NOWHERE
+    holding: int = 0  # tasks that hold a node
+    stopping: int = 0  # of those, told to stop
+    done: int = 0  # tasks that are finished
+    succeeded: int = 0  # of those
     reason: str = ""
     message: str = ""
     started_at: float | None = None
     cancelled: bool = False
+    doomed: str = ""  # why no task of it may start any more
     told: WorkloadRecord | None = None  # the last record that was handed over
 
     @property
     def key(self) -> tuple[str, str]:
         return self.namespace, self.name
 
+    @property
+    def shape(self) -> Shape:
+        return self.terms.shape
+
+    @property
+    def gang_short(self) -> int:
+        """How many of its waiting tasks must find a node together; 0 where they may come one by one."""
+        if not self.terms.gang_min:
+            return 0
+        return max(0, self.terms.gang_min - (self.holding - self.stopping) - self.succeeded)
+
+    @property
+    def at_limit(self) -> bool:
+        """As many of its tasks run as may at once."""
+        return bool(self.terms.concurrency) and self.holding >= self.terms.concurrency
+
+    @property
+    def can_start(self) -> bool:
+        """Some task may be looked at now: not too many run, it waits for no other workload, its gang is complete."""
+        return (
+            bool(self.waiting)
+            and not self.after
+            and not self.at_limit
+            and not self.doomed
+            and (not self.terms.gang_min or self.gang_short <= len(self.waiting))
+        )
+
     def task(self, replica: int) -> LiveTask:
         found = self.tasks.get(replica)
         if found is None:
             found = self.tasks[replica] = LiveTask()
         return found
+
+    def move(self, live: LiveTask, state: TaskState, reason: str, message: str = "") -> None:
+        """One step of a task's life, and what follows from it for the counts."""
+        if (live.state, state) not in MOVES:
+            raise ForbiddenMove(f"{live.state} → {state} ({reason})")
+        self.holding += (state in HOLDING) - (live.state in HOLDING)
+        self.stopping += (state is TaskState.STOPPING) - (live.state is TaskState.STOPPING)
+        if state in FINISHED:
+            self.done += 1
+            self.succeeded += state is TaskState.SUCCEEDED
+        live.state, live.reason, live.message = state, reason, message
 
     def record(self, now: float) -> WorkloadRecord:
         counts: Counter[TaskState] = Counter()

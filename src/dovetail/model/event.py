@@ -5,13 +5,16 @@ from dataclasses import dataclass
 from dovetail.model.node import Node
 from dovetail.model.resources import Amounts
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Workload
+from dovetail.model.workload import Condition, Workload
 
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
+    """`after`: the workloads it has to wait for, of those that it names the ones that have not ended yet."""
+
     workload: int
     spec: Workload
+    after: tuple[tuple[int, Condition], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

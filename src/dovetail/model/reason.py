@@ -19,6 +19,8 @@ class Outcome(StrEnum):
     INSUFFICIENT_RESOURCES = "insufficient_resources"
     INVALID_STRATEGY = "invalid_strategy"
     BACKEND_UNAVAILABLE = "backend_unavailable"
+    OVER_QUOTA = "over_quota"
+    PREEMPTING = "preempting"
 
 
 class Eviction(StrEnum):

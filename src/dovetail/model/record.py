@@ -124,6 +124,10 @@ class Changes:
     there also when that node has left.
 
     `outcomes`: by node, how many tasks succeeded and failed there so far; only nodes whose counts changed.
+
+    `notes`: by workload, what a restart needs to know beyond its definition and its tasks, as JSON; `memory`: by name,
+    what the scheduler learned (past use of tenants, run times), as JSON. `preempted`: tasks told to give way; for
+    counting only.
     """
 
     workloads: list[WorkloadRecord] = field(default_factory=list)
@@ -134,7 +138,10 @@ class Changes:
     reservations_gone: list[int] = field(default_factory=list)
     cursors: dict[str, int] = field(default_factory=dict)
     outcomes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    notes: dict[int, str] = field(default_factory=dict)
+    memory: dict[str, str] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
+    preempted: int = 0
 
     def __bool__(self) -> bool:
         return bool(
@@ -146,6 +153,8 @@ class Changes:
             or self.reservations_gone
             or self.cursors
             or self.outcomes
+            or self.notes
+            or self.memory
             or self.decisions
         )
 
@@ -192,6 +201,7 @@ class RestoredWorkload:
     submitted_at: float
     record: WorkloadRecord
     tasks: list[TaskRecord]
+    notes: str | None = None
 
 
 @dataclass(slots=True)
@@ -206,3 +216,4 @@ class Snapshot:
     outbox: list[Bind | Stop]
     next_workload: int
     next_reservation: int
+    memory: dict[str, str] = field(default_factory=dict)

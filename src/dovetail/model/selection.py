@@ -89,11 +89,18 @@ class WeightedTerm(NodeTerm):
     weight: Annotated[Count, Field(ge=1, le=100)] = 1
 
 
+class Preference(WeightedTerm):
+    """A wish. With a `priority` it is insisted on at first and given up only when nothing fits: the highest number
+    first, one priority at a time."""
+
+    priority: Annotated[Count, Field(ge=1, le=100)] | None = None
+
+
 class NodeAffinity(Strict):
     """Labels of nodes the task must have (any one of `required`), likes (`preferred`) or dislikes (`avoided`)."""
 
     required: list[NodeTerm] = shared([])
-    preferred: list[WeightedTerm] = shared([])
+    preferred: list[Preference] = shared([])
     avoided: list[WeightedTerm] = shared([])
 
 

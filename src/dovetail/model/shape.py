@@ -5,7 +5,8 @@ them. A shape is hashable, and `to_json`/`from_json` are inverse, so that a rest
 """
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -35,6 +36,9 @@ class Match(NamedTuple):
 
 
 Term = tuple[Match, ...]
+_OPTIONAL = (
+    *("service", "node_selector", "required", "preferred", "avoided", "tolerations", "backends", "near", "insisted"),
+)
 
 
 class Tolerance(NamedTuple):
@@ -44,6 +48,7 @@ class Tolerance(NamedTuple):
     operator: TolerationOperator
     value: str
     effect: Effect | None
+    seconds: float | None = None  # how long a NoExecute taint is borne; None: for ever
 
     def tolerates(self, taint: Taint) -> bool:
         if self.effect is not None and self.effect != taint.effect:
@@ -51,6 +56,13 @@ class Tolerance(NamedTuple):
         if self.key is not None and self.key != taint.key:
             return False
         return self.operator is TolerationOperator.EXISTS or self.value == taint.value
+
+
+class Insisted(NamedTuple):
+    """A wish that is a demand until nothing fits; the highest priority number is given up first."""
+
+    priority: int
+    term: Term
 
 
 class Weighted(NamedTuple):
@@ -73,6 +85,7 @@ class Shape:
     tolerations: tuple[Tolerance, ...] = ()
     backends: tuple[str, ...] = ()
     near: tuple[str, ...] = ()
+    insisted: tuple[Insisted, ...] = ()
     digest: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
@@ -91,6 +104,7 @@ class Shape:
             self.tolerations,
             self.backends,
             self.near,
+            self.insisted,
         )
         object.__setattr__(self, "digest", hash(whole))
 
@@ -110,8 +124,7 @@ class Shape:
             "profile": self.profile,
             "namespace": self.namespace,
         }
-        optional = ("service", "node_selector", "required", "preferred", "avoided", "tolerations", "backends", "near")
-        for name in optional:
+        for name in _OPTIONAL:
             if value := getattr(self, name):
                 found[name] = value
         return json.dumps(found, separators=(",", ":"))
@@ -133,15 +146,24 @@ class Shape:
             tolerations=tuple(_tolerance_from(*parts) for parts in found.get("tolerations", ())),
             backends=tuple(found.get("backends", ())),
             near=tuple(found.get("near", ())),
+            insisted=tuple(Insisted(priority, _term_from(term)) for priority, term in found.get("insisted", ())),
         )
+
+    @property
+    def eased(self) -> "Shape":
+        """Without the wishes of the highest priority number."""
+        last = max(wish.priority for wish in self.insisted)
+        return replace(self, insisted=tuple(wish for wish in self.insisted if wish.priority < last))
 
 
 def _term_from(term: list[list[Any]]) -> Term:
     return tuple(Match(key, Operator(operator), tuple(values)) for key, operator, values in term)
 
 
-def _tolerance_from(key: str | None, operator: str, value: str, effect: str | None) -> Tolerance:
-    return Tolerance(key, TolerationOperator(operator), value, None if effect is None else Effect(effect))
+def _tolerance_from(
+    key: str | None, operator: str, value: str, effect: str | None, seconds: float | None = None
+) -> Tolerance:
+    return Tolerance(key, TolerationOperator(operator), value, None if effect is None else Effect(effect), seconds)
 
 
 def _match(match: LabelMatch) -> Match:
@@ -152,7 +174,7 @@ def _term(term: NodeTerm) -> Term:
     return tuple(_match(match) for match in term.match)
 
 
-def _weighted(terms: list[WeightedTerm]) -> tuple[Weighted, ...]:
+def _weighted(terms: Sequence[WeightedTerm]) -> tuple[Weighted, ...]:
     return tuple(Weighted(term.weight, _term(term)) for term in terms)
 
 
@@ -180,7 +202,8 @@ def shape_of(spec: Workload, scheduler: str, profile: str) -> Shape:
         required=tuple([_term(term) for term in wishes.required]) if wishes.required else (),
         preferred=_weighted(wishes.preferred) if wishes.preferred else (),
         avoided=_weighted(wishes.avoided) if wishes.avoided else (),
-        tolerations=tuple([Tolerance(t.key, t.operator, t.value, t.effect) for t in spec.tolerations]),
+        tolerations=tuple([Tolerance(t.key, t.operator, t.value, t.effect, t.toleration_seconds) for t in spec.tolerations]),
         backends=tuple(spec.backends.allow),
         near=tuple(sorted({a.near for a in spec.affinity})) if spec.affinity else (),
+        insisted=tuple([Insisted(w.priority, _term(w)) for w in wishes.preferred if w.priority is not None]),
     )

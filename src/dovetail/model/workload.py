@@ -8,7 +8,7 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model
 from dovetail.model.quantity import Count, Duration
 from dovetail.model.resources import Limits, Request
 from dovetail.model.selection import Labels, NodeAffinity, Toleration, as_text
-from dovetail.model.strict import AtField, Name, Strict, shared
+from dovetail.model.strict import AtField, Name, Strict, check_name, shared
 
 DEFAULT_NAMESPACE = "default"
 MAX_LIST = 1000
@@ -20,8 +20,18 @@ def _printable(value: str) -> str:
     return value
 
 
+def check_path(value: str) -> str:
+    """Names with slashes between them: `research/nlp`."""
+    if len(value) > 300:
+        raise ValueError(f"is {len(value)} characters long; a queue's path has at most 300")
+    for part in value.split("/"):
+        check_name(part)
+    return value
+
+
 Printable = Annotated[str, AfterValidator(_printable)]
 Pattern = Annotated[Printable, Field(min_length=1, max_length=200)]
+QueuePath = Annotated[str, AfterValidator(check_path)]
 #: A word of a command line or a variable's value; numbers and true/false are taken as they were written.
 Word = Annotated[str, BeforeValidator(as_text)]
 
@@ -64,7 +74,39 @@ class BackendChoice(Strict):
 
 
 class Deadline(Strict):
+    """`run_for`: the longest one attempt may run, which is also what backfilling counts on. `schedule_within`: every
+    task has had a node by then, or the workload fails with reason `timeout`."""
+
     run_for: Duration | None = None
+    schedule_within: Annotated[Duration, Field(gt=0)] | None = None
+
+
+class Gang(Strict):
+    """At least `min` tasks start together or none does; the other replicas join while there is room."""
+
+    min: Annotated[Count, Field(ge=1)]
+
+
+class Condition(StrEnum):
+    SUCCEEDED = "succeeded"
+    FINISHED = "finished"
+
+
+class After(Strict):
+    """Start only when another workload of the same namespace has ended; well, unless `condition` says otherwise."""
+
+    workload: Name
+    condition: Condition = Condition.SUCCEEDED
+
+
+class Disruption(Strict):
+    """What may be done to running tasks when more urgent work needs their place."""
+
+    allowed: bool = True
+    max_unavailable: Annotated[Count, Field(ge=1)] | None = None
+    min_run_time: Duration | None = None
+    checkpoint_every: Annotated[Duration, Field(gt=0)] | None = None
+    grace: Duration | None = None
 
 
 class Rehearsal(Strict):
@@ -111,7 +153,12 @@ class Workload(Strict):
     backends: BackendChoice = shared(BackendChoice())
     scheduler: Name | None = None
     profile: Name | None = Field(default=None, validation_alias=AliasChoices("profile", "strategy"))
+    queue: QueuePath | None = None
+    gang: Gang | None = None
+    concurrency: Annotated[Count, Field(ge=1)] | None = None
+    after: Annotated[list[After], Field(max_length=100)] = shared([])
     deadline: Deadline = shared(Deadline())
+    disruption: Disruption = shared(Disruption())
     retries: Annotated[Count, Field(le=100)] = 0
     run: Run = shared(Run())
 
@@ -122,4 +169,20 @@ class Workload(Strict):
             if limit is not None and limit < asked:
                 words = f"is below resources.{name}: a task may use at least what it asks for"
                 raise AtField(("limits", name), words)
+        return self
+
+    @model_validator(mode="after")
+    def _gang_can_stand(self) -> Self:
+        if self.gang is not None:
+            if self.gang.min > self.replicas:
+                raise AtField(("gang", "min"), f"{self.gang.min} is more than replicas: {self.replicas}")
+            if self.concurrency is not None and self.concurrency < self.gang.min:
+                raise AtField(("concurrency",), f"is below gang.min: {self.gang.min} tasks have to run at once")
+        return self
+
+    @model_validator(mode="after")
+    def _not_after_itself(self) -> Self:
+        for index, after in enumerate(self.after):
+            if after.workload == self.name:
+                raise AtField(("after", index, "workload"), f"{self.name!r} cannot wait for itself")
         return self

@@ -7,7 +7,7 @@ mended only for the rows that changed. A plugin's typed settings are validated o
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from dovetail.cluster.arrays import B1, F8
+from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.cluster.view import View
 from dovetail.model.reason import Refused
 from dovetail.model.shape import Shape
@@ -19,6 +19,15 @@ class NoSettings(Strict):
 
 
 @dataclass(slots=True)
+class PromisedRoom:
+    """What promises to others leave of some rows, for as long as the task would run."""
+
+    rows: Rows
+    room: F8  # float64[resource, row]
+    whose: tuple[str, ...]  # for each row, who was promised, in words
+
+
+@dataclass(slots=True)
 class Request:
     """One shape, ready to be evaluated against one cluster."""
 
@@ -27,6 +36,7 @@ class Request:
     needs: dict[str, float]
     scope: tuple[tuple[str, str], ...] = ()  # labels every node of the scheduler must have
     siblings: tuple[int, int] | None = None  # the task's workload and its replicas; only where a score is not local
+    promised: PromisedRoom | None = None
 
 
 class Filter(Protocol):

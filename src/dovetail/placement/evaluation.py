@@ -15,7 +15,7 @@ from dovetail.cluster.view import View
 from dovetail.model.strict import closest
 from dovetail.placement.contract import Filter, Request, Score
 from dovetail.placement.profiles import ProfileSettings
-from dovetail.placement.registry import PluginError, build_filter, build_score
+from dovetail.placement.registry import ABOUT_ROOM, PluginError, build_filter, build_score
 
 LOST = -np.inf  # the total of a node that may not take the task
 MOST_POINTS = 1e9  # of an outsider, so that no weight can make a total infinite
@@ -32,6 +32,11 @@ class Sifted:
     @property
     def alive(self) -> B1:
         return self.stages[-1]
+
+    @property
+    def but_for_room(self) -> B1:
+        """What is left before the filters about room: where it could go if others made way."""
+        return self.stages[-ABOUT_ROOM - 1]
 
 
 @dataclass(slots=True)

@@ -54,7 +54,7 @@ class Pipeline:
 
     def decide(self, request: Request, task: str, *, repeats: bool = False) -> Choice:
         """The best node for one task. `repeats` says that more tasks of this shape will follow."""
-        standing = self._standing(request, repeats)
+        standing = self._standing(request, repeats) if request.promised is None else None
         if standing is not None:
             return self._from_standing(request, standing, task)
         return self._evaluated_once(request, task)

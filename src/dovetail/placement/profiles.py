@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from dovetail.model.strict import Name, Strict, closest
-from dovetail.placement.registry import BUILT_IN_FILTERS
+from dovetail.placement.registry import ABOUT_ROOM, BUILT_IN_FILTERS
 
 Weight = Annotated[float, Field(ge=-1000, le=1000, allow_inf_nan=False)]
 
@@ -19,15 +19,16 @@ class ProfileSettings(Strict):
     filters: list[Name] = []
     scores: dict[str, Weight] = {}
     select: Literal["best", "round_robin", "random"] = "best"
-    order: Literal["priority", "fifo"] = "priority"
+    order: Name = "priority"
+    preemption: bool = Field(default=True, description="may urgent work displace less urgent work")
     settings: dict[str, dict[str, Any]] = {}
     on_filter_error: Literal["refuse", "skip"] = "refuse"
 
     @property
     def all_filters(self) -> tuple[str, ...]:
-        # Outsiders run before `resources`, so that the funnel ends with "is there room".
+        # Outsiders run before those about room, so that the funnel ends with "is there room".
         extra = tuple(name for name in self.filters if name not in BUILT_IN_FILTERS)
-        return (*BUILT_IN_FILTERS[:-1], *extra, BUILT_IN_FILTERS[-1])
+        return (*BUILT_IN_FILTERS[:-ABOUT_ROOM], *extra, *BUILT_IN_FILTERS[-ABOUT_ROOM:])
 
 
 BUILT_IN: dict[str, ProfileSettings] = {

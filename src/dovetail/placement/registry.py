@@ -16,6 +16,7 @@ from dovetail.placement.contract import Filter, Hook, NoSettings, Score
 from dovetail.placement.filters.backend import Backend
 from dovetail.placement.filters.node_affinity import NodeAffinity
 from dovetail.placement.filters.node_selector import NodeSelector
+from dovetail.placement.filters.promised import Promised
 from dovetail.placement.filters.ready import Ready
 from dovetail.placement.filters.resources import Resources
 from dovetail.placement.filters.scope import Scope
@@ -37,7 +38,7 @@ from dovetail.placement.scores.resource_balance import ResourceBalance
 from dovetail.placement.scores.resource_utilisation import ResourceUtilisation
 
 FILTERS: dict[str, type[Any]] = {
-    plugin.name: plugin for plugin in (Ready, Scope, Backend, NodeSelector, NodeAffinity, Taints, Resources)
+    plugin.name: plugin for plugin in (Ready, Scope, Backend, NodeSelector, NodeAffinity, Taints, Promised, Resources)
 }
 SCORES: dict[str, type[Any]] = {
     plugin.name: plugin
@@ -61,6 +62,7 @@ SCORES: dict[str, type[Any]] = {
     )
 }
 BUILT_IN_FILTERS = tuple(FILTERS)
+ABOUT_ROOM = 2  # the last of them: promised to others, or taken
 
 FILTER_GROUP, SCORE_GROUP, HOOK_GROUP = "dovetail.filters", "dovetail.scores", "dovetail.hooks"
 

@@ -1,40 +1,31 @@
-"""The waiting line: workloads that want nodes, in an order, and those set aside because nothing fits them now.
+"""Workloads in an order that does not change while they wait: those set aside for one reason.
 
-O(log n) a push and a pop. An entry that was cancelled or served is dropped when it comes up, not searched for.
+O(log n) a push and a pop. An entry that left is dropped when it comes up, not searched for.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from typing import Literal
 
-Order = Literal["priority", "fifo"]
-
-
-def order_key(order: Order, priority_rank: int, sequence: int) -> tuple[int, int]:
-    """What sorts first goes first: by urgency then arrival, or by arrival alone."""
-    return (priority_rank, sequence) if order == "priority" else (0, sequence)
+from dovetail.queueing.orderings import Key
 
 
 @dataclass(slots=True)
 class PendingQueue:
-    """Workload ids in order. A workload is in the heap at most once."""
+    """Workload ids by key, then by id. A workload is in the heap at most once."""
 
-    order: Order
-    _heap: list[tuple[tuple[int, int], int]] = field(default_factory=list)
-    _inside: dict[int, tuple[int, int]] = field(default_factory=dict)
+    _heap: list[tuple[Key, int]] = field(default_factory=list)
+    _inside: dict[int, Key] = field(default_factory=dict)
 
-    def push(self, workload: int, priority_rank: int, sequence: int) -> None:
-        if workload in self._inside:
-            return
-        key = order_key(self.order, priority_rank, sequence)
-        self._inside[workload] = key
-        heappush(self._heap, (key, workload))
+    def push(self, workload: int, key: Key) -> None:
+        if workload not in self._inside:
+            self._inside[workload] = key
+            heappush(self._heap, (key, workload))
 
     def peek(self) -> int | None:
         while self._heap:
-            workload = self._heap[0][1]
-            if workload in self._inside:
+            key, workload = self._heap[0]
+            if self._inside.get(workload) == key:
                 return workload
             heappop(self._heap)
         return None

@@ -5,7 +5,7 @@ import pytest
 from dovetail.cluster.invariants import check_invariants
 from dovetail.engine.engine import Engine
 from dovetail.engine.settings import EngineSettings, SchedulerSettings
-from dovetail.engine.work import ForbiddenMove, LiveTask
+from dovetail.engine.work import ForbiddenMove
 from dovetail.model.command import Bind, Command, Stop, Wake
 from dovetail.model.event import (
     BackendHealthChanged,
@@ -288,9 +288,9 @@ def test_a_failed_task_is_retried_as_often_as_asked_and_then_fails() -> None:
     engine = engine_with(node("n1"))
     submitted(engine, work(retries=2))
     for attempt in (1, 2, 3):
-        (bind,) = binds(tick(engine, float(attempt)))
+        (bind,) = binds(tick(engine, 10.0 * attempt))
         assert bind.key == f"1.0.{attempt}"
-        engine.handle(TaskFinished(bind.task, bind.key, 7, "exit status 7"), attempt + 0.5)
+        engine.handle(TaskFinished(bind.task, bind.key, 7, "exit status 7"), 10.0 * attempt + 0.5)
     changes = engine.take_changes(9.0)
     assert state_of(changes, 1) is WorkloadState.FAILED
     assert changes.workloads[0].message == "task 0: exit status 7"
@@ -300,9 +300,9 @@ def test_a_failed_task_is_retried_as_often_as_asked_and_then_fails() -> None:
 def test_a_task_that_the_backend_keeps_refusing_fails_with_its_words() -> None:
     engine = engine_with(node("n1"), settings=EngineSettings(max_bind_failures=2))
     submitted(engine, work())
-    for _ in range(2):
-        (bind,) = binds(tick(engine))
-        engine.handle(BindFailed(bind.task, bind.key, "no such image"), 2.0)
+    for moment in (1.0, 10.0):
+        (bind,) = binds(tick(engine, moment))
+        engine.handle(BindFailed(bind.task, bind.key, "no such image"), moment)
     changes = engine.take_changes(3.0)
     assert state_of(changes, 1) is WorkloadState.FAILED
     assert "refused it 2 times: no such image" in changes.tasks[0].message
@@ -350,8 +350,11 @@ def test_an_unknown_profile_is_refused_by_name() -> None:
 
 
 def test_a_task_cannot_make_a_move_that_its_table_lacks() -> None:
+    engine = engine_with()
+    submitted(engine, work())
+    a_work = engine.state.work[1]
     with pytest.raises(ForbiddenMove, match="pending → running"):
-        LiveTask().move(TaskState.RUNNING, "magic")
+        a_work.move(a_work.task(0), TaskState.RUNNING, "magic")
 
 
 def test_ten_thousand_waiting_replicas_have_no_task_records() -> None:

@@ -14,6 +14,7 @@ from dovetail.model.node import Node
 from dovetail.model.record import Changes
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workload import Workload
+from dovetail.queueing.retry import BackoffSettings
 
 IN_TURN = EngineSettings(default_profile="round_robin")
 
@@ -64,7 +65,7 @@ class Restartable:
 
 
 def test_a_restart_gives_a_failing_task_no_more_retries_than_it_asked_for() -> None:
-    world = Restartable()
+    world = Restartable(EngineSettings(backoff=BackoffSettings(first=0)))
     world.join("n1")
     world.submit(retries=2)
     for _ in range(3):
@@ -77,7 +78,7 @@ def test_a_restart_gives_a_failing_task_no_more_retries_than_it_asked_for() -> N
 
 
 def test_a_restart_gives_a_refused_task_no_more_attempts_than_the_settings_allow() -> None:
-    world = Restartable(EngineSettings(max_bind_failures=2))
+    world = Restartable(EngineSettings(max_bind_failures=2, backoff=BackoffSettings(first=0)))
     world.join("n1")
     world.submit()
     for expected in (TaskState.PENDING, TaskState.FAILED):
@@ -89,7 +90,7 @@ def test_a_restart_gives_a_refused_task_no_more_attempts_than_the_settings_allow
 
 
 def test_refusals_forgiven_before_a_restart_stay_forgiven() -> None:
-    world = Restartable(EngineSettings(max_bind_failures=2))
+    world = Restartable(EngineSettings(max_bind_failures=2, backoff=BackoffSettings(first=0)))
     world.join("n1")
     world.submit(retries=1)
     bind = world.place()

@@ -1,4 +1,4 @@
-"""The node satisfies at least one of the required affinity terms."""
+"""The node satisfies at least one of the required affinity terms, and every wish that is still insisted on."""
 
 from typing import ClassVar
 
@@ -27,6 +27,13 @@ class NodeAffinity:
     Settings: ClassVar[type[Strict]] = NoSettings
 
     def mask(self, request: Request, view: View) -> B1 | bool:
+        found = self._required(request, view)
+        for wish in request.shape.insisted:
+            one = view.satisfies(wish.term)
+            found = one if found is True else found if one is True else found & one
+        return found
+
+    def _required(self, request: Request, view: View) -> B1 | bool:
         if not request.shape.required:
             return True
         found: B1 | bool = False
@@ -39,4 +46,7 @@ class NodeAffinity:
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         failures = [_first_failure(term, view, position) for term in request.shape.required]
-        return Refused(self.name, self.reason, "; or ".join(failures))
+        if failures and all(failures):
+            return Refused(self.name, self.reason, "; or ".join(failures))
+        wishes = [_first_failure(wish.term, view, position) for wish in request.shape.insisted]
+        return Refused(self.name, self.reason, f"still insists: {next(filter(None, wishes))}")

@@ -1,4 +1,4 @@
-"""The node is online, not cordoned, and its backend answers."""
+"""The node is online, neither cordoned nor in quarantine, and its backend answers."""
 
 from typing import ClassVar
 
@@ -30,6 +30,8 @@ class Ready:
         elif not view.backend_available[backend]:
             reason = Outcome.BACKEND_UNAVAILABLE.value
             message = f"its backend {view.backend_names[backend]!r} does not answer"
+        elif not view.cordoned[position]:
+            reason, message = "quarantined", f"the node is in quarantine{tail}"
         else:
             reason, message = "cordoned", f"the node is cordoned{tail}"
         return Refused(self.name, reason, message, Eviction.NEVER)

@@ -1,0 +1,190 @@
+"""Room over time: what will be free on which node when, if running work ends as expected and promises are kept.
+
+A `RowProfile` is one node's free room as a step function. A `Horizon` is the whole cluster: nodes on which nothing is
+promised only gain room as work ends, so they are walked through in the order of those ends; a node with a promise on
+it gets a profile. Built for one pass of deciding and thrown away; who is promised what is left to the engine.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from heapq import merge
+from math import nextafter
+from typing import NamedTuple
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1, F8, Rows
+
+NEVER = float("inf")
+
+
+class Release(NamedTuple):
+    """Room that comes back: when, on which row, how much."""
+
+    at: float
+    row: int
+    column: F8
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """When so many tasks could start together, and on which rows (a row stands once for each task)."""
+
+    start: float
+    rows: tuple[int, ...]
+
+
+class RowProfile:
+    """`free[i]` (float64[time, resource]) holds from `times[i]` to the next; the last for ever."""
+
+    def __init__(self, now: float, free: F8, releases: Iterable[tuple[float, F8]]) -> None:
+        ends = sorted(releases, key=lambda release: release[0])
+        self.times: F8 = np.array([now, *(max(at, now) for at, _ in ends)])
+        steps = np.zeros((len(self.times), len(free)))
+        steps[0] = free
+        for i, (_, column) in enumerate(ends, 1):
+            steps[i, : len(column)] = column
+        self.free: F8 = np.cumsum(steps, axis=0)
+
+    def room(self, start: float, end: float) -> F8:
+        """float64[resource]: what is free all the time from start to end."""
+        first = max(0, int(self.times.searchsorted(start, side="right")) - 1)
+        last = max(first + 1, int(self.times.searchsorted(end, side="left")))
+        least: F8 = self.free[first:last].min(axis=0)
+        return least
+
+    def earliest(self, column: F8, run_s: float) -> float:
+        """The first moment from which the column fits for so long; NEVER if there is none."""
+        n = len(column)
+        fits: B1 = np.all(self.free[:, :n] >= column, axis=1)
+        if fits.all():
+            return float(self.times[0])
+        bad = np.flatnonzero(~fits)
+        following = np.append(self.times[bad], NEVER)[bad.searchsorted(np.arange(len(fits)))]
+        good = np.flatnonzero(fits & (following >= self.times + run_s))
+        return float(self.times[good[0]]) if len(good) else NEVER
+
+    def occupy(self, start: float, end: float, column: F8) -> None:
+        """Take the column out of the time from start to end."""
+        first, last = self._cut(start), len(self.times) if end == NEVER else self._cut(end)
+        self.free[first:last, : len(column)] -= column
+
+    def _cut(self, at: float) -> int:
+        """The index of the step that begins at this moment, made if there is none."""
+        if at <= self.times[0]:
+            return 0
+        i = int(self.times.searchsorted(at))
+        if i == len(self.times) or self.times[i] != at:
+            self.times = np.insert(self.times, i, at)
+            self.free = np.insert(self.free, i, self.free[i - 1], axis=0)
+        return i
+
+
+class Horizon:
+    def __init__(
+        self, free: F8, now: float, releases: Iterable[Release], on_row: Callable[[int], Iterable[tuple[float, F8]]]
+    ) -> None:
+        """`free` (float64[resource, node]) is what is free now; `releases` of all rows by time, none before now;
+        `on_row` those of one row."""
+        self.now = now
+        self._free = free
+        self._releases = releases
+        self._on_row = on_row
+        self.profiles: dict[int, RowProfile] = {}
+
+    def profile(self, row: int) -> RowProfile:
+        found = self.profiles.get(row)
+        if found is None:
+            found = self.profiles[row] = RowProfile(self.now, self._free[:, row], self._on_row(row))
+        return found
+
+    def occupy(self, row: int, start: float, end: float, column: F8) -> None:
+        self.profile(row).occupy(start, end, column)
+
+    def earliest(self, mask: B1, column: F8, count: int, run_s: float) -> Slot | None:
+        """When `count` tasks of `column` could start together on the rows of the mask and run so long."""
+        return self._one(mask, column, run_s) if count == 1 else self._many(mask, column, count, run_s)
+
+    def _one(self, mask: B1, column: F8, run_s: float) -> Slot | None:
+        best, at = NEVER, -1
+        for row in sorted(self.profiles):
+            if mask[row] and (start := self.profiles[row].earliest(column, run_s)) < best:
+                best, at = start, row
+        n = len(column)
+        now_fits = (self._free[:n] >= column[:, None]).all(axis=0) & mask
+        now_fits[list(self.profiles)] = False
+        if now_fits.any() and best > self.now:
+            return Slot(self.now, (int(now_fits.argmax()),))
+        gained: dict[int, F8] = {}
+        for release in self._releases:
+            if release.at >= best:
+                break
+            row = release.row
+            if not mask[row] or row in self.profiles:
+                continue
+            free = gained.get(row)
+            if free is None:
+                free = gained[row] = self._free[:, row].copy()
+            free[: len(release.column)] += release.column
+            if (free[:n] >= column).all():
+                return Slot(release.at, (row,))
+        return None if best == NEVER else Slot(best, (at,))
+
+    def _many(self, mask: B1, column: F8, count: int, run_s: float) -> Slot | None:
+        needed = np.flatnonzero(column)
+        amounts = column[needed]
+        fits = _copies(self._free[needed].T, amounts)
+        fits[~mask] = 0
+        for row in self.profiles:
+            fits[row] = self._copies_at(row, self.now, run_s, needed, amounts) if mask[row] else 0
+        total = int(fits.sum())
+        start = self.now
+        gained: dict[int, F8] = {}
+        for at, row, gain in merge(self._releases, self._moments(mask, run_s), key=lambda step: step[0]):
+            if total >= count and at > start:  # everything of that moment was heard
+                break
+            if not mask[row] or (row in self.profiles) is (gain is not None):
+                continue
+            if gain is None:
+                found = self._copies_at(row, at, run_s, needed, amounts)
+            else:
+                free = gained.get(row)
+                if free is None:
+                    free = gained[row] = self._free[:, row].copy()
+                free[: len(gain)] += gain
+                found = int(_copies(free[needed], amounts))
+            total += found - int(fits[row])
+            fits[row] = found
+            start = at
+        return Slot(start, _spread(fits, count)) if total >= count else None
+
+    def _moments(self, mask: B1, run_s: float) -> list[tuple[float, int, None]]:
+        """When the answer of a row with promises may change: at its steps, and when a task begun a little later would
+        run into one."""
+        found = []
+        for row, profile in self.profiles.items():
+            if mask[row]:
+                times = profile.times.tolist()
+                found += [(at, row, None) for at in times[1:]]
+                late = (nextafter(at - run_s, NEVER) for at in times[1:])
+                found += [(at, row, None) for at in late if at > self.now]
+        return sorted(found, key=lambda step: step[:2])
+
+    def _copies_at(self, row: int, start: float, run_s: float, needed: Rows, amounts: F8) -> int:
+        return int(_copies(self.profiles[row].room(start, start + run_s)[needed], amounts))
+
+
+def _copies(free: F8, amounts: F8) -> F8:
+    """How many times the amounts fit, over the last axis."""
+    found: F8 = np.floor(np.maximum(free, 0.0) / amounts).min(axis=-1)
+    return found
+
+
+def _spread(fits: F8, count: int) -> tuple[int, ...]:
+    """The rows that take most first, so that a gang touches few nodes."""
+    rows: list[int] = []
+    for row in np.argsort(-fits, kind="stable").tolist():
+        rows += [row] * min(int(fits[row]), count - len(rows))
+        if len(rows) == count:
+            break
+    return tuple(rows)

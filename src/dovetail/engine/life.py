@@ -1,0 +1,159 @@
+"""The steps of a task's life that several events lead to: being stopped, ending, going back to wait.
+
+Each keeps the counts, the queues and the gang in step, and leaves the room on the node to whoever knows that the task
+is gone (`EngineState.release`).
+"""
+
+from heapq import heappush
+
+from dovetail.engine.state import EngineState
+from dovetail.engine.timers import About
+from dovetail.engine.work import Work
+from dovetail.model.command import Command, Stop, attempt_key
+from dovetail.model.task import TaskId, TaskState
+from dovetail.model.workload import Condition
+
+#: Reasons of STOPPING that mean "to run elsewhere"; a restart tells by them.
+EVICTING, PREEMPTING, CANCELLING = "evicting", "preempting", "cancelling"
+TO_RUN_ELSEWHERE = frozenset({EVICTING, PREEMPTING})
+
+
+def stop_task(
+    state: EngineState, work: Work, task: TaskId, reason: str, *, evicting: bool, word: str = EVICTING
+) -> list[Command]:
+    """Tell it to stop: to run elsewhere if `evicting`, else for good."""
+    live = work.task(task.replica)
+    if live.state is TaskState.STOPPING:
+        if live.evicting and not evicting:  # it was to run elsewhere and now is to end; never the other way round
+            live.evicting, live.reason, live.message = False, CANCELLING, reason
+            state.touch_task(task)
+        return []
+    live.evicting = evicting
+    work.move(live, TaskState.STOPPING, word if evicting else CANCELLING, reason)
+    state.stopping[task] = None
+    state.touch_task(task)
+    assert live.node is not None
+    assert live.backend is not None
+    return [Stop(task, live.node, live.backend, attempt_key(task, live.attempt), reason)]
+
+
+def stop_all(state: EngineState, work: Work, reason: str, *, evicting: bool) -> list[Command]:
+    """Every task of the workload that holds a node."""
+    return [
+        command
+        for replica, live in list(work.tasks.items())
+        if live.state.holds_node
+        for command in stop_task(state, work, TaskId(work.id, replica), reason, evicting=evicting)
+    ]
+
+
+def end_task(
+    state: EngineState, work: Work, task: TaskId, to: TaskState, reason: str, message: str, now: float
+) -> list[Command]:
+    """It is finished, one way or the other. A gang that cannot be whole any more ends with it."""
+    live = work.task(task.replica)
+    work.move(live, to, reason, message)
+    live.finished_at = now
+    if live.started_at is None and to is TaskState.SUCCEEDED:
+        live.started_at = live.placed_at
+    work.started_at = work.started_at if work.started_at is not None else live.started_at
+    state.touch_task(task)
+    if work.done == work.replicas:
+        state.finishing.append(work.id)
+    state.waiting.enqueue(work)  # one less runs: another may, where their number is limited
+    return keep_gang(state, work, now)
+
+
+def retry_task(
+    state: EngineState, work: Work, task: TaskId, reason: str, message: str, now: float, delay_s: float = 0.0
+) -> list[Command]:
+    """Back to waiting, at once or later."""
+    live = work.task(task.replica)
+    work.move(live, TaskState.PENDING, reason, message)
+    live.node = live.backend = None
+    live.placed_at = live.started_at = None
+    live.evicting = False
+    work.reason, work.message = reason, message
+    state.touch_task(task)
+    if delay_s > 0:
+        work.delayed[task.replica] = now + delay_s
+        state.changed_notes[work.id] = None
+        state.timers.set(About.RETRY, task, now + delay_s)
+    else:
+        wait_again(state, work, task.replica)
+    return keep_gang(state, work, now)
+
+
+def wait_again(state: EngineState, work: Work, replica: int) -> None:
+    if work.delayed.pop(replica, None) is not None:
+        state.changed_notes[work.id] = None
+    heappush(work.waiting, replica)
+    state.waiting.remove(work)  # more of it waits than when it was set aside
+    state.waiting.enqueue(work)
+
+
+def keep_gang(state: EngineState, work: Work, now: float) -> list[Command]:
+    """A gang is whole or not at all: what is left of a broken one gives its nodes back and waits for the others, and
+    one that cannot be whole again fails."""
+    firm = work.holding - work.stopping
+    if not work.terms.gang_min or work.doomed or work.cancelled or firm + work.succeeded >= work.terms.gang_min:
+        return []
+    lost = work.done - work.succeeded
+    if work.replicas - lost < work.terms.gang_min:
+        words = f"{lost} of {work.replicas} tasks failed, and the gang needs {work.terms.gang_min}"
+        return doom(state, work, "gang_failed", words, now)
+    if firm:
+        return stop_all(state, work, f"its gang fell below {work.terms.gang_min} tasks", evicting=True)
+    return []
+
+
+def doom(state: EngineState, work: Work, reason: str, message: str, now: float) -> list[Command]:
+    """Nothing of it may start any more: what waits fails, what runs is stopped."""
+    work.doomed = reason
+    fail_waiting(state, work, reason, message, now)
+    return stop_all(state, work, message, evicting=False)
+
+
+def fail_waiting(
+    state: EngineState,
+    work: Work,
+    reason: str,
+    message: str,
+    now: float,
+    to: TaskState = TaskState.FAILED,
+    only_new: bool = False,
+) -> None:
+    """End what waits; with `only_new` what has never had a node."""
+    replicas = sorted([*work.waiting, *work.delayed])
+    chosen = [replica for replica in replicas if not only_new or not work.task(replica).attempt]
+    kept = set(replicas) - set(chosen)
+    work.waiting = sorted(kept - set(work.delayed))  # sorted is a heap
+    for replica in chosen:
+        if work.delayed.pop(replica, None) is not None:
+            state.timers.clear(About.RETRY, TaskId(work.id, replica))
+            state.changed_notes[work.id] = None
+    state.waiting.remove(work)
+    for replica in chosen:
+        end_task(state, work, TaskId(work.id, replica), to, reason, message, now)
+
+
+def tell_dependents(state: EngineState, now: float) -> list[Command]:
+    """Workloads that ended: those that waited for them may start, or fail because they never can."""
+    commands: list[Command] = []
+    while state.finishing:
+        ended = state.finishing.popleft()
+        work = state.work[ended]
+        for id_ in state.dependents.pop(ended, ()):
+            other = state.work.get(id_)
+            if other is None or ended not in other.after:
+                continue
+            condition = other.after.pop(ended)
+            state.changed_notes[id_] = None
+            if condition is Condition.SUCCEEDED and work.succeeded < work.replicas:
+                words = f"it was to start after {work.name} succeeded, which it did not"
+                commands += doom(state, other, "dependency_failed", words, now)
+            elif not other.after:
+                other.reason = other.message = ""
+                state.changed_work[id_] = None
+                state.waiting.enqueue(other)
+    return commands

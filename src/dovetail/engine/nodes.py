@@ -1,0 +1,156 @@
+"""Events about nodes and backends: who is there, who is not, and what has to leave them."""
+
+from dovetail.engine.life import end_task, retry_task, stop_task
+from dovetail.engine.state import EngineState
+from dovetail.engine.timers import About
+from dovetail.model.command import Command, Stop, attempt_key
+from dovetail.model.event import (
+    BackendHealthChanged,
+    NodeCordoned,
+    NodeDrained,
+    NodeHealthChanged,
+    NodeJoined,
+    NodeLeft,
+    NodeObserved,
+)
+from dovetail.model.selection import Effect, Taint
+from dovetail.model.shape import Shape
+from dovetail.model.task import TaskId, TaskState
+
+
+def joined(state: EngineState, event: NodeJoined, now: float) -> list[Command]:
+    row = state.cluster.join(event.node)
+    _changed(state, event.node.name, row)
+    return evict_intolerant(state, row, now)
+
+
+def _changed(state: EngineState, name: str, row: int) -> None:
+    state.changed_nodes[name] = None
+    state.stirred.add(row)
+
+
+def left(state: EngineState, event: NodeLeft, now: float) -> list[Command]:
+    cluster = state.cluster
+    row = cluster.rows.get(event.name)
+    if row is None:
+        return []
+    commands: list[Command] = []
+    for task in sorted(cluster.placements.by_row[row]):
+        work = state.work[task.workload]
+        live = work.task(task.replica)
+        assert live.backend is not None
+        commands.append(Stop(task, event.name, live.backend, attempt_key(task, live.attempt), event.reason))
+        state.release(work, task, now)
+        if live.state is TaskState.STOPPING and not live.evicting:
+            commands += end_task(state, work, task, TaskState.CANCELLED, "cancelled", event.reason, now)
+        else:
+            commands += retry_task(state, work, task, "node_left", f"{event.name} left: {event.reason}", now)
+    for reservation in [r for r in state.reservations.values() if r.node == event.name]:
+        drop_reservation(state, reservation.id)
+    cluster.leave(event.name)
+    state.trouble.pop(event.name, None)
+    state.gone_nodes[event.name] = None
+    state.stirred.discard(row)
+    return commands
+
+
+def health(state: EngineState, event: NodeHealthChanged, now: float) -> list[Command]:  # noqa: ARG001
+    row = state.cluster.rows.get(event.name)
+    if row is not None and bool(state.cluster.online[row]) != event.online:
+        state.cluster.set_online(event.name, event.online, event.reason)
+        _changed(state, event.name, row)
+    return []
+
+
+def cordoned(state: EngineState, event: NodeCordoned, now: float) -> list[Command]:  # noqa: ARG001
+    row = state.cluster.rows.get(event.name)
+    if row is not None:
+        state.cluster.set_cordoned(event.name, event.cordoned, event.reason)
+        _changed(state, event.name, row)
+    return []
+
+
+def drained(state: EngineState, event: NodeDrained, now: float) -> list[Command]:
+    cluster = state.cluster
+    row = cluster.rows.get(event.name)
+    if row is None:
+        return []
+    cordoned(state, NodeCordoned(event.name, True, event.reason), now)
+    cluster.drained.add(event.name)
+    return [
+        command
+        for task in sorted(cluster.placements.by_row[row])
+        for command in stop_task(state, state.work[task.workload], task, f"drained: {event.reason}", evicting=True)
+    ]
+
+
+def observed(state: EngineState, event: NodeObserved, now: float) -> list[Command]:  # noqa: ARG001
+    row = state.cluster.rows.get(event.name)
+    if row is not None:
+        state.cluster.observe(event.name, event.used)
+        state.stirred.add(row)
+    return []
+
+
+def backend_health(state: EngineState, event: BackendHealthChanged, now: float) -> list[Command]:  # noqa: ARG001
+    cluster = state.cluster
+    cluster.set_backend_available(event.backend, event.available)
+    if event.available:
+        code = cluster.backend_names.index(event.backend)
+        state.stirred.update((cluster.backends[: cluster.width] == code).nonzero()[0].tolist())
+    return []
+
+
+def drop_reservation(state: EngineState, id_: int) -> None:
+    reservation = state.reservations.pop(id_)
+    state.cluster.reserve(reservation.node, reservation.amounts, -1)
+    state.stirred.add(state.cluster.rows[reservation.node])
+    state.changed_reservations[id_] = None
+
+
+# --- NoExecute -----------------------------------------------------------------------------------------------
+
+
+def evict_intolerant(state: EngineState, row: int, now: float) -> list[Command]:
+    """Work that does not tolerate the node's NoExecute taints has to leave: at once, or as long as it bears them."""
+    taints = [taint for taint in state.cluster.taints.row(row) if taint.effect is Effect.NO_EXECUTE]
+    commands: list[Command] = []
+    for task in sorted(state.cluster.placements.by_row[row]):
+        work = state.work[task.workload]
+        borne_s = _borne_s(work.shape, taints)
+        if borne_s is None:
+            state.timers.clear(About.EVICTION, task)
+        elif borne_s <= 0:
+            commands += stop_task(state, work, task, _does_not_bear(taints), evicting=True)
+        elif state.timers.at(About.EVICTION, task) is None:
+            state.timers.set(About.EVICTION, task, now + borne_s)
+    return commands
+
+
+def eviction_due(state: EngineState, task: TaskId, now: float) -> list[Command]:  # noqa: ARG001
+    """It has borne a taint as long as it said it would."""
+    work = state.work.get(task.workload)
+    placement = state.cluster.placements.by_task.get(task)
+    if work is None or placement is None:
+        return []
+    taints = [taint for taint in state.cluster.taints.row(placement.row) if taint.effect is Effect.NO_EXECUTE]
+    if _borne_s(work.shape, taints) is None:
+        return []
+    return stop_task(state, work, task, _does_not_bear(taints), evicting=True)
+
+
+def _borne_s(shape: Shape, taints: list[Taint]) -> float | None:
+    """How long it stays with these taints; None: for ever."""
+    least: float | None = None
+    for taint in taints:
+        matching = [tolerance.seconds for tolerance in shape.tolerations if tolerance.tolerates(taint)]
+        if not matching:
+            return 0.0
+        limits = [seconds for seconds in matching if seconds is not None]
+        if limits:
+            least = min(limits) if least is None else min(least, *limits)
+    return least
+
+
+def _does_not_bear(taints: list[Taint]) -> str:
+    return f"does not tolerate {', '.join(map(str, taints))}"

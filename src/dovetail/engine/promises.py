@@ -1,0 +1,141 @@
+"""Who was promised which room when: heads of queues, preemptors that wait for their victims, advance reservations.
+
+A promise is kept by asking, of every other task, whether it leaves the promised room free for as long as it would
+run. The horizon (room over time on rows with promises) is built when it is first needed and thrown away as soon as
+anything else changed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dovetail.cluster.arrays import F8
+from dovetail.cluster.horizon import NEVER, Horizon
+from dovetail.cluster.state import Cluster
+from dovetail.engine.ends import Ends
+from dovetail.placement.contract import PromisedRoom
+
+_NO_ROOM = -1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """Room on rows (`float64[resource]` each) from start to end. `spare` False: nobody may use any of the row beyond
+    the start, as in the textbook form of backfilling."""
+
+    whose: str
+    start: float
+    end: float
+    rows: tuple[tuple[int, F8], ...]
+    spare: bool = True
+    clearing: bool = False  # victims are being stopped for it
+    tenant: str | None = None  # an advance reservation: work of this namespace may use it
+
+    def same_as(self, other: "Promise | None") -> bool:
+        return (
+            other is not None
+            and (self.start, self.end, self.spare) == (other.start, other.end, other.spare)
+            and [row for row, _ in self.rows] == [row for row, _ in other.rows]
+        )
+
+
+class Promises:
+    def __init__(self, cluster: Cluster, ends: Ends) -> None:
+        self._cluster = cluster
+        self._ends = ends
+        self.of_work: dict[int, Promise] = {}
+        self.reserved: dict[int, tuple[Promise, ...]] = {}  # by reservation: its coming windows
+        self._horizon: Horizon | None = None
+        self._stamp: tuple[float, int] = (0.0, -1)
+
+    def __bool__(self) -> bool:
+        return bool(self.of_work or self.reserved)
+
+    def make(self, work: int, promise: Promise) -> None:
+        self.of_work[work] = promise
+        self._horizon = None
+
+    def withdraw(self, work: int) -> Promise | None:
+        found = self.of_work.pop(work, None)
+        if found is not None:
+            self._horizon = None
+        return found
+
+    def reserve(self, reservation: int, windows: tuple[Promise, ...]) -> None:
+        if windows:
+            self.reserved[reservation] = windows
+        else:
+            self.reserved.pop(reservation, None)
+        self._horizon = None
+
+    def against(self, work: int, namespace: str, run_s: float | None, now: float) -> PromisedRoom | None:
+        """What promises to others leave of their rows for a task that starts now; None: there are none."""
+        mine = self._without(work, namespace)
+        promises = list(self._all(work, namespace))
+        if not promises:
+            return None
+        horizon = self.horizon(now, work, namespace) if mine else self._shared(now)
+        end = NEVER if run_s is None else now + run_s
+        whose: dict[int, str] = {}
+        closed: set[int] = set()
+        for promise in promises:
+            for row, _ in promise.rows:
+                whose.setdefault(row, promise.whose)
+                if not promise.spare and end >= promise.start:
+                    closed.add(row)
+        rows = sorted(whose)
+        room = np.array([horizon.profile(row).room(now, end) for row in rows]).T
+        if closed:
+            room[:, [row in closed for row in rows]] = _NO_ROOM
+        return PromisedRoom(np.array(rows, dtype=np.intp), room, tuple(whose[row] for row in rows))
+
+    def placed(self, row: int, column: F8, end: float, now: float, changes_before: int) -> None:
+        """A task was placed: the horizon is mended instead of built anew."""
+        if self._horizon is not None and self._stamp == (now, changes_before):
+            if row in self._horizon.profiles:
+                self._horizon.occupy(row, now, end, column)
+            self._stamp = (now, self._cluster.changes)
+
+    def horizon(self, now: float, work: int = -1, namespace: str = "") -> Horizon:
+        """Room over time with every promise kept but those to this work."""
+        cluster = self._cluster
+        found = Horizon(cluster.resources.free[:, : cluster.width], now, self._ends, self._ends.on_row)
+        for promise in self._all(work, namespace):
+            for row, column in promise.rows:
+                if promise.tenant is not None:
+                    column = self._unused(promise, row, column, now)
+                found.occupy(row, max(promise.start, now), promise.end, column)
+        return found
+
+    def _shared(self, now: float) -> Horizon:
+        stamp = (now, self._cluster.changes)
+        if self._horizon is None or self._stamp != stamp:
+            self._horizon, self._stamp = self.horizon(now), stamp
+        return self._horizon
+
+    def _unused(self, promise: Promise, row: int, column: F8, now: float) -> F8:
+        """What a reservation still keeps on a row: less what its tenant already runs there."""
+        if promise.start > now:
+            return column
+        tenant_uses = np.zeros(len(column))
+        placements = self._cluster.placements
+        for task in placements.by_row[row]:
+            placement = placements.by_task[task]
+            if placement.stake.namespace == promise.tenant:
+                n = min(len(column), len(placement.column))
+                tenant_uses[:n] += placement.column[:n]
+        return np.maximum(column - tenant_uses, 0.0)
+
+    def _without(self, work: int, namespace: str) -> bool:
+        return work in self.of_work or any(w.tenant == namespace for ws in self.reserved.values() for w in ws)
+
+    def _all(self, work: int, namespace: str) -> Iterator[Promise]:
+        """Promises to others."""
+        for owner, promise in self.of_work.items():
+            if owner != work:
+                yield promise
+        for windows in self.reserved.values():
+            for window in windows:
+                if window.tenant != namespace:
+                    yield window

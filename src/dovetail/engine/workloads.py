@@ -1,0 +1,105 @@
+"""Events about workloads: submitted, cancelled, and moments that were waited for."""
+
+from dovetail.engine.backfilling import started
+from dovetail.engine.life import fail_waiting, stop_all
+from dovetail.engine.scheduling import wake_next
+from dovetail.engine.state import EngineState
+from dovetail.engine.terms import terms_of
+from dovetail.engine.timers import About
+from dovetail.engine.work import Spot, Work
+from dovetail.model.command import Command
+from dovetail.model.event import CancelAsked, Submitted
+from dovetail.model.task import TaskState
+from dovetail.model.workload import Condition
+
+DEPENDENCY = "dependency"
+
+
+def submitted(state: EngineState, event: Submitted, now: float) -> list[Command]:
+    """Raises what routing raises: unknown scheduler, profile or queue."""
+    spec = event.spec
+    terms = terms_of(state.router, spec)
+    work = Work(
+        id=event.workload,
+        namespace=spec.namespace,
+        name=spec.name,
+        rank=spec.priority.rank,
+        replicas=spec.replicas,
+        terms=terms,
+        queue=state.router.queue(terms.queue, spec.namespace),
+        submitted_at=now,
+        after=dict(event.after),
+    )
+    work.waiting.extend(range(spec.replicas))
+    if work.after:
+        work.reason, work.message = DEPENDENCY, _waits_for(state, work.after)
+        state.changed_notes[work.id] = None
+    set_timers(state, work, now)
+    state.admit(work)
+    state.changed_work[work.id] = None
+    return []
+
+
+def set_timers(state: EngineState, work: Work, now: float) -> None:
+    """What has to be thought of while it waits."""
+    if work.terms.schedule_within_s is not None:
+        state.timers.set(About.DEADLINE, work.id, work.submitted_at + work.terms.schedule_within_s)
+    promotion = state.settings.promotion
+    if promotion is not None and work.rank > promotion.most.rank:
+        state.timers.set(About.PROMOTION, work.id, now + promotion.after)
+
+
+def cancel_asked(state: EngineState, event: CancelAsked, now: float) -> list[Command]:
+    work = state.work.get(event.workload)
+    if work is None:
+        return []
+    work.cancelled = True
+    work.reason, work.message = "cancelled", event.reason
+    state.changed_work[work.id] = None
+    _leave_line(state, work)
+    fail_waiting(state, work, "cancelled", event.reason, now, to=TaskState.CANCELLED)
+    return stop_all(state, work, event.reason, evicting=False)
+
+
+def deadline_passed(state: EngineState, workload: int, now: float) -> list[Command]:
+    """Tasks that have not had a node by now never will."""
+    work = state.work.get(workload)
+    if work is None or work.cancelled:
+        return []
+    new = [replica for replica in work.waiting if not work.task(replica).attempt]
+    if new:
+        _leave_line(state, work)
+        limit_s = work.terms.schedule_within_s
+        why = f": {work.message}" if work.message else ""
+        message = f"not placed within {limit_s:g} s{why}"
+        fail_waiting(state, work, "timeout", message, now, only_new=True)
+        state.waiting.enqueue(work)
+    return []
+
+
+def promoted(state: EngineState, workload: int, now: float) -> list[Command]:
+    """It has waited long enough to count for more."""
+    work, promotion = state.work.get(workload), state.settings.promotion
+    if work is None or promotion is None or not work.waiting or work.rank <= promotion.most.rank:
+        return []
+    _leave_line(state, work)
+    work.rank -= 1
+    state.changed_notes[work.id] = None
+    state.waiting.enqueue(work)
+    if work.rank > promotion.most.rank:
+        state.timers.set(About.PROMOTION, work.id, now + promotion.after)
+    return []
+
+
+def _leave_line(state: EngineState, work: Work) -> None:
+    kind = state.waiting.kindred(work)
+    was_waiting = work.spot is not Spot.NOWHERE
+    state.waiting.remove(work)
+    started(state, work)
+    if was_waiting:
+        wake_next(state, kind)  # those behind it were to come when it was served
+
+
+def _waits_for(state: EngineState, after: dict[int, Condition]) -> str:
+    names = [f"{state.work[id_].name} ({condition})" for id_, condition in after.items()]
+    return f"starts after {', '.join(names)}"

@@ -1,0 +1,10 @@
+"""Preemption: who must give way so that a task, or a whole gang, fits.
+
+Guarantees: the cheapest victims by the order in `cost`, exactly for one task and for small cases; nobody goes in vain.
+"""
+
+from dovetail.placement.preemption.cost import Cost
+from dovetail.placement.preemption.search import Victims, find_victims
+from dovetail.placement.preemption.stakes import StakeArrays, StakeTable
+
+__all__ = ["Cost", "StakeArrays", "StakeTable", "Victims", "find_victims"]

@@ -1,0 +1,143 @@
+"""What room on a node must cost at least, for all nodes at once.
+
+A *head* is what weighs more than lost work (budgets, gangs, victims too soon) as one whole number, for a task taken
+alone. Whatever set makes room on a node, its head is not below that of its dearest task; so nodes are looked at class
+by class, and within a class by the least work that can be lost.
+Guarantees: no set of victims on a node costs less than `least` of the class the node is found in.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1, F8, Rows
+from dovetail.placement.preemption.cost import BROKEN_GANG, LOST_SECOND, TOO_SOON, VICTIM, VIOLATION
+from dovetail.placement.preemption.pool import Pool
+from dovetail.placement.preemption.stakes import I8
+
+_DIGITS = 20
+_DIGIT_MASK = (1 << _DIGITS) - 1
+
+
+class Class(NamedTuple):
+    """Rows that victims of this head or less make room on, and no less will do; the least of work and of victims."""
+
+    head: int
+    rows: Rows
+    lost_s: F8
+    victims: F8
+
+
+def least(head: int, lost_s: float = 0, victims: float = 1) -> int:
+    """The least price of a class at so much work lost by so many."""
+    counts = (head >> 2 * _DIGITS) * VIOLATION + (head >> _DIGITS & _DIGIT_MASK) * BROKEN_GANG
+    return counts + (head & _DIGIT_MASK) * TOO_SOON + int(lost_s) * LOST_SECOND + int(victims) * VICTIM
+
+
+def heads(pool: Pool, slots: I8) -> I8:
+    arrays = pool.table.arrays
+    found = pool.too_soon[slots].astype(np.int64)
+    spent: B1 = np.zeros(len(pool.table.group_codes) + 1, dtype=np.bool_)  # the last one is for "no group"
+    codes = pool.table.group_codes
+    spent[[codes.get(group, -1) for group, left in pool.limits.items() if left <= 0]] = True
+    spent[-1] = False
+    units = arrays.unit_code[slots]
+    alone: B1 = np.ones(len(pool.unit_rank) + 1, dtype=np.bool_)
+    if len(pool.unit_rank):
+        soon = np.bincount(arrays.unit_code[pool.ganged], pool.too_soon[pool.ganged], len(alone)).astype(np.int64)
+        alone[:-1] = False
+        alone[list(pool.slack)] = True
+        found = np.where(alone[units], found, soon[units] + (1 << _DIGITS))
+    return found + (spent[arrays.group_code[slots]].astype(np.int64) << 2 * _DIGITS)
+
+
+def classes(pool: Pool, room: F8, wanted: I8, worth: Callable[[int], bool], few: int = 0) -> Iterator[Class]:
+    """Rows that can be made to hold as many tasks as wanted, cheapest class first, as long as a head is worth it.
+
+    With `few`, only rows that could hold the cheapest victims of a class come, and so many of them with a close bound;
+    else all rows do, with close bounds."""
+    rows_of = pool.table.arrays.row
+    waiting = pool.holds(pool.most, wanted)
+    slots = np.flatnonzero(pool.takeable)
+    slots = slots[waiting[rows_of[slots]]]
+    of_slots = heads(pool, slots)
+    missing = np.array(pool.column, dtype=np.float64)[:, None] * wanted - room
+    head = -1
+    while waiting.any():
+        later = of_slots[of_slots > head]
+        if not len(later) or not worth(int(later.min())):
+            return
+        head = int(later.min())
+        room = room + pool.freed(slots[of_slots == head])
+        here = waiting & pool.holds(room, wanted)
+        if not here.any():
+            continue
+        waiting = waiting & ~here
+        among = slots[(of_slots <= head) & here[rows_of[slots]]]
+        found = np.flatnonzero(here)
+        if few and not head >> _DIGITS & _DIGIT_MASK:
+            among, found = _contenders(pool, among, missing, found)
+        yield Class(head, found, *_least(pool, among, missing, found, few or len(found)))
+
+
+def _contenders(pool: Pool, slots: I8, missing: F8, found: Rows) -> tuple[I8, Rows]:
+    """Where one task alone would do, whoever loses more than it is out, and so is a row where nobody else is left."""
+    rows = pool.table.arrays.row
+    enough = slots
+    for k, need in enumerate(missing):
+        enough = enough[pool.one(k, enough) >= need[rows[enough]]]
+    if not len(enough):
+        return slots, found
+    lost_s = pool.lost_s[slots]
+    slots = slots[lost_s <= pool.lost_s[enough].min()]
+    return slots, np.unique(rows[slots])
+
+
+def _least(pool: Pool, slots: I8, missing: F8, found: Rows, few: int) -> tuple[F8, F8]:
+    """For each row found, the least work lost and the fewest victims: roughly, and closer for the most promising."""
+    rows = pool.table.arrays.row[slots]
+    victims = np.ones(missing.shape[1])
+    lost_s = np.zeros(missing.shape[1])
+    if len(found) > few:
+        for size, need in zip(pool.each(slots), missing, strict=True):
+            if (need[found] > 0).any():
+                lost_s = np.maximum(lost_s, _by_best_rate(rows, pool.lost_s[slots], size, need))
+    close = np.zeros(len(lost_s), dtype=np.bool_)
+    close[found if len(found) <= few else found[np.argpartition(lost_s[found], few)[:few]]] = True
+    slots = slots[close[rows]]
+    rows = pool.table.arrays.row[slots]
+    for size, need in zip(pool.each(slots), missing, strict=True):
+        closer_s, fewest = _by_parts(rows, pool.lost_s[slots], size, need)
+        lost_s, victims = np.maximum(lost_s, closer_s), np.maximum(victims, fewest)
+    # Whole seconds: a fraction more is a second more; the last bits of a quotient are not to be trusted.
+    return np.ceil(lost_s[found] * (1 - 1e-12) - 1e-6), np.ceil(victims[found] - 1e-6)
+
+
+def _by_best_rate(rows: I8, lost_s: F8, size: F8, need: F8) -> F8:
+    """By row: the least work lost if all that is missing came at the lowest rate there is."""
+    needed = need[rows]
+    useful = (needed > 0) & (size > 0)
+    needed = needed[useful]
+    lowest = np.full(len(need), np.inf)
+    np.minimum.at(lowest, rows[useful], lost_s[useful] * needed / np.minimum(size[useful], needed))
+    return np.where(np.isfinite(lowest), lowest, 0.0)
+
+
+def _by_parts(rows: I8, lost_s: F8, size: F8, need: F8) -> tuple[F8, F8]:
+    """By row: the least work lost if parts of tasks could be taken, and how many tasks of the largest size it needs."""
+    useful = (need[rows] > 0) & (size > 0)
+    rows, lost_s, size = rows[useful], lost_s[useful], size[useful]
+    needed = need[rows]
+    size = np.minimum(size, needed)
+    order = np.lexsort((lost_s / size, rows))
+    rows, lost_s, size, needed = rows[order], lost_s[order], size[order], needed[order]
+    before = np.cumsum(size) - size
+    starts = np.flatnonzero(np.diff(rows, prepend=-1))
+    before -= np.repeat(before[starts], np.diff(starts, append=len(rows)))
+    part = np.clip((needed - before) / size, 0.0, 1.0)
+    largest = np.full(len(need), 0.0)
+    np.maximum.at(largest, rows, size)
+    fewest = np.where(largest > 0, need / np.where(largest > 0, largest, 1.0), 1.0)
+    least_s: F8 = np.bincount(rows, lost_s * part, len(need)).astype(np.float64)
+    return least_s, fewest

@@ -1,0 +1,73 @@
+"""Second thoughts about room for several tasks: what if this gang, or these victims of one node, were spared?
+
+One part of the answer after the other, the dearest first, is given back and forbidden, and the rest made up for
+elsewhere. What comes out cheaper takes the place of the answer.
+Guarantees: never dearer than before, and nobody goes in vain. How often it tries follows from the size of the case.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from dovetail.placement.preemption.gang import GangSearch
+from dovetail.placement.preemption.ledger import Ledger
+from dovetail.placement.preemption.pool import Pool
+from dovetail.placement.preemption.stakes import I8
+from dovetail.placement.preemption.trim import Trimmer
+
+#: What all tries may cost: one costs about as much as there are nodes and takeable tasks, and twenty for each victim.
+EFFORT = 24_000
+MOST_TRIES = 32
+
+
+def improved(pool: Pool, ledger: Ledger, free: I8, count: int) -> Ledger:
+    size = pool.room.shape[1] + int(np.count_nonzero(pool.takeable)) + 20 * len(ledger.victims)
+    tries = min(MOST_TRIES, EFFORT // size)
+    seen: set[tuple[int, ...]] = set()
+    while True:
+        better = None
+        for part in _parts(ledger):
+            if tries <= 0:
+                return ledger
+            if part not in seen:
+                seen.add(part)
+                tries -= 1
+                better = _without(pool, ledger, part, free, count)
+                if better is not None:
+                    break
+        if better is None:
+            return ledger
+        ledger = better
+
+
+def _parts(ledger: Ledger) -> Iterator[tuple[int, ...]]:
+    """Slots of each broken gang, and of the single victims of each node; the dearest first."""
+    pool = ledger.pool
+    parts: dict[tuple[bool, int], list[int]] = {}
+    for slot in sorted(ledger.victims):
+        unit = pool.unit(slot)
+        key = (True, unit) if unit in ledger.broken else (False, pool.row(slot))
+        parts.setdefault(key, []).append(slot)
+    prices = {key: (not key[0], -sum(map(pool.weight, slots)), key[1]) for key, slots in parts.items()}
+    for key in sorted(parts, key=prices.__getitem__):
+        yield tuple(parts[key])
+
+
+def _without(pool: Pool, ledger: Ledger, part: tuple[int, ...], free: I8, count: int) -> Ledger | None:
+    """The answer made up again without this part, if that is cheaper."""
+    rest = Ledger(pool)
+    gone = ledger.victims.difference(part)
+    for unit in sorted(ledger.broken):
+        if pool.members(unit)[0] not in part:
+            rest.break_up(unit)
+    for slot in sorted(gone - rest.victims):
+        rest.take(slot)
+    takeable = pool.takeable
+    pool.takeable = takeable.copy()
+    pool.takeable[[*part, *gone]] = False
+    found = GangSearch(pool, count, rest).run()
+    pool.takeable = takeable
+    if found is None:
+        return None
+    Trimmer(pool, found, free, count).run()
+    return found if found.total < ledger.total else None

@@ -1,0 +1,88 @@
+"""The cheapest victims that make room for a task, or for all tasks of a gang at once.
+
+Guarantees: pure and deterministic; the cluster is left as it is. Either all `count` tasks fit once the victims are
+gone, and none of the victims could be spared, or the answer is None because not even taking everyone would do.
+Leaves to others: which nodes the constraints allow, who may preempt whom, telling the victims, and the grace period.
+Room is what the allocations leave, also where a profile places by measured use.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1, F8
+from dovetail.cluster.state import Cluster
+from dovetail.model.task import TaskId
+from dovetail.placement.preemption.cost import Cost, cost_of
+from dovetail.placement.preemption.gang import GangSearch
+from dovetail.placement.preemption.improve import improved
+from dovetail.placement.preemption.ledger import Ledger
+from dovetail.placement.preemption.pool import Eligible, Pool
+from dovetail.placement.preemption.single import OneSearch
+from dovetail.placement.preemption.small import SmallCase, is_small
+from dovetail.placement.preemption.stakes import I8, StakeTable
+from dovetail.placement.preemption.trim import Trimmer
+
+
+class Victims(NamedTuple):
+    """Who must go, the rows of the tasks they make room for, and what it costs."""
+
+    tasks: tuple[TaskId, ...]
+    placements: tuple[int, ...]
+    cost: Cost
+
+
+def find_victims(
+    cluster: Cluster,
+    candidates: B1,
+    column: F8,
+    count: int,
+    eligible: Eligible,
+    now: float,
+    budgets: Mapping[int, int],
+    slack: Mapping[int, int],
+    exclude: Collection[TaskId] = (),
+    stakes: StakeTable | None = None,
+) -> Victims | None:
+    """`candidates`: rows that pass every filter but "is there room". `budgets`: by group, how many more may be
+    disturbed; `slack`: by gang, how many it can lose and go on. `exclude`: tasks being stopped already; their room
+    counts as free, and neither budgets nor slack are charged for them here. Keep `stakes` from call to call: making
+    it anew looks at every placed task."""
+    table = StakeTable(cluster) if stakes is None else stakes
+    table.refresh()
+    pool = Pool(table, candidates[: cluster.width], column, eligible, now, budgets, slack, exclude)
+    free = pool.holds(pool.room, 1).astype(np.int64) if count == 1 else np.minimum(pool.fits(pool.room), count)
+    if free.sum() >= count:
+        return Victims((), _rows(free, free, count), cost_of(0, 0))
+    for _ in pool.thresholds(count):
+        ledger = _cheapest(pool, free, count)
+        if ledger is not None:
+            return _victims(pool, ledger, free, count)
+    return None
+
+
+def _cheapest(pool: Pool, free: I8, count: int) -> Ledger | None:
+    found = OneSearch(pool).run() if count == 1 else GangSearch(pool, count).run()
+    if found is not None:
+        Trimmer(pool, found, free, count).run()
+    if count > 1 and is_small(pool):
+        return SmallCase(pool, count, None if found is None else found.total).run() or found
+    return found if found is None or count == 1 else improved(pool, found, free, count)
+
+
+def _victims(pool: Pool, ledger: Ledger, free: I8, count: int) -> Victims:
+    slots = sorted(ledger.victims)
+    rows, room = pool.without(slots)
+    fits = free.copy()
+    fits[rows] = np.minimum(pool.fits(room, rows), count)
+    rank = min(pool.table.arrays.rank[slots].tolist())
+    tasks = tuple(sorted(map(pool.table.task, slots)))
+    return Victims(tasks, _rows(free, fits, count), cost_of(rank, ledger.total))
+
+
+def _rows(free: I8, fits: I8, count: int) -> tuple[int, ...]:
+    """The row of each task: room that is free now first, then what the victims leave, the lowest rows first."""
+    first = np.repeat(np.arange(len(free)), free)[:count]
+    then = np.repeat(np.arange(len(fits)), fits - free)[: count - len(first)]
+    return tuple(sorted([*first.tolist(), *then.tolist()]))

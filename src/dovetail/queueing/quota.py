@@ -1,0 +1,129 @@
+"""Limits: may a queue take more, and from whom may it take back what it was guaranteed?
+
+Guarantees: whoever charges only what `over` does not object to never exceeds the maximum of a queue, of any queue
+above it, or the limit of a user. Whatever `reclaimable_from` names borrows an asked resource at every level up to
+where its branch meets the one that is entitled; nobody is asked to go below a guarantee for another's loan.
+Left to others: which victims (preemption), and what the cluster has room for (placement).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from dovetail.model.resources import show_amount
+from dovetail.queueing.borrowing import Borrowing, Loan
+from dovetail.queueing.tree import ROOT, QueueTree
+from dovetail.queueing.usage import Usage
+
+_BORROWERS_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class OverQuota:
+    """Why a queue may not take more now. `user` is set where the limit is one of each user;
+    those who give no name are one user, with the empty name, or leaving it out would be a way around the limit."""
+
+    queue: str
+    resource: str
+    used: int
+    asked: int
+    limit: int
+    user: str | None = None
+    borrowers: tuple[Loan, ...] = ()
+
+    @property
+    def never(self) -> bool:
+        """More is asked than the limit itself: waiting does not help."""
+        return self.asked > self.limit
+
+    @property
+    def message(self) -> str:
+        """`queue research/nlp: gpu 60 of 64 in use, 8 asked; ml borrows 12`."""
+        used, asked, limit = (show_amount(self.resource, amount) for amount in (self.used, self.asked, self.limit))
+        whose = f"queue {self.queue}"
+        if self.user is not None:
+            whose = f"user {self.user or '(none given)'} in {whose}"
+        if self.never:
+            return f"{whose}: {self.resource} {asked} asked, the limit is {limit}; it can never start"
+        words = [f"{whose}: {self.resource} {used} of {limit} in use, {asked} asked"]
+        words += [f"{loan.path} borrows {loan.shown_amount}" for loan in self.borrowers[:_BORROWERS_NAMED]]
+        if len(self.borrowers) > _BORROWERS_NAMED:
+            words.append(f"{len(self.borrowers) - _BORROWERS_NAMED} more borrow")
+        return "; ".join(words)
+
+
+class Quotas:
+    """The limits of a tree held against a ledger."""
+
+    def __init__(self, tree: QueueTree, usage: Usage) -> None:
+        self._tree = tree
+        self._usage = usage
+        self.borrowing = Borrowing(tree, usage)
+        # Most queues have no limits, and this is asked for every task: only levels with one are looked at.
+        self._maxima = [[c for c in queue.lineage if tree[c].maximum] for queue in tree.queues]
+        self._per_user = [[c for c in queue.lineage if tree[c].user_limits] for queue in tree.queues]
+
+    def over(self, queue: int, user: str | None, amounts: Mapping[str, int]) -> OverQuota | None:
+        """The first limit that the amounts would exceed, the queue's own before those above it; None: go ahead."""
+        for code in self._maxima[queue]:
+            limited, used = self._tree[code], self._usage.used(code)
+            for resource, limit in limited.maximum.items():
+                asked = amounts.get(resource, 0)
+                if asked and used.get(resource, 0) + asked > limit:
+                    borrowers = self._borrowers(queue, code, resource)
+                    return OverQuota(limited.path, resource, used.get(resource, 0), asked, limit, borrowers=borrowers)
+        return self._over_user_limit(queue, user or "", amounts) if self._per_user[queue] else None
+
+    def _over_user_limit(self, queue: int, user: str, amounts: Mapping[str, int]) -> OverQuota | None:
+        for code in self._per_user[queue]:
+            limited, used = self._tree[code], self._usage.used_by(code, user)
+            for resource, limit in limited.user_limits.items():
+                asked = amounts.get(resource, 0)
+                if asked and used.get(resource, 0) + asked > limit:
+                    return OverQuota(limited.path, resource, used.get(resource, 0), asked, limit, user)
+        return None
+
+    def _borrowers(self, queue: int, limited: int, resource: str) -> tuple[Loan, ...]:
+        """Below a limit with children those are to blame who borrow there; a queue's own limit blames nobody, and
+        then the borrowers anywhere are worth knowing."""
+        under = ROOT if self._tree.is_leaf(limited) else limited
+        own = self._tree[queue].path
+        return tuple(loan for loan in self.borrowing.borrowers(resource, under) if loan.path != own)
+
+    def crowded(self, queue: int, waiting: Callable[[int], int]) -> str | None:
+        """Why no more may join the queue: as many wait as it, or one above it, takes. None: there is room."""
+        for code in self._tree[queue].lineage:
+            most = self._tree[code].max_workloads
+            if most is not None and waiting(code) >= most:
+                return (
+                    f"queue {self._tree[code].path}: {waiting(code)} workloads wait, and it takes no more than {most}"
+                )
+        return None
+
+    def entitled(self, queue: int, amounts: Mapping[str, int]) -> bool:
+        """Would the queue, or one above it, still be within its guarantee? Then it may reclaim what others borrow."""
+        return any(self._within_guarantee(level, amounts) for level in self._tree[queue].lineage[:-1])
+
+    def _within_guarantee(self, queue: int, amounts: Mapping[str, int]) -> bool:
+        """Of every asked resource that the queue is guaranteed at all, and there is one."""
+        guaranteed, used = self._tree[queue].guaranteed, self._usage.used(queue)
+        asked = [name for name, amount in amounts.items() if amount and name in guaranteed]
+        return bool(asked) and all(used.get(name, 0) + amounts[name] <= guaranteed[name] for name in asked)
+
+    def reclaimable_from(self, queue: int, amounts: Mapping[str, int]) -> set[int]:
+        """Queues without children that borrow something asked, from branches this queue may reclaim from."""
+        found: set[int] = set()
+        for level in self._tree[queue].lineage[:-1]:
+            if self._within_guarantee(level, amounts):
+                for sibling in self._tree.children[self._tree[level].parent]:
+                    if sibling != level:
+                        for resource in sorted(name for name, amount in amounts.items() if amount):
+                            self._collect(sibling, resource, found)
+        return found
+
+    def _collect(self, queue: int, resource: str, found: set[int]) -> None:
+        if resource not in self.borrowing.borrowed(queue):
+            return
+        if self._tree.is_leaf(queue):
+            found.add(queue)
+        for child in self._tree.children[queue]:
+            self._collect(child, resource, found)

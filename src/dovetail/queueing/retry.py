@@ -1,0 +1,45 @@
+"""When something that failed may be tried again: later each time, and not all at the same moment.
+
+The jitter comes from a seed and the name of what is tried, so that a replay tries again at the same moments.
+"""
+
+from hashlib import blake2b
+from typing import Annotated
+
+from pydantic import Field
+
+from dovetail.model.quantity import Count, Duration
+from dovetail.model.strict import Strict
+from dovetail.model.workload import Priority
+
+
+class BackoffSettings(Strict):
+    """The n-th retry waits `first` x 2^(n-1), at most `most`, give or take `jitter` of it."""
+
+    first: Duration = 1.0
+    most: Duration = 300.0
+    jitter: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.2
+
+
+class PromotionSettings(Strict):
+    """Each `after` of waiting raises a workload by one class, up to `most`."""
+
+    after: Annotated[Duration, Field(gt=0)]
+    most: Priority = Priority.HIGH
+
+
+class QuarantineSettings(Strict):
+    """After `failures` placements in a row that failed there, a node gets nothing for `pause`; then one more try.
+    The pause doubles each time that fails too, up to `most`."""
+
+    failures: Annotated[Count, Field(ge=1, le=1000)] = 5
+    pause: Annotated[Duration, Field(gt=0)] = 60.0
+    most: Annotated[Duration, Field(gt=0)] = 3600.0
+
+
+def backoff_s(settings: BackoffSettings, failures: int, seed: int, name: str) -> float:
+    """How long the `failures`-th retry waits."""
+    plain: float = min(settings.first * 2.0 ** min(failures - 1, 60), settings.most)
+    digest = blake2b(f"{seed}/{name}/{failures}".encode(), digest_size=8).digest()
+    chance = int.from_bytes(digest, "big") / 2**64
+    return plain * (1.0 + settings.jitter * (2.0 * chance - 1.0))

@@ -1,0 +1,105 @@
+"""What users write about queues and fairness.
+
+Guarantees: weights are positive; a queue's maximum holds its guarantee and the guarantees of its children; children
+guarantee together no more than a parent that has a guarantee of its own. A complaint points at the resource in the
+queue that is wrong. Left to others: finding the queue of a workload (`tree`), counting (`usage`), limits (`quota`).
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from dovetail.model.quantity import Count, Duration
+from dovetail.model.resources import Amounts, Capacity, show_amount
+from dovetail.model.selection import LabelValue
+from dovetail.model.strict import AtField, Name, Strict, shared
+from dovetail.model.workload import Pattern
+
+Weight = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
+Span = Annotated[Duration, Field(ge=1)]
+LABEL_PREFIX = "label:"
+
+
+class Quota(Capacity):
+    """Amounts of a queue. What is not written is not limited; a zero that is written is a limit of nothing."""
+
+    slots: Count = 0
+
+    def amounts(self) -> Amounts:
+        counted = super().amounts()
+        return {name: counted.get(name, 0) for name in sorted(self.model_fields_set)}
+
+
+class QueueSettings(Strict):
+    """A queue, or a queue of queues; work waits only in those without children."""
+
+    weight: Weight = 1.0
+    guaranteed: Quota = shared(Quota())
+    maximum: Quota = shared(Quota())
+    user_limits: Quota = Field(default_factory=Quota, description="what one user may hold in this queue at most")
+    namespaces: Annotated[list[Pattern], Field(max_length=1000)] = Field(
+        default_factory=list, description="workloads of these namespaces that name no queue come here"
+    )
+    max_workloads: Annotated[Count, Field(ge=1)] | None = Field(default=None, description="that may wait at a time")
+    queues: "dict[Name, QueueSettings]" = shared({})
+
+    @cached_property
+    def guarantee(self) -> Amounts:
+        """What is guaranteed to it: as written, and for other resources what its children are guaranteed together."""
+        found = _summed(self.queues)
+        return found | self.guaranteed.amounts()
+
+    @model_validator(mode="after")
+    def _holds_together(self) -> Self:
+        if self.queues and self.namespaces:
+            words = "work waits only in queues without children; give the namespaces to one of: "
+            raise AtField(("namespaces",), words + ", ".join(self.queues))
+        together = _summed(self.queues)
+        for resource, own in self.guaranteed.amounts().items():
+            if together.get(resource, 0) > own:
+                words = f"{show_amount(resource, own)} is less than its children are guaranteed together"
+                raise AtField(("guaranteed", resource), f"{words}: {_listed(self.queues, resource)}")
+        for resource, most in self.maximum.amounts().items():
+            least = self.guarantee.get(resource, 0)
+            if least > most:
+                words = f"{show_amount(resource, most)} is less than the {show_amount(resource, least)} guaranteed"
+                raise AtField(("maximum", resource), words)
+        return self
+
+
+class FairSettings(Strict):
+    """Between whom `fair` is fair, and for how long it remembers."""
+
+    tenant: Annotated[str, Field(max_length=300, pattern=r"^(namespace|user|label:\S+)$")] = "namespace"
+    weights: Annotated[dict[LabelValue, Weight], Field(max_length=100_000)] = shared({})
+    half_life: Span | None = Field(default=None, description="after this long past use counts half; none: no memory")
+    ageing: Span | None = Field(
+        default=None,
+        description="waiting this long makes up for one class of priority, or for holding the whole cluster",
+    )
+
+    def tenant_of(self, namespace: str, user: str | None, labels: Mapping[str, str]) -> str:
+        """Whoever has no user or lacks the label shares one tenant, with the empty name."""
+        if self.tenant == "namespace":
+            return namespace
+        if self.tenant == "user":
+            return user or ""
+        return labels.get(self.tenant.removeprefix(LABEL_PREFIX), "")
+
+    def weight_of(self, tenant: str) -> float:
+        return self.weights.get(tenant, 1.0)
+
+
+def _summed(queues: Mapping[str, QueueSettings]) -> Amounts:
+    found: Amounts = {}
+    for child in queues.values():
+        for resource, amount in child.guarantee.items():
+            found[resource] = found.get(resource, 0) + amount
+    return found
+
+
+def _listed(queues: Mapping[str, QueueSettings], resource: str) -> str:
+    parts = [(name, child.guarantee.get(resource, 0)) for name, child in queues.items()]
+    return ", ".join(f"{name} {show_amount(resource, amount)}" for name, amount in parts if amount)

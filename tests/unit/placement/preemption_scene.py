@@ -1,0 +1,56 @@
+"""Full nodes for tests of preemption: tasks of one to four processors each, with something at stake."""
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+from tests.unit.placement.scene import cluster_of
+
+from dovetail.cluster.arrays import B1
+from dovetail.cluster.placements import Stake
+from dovetail.cluster.state import Cluster
+from dovetail.model.task import TaskId
+from dovetail.placement.preemption import StakeArrays, StakeTable, Victims, find_victims
+
+NOW = 1000.0
+BATCH, LOW, MEDIUM, HIGH = 4, 3, 2, 1
+
+
+def nodes(count: int) -> Cluster:
+    """Of four processors each."""
+    return cluster_of(*[{} for _ in range(count)])
+
+
+def run(
+    cluster: Cluster, row: int, workload: int, replica: float = 0, cpu: float = 1, ran_s: float = 100, **stake: float
+) -> TaskId:
+    """Place a task that has run so long; what is not said is not at stake."""
+    task = TaskId(workload, int(replica))
+    known = Stake(rank=BATCH, group=workload, since=NOW - ran_s)._replace(**stake)  # type: ignore[arg-type]
+    column = cluster.resources.vector({"cpu": 1000.0 * cpu, "slots": 1.0})
+    cluster.place(task, row, column, None, known)
+    return task
+
+
+def below_high(stakes: StakeArrays) -> B1:
+    return stakes.rank > HIGH
+
+
+def ask(
+    cluster: Cluster,
+    cpu: float = 1,
+    count: int = 1,
+    budgets: Mapping[int, int] | None = None,
+    slack: Mapping[int, int] | None = None,
+    exclude: Collection[TaskId] = (),
+    rows: Collection[int] | None = None,
+    table: StakeTable | None = None,
+) -> Victims | None:
+    """Who gives way to tasks of so many processors and high priority, on these rows or on all."""
+    candidates = np.array([rows is None or row in rows for row in range(cluster.width)], dtype=np.bool_)
+    column = cluster.resources.vector({"cpu": 1000.0 * cpu, "slots": 1.0})
+    return find_victims(cluster, candidates, column, count, below_high, NOW, budgets or {}, slack or {}, exclude, table)
+
+
+def victims(found: Victims | None) -> list[TaskId]:
+    assert found is not None
+    return list(found.tasks)

@@ -1,0 +1,96 @@
+"""The table of stakes: it follows the cluster row by row and says the same as one made anew."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from tests.unit.placement.preemption_scene import ask, nodes, run, victims
+
+from dovetail.cluster import state
+from dovetail.cluster.state import Cluster
+from dovetail.model.task import TaskId
+from dovetail.placement.preemption import StakeArrays, StakeTable
+
+
+def contents(table: StakeTable) -> dict[TaskId, tuple[object, ...]]:
+    """What it says of each task, whatever the slots and the codes."""
+    names = [field.name for field in fields(StakeArrays) if not field.name.endswith("_code")]
+    found = {}
+    for slot in np.flatnonzero(table.arrays.placed).tolist():
+        values = tuple(getattr(table.arrays, name)[slot].item() for name in names)
+        found[table.task(slot)] = (*values, *table.amounts[:, slot].tolist())
+    return found
+
+
+def same_as_anew(table: StakeTable, cluster: Cluster) -> bool:
+    table.refresh()
+    return contents(table) == contents(StakeTable(cluster))
+
+
+def test_tasks_that_come_and_go_are_followed() -> None:
+    cluster = nodes(3)
+    table = StakeTable(cluster)
+    tasks = [run(cluster, i % 3, 10 + i, cpu=0.1, unit=i % 2) for i in range(20)]
+    assert same_as_anew(table, cluster)
+    for task in tasks[::3]:
+        cluster.remove(task)
+        assert same_as_anew(table, cluster)
+    assert len(contents(table)) == 13
+
+
+def test_only_rows_in_the_log_are_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = nodes(5)
+    run(cluster, 0, 10)
+    table = StakeTable(cluster)
+    written: list[int] = []
+    monkeypatch.setattr(table, "_write", written.append)
+    run(cluster, 3, 11)
+    run(cluster, 3, 12)
+    table.refresh()
+    table.refresh()
+    assert written == [3]
+
+
+def test_a_trial_leaves_the_table_as_it_was() -> None:
+    cluster = nodes(2)
+    task = run(cluster, 0, 10)
+    table = StakeTable(cluster)
+    before = contents(table)
+    with cluster.trial():
+        cluster.remove(task)
+        run(cluster, 1, 11)
+        table.refresh()
+        assert list(contents(table)) == [TaskId(11, 0)]
+    table.refresh()
+    assert contents(table) == before
+
+
+def test_a_log_that_was_cut_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "_LOG_LIMIT", 2)
+    cluster = nodes(2)
+    table = StakeTable(cluster)
+    for i in range(5):
+        run(cluster, i % 2, 10 + i, cpu=0.1)
+    cluster.trim_log()
+    assert same_as_anew(table, cluster)
+
+
+def test_new_nodes_and_new_resources_are_taken_in() -> None:
+    cluster = nodes(1)
+    table = StakeTable(cluster)
+    cluster.join(cluster.node("n0").model_copy(update={"name": "late"}))
+    run(cluster, 1, 10)
+    assert same_as_anew(table, cluster)
+    cluster.place(TaskId(11, 0), 0, cluster.resources.vector({"example.com/card": 1.0}))
+    assert same_as_anew(table, cluster)
+
+
+def test_answers_follow_what_happened_between_two_questions() -> None:
+    cluster = nodes(2)
+    first, second = run(cluster, 0, 10, cpu=4, ran_s=5), run(cluster, 1, 11, cpu=4, ran_s=50)
+    table = StakeTable(cluster)
+    assert victims(ask(cluster, cpu=4, table=table)) == [first]
+    cluster.remove(first)
+    dear = run(cluster, 0, 12, cpu=4, ran_s=500)
+    assert victims(ask(cluster, cpu=4, table=table)) == [second]
+    assert dear in contents(table)
