@@ -41,7 +41,8 @@ class Cluster:
         self.online: B1 = np.zeros(FIRST_CAPACITY, dtype=np.bool_)
         self.cordoned: B1 = np.zeros(FIRST_CAPACITY, dtype=np.bool_)
         self.present: B1 = np.zeros(FIRST_CAPACITY, dtype=np.bool_)
-        self.ready: B1 = np.zeros(FIRST_CAPACITY, dtype=np.bool_)  # online, not cordoned, not quarantined, backend available
+        # Online, neither cordoned nor quarantined, backend available.
+        self.ready: B1 = np.zeros(FIRST_CAPACITY, dtype=np.bool_)
         self.kinds: I4 = np.zeros(FIRST_CAPACITY, dtype=np.int32)
         self.backends: I4 = np.zeros(FIRST_CAPACITY, dtype=np.int32)
         # Tasks that ended there by themselves. In no column group: a result that is kept must not read them.

@@ -17,7 +17,8 @@ from dovetail.queueing.run_times import outlived
 
 def keep_promises(state: EngineState, now: float) -> None:
     """Before deciding: work that runs longer than expected moves promises, and who holds one is looked at first."""
-    late = len(state.ends) and state.ends.first <= now
+    sticky = all(course.backfill.head == "sticky" for course in state.courses.values())
+    late = not sticky and len(state.ends) and state.ends.first <= now
     if late:
         state.ends.extend(now, lambda task, at: now + _longer_s(state, task, at, now))
     for name, course in state.courses.items():
@@ -53,7 +54,7 @@ def started(state: EngineState, work: Work) -> None:
     _withdraw(state, work.id)
     name = work.shape.scheduler
     course = state.courses[name]
-    if course.head == work.id:
+    if course.head in (None, work.id):
         course.head = None
         following = state.waiting.blocked[name].peek()
         if following is not None and course.backfill.mode != "off":
@@ -71,14 +72,18 @@ def wake_heads(state: EngineState) -> None:
 def plan(state: EngineState, work: Work, now: float) -> None:
     """Promise the workload its earliest start, if that can be told."""
     old = state.promises.of_work.get(work.id)
-    if old is not None and old.clearing:
+    course = state.courses[work.shape.scheduler]
+    sticky = course.backfill.head == "sticky"
+    as_of = (now, state.cluster.changes)
+    # Two heads that plan around each other could go on for ever: nothing new has happened since it was promised.
+    if old is not None and (old.clearing or sticky or old.as_of == as_of):
         return
     state.promises.withdraw(work.id)
     slot = earliest(state, work, now)
-    if slot is None or slot.start <= now:
+    if slot is None or (slot.start <= now and not sticky):
         _stir(state, old)
         return
-    promise = _promise(state, state.courses[work.shape.scheduler], work, slot)
+    promise = _promise(state, course, work, slot, as_of)
     state.promises.make(work.id, promise)
     if not promise.same_as(old):
         _stir(state, old)
@@ -94,12 +99,12 @@ def earliest(state: EngineState, work: Work, now: float) -> Slot | None:
     return horizon.earliest(mask, request.column, max(1, work.gang_short), NEVER if run_s is None else run_s)
 
 
-def _promise(state: EngineState, course: Course, work: Work, slot: Slot) -> Promise:
+def _promise(state: EngineState, course: Course, work: Work, slot: Slot, as_of: tuple[float, int]) -> Promise:
     run_s = state.expected_s(work)
     column = state.request(work.shape).column
     rows = tuple((row, column * len(list(same))) for row, same in groupby(sorted(slot.rows)))
     end = NEVER if run_s is None else slot.start + run_s
-    return Promise(work.name, slot.start, end, rows, spare=course.backfill.spare)
+    return Promise(work.name, slot.start, end, rows, spare=course.backfill.spare, as_of=as_of)
 
 
 def _withdraw(state: EngineState, work: int) -> None:

@@ -29,6 +29,9 @@ class Ends:
         if at is not None:
             del self._order[bisect_left(self._order, (at, task))]
 
+    def tasks(self) -> Iterable[TaskId]:
+        return self._at
+
     def at(self, task: TaskId) -> float | None:
         return self._at.get(task)
 

@@ -30,6 +30,7 @@ class Promise:
     rows: tuple[tuple[int, F8], ...]
     spare: bool = True
     clearing: bool = False  # victims are being stopped for it
+    as_of: tuple[float, int] = (0.0, -1)  # when it was made: the moment, and the cluster's count of changes
     tenant: str | None = None  # an advance reservation: work of this namespace may use it
 
     def same_as(self, other: "Promise | None") -> bool:
@@ -102,11 +103,19 @@ class Promises:
         cluster = self._cluster
         found = Horizon(cluster.resources.free[:, : cluster.width], now, self._ends, self._ends.on_row)
         for promise in self._all(work, namespace):
-            for row, column in promise.rows:
-                if promise.tenant is not None:
-                    column = self._unused(promise, row, column, now)
-                found.occupy(row, max(promise.start, now), promise.end, column)
+            self._keep(promise, found, now)
         return found
+
+    def keep_reservations(self, horizon: Horizon, now: float) -> None:
+        """Take advance reservations out of a horizon of another's making."""
+        for windows in self.reserved.values():
+            for window in windows:
+                self._keep(window, horizon, now)
+
+    def _keep(self, promise: Promise, horizon: Horizon, now: float) -> None:
+        for row, column in promise.rows:
+            left = column if promise.tenant is None else self._unused(promise, row, column, now)
+            horizon.occupy(row, max(promise.start, now), promise.end, left)
 
     def _shared(self, now: float) -> Horizon:
         stamp = (now, self._cluster.changes)

@@ -11,6 +11,7 @@ import numpy as np
 
 from dovetail.cluster.view import View
 from dovetail.engine.engine import Engine
+from dovetail.engine.forecast import StartGuess, guesses
 from dovetail.engine.terms import terms_of
 from dovetail.model.reason import Explanation, Refused
 from dovetail.model.resources import CORE_RESOURCES
@@ -20,6 +21,7 @@ from dovetail.model.workload import Workload
 from dovetail.placement.refusal import refusals
 
 _TRIAL_WORKLOAD = -1  # never a real id
+KEPT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class NodeUse:
     online: bool
     cordoned: bool
     drained: bool
+    quarantined: bool
     available: bool
     reason: str
     labels: dict[str, str]
@@ -79,13 +82,16 @@ class NodeUse:
             return "backend down"
         if self.drained:
             return "drained" if not self.tasks else "draining"
-        return "cordoned" if self.cordoned else "online"
+        if self.cordoned:
+            return "cordoned"
+        return "quarantined" if self.quarantined else "online"
 
 
 class Questions:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._state = engine.state
+        self._guesses: tuple[float, int, dict[int, StartGuess]] = (0.0, -1, {})
 
     def shape(self, spec: Workload) -> Shape:
         """Raises what routing raises: unknown scheduler or profile."""
@@ -169,6 +175,7 @@ class Questions:
             online=bool(cluster.online[row]),
             cordoned=bool(cluster.cordoned[row]),
             drained=name in cluster.drained,
+            quarantined=name in cluster.quarantines,
             available=cluster.backend_available[cluster.backends[row]],
             reason=cluster.reason(name),
             labels=cluster.labels.row(row),
@@ -215,10 +222,13 @@ class Questions:
         cluster = self._state.cluster
         n = cluster.width
         online, cordoned, ready = cluster.online[:n], cluster.cordoned[:n], cluster.ready[:n]
+        rows = [cluster.rows[name] for name in cluster.quarantines]
+        quarantined = sum(bool(online[row]) and not cordoned[row] for row in rows)
         return {
             "online": int(ready.sum()),
             "cordoned": int((online & cordoned).sum()),
-            "backend down": int((online & ~cordoned & ~ready).sum()),
+            "quarantined": quarantined,
+            "backend down": int((online & ~cordoned & ~ready).sum()) - quarantined,
             "offline": len(cluster.rows) - int(online.sum()),
         }
 
@@ -229,6 +239,16 @@ class Questions:
             for profile, pipeline in self._state.pipelines.items()
             for plugin, count in pipeline.evaluator.failures.items()
         ]
+
+    def starts(self, now: float) -> dict[int, StartGuess]:
+        """When waiting workloads will probably start, by id; those of which that can be told. Planning the queue takes
+        a while on a large cluster, so an answer is kept for a moment while nothing changes."""
+        stamp = self._state.cluster.changes
+        at, seen, found = self._guesses
+        if seen != stamp or not at <= now < at + KEPT_S:
+            found = guesses(self._state, now)
+            self._guesses = (now, stamp, found)
+        return found
 
     def queue(self, limit: int = 1000) -> list[int]:
         """Waiting workloads in the order they would be looked at: queued ones, then those set aside."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from dovetail.cluster.horizon import NEVER
 from dovetail.engine.backfilling import keep_promises, refused, started, wake_heads
+from dovetail.engine.forecast import learn, sample
 from dovetail.engine.gangs import try_together
 from dovetail.engine.preempting import Claim, find_room, is_clearing, may_displace, preempt, victims_in_words
 from dovetail.engine.state import EngineState
@@ -43,6 +44,7 @@ def schedule(state: EngineState, limit: int, now: float) -> list[Command]:
         if not busy:
             break
     state.cluster.trim_log()
+    sample(state, now)
     return commands
 
 
@@ -140,6 +142,8 @@ def _decide(state: EngineState, work: Work, limit: int, now: float, commands: li
     """Place what can be placed of a workload, and see to where it waits afterwards. Returns decisions made."""
     kind = state.waiting.kindred(work)
     made, refusal = _place_waiting(state, work, limit, now, commands)
+    if made and work.id in state.expected_starts and (refusal is None or made > 1):
+        learn(state, work, now)
     if refusal is None:
         if not work.can_start:
             state.waiting.remove(work)

@@ -25,6 +25,7 @@ from dovetail.queueing.entry import Entry
 from dovetail.queueing.line import Line
 from dovetail.queueing.quota import Quotas
 from dovetail.queueing.run_times import RunTimes
+from dovetail.queueing.start_error import Calibration
 from dovetail.queueing.usage import Past, Usage
 
 _REQUESTS_KEPT = 10_000
@@ -70,6 +71,9 @@ class EngineState:
         self.courses = {name: Course(scheduler.backfill) for name, scheduler in self.schedulers.items()}
         self.ends = Ends(self.cluster.placements)
         self.run_times = RunTimes()
+        self.calibration = Calibration()
+        self.expected_starts: dict[int, tuple[float, float]] = {}  # by workload: when it was expected, and for when
+        self.sampled_at = 0.0
         self.promises = Promises(self.cluster, self.ends)
         self.timers = Timers()
         self.stakes = StakeTable(self.cluster)
@@ -189,12 +193,17 @@ class EngineState:
         """What was learned before a restart."""
         if "usage" in memory:
             self.usage.recall([Past(*past) for past in json.loads(memory["usage"])])
+        if "calibration" in memory:
+            self.calibration = Calibration.from_json(json.loads(memory["calibration"]))
         if "run_times" in memory:
             self.run_times = RunTimes.from_json(json.loads(memory["run_times"]))
 
     def memory(self, now: float) -> dict[str, str]:
         """The inverse of `recall`."""
-        found = {"run_times": json.dumps(self.run_times.to_json())}
+        found = {
+            "run_times": json.dumps(self.run_times.to_json()),
+            "calibration": json.dumps(self.calibration.to_json()),
+        }
         if past := self.usage.history(now):
             found["usage"] = json.dumps(past)
         return found
@@ -275,6 +284,7 @@ class EngineState:
 
     def _forget(self, work: Work, state: WorkloadState) -> None:
         del self.work[work.id]
+        self.expected_starts.pop(work.id, None)
         self.gangs.pop(work.id, None)
         self.budgeted.pop(work.id, None)
         if self.cluster.placements.directory.get(work.key, (None, 0))[0] == work.id:

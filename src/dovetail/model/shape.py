@@ -202,7 +202,9 @@ def shape_of(spec: Workload, scheduler: str, profile: str) -> Shape:
         required=tuple([_term(term) for term in wishes.required]) if wishes.required else (),
         preferred=_weighted(wishes.preferred) if wishes.preferred else (),
         avoided=_weighted(wishes.avoided) if wishes.avoided else (),
-        tolerations=tuple([Tolerance(t.key, t.operator, t.value, t.effect, t.toleration_seconds) for t in spec.tolerations]),
+        tolerations=tuple(
+            [Tolerance(t.key, t.operator, t.value, t.effect, t.toleration_seconds) for t in spec.tolerations]
+        ),
         backends=tuple(spec.backends.allow),
         near=tuple(sorted({a.near for a in spec.affinity})) if spec.affinity else (),
         insisted=tuple([Insisted(w.priority, _term(w)) for w in wishes.preferred if w.priority is not None]),

@@ -86,6 +86,9 @@ def _nobody_ready(cluster: Cluster) -> tuple[str, str]:
         return Outcome.NO_AVAILABLE_NODES, "there are no nodes yet: register one or configure a backend"
     online, cordoned = cluster.online[:n], cluster.cordoned[:n]
     usable = online & ~cordoned
+    quarantined = [name for name in cluster.quarantines if usable[cluster.rows[name]]]
+    if quarantined:
+        usable[[cluster.rows[name] for name in quarantined]] = False
     if usable.any():
         down = [cluster.backend_names[code] for code in np.unique(cluster.backends[:n][usable])]
         return (
@@ -94,10 +97,10 @@ def _nobody_ready(cluster: Cluster) -> tuple[str, str]:
         )
     total = len(cluster.rows)
     silent = total - int(online.sum())
-    return (
-        Outcome.NO_AVAILABLE_NODES,
-        f"of {_nodes(total)}, {silent} offline and {int((online & cordoned).sum())} cordoned: none is left",
-    )
+    kept = f"{silent} offline and {int((online & cordoned).sum())} cordoned"
+    if quarantined:
+        kept = f"{silent} offline, {int((online & cordoned).sum())} cordoned and {len(quarantined)} in quarantine"
+    return Outcome.NO_AVAILABLE_NODES, f"of {_nodes(total)}, {kept}: none is left"
 
 
 def _shortages(

@@ -111,6 +111,7 @@ def test_a_node_in_words_keeps_the_unit_it_was_described_in() -> None:
         backend="local",
         online=False,
         cordoned=False,
+        quarantined=False,
         drained=False,
         available=True,
         reason="silent for 40 s",

@@ -1,0 +1,147 @@
+"""Jobs of a batch log played by the production engine: one machine, processors the only resource, no simulated world.
+
+One thing happens at a time, and the engine decides until nothing is left to decide before the next does: an arrival if
+it comes no later than the next end, else one end, even where several fall on the same moment. Published figures depend
+on that. A job that runs longer than it asked for is not stopped.
+
+Guarantees: the same jobs and settings give the same starts, to the bit. Every job starts, or `Stuck` is raised.
+Leaves to others: which jobs (`sequences`), by which settings (`policies`), and what the starts are worth (`slowdown`).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from heapq import heappop, heappush
+
+from dovetail.engine.engine import Engine
+from dovetail.engine.settings import EngineSettings
+from dovetail.model.command import Bind, Command, Stop
+from dovetail.model.event import Event, NodeJoined, Submitted, TaskFinished, TaskStarted, Tick
+from dovetail.model.node import Node
+from dovetail.model.resources import Capacity, Request
+from dovetail.model.workload import Deadline, Priority, Workload
+from dovetail.simulate.swf import Job
+
+NODE = "machine"
+DECISIONS_A_TICK = 2**30
+EVENTS_BETWEEN_REPORTS = 1024
+EVENTS_BETWEEN_SETTLING = 32
+
+#: Called when a job was submitted and the engine has decided: the engine, the workload's id, the moment.
+AfterSubmission = Callable[[Engine, int, float], None]
+#: How many jobs have ended.
+Progress = Callable[[int], None]
+
+
+class Stuck(RuntimeError):
+    """Jobs wait, nothing runs and nothing will happen: the policy never starts them."""
+
+
+class BatchReplay:
+    """A job's workload id is its place in the sequence, from 1."""
+
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        processors: int,
+        settings: EngineSettings,
+        after_submission: AfterSubmission | None = None,
+    ) -> None:
+        """`jobs` in the order of their submission. Raises OrderingError if the settings name one that is not there."""
+        self.engine = Engine(settings)
+        self.now = 0.0
+        self.starts: list[float] = [math.nan] * len(jobs)
+        self._jobs = jobs
+        self._processors = processors
+        self._after_submission = after_submission
+        self._arrived = 0
+        self._ended = 0
+        self._running: list[tuple[float, int, Bind]] = []  # by end, then by start
+        self._wakes: list[float] = []
+        self._started = 0
+
+    def run(self, progress: Progress | None = None) -> list[float]:
+        """When each job started, in seconds of the log."""
+        capacity = Capacity(cpu=float(self._processors), slots=self._processors)
+        self._hear(NodeJoined(Node(name=NODE, capacity=capacity)))
+        events = 0
+        while self._ended < len(self._jobs):
+            self._step()
+            events += 1
+            if events % EVENTS_BETWEEN_SETTLING == 0:
+                self.engine.take_changes(self.now)  # nobody keeps them, but finished work is forgotten by it
+            if progress is not None and events % EVENTS_BETWEEN_REPORTS == 0:
+                progress(self._ended)
+        return self.starts
+
+    # --- one thing at a time ---------------------------------------------------------------------------------
+
+    def _step(self) -> None:
+        arrival = self._jobs[self._arrived].submit_s if self._arrived < len(self._jobs) else math.inf
+        end = self._running[0][0] if self._running else math.inf
+        if self._wakes and self._wakes[0] < min(arrival, end):
+            self.now = max(self.now, heappop(self._wakes))
+            self._hear(Tick(DECISIONS_A_TICK))
+            self._decide()
+        elif arrival <= end and self._arrived < len(self._jobs):
+            self._arrive()
+        elif self._running:
+            self._end_one()
+        else:
+            left = len(self._jobs) - self._ended
+            raise Stuck(f"{left} jobs wait at {self.now:.0f} s, nothing runs, and none of them is started")
+
+    def _arrive(self) -> None:
+        job = self._jobs[self._arrived]
+        self._arrived += 1
+        self.now = job.submit_s
+        self._hear(Submitted(self._arrived, _workload(job, self._arrived)))
+        self._decide()
+        if self._after_submission is not None:
+            self._after_submission(self.engine, self._arrived, self.now)
+
+    def _end_one(self) -> None:
+        self.now, _, bind = heappop(self._running)
+        self._ended += 1
+        self._hear(TaskFinished(bind.task, bind.key, 0, "ended"))
+        self._decide()
+
+    def _decide(self) -> None:
+        while self.engine.busy:
+            self._hear(Tick(DECISIONS_A_TICK))
+
+    def _hear(self, event: Event) -> None:
+        for command in self.engine.handle(event, self.now):
+            self._carry_out(command)
+
+    def _carry_out(self, command: Command) -> None:
+        if isinstance(command, Bind):
+            place = command.task.workload - 1
+            self.starts[place] = self.now
+            self._started += 1
+            heappush(self._running, (self.now + self._jobs[place].run_s, self._started, command))
+            self._hear(TaskStarted(command.task, command.key))
+        elif isinstance(command, Stop):
+            raise AssertionError(f"{command.key} was to be stopped ({command.reason}); batch jobs never are")
+        else:
+            heappush(self._wakes, command.at)
+
+
+def _workload(job: Job, id_: int) -> Workload:
+    return Workload(
+        name=f"j{id_}",
+        user=job.user,
+        priority=Priority.BATCH,
+        resources=_resources(job.processors),
+        deadline=_deadline(job.requested_s),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _resources(processors: int) -> Request:
+    return Request(cpu=float(processors))
+
+
+@lru_cache(maxsize=4096)
+def _deadline(requested_s: float) -> Deadline:
+    return Deadline(run_for=requested_s)

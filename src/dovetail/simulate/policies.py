@@ -1,0 +1,79 @@
+"""Named policies for batch queues, as settings of the engine: who goes next, and what later work may do meanwhile.
+
+The published ones follow the textbook: who was picked stays the head until it starts, its reservation is made once,
+and others are tried in the order of their submission and must end before it begins. `dovetail` is our own default.
+Guarantees: every policy can be played with every way of backfilling. A policy is one line here and one ordering in
+`queueing`; nothing else of the engine knows the difference.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from dovetail.engine.settings import DEFAULT_SCHEDULER, EngineSettings, SchedulerSettings
+from dovetail.model.strict import closest
+from dovetail.placement.profiles import ProfileSettings
+from dovetail.queueing.backfill import BackfillSettings
+from dovetail.queueing.orderings import orderings
+
+Backfill = Literal["none", "easy", "conservative"]
+BACKFILLS: tuple[Backfill, ...] = get_args(Backfill)
+PROFILE = "batch-log"
+
+TEXTBOOK = BackfillSettings(mode="easy", candidates="arrival", head="sticky", spare=False)
+#: What our own policy does: the reservation is made anew at every event, and candidates come in the policy's order.
+REPLANNED = BackfillSettings(mode="easy", candidates="queue", head="first", spare=True)
+
+
+class UnknownPolicy(ValueError):
+    """Names the policy and lists those that exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    name: str
+    order: str
+    about: str
+    backfill: BackfillSettings = TEXTBOOK
+
+    def settings(self, backfill: Backfill = "easy", seed: int = 0) -> EngineSettings:
+        """The engine that plays it. One node needs no scores: the profile only asks whether there is room."""
+        scheduler = SchedulerSettings(profile=PROFILE, order=self.order, backfill=self._backfill(backfill))
+        return EngineSettings(
+            seed=seed,
+            default_profile=PROFILE,
+            profiles={PROFILE: ProfileSettings(preemption=False)},
+            schedulers={DEFAULT_SCHEDULER: scheduler},
+        )
+
+    def _backfill(self, mode: Backfill) -> BackfillSettings:
+        if mode == "conservative":  # there is no single head to stick to
+            return BackfillSettings(mode=mode, run_times=self.backfill.run_times)
+        return self.backfill.model_copy(update={"mode": mode})
+
+
+POLICIES: dict[str, Policy] = {
+    policy.name: policy
+    for policy in (
+        Policy("dovetail", "batch", "our own default for batch queues", REPLANNED),
+        Policy("fcfs", "fifo", "first come, first served"),
+        Policy("sjf", "shortest", "the shortest requested time first"),
+        Policy("f1", "f1", "log10(requested time) × processors + 870 × log10(submit time)"),
+        Policy("wfp3", "wfp3", "(wait / requested time)³ × processors, the largest first"),
+        Policy("unicep", "unicep", "wait / (log2(processors) × requested time), the largest first"),
+        Policy("area", "smallest_area", "the smallest requested time × processors first"),
+    )
+}
+DEFAULT_POLICIES = ("dovetail", "fcfs")
+
+
+def available() -> list[str]:
+    """Policies whose ordering is there."""
+    return [name for name, policy in POLICIES.items() if policy.order in orderings()]
+
+
+def policy_named(name: str) -> Policy:
+    """Raises UnknownPolicy."""
+    known = available()
+    if name not in known:
+        raise UnknownPolicy(f"unknown policy {name!r}.{closest(name, known)} Known: {', '.join(known)}")
+    return POLICIES[name]
