@@ -167,6 +167,20 @@ def test_capacity_is_reserved_listed_and_released(dovetail: Shell, node: str) ->
     dovetail("reserve", "add", node, "--cpu", "1", "--for", "soon", rc=2)
 
 
+def test_room_is_reserved_in_advance_and_shown(dovetail: Shell, node: str) -> None:
+    window = ("--at", "+2h", "--for", "1h", "--every", "1d", "--until", "2099-12-31", "--holder", "ada")
+    amounts = ("--count", "2", "--cpu", "100m", "--tenant", "research")
+    made = json.loads(dovetail("reserve", "create", *amounts, *window, "-o", "json").stdout)
+    assert "planned" in dovetail("reserve", "list").stdout
+    shown = dovetail("reserve", "show", str(made["id"])).stdout
+    for words in ("2 tasks of cpu 100m", "namespace research", "ada", "every 1d00h", node):
+        assert words in shown
+    dovetail("reserve", "release", str(made["id"]))
+    dovetail("reserve", "show", str(made["id"]), rc=4)
+    dovetail("reserve", "create", "--domain", "rack=nowhere", "--for", "1h", rc=5)
+    dovetail("reserve", "create", "--node", node, "--for", "1h", "--at", "+soon", rc=2)
+
+
 def test_lists_are_paged_and_filtered(dovetail: Shell) -> None:
     for name in ("page-1", "page-2", "page-3"):
         dovetail("submit", "--name", name, "--cpu", "9000", "--", "true")

@@ -34,6 +34,8 @@ from dovetail.model.event import (
 )
 from dovetail.model.node import Node
 from dovetail.model.reason import Outcome
+from dovetail.model.reservation import Reservation
+from dovetail.model.resources import Request
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workload import Workload
 
@@ -206,7 +208,8 @@ class FaultyWorld:
         self.tell(BackendHealthChanged(backend, available, ""))
 
     def reserve(self, name: str, cpu: int, seconds: float) -> None:
-        self.tell(ReservationMade(self.next_reservation, name, {"cpu": cpu}, self.now + seconds, "ops"))
+        wanted = Reservation(node=name, resources=Request(cpu=cpu / 1000), duration=seconds, holder="ops")
+        self.tell(ReservationMade(self.next_reservation, wanted))
         self.next_reservation += 1
 
     def release(self, id_: int) -> None:

@@ -13,13 +13,17 @@ def number(resource: str, amount: int) -> float:
     return amount / 1000 if resource in _THOUSANDTHS else amount
 
 
+def unit_of(resource: str) -> str:
+    return _UNITS.get(resource, "pieces")
+
+
 def share(part: int, whole: int) -> float:
     return round(part / whole, 4) if whole else 0.0
 
 
 def use_of(resource: str, allocated: int, capacity: int) -> dict[str, Any]:
     return {
-        "unit": _UNITS.get(resource, "pieces"),
+        "unit": unit_of(resource),
         "capacity": number(resource, capacity),
         "allocated": number(resource, allocated),
         "share": share(allocated, capacity),

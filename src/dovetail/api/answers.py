@@ -7,9 +7,11 @@ the CLI prints them as they come. Pure functions: from data to text.
 from collections.abc import Mapping
 from typing import Any
 
-from dovetail.engine.questions import NodeUse, PlannedTask, Room, WhyNot
+from dovetail.engine.planning import Displacement, PlannedTask, Victim
+from dovetail.engine.questions import NodeUse, Room, WhyNot
 from dovetail.model.reason import Eviction
 from dovetail.model.resources import CPU, DISK, GPU, MEMORY, SLOTS, show_amount
+from dovetail.model.workload import Workload
 
 Row = Mapping[str, Any]
 
@@ -19,17 +21,18 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def explained(row: Row, decision: Row | None, now: Row | None, position: int | None) -> str:
-    """Why a workload is where it is."""
+def explained(row: Row, decision: Row | None, now: Row | None, position: int | None, set_aside: str = "") -> str:
+    """Why a workload is where it is. `set_aside`: why it waits although a node has room, such as room that is promised
+    to others for the time it would run."""
     name, state = row["name"], row["state"]
     if row["finished_at"] is not None:
         return _ended(row)
     if row["pending"] and not row["active"]:
-        return f"{name} waits{_place(position)}: {_why_waiting(row, now)}."
+        return f"{name} waits{_place(position)}: {_why_waiting(row, now, set_aside)}."
     if row["pending"]:
         return (
             f"{name} is {state}: {counted(row['active'], 'task')} of {row['replicas']:,} hold a node, "
-            f"{row['pending']:,} wait{_place(position)}: {_why_waiting(row, now)}."
+            f"{row['pending']:,} wait{_place(position)}: {_why_waiting(row, now, set_aside)}."
         )
     if decision is None or decision["node"] is None:
         return f"{name} is {state}."
@@ -51,13 +54,22 @@ def _place(position: int | None) -> str:
     return f", number {position:,} in the queue" if position is not None else ""
 
 
-def _why_waiting(row: Row, now: Row | None) -> str:
+def _why_waiting(row: Row, now: Row | None, set_aside: str) -> str:
     if now is None:
         return str(row["message"] or "it has not been looked at yet").rstrip(".")
+    if now["outcome"] == "placed" and set_aside:
+        return set_aside.rstrip(".")
     if now["outcome"] == "placed":
         node = now["best"][0]["node"] if now["best"] else "a node"
         return f"it fits now, best on {node}, and is placed when its turn comes"
     return str(now["message"]).rstrip(".")
+
+
+def waits_for(reason: str, message: str) -> str:
+    """What waiting work waits for, in one line."""
+    if not message:
+        return reason.replace("_", " ") or "its turn"
+    return message if reason in ("", "dependency", "preempting") else f"{reason.replace('_', ' ')}: {message}"
 
 
 def _chosen(decision: Row) -> str:
@@ -100,26 +112,64 @@ def why_not(workload: str, asked: WhyNot, total: float, holds: bool) -> str:
     )
 
 
-def planned(name: str, replicas: int, tasks: list[PlannedTask]) -> str:
-    """Where a workload would go."""
+_NAMED = 3
+
+
+def planned(spec: Workload, tasks: list[PlannedTask], displaced: Displacement | None = None) -> str:
+    """Where a workload would go, and who would have to give way for what does not fit."""
+    first = f"{_first(spec)} " if spec.after else ""
+    return f"{first}{_where(spec, tasks)}{_instead(displaced)}"
+
+
+def _first(spec: Workload) -> str:
+    names = ", ".join(f"{after.workload} ({after.condition})" for after in spec.after)
+    return f"{spec.name} would start after {names}; as things are now:"
+
+
+def _where(spec: Workload, tasks: list[PlannedTask]) -> str:
+    name = spec.name
     nodes = [task.node for task in tasks if task.node is not None]
-    if nodes and len(nodes) == replicas == 1:
+    at_once = min(spec.replicas, spec.concurrency or spec.replicas)
+    if nodes and len(nodes) == spec.replicas == 1:
         return f"{name} would go to {nodes[0]}."
     different = len(set(nodes))
-    if len(nodes) == replicas:
-        return f"All {replicas:,} tasks of {name} would be placed, on {counted(different, 'node')}."
+    of = f"the {at_once:,} tasks of {name} that may run at once" if at_once < spec.replicas else ""
+    if len(nodes) == at_once:
+        whole = f"All of {of}" if of else f"All {spec.replicas:,} tasks of {name}"
+        return f"{whole} would be placed, on {counted(different, 'node')}."
+    of = of or f"{spec.replicas:,} tasks of {name}"
     if tasks and tasks[-1].node is not None:
         return (
-            f"The first {len(nodes):,} of {replicas:,} tasks of {name} would be placed, on "
-            f"{counted(different, 'node')}; a plan goes no further."
+            f"The first {len(nodes):,} of {of} would be placed, on {counted(different, 'node')}; "
+            "a plan goes no further."
         )
     why = tasks[-1].explanation.message.rstrip(".") if tasks else "nothing was tried"
     if not nodes:
         return f"{name} would wait: {why}."
-    return (
-        f"{len(nodes):,} of {replicas:,} tasks of {name} would be placed, on {counted(different, 'node')}; "
-        f"the rest would wait: {why}."
-    )
+    return f"{len(nodes):,} of {of} would be placed, on {counted(different, 'node')}; the rest would wait: {why}."
+
+
+def _instead(displaced: Displacement | None) -> str:
+    if displaced is None:
+        return ""
+    named = ", ".join(_victim(victim) for victim in displaced.victims[:_NAMED])
+    rest = len(displaced.victims) - _NAMED
+    more = f" and {rest:,} more" if rest > 0 else ""
+    so_that = "" if displaced.tasks == 1 else f", so that {displaced.tasks:,} tasks fit"
+    return f" It would preempt {counted(len(displaced.victims), 'task')}{so_that}: {named}{more}."
+
+
+def _victim(victim: Victim) -> str:
+    name = f"{victim.name}.{victim.task.replica}"
+    return f"{name} ({victim.priority}, {roughly(victim.lost_s)} of work lost) on {victim.node}"
+
+
+def roughly(seconds: float) -> str:
+    """`40 s`, `2 m`, `3 h`, `5 d`."""
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def room(found: Room) -> str:

@@ -17,6 +17,7 @@ from dovetail.api import (
     profiles,
     questions,
     queue,
+    queues,
     reservations,
     system,
     workloads,
@@ -55,7 +56,8 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
     app.state.plane = plane
     app.state.closing = asyncio.Event()  # set it when the server begins to stop: streams then end (see `closing`)
     api = APIRouter(prefix=PREFIX, responses=PROBLEMS)
-    for room in (workloads, logs, questions, nodes, heartbeats, queue, profiles, reservations, events, system):
+    work, rest = (workloads, logs, questions), (profiles, reservations, events, system)
+    for room in (*work, nodes, heartbeats, queue, queues, *rest):
         api.include_router(room.router)
     app.include_router(api)
     app.include_router(system.root, responses=PROBLEMS)

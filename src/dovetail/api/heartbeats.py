@@ -60,4 +60,5 @@ def _order(assignment: Assignment) -> dict[str, Any]:
         "run": spec.run.model_dump(mode="json", exclude_defaults=True),
         "limits": spec.limits.model_dump(mode="json", exclude_none=True),
         "deadline": spec.deadline.model_dump(mode="json", exclude_none=True),
+        "grace_s": spec.disruption.grace,
     }

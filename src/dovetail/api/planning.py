@@ -1,30 +1,24 @@
 """Plans: where work would go, asked of the same engine that decides, with the same checks that a submission gets."""
 
 import asyncio
+import time
 from typing import Any
 
 from dovetail.api import answers
-from dovetail.control.errors import Conflict
 from dovetail.control.plane import ControlPlane
+from dovetail.engine.planning import Displacement
 from dovetail.model.complaint import Complaint, Invalid
+from dovetail.model.reason import Outcome
 from dovetail.model.workload import Workload
 
 MOST_WORKLOADS = 500  # of one plan: each is decided for real, and the loop waits meanwhile
 MOST_TASKS = 1000  # of one workload
+MOST_DISPLACING = 20  # workloads of one plan for which victims are sought, which takes longer than deciding
 
 
 def check(plane: ControlPlane, specs: list[Workload]) -> None:
-    """Raises Invalid: unknown profile or scheduler, too many replicas."""
+    """Raises Invalid: unknown profile, scheduler or queue, too many replicas, workloads that wait for each other."""
     plane.check(specs)
-
-
-def check_names(plane: ControlPlane, specs: list[Workload]) -> None:
-    """Raises Conflict for names that unfinished work has."""
-    directory = plane.engine.state.cluster.placements.directory
-    taken = [f"{spec.namespace}/{spec.name}" for spec in specs if (spec.namespace, spec.name) in directory]
-    if taken:
-        shown = ", ".join(taken[:5]) + (f" and {len(taken) - 5} more" if len(taken) > 5 else "")
-        raise Conflict(f"already there and not finished: {shown}; choose another name")
 
 
 async def plans(plane: ControlPlane, specs: list[Workload]) -> list[dict[str, Any]]:
@@ -32,16 +26,26 @@ async def plans(plane: ControlPlane, specs: list[Workload]) -> list[dict[str, An
     if len(specs) > MOST_WORKLOADS:
         words = f"{len(specs)} workloads; a plan takes at most {MOST_WORKLOADS} at once"
         raise Invalid([Complaint("request body", None, "", words)])
-    found = []
+    found: list[dict[str, Any]] = []
+    searches = MOST_DISPLACING
     for spec in specs:
-        found.append(_plan(plane, spec))
+        plan = _plan(plane, spec, may_search=searches > 0)
+        searches -= bool(plan["unplaced"])
+        found.append(plan)
         await asyncio.sleep(0)
     return found
 
 
-def _plan(plane: ControlPlane, spec: Workload) -> dict[str, Any]:
-    tasks = plane.questions.plan(spec, MOST_TASKS)
+def _plan(plane: ControlPlane, spec: Workload, *, may_search: bool) -> dict[str, Any]:
+    now = time.time()
+    tasks = plane.questions.plan(spec, MOST_TASKS, now)
     placed = sum(task.node is not None for task in tasks)
+    last = tasks[-1]
+    wanted = min(spec.replicas, spec.concurrency or spec.replicas)
+    over_quota = last.node is None and last.explanation.outcome == Outcome.OVER_QUOTA
+    displaced = None
+    if last.node is None and may_search and not over_quota:
+        displaced = plane.questions.would_displace(spec, now)
     return {
         "name": spec.name,
         "namespace": spec.namespace,
@@ -49,6 +53,32 @@ def _plan(plane: ControlPlane, spec: Workload) -> dict[str, Any]:
             {"replica": task.replica, "node": task.node, "explanation": task.explanation.to_dict()} for task in tasks
         ],
         "placed": placed,
-        "unplaced": spec.replicas - placed if tasks[-1].node is None else 0,
-        "answer": answers.planned(spec.name, spec.replicas, tasks),
+        "unplaced": wanted - placed if last.node is None else 0,
+        "queue": _queue(plane, spec),
+        "over_quota": last.explanation.message if over_quota else None,
+        "displaces": None if displaced is None else _displaced(displaced),
+        "answer": answers.planned(spec, tasks, displaced),
+    }
+
+
+def _queue(plane: ControlPlane, spec: Workload) -> str:
+    router = plane.engine.state.router
+    return router.queues[router.queue(spec.queue, spec.namespace)].path
+
+
+def _displaced(displaced: Displacement) -> dict[str, Any]:
+    return {
+        "tasks": displaced.tasks,
+        "victims": [
+            {
+                "workload": victim.task.workload,
+                "replica": victim.task.replica,
+                "namespace": victim.namespace,
+                "name": victim.name,
+                "priority": victim.priority,
+                "node": victim.node,
+                "lost_s": round(victim.lost_s, 3),
+            }
+            for victim in displaced.victims
+        ],
     }

@@ -1,5 +1,6 @@
 """Routes of questions that change nothing: plan, explain, why-not, capacity."""
 
+import time
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -10,13 +11,18 @@ from dovetail.api.body import model_in, plane_of, workloads_in
 from dovetail.api.description import takes
 from dovetail.api.planning import check, plans
 from dovetail.api.replies import Json
+from dovetail.api.starts import start_of
 from dovetail.api.workloads import Namespace, summary_of
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.control.plane import ControlPlane
+from dovetail.engine.work import Spot
 from dovetail.model.shape import Shape
 from dovetail.model.workload import DEFAULT_NAMESPACE, Workload
 
 router = APIRouter(tags=["questions"])
+
+#: Reasons to wait that have nothing to do with room: what the nodes say about it now would mislead.
+NOT_FOR_ROOM = frozenset({"over_quota", "dependency", "preempting"})
 
 
 @router.post("/plan", openapi_extra=takes(Workload, many=True))
@@ -54,16 +60,18 @@ async def explain(request: Request, ref: str, namespace: Namespace = DEFAULT_NAM
     decision = decisions[0] if decisions else None
     now = position = None
     if row["pending"] and row["finished_at"] is None:
-        now = plane.questions.explain(_shape(plane, row)).to_dict()
         position = _position(plane, row["id"])
+        if row["reason"] not in NOT_FOR_ROOM:
+            now = plane.questions.explain(_shape(plane, row)).to_dict()
     return Json(
         {
             "workload": summary_of(row),
             "state": row["state"],
-            "answer": answers.explained(row, decision, now, position),
+            "answer": answers.explained(row, decision, now, position, _set_aside(plane, row["id"])),
             "decision": decision,
             "now": now,
             "position": position,
+            **start_of(plane, row["id"], time.time()),
         }
     )
 
@@ -105,6 +113,11 @@ def _shape(plane: ControlPlane, row: dict[str, Any]) -> Shape:
     except ValueError as error:
         words = f"{row['name']} cannot be decided about under the present settings: {error}"
         raise Conflict(words) from None
+
+
+def _set_aside(plane: ControlPlane, workload: int) -> str:
+    live = plane.engine.state.work.get(workload)
+    return live.message if live is not None and live.spot in (Spot.PARKED, Spot.OVER_QUOTA) else ""
 
 
 def _position(plane: ControlPlane, workload: int) -> int | None:

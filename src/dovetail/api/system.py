@@ -62,4 +62,5 @@ async def ready(request: Request) -> Response:
 async def metrics(request: Request) -> Response:
     """Prometheus metrics."""
     plane = plane_of(request)
-    return Response(plane.metrics.render(plane.questions), media_type=PROMETHEUS)
+    plane.metrics.look(plane.questions)
+    return Response(await plane.read(plane.metrics.text), media_type=PROMETHEUS)

@@ -1,6 +1,7 @@
 """Routes of workloads: submit, list, look at, cancel."""
 
 import re
+import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
@@ -9,9 +10,10 @@ from starlette.responses import Response
 
 from dovetail.api.body import plane_of, workloads_in
 from dovetail.api.description import takes
-from dovetail.api.planning import check, check_names, plans
+from dovetail.api.planning import check, plans
 from dovetail.api.problems import Problem
 from dovetail.api.replies import Json
+from dovetail.api.starts import start_of
 from dovetail.control.errors import Conflict
 from dovetail.model.complaint import Complaint, Invalid
 from dovetail.model.strict import Strict
@@ -60,7 +62,7 @@ async def submit(
     plane = plane_of(request)
     if dry_run:
         check(plane, specs)
-        check_names(plane, specs)
+        await plane.check_now(specs)
         return Json({"plans": await plans(plane, specs)})
     try:
         accepted = await plane.submit(specs, idempotency_key)
@@ -94,10 +96,13 @@ async def workloads(request: Request, query: Annotated[ListQuery, Query()]) -> R
 
 @router.get("/{ref}")
 async def workload(request: Request, ref: str, namespace: Namespace = DEFAULT_NAMESPACE) -> Response:
-    """One workload, by id or by name (the newest of that name), with its definition."""
-    row = await plane_of(request).resolve(ref, namespace)
+    """One workload, by id or by name (the newest of that name), with its definition and, while it waits, when it will
+    probably start."""
+    plane = plane_of(request)
+    row = await plane.resolve(ref, namespace)
     counts = {kind: row[kind] for kind in ("pending", "active", "succeeded", "failed", "cancelled")}
-    return Json(summary_of(row) | {"spec": row["spec"], "tasks": {"total": row["replicas"], **counts}})
+    more = {"spec": row["spec"], "tasks": {"total": row["replicas"], **counts}}
+    return Json(summary_of(row) | more | start_of(plane, row["id"], time.time()))
 
 
 @router.get("/{ref}/tasks")

@@ -28,6 +28,7 @@ COMMANDS: dict[str, Entry] = {
     "logs": Entry(_WORK, "logs", "Print what a task wrote."),
     "cancel": Entry(_WORK, "cancel", "Stop workloads."),
     "queue": Entry(_WORK, "queue", "What waits, in order, and why."),
+    "queues": Entry(_WORK, "queues", "The tree of queues: use, limits, loans, fairness."),
     "top": Entry(_WORK, "top", "The whole cluster, live."),
     "plan": Entry(_ASK, "plan", "Where workloads would go now; nothing is changed."),
     "explain": Entry(_ASK, "explain", "Why a workload runs where it runs, or why it waits."),

@@ -1,5 +1,7 @@
 """`dovetail explain`: why a workload is where it is."""
 
+import time
+
 from dovetail.cli.output import Format, Output, show
 from dovetail.cli.server import Namespace, Url, WorkloadName, connect
 
@@ -15,4 +17,4 @@ def command(
         answer = client.explain(name, namespace)
     from dovetail.cli.render.decision import explain_view
 
-    show(answer, output, lambda wide: explain_view(answer, wide))
+    show(answer, output, lambda wide: explain_view(answer, time.time(), wide))

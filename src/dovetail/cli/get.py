@@ -12,7 +12,7 @@ from dovetail.cli.server import Url, connect
 if TYPE_CHECKING:
     from dovetail.client import Client
 
-KINDS = ("workloads", "nodes", "queue", "reservations", "profiles")
+KINDS = ("workloads", "nodes", "queues", "queue", "reservations", "profiles")
 
 
 def command(
@@ -70,7 +70,7 @@ def _asked(what: list[str]) -> tuple[str, list[str]]:
     if not what:
         return "workloads", []
     for kind in KINDS:
-        if what[0] in (kind, kind.removesuffix("s")):
+        if what[0] == kind or (what[0] == kind.removesuffix("s") and what[0] not in KINDS):
             return kind, what[1:]
     return "workloads", what
 
@@ -101,7 +101,12 @@ def _list_other(client: "Client", kind: str, names: list[str], output: Format) -
         from dovetail.cli.render.queue import queue_list
 
         queue = client.queue()
-        show(queue, output, lambda wide: queue_list(queue, wide))
+        show(queue, output, lambda wide: queue_list(queue, time.time(), wide))
+    elif kind == "queues":
+        from dovetail.cli.render.queues import queue_tree
+
+        tree = client.queues()
+        show(tree, output, lambda wide: queue_tree(tree, wide))
     elif kind == "reservations":
         from dovetail.cli.render.reservations import reservation_list
 

@@ -1,5 +1,6 @@
 """`dovetail queue`: what waits."""
 
+import time
 from typing import Annotated
 
 import typer
@@ -13,9 +14,12 @@ def command(
     output: Output = Format.TABLE,
     url: Url = None,
 ) -> None:
-    """What waits, in the order it is looked at, for how long and why."""
+    """What waits, in the order it is looked at: for how long, when it will probably start, and why it has to wait.
+
+    STARTS is a prediction with its range; a dash where nobody can tell, as when it depends on work without a run time.
+    """
     with connect(url) as client:
         items = client.queue(limit=limit)
     from dovetail.cli.render.queue import queue_list
 
-    show(items, output, lambda wide: queue_list(items, wide))
+    show(items, output, lambda wide: queue_list(items, time.time(), wide))

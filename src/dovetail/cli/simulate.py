@@ -1,13 +1,19 @@
-"""`dovetail simulate`: work on a virtual cluster, decided by the very engine that `serve` runs."""
+"""`dovetail simulate`: work on a virtual cluster, decided by the very engine that `serve` runs.
+
+`simulate SCENARIO` need not name its action; `simulate swf FILE` replays a batch log. A scenario file that is called
+like an action is reached by `simulate scenario swf`.
+"""
 
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from dovetail.cli.failure import ExitCode, Failure
 from dovetail.cli.output import Format, Output, show, stderr
+from dovetail.cli.simulate_swf import swf
 from dovetail.cli.submission import Files, read_submission
 
 if TYPE_CHECKING:
@@ -16,7 +22,26 @@ if TYPE_CHECKING:
     from dovetail.simulate.scenario import Scenario
 
 
-def command(
+class ScenarioUnlessNamed(TyperGroup):
+    """Whatever does not begin with the name of an action is about a scenario."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        named = args and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        if not named and not ctx.resilient_parsing:  # completing: what was typed so far may become anything
+            args = ["scenario", *args]
+        return super().parse_args(ctx, args)
+
+
+command = typer.Typer(
+    cls=ScenarioUnlessNamed,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Replay a scenario (`simulate SCENARIO`) or a batch log (`simulate swf FILE`) and compare policies.",
+)
+
+
+@command.command("scenario")
+def scenario_command(
     scenario: Annotated[
         Path | None, typer.Argument(metavar="SCENARIO", help="A scenario file: cluster, work, events, settings.")
     ] = None,
@@ -35,7 +60,8 @@ def command(
     """Replay work on a virtual cluster and see how long it waits and how well it fills the machines.
 
     Either a SCENARIO file, or workloads (-f) on a cluster (--cluster). The same file and seed always give the same
-    decisions. Profiles given here replace the default one; a workload that names its own keeps it.
+    decisions. Profiles given here replace the default one; a workload that names its own keeps it. This is what
+    `dovetail simulate SCENARIO` does.
     """
     played = _scenario(scenario, file, cluster, until)
     profiles = list(dict.fromkeys(profile)) or [played.settings.default_profile]
@@ -52,6 +78,9 @@ def command(
         return simulation(runs, wide)
 
     show(data, output, view)
+
+
+command.command("swf")(swf)
 
 
 def _scenario(scenario: Path | None, file: list[str], cluster: Path | None, until: str | None) -> "Scenario":

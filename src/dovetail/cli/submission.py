@@ -60,10 +60,16 @@ class Submission:
         for source, text in self.texts.items():
             for document in (item for whole in read_documents(text, source) for item in whole.items()):
                 if isinstance(document.data, dict) and document.data.get("name") == name:
-                    line = document.line_of(tuple(complaint.field.split(".")))
+                    line = document.line_of(_path(complaint.field))
                     return Complaint(source, line, complaint.field, complaint.message, complaint.accepted)
         given = COMMAND_LINE if not self.texts else complaint.source
         return Complaint(given, complaint.line, complaint.field, complaint.message, complaint.accepted)
+
+
+def _path(field_name: str) -> tuple[str | int, ...]:
+    """`after[0].workload` as the steps it takes to get there."""
+    steps = re.findall(r"[^.\[\]]+", field_name)
+    return tuple(int(step) if step.isdigit() else step for step in steps)
 
 
 def read_submission(sources: Sequence[str]) -> Submission:

@@ -59,7 +59,7 @@ def _look_again(client: "Client", before: dict[str, Any]) -> dict[str, Any]:
 def _frame(look: dict[str, Any], lines: int, wide: bool) -> "RenderableType":
     from dovetail.cli.render.cluster import cluster_frame
 
-    frame = cluster_frame(look["summary"], look["nodes"], look["queue"], lines, wide)
+    frame = cluster_frame(look["summary"], look["nodes"], look["queue"], lines, time.time(), wide)
     if "trouble" not in look:
         return frame
     from rich.console import Group

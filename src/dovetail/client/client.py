@@ -17,6 +17,7 @@ from dovetail.client.transport import API, Transport
 
 if TYPE_CHECKING:  # models take longer to load than a server takes to answer, and plain mappings do as well
     from dovetail.model.node import Node
+    from dovetail.model.reservation import Reservation
     from dovetail.model.workload import Workload
 
 TIMEOUT_S = 30.0
@@ -221,15 +222,26 @@ class Client:
     def queue(self, *, limit: int | None = None) -> list[t.QueueItem]:
         return cast("list[t.QueueItem]", self._http.json("GET", f"{API}/queue", params={"limit": limit})["items"])
 
+    def queues(self) -> t.Queues:
+        """The tree of queues with use, limits and loans, and how fair it is between tenants."""
+        return cast("t.Queues", self._http.json("GET", f"{API}/queues"))
+
     def profiles(self) -> t.Profiles:
         return cast("t.Profiles", self._http.json("GET", f"{API}/profiles"))
 
     def reserve(
         self, node: str, resources: Mapping[str, Any], duration: str | float, *, holder: str = ""
     ) -> t.Reservation:
-        """Hold capacity back on a node. Sent once: after a lost answer look at `reservations` first."""
-        body = {"node": node, "resources": dict(resources), "duration": duration, "holder": holder}
-        return cast("t.Reservation", self._http.json("POST", f"{API}/reservations", json=body))
+        """Hold capacity back on a node, from now on and for nobody."""
+        return self.reserve_ahead({"node": node, "resources": dict(resources), "duration": duration, "holder": holder})
+
+    def reserve_ahead(self, wanted: "Reservation | Mapping[str, Any]") -> t.Reservation:
+        """Room in advance, on nodes, in a domain or by shape. Raises DovetailError with status 409 and the reason when
+        it cannot be met. Sent once: after a lost answer look at `reservations` first."""
+        return cast("t.Reservation", self._http.json("POST", f"{API}/reservations", json=_written(wanted)))
+
+    def reservation(self, reservation: int) -> t.Reservation:
+        return cast("t.Reservation", self._http.json("GET", f"{API}/reservations/{reservation}"))
 
     def reservations(self) -> list[t.Reservation]:
         return cast("list[t.Reservation]", self._http.json("GET", f"{API}/reservations")["items"])

@@ -53,7 +53,15 @@ class TaskCounts(TypedDict):
     cancelled: int
 
 
-class WorkloadDetail(WorkloadRow):
+class Start(TypedDict):
+    """When waiting work will probably start: expected, not before, not after; None where nobody can tell."""
+
+    starts_at: float | None
+    starts_early: float | None
+    starts_late: float | None
+
+
+class WorkloadDetail(WorkloadRow, Start):
     spec: dict[str, Any]
     tasks: TaskCounts
 
@@ -143,7 +151,7 @@ class HistoryLine(TypedDict):
     node: str | None
 
 
-class Explained(TypedDict):
+class Explained(Start):
     """`decision` is the latest stored one, `now` what the scheduler would say at this moment about waiting work."""
 
     workload: WorkloadRow
@@ -186,14 +194,37 @@ class PlannedTask(TypedDict):
     explanation: Explanation
 
 
+class VictimRow(TypedDict):
+    """A task that would have to give way; `lost_s` of its work would be done again."""
+
+    workload: int
+    replica: int
+    namespace: str
+    name: str
+    priority: str
+    node: str
+    lost_s: float
+
+
+class Displacement(TypedDict):
+    """So many tasks of a plan would fit if the victims gave way."""
+
+    tasks: int
+    victims: list[VictimRow]
+
+
 class Plan(TypedDict):
-    """`tasks` are those that were tried: the first one that fits nowhere is the last."""
+    """`tasks` are those that were tried: the first one that fits nowhere is the last. `over_quota` is the reason where
+    a limit of its queue stands in the way, `displaces` who would have to give way for what does not fit."""
 
     name: str
     namespace: str
     tasks: list[PlannedTask]
     placed: int
     unplaced: int
+    queue: str
+    over_quota: str | None
+    displaces: Displacement | None
     answer: str
 
 
@@ -263,6 +294,7 @@ class RunOrder(TypedDict):
     run: dict[str, Any]
     limits: dict[str, Any]
     deadline: dict[str, Any]
+    grace_s: float | None
 
 
 class Orders(TypedDict):
@@ -272,17 +304,83 @@ class Orders(TypedDict):
     stop: list[str]
 
 
-class QueueItem(TypedDict):
-    position: int
+class QueueItem(Start):
+    """`position` None: it waits for other workloads, not for its turn. `promoted_from`: what waiting has raised
+    `priority` from."""
+
+    position: int | None
     id: int
     namespace: str
     name: str
+    queue: str
+    user: str | None
     priority: str
+    promoted_from: str | None
     replicas: int
     pending: int
     waited_s: float
     reason: str
     message: str
+    waits_for: str
+    preempting: bool
+
+
+class QueueResource(TypedDict):
+    """Of one queue: `maximum` None is no limit; `cluster` is what there is in all."""
+
+    unit: str
+    used: float
+    guaranteed: float
+    maximum: float | None
+    borrowed: float
+    cluster: float
+
+
+class QueueRow(TypedDict):
+    """One queue of the tree, counting all below it; `dominant` is the resource behind its `share`."""
+
+    path: str
+    name: str
+    depth: int
+    leaf: bool
+    weight: float
+    share: float
+    dominant: str | None
+    waiting: int
+    max_workloads: int | None
+    resources: dict[str, QueueResource]
+    user_limits: dict[str, float]
+
+
+class LoanPart(TypedDict):
+    queue: str
+    amount: float
+
+
+class Loan(TypedDict):
+    """Who holds more of a resource than its guarantee, and whose guarantee lies idle meanwhile."""
+
+    resource: str
+    borrowers: list[LoanPart]
+    lenders: list[LoanPart]
+
+
+class Tenant(TypedDict):
+    """`deviation` from a fair part: 0 is just right, -0.5 half of it, 1 twice of it."""
+
+    tenant: str
+    weight: float
+    share: float
+    deviation: float
+
+
+class Queues(TypedDict):
+    """Parents come before children; `fair_between` says what makes a tenant."""
+
+    queues: list[QueueRow]
+    loans: list[Loan]
+    fair_between: str
+    tenants: list[Tenant]
 
 
 class Profile(TypedDict):
@@ -309,19 +407,33 @@ class Profiles(TypedDict):
 
 
 class Reservation(TypedDict):
+    """The window from `start` to `until` is now or comes next; `every_s` (seconds) brings the following ones, none of
+    which begins after `repeats_until`. `resources` is what is held in all, `nodes` what on which; `node` is the only
+    one. `tenant` None: nobody may use the room. `status` is planned, active, or degraded with a `message`."""
+
     id: int
-    node: str
+    node: str | None
+    nodes: dict[str, dict[str, str | int]]
+    target: str
     resources: dict[str, str | int]
+    start: float
     until: float
+    every_s: float | None
+    repeats_until: float | None
+    tenant: str | None
     holder: str
+    status: str
+    message: str
 
 
 class NodeCounts(TypedDict):
-    """Each node once: `online` ones take work, `backend_down` ones would if their backend answered."""
+    """Each node once: `online` ones take work, `backend_down` ones would if their backend answered, `quarantined` ones
+    are left alone for a while because placements kept failing there."""
 
     total: int
     online: int
     cordoned: int
+    quarantined: int
     backend_down: int
     offline: int
 

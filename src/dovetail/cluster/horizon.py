@@ -39,12 +39,14 @@ class RowProfile:
 
     def __init__(self, now: float, free: F8, releases: Iterable[tuple[float, F8]]) -> None:
         ends = sorted(releases, key=lambda release: release[0])
-        self.times: F8 = np.array([now, *(max(at, now) for at, _ in ends)])
-        steps = np.zeros((len(self.times), len(free)))
+        times: F8 = np.array([now, *(max(at, now) for at, _ in ends)])
+        steps = np.zeros((len(times), len(free)))
         steps[0] = free
         for i, (_, column) in enumerate(ends, 1):
             steps[i, : len(column)] = column
-        self.free: F8 = np.cumsum(steps, axis=0)
+        last = np.append(times[1:] > times[:-1], True)  # of those at one moment: all of it comes back at once
+        self.times: F8 = times[last]
+        self.free: F8 = np.cumsum(steps, axis=0)[last]
 
     def room(self, start: float, end: float) -> F8:
         """float64[resource]: what is free all the time from start to end."""
@@ -55,8 +57,8 @@ class RowProfile:
 
     def earliest(self, column: F8, run_s: float) -> float:
         """The first moment from which the column fits for so long; NEVER if there is none."""
-        n = len(column)
-        fits: B1 = np.all(self.free[:, :n] >= column, axis=1)
+        needed = np.flatnonzero(column)  # of the others there may be less than nothing, where a node shrank
+        fits: B1 = np.all(self.free[:, needed] >= column[needed], axis=1)
         if fits.all():
             return float(self.times[0])
         bad = np.flatnonzero(~fits)
@@ -110,8 +112,9 @@ class Horizon:
         for row in sorted(self.profiles):
             if mask[row] and (start := self.profiles[row].earliest(column, run_s)) < best:
                 best, at = start, row
-        n = len(column)
-        now_fits = (self._free[:n] >= column[:, None]).all(axis=0) & mask
+        needed = np.flatnonzero(column)
+        amounts = column[needed]
+        now_fits = (self._free[needed] >= amounts[:, None]).all(axis=0) & mask
         now_fits[list(self.profiles)] = False
         if now_fits.any() and best > self.now:
             return Slot(self.now, (int(now_fits.argmax()),))
@@ -126,7 +129,7 @@ class Horizon:
             if free is None:
                 free = gained[row] = self._free[:, row].copy()
             free[: len(release.column)] += release.column
-            if (free[:n] >= column).all():
+            if (free[needed] >= amounts).all():
                 return Slot(release.at, (row,))
         return None if best == NEVER else Slot(best, (at,))
 

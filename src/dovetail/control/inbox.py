@@ -1,9 +1,11 @@
 """What waits for the loop's next turn: submissions and news, each with the promise to whoever brought it."""
 
 import asyncio
+import contextlib
 from collections import deque
 from dataclasses import dataclass, field
 
+from dovetail.engine.dependencies import Ended
 from dovetail.model.event import Event
 from dovetail.model.workload import Workload
 
@@ -17,9 +19,12 @@ class Accepted:
 
 @dataclass(slots=True)
 class Submission:
+    """`ended`: workloads that these wait for and that have ended, as the store knew them."""
+
     specs: list[Workload]
     idempotency_key: str | None
     promise: "asyncio.Future[list[Accepted]]"
+    ended: Ended = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -47,10 +52,10 @@ class Inbox:
         return taken
 
     async def wait(self, timeout_s: float | None) -> None:
-        try:
-            await asyncio.wait_for(self._arrived.wait(), timeout_s)
-        except TimeoutError:
-            return
+        # Not wait_for: before Python 3.12 that may swallow a cancellation that comes along with an arrival.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._arrived.wait()
 
     def __len__(self) -> int:
         return len(self._items)

@@ -16,6 +16,8 @@ from typing import Any
 import orjson
 import structlog
 
+from dovetail.control.admission import Admission, Admitted
+from dovetail.control.crowding import Crowd
 from dovetail.control.errors import Conflict
 from dovetail.control.history import Bell, lines_of
 from dovetail.control.inbox import Accepted, Inbox, News, Submission
@@ -23,6 +25,7 @@ from dovetail.control.metrics import Metrics
 from dovetail.control.settings import Loop as LoopSettings
 from dovetail.engine.engine import Engine
 from dovetail.model.command import Bind, Command, Stop, Wake
+from dovetail.model.complaint import Invalid
 from dovetail.model.event import Submitted, Tick
 from dovetail.model.record import Batch, NewWorkload
 from dovetail.model.workload import Workload
@@ -32,6 +35,7 @@ MOST_ITEMS = 2000  # of the inbox in one turn
 FEWEST, MOST_DECISIONS = 16, 20_000
 RETRY_STORE_S = 1.0
 ANSWERS_KEPT = 1000
+REMEMBER_EVERY_S = 60.0
 
 log = structlog.get_logger()
 
@@ -67,7 +71,11 @@ class Loop:
         self._carry_out = carry_out
         self._written = written
         self._limit = 512
-        self._wakes: list[float] = []
+        self._wakes: list[float] = [0.0]  # one Tick to begin with: what was restored may be due
+        self.crowd = Crowd(engine.state)
+        self.admission = Admission(engine.state, self.crowd)
+        self._remembered_at = time.time()
+        self._learned = False  # something happened that is not in the written memory yet
         # The newest answers by idempotency key, for a key that is sent twice at once.
         self._answered: OrderedDict[str | None, list[Accepted]] = OrderedDict()
 
@@ -106,12 +114,14 @@ class Loop:
         commands: list[Command] = []
         for item in self.inbox.take(MOST_ITEMS):
             if isinstance(item, Submission):
-                self._accept(item, now, step)
+                commands += self._accept(item, now, step)
             else:
                 commands += self._hear(item, now, step)
         commands += self._decide(now)
         batch = step.batch
         batch.changes = self._engine.take_changes(now)
+        self.crowd.take(batch.changes.workloads)
+        self._remember(batch, now)
         batch.outbox = [command for command in commands if not isinstance(command, Wake)]
         self._wakes += [command.at for command in commands if isinstance(command, Wake)]
         batch.history = lines_of(batch, now)
@@ -119,7 +129,7 @@ class Loop:
         return step
 
     def _after_write(self, step: Step) -> None:
-        self._metrics.count(step.batch)
+        self._metrics.count(step.batch, time.time())
         self._written(step.batch, step.specs)
         for command in step.batch.outbox:
             self._carry_out(command)
@@ -128,27 +138,19 @@ class Loop:
 
     # --- one turn's parts ------------------------------------------------------------------------------------
 
-    def _accept(self, item: Submission, now: float, step: Step) -> None:
+    def _accept(self, item: Submission, now: float, step: Step) -> list[Command]:
         """All workloads of a submission or none."""
         if item.idempotency_key in self._answered:
             step.promises.append((item.promise, self._answered[item.idempotency_key]))
-            return
-        directory = self._engine.state.cluster.placements.directory
-        taken = [f"{s.namespace}/{s.name} (id {directory[s.namespace, s.name][0]})"
-                 for s in item.specs if (s.namespace, s.name) in directory]  # fmt: skip
-        if taken:
-            shown = ", ".join(taken[:5]) + (f" and {len(taken) - 5} more" if len(taken) > 5 else "")
-            words = f"already there and not finished: {shown}; choose another name"
-            step.promises.append((item.promise, Conflict(words)))
-            return
-        accepted = []
-        for spec in item.specs:
-            id_ = self._next_workload
-            self._next_workload += 1
-            self._engine.handle(Submitted(id_, spec), now)
-            accepted.append(Accepted(id_, spec.namespace, spec.name))
-            step.batch.submitted.append(NewWorkload.of(id_, spec, self._engine.terms_json(id_), now))
-            step.specs.append((id_, spec))
+            return []
+        try:
+            admitted = self.admission.look(item.specs, self._next_workload, item.ended, now)
+        except (Conflict, Invalid) as refusal:
+            step.promises.append((item.promise, refusal))
+            return []
+        self._next_workload += len(item.specs)
+        accepted = [Accepted(id_, s.namespace, s.name) for id_, s in zip(admitted.ids, item.specs, strict=True)]
+        commands = self._admit(item.specs, admitted, now, step)
         if item.idempotency_key is not None:
             answer = orjson.dumps([[a.id, a.namespace, a.name] for a in accepted]).decode()
             step.batch.idempotency.append((item.idempotency_key, answer, now))
@@ -156,6 +158,17 @@ class Loop:
             if len(self._answered) > ANSWERS_KEPT:
                 self._answered.popitem(last=False)
         step.promises.append((item.promise, accepted))
+        return commands
+
+    def _admit(self, specs: list[Workload], admitted: Admitted, now: float, step: Step) -> list[Command]:
+        commands: list[Command] = []
+        for index in admitted.order:
+            id_, spec = admitted.ids[index], specs[index]
+            commands += self._engine.handle(Submitted(id_, spec, admitted.after[index]), now)
+            self.crowd.join(self._engine.state.work[id_])
+            step.batch.submitted.append(NewWorkload.of(id_, spec, self._engine.terms_json(id_), now))
+            step.specs.append((id_, spec))
+        return commands
 
     def _hear(self, item: News, now: float, step: Step) -> list[Command]:
         commands: list[Command] = []
@@ -165,6 +178,24 @@ class Loop:
         if item.promise is not None:
             step.promises.append((item.promise, None))
         return commands
+
+    def _remember(self, batch: Batch, now: float) -> None:
+        """What the engine learned goes along with a step now and then: losing a minute of it harms nobody."""
+        self._learned = self._learned or bool(batch)
+        if self._learned and now - self._remembered_at >= REMEMBER_EVERY_S:
+            batch.changes.memory = self._engine.state.memory(now)
+            self._remembered_at, self._learned = now, False
+
+    async def remember(self) -> None:
+        """At the end, when no step is being made any more: what was learned since it was last written."""
+        if not self._learned:
+            return
+        batch = Batch()
+        batch.changes.memory = self._engine.state.memory(time.time())
+        try:
+            await asyncio.to_thread(self._store.write, batch)
+        except StoreError as error:
+            log.warning("what was learned since the last minute is lost", error=str(error))
 
     def _decide(self, now: float) -> list[Command]:
         due = [at for at in self._wakes if at <= now]
@@ -201,4 +232,5 @@ class Loop:
         self._metrics.slice_s.labels("write").observe(time.perf_counter() - began)
 
     def _seconds_to_wake(self) -> float | None:
-        return max(0.0, min(self._wakes) - time.time()) if self._wakes else None
+        moments = [*self._wakes, self._remembered_at + REMEMBER_EVERY_S] if self._learned else self._wakes
+        return max(0.0, min(moments) - time.time()) if moments else None

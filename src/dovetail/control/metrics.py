@@ -1,22 +1,40 @@
-"""Prometheus metrics of the control plane. One registry a plane, so that tests can run several."""
+"""Prometheus metrics of the control plane. One registry a plane, so that tests can run several.
+
+Counters and histograms are fed by each durable step; gauges are read off the engine when asked for (`gauges`).
+"""
 
 from collections import Counter as Counted
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from dovetail.control.gauges import Gauges
 from dovetail.engine.questions import Questions
-from dovetail.model.record import Batch
+from dovetail.engine.state import EngineState
+from dovetail.model.reason import Outcome
+from dovetail.model.record import Batch, Changes
+from dovetail.model.task import TaskId, TaskState
 
 _LATENCIES_S = (0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3)
 _WAITS_S = (0.01, 0.1, 1, 10, 60, 300, 1800, 3600, 4 * 3600, 24 * 3600)
+#: Why tasks fail, or wait again, although a node was found or should have been.
+_NOT_PLACED = frozenset({"timeout", "bind_failed"})
 
 
 class Metrics:
-    def __init__(self) -> None:
+    def __init__(self, state: EngineState) -> None:
         self.registry = CollectorRegistry()
         self.submitted = Counter("dovetail_workloads_submitted", "Workloads accepted", registry=self.registry)
         self.decisions = Counter("dovetail_decisions", "Decisions made", ["outcome"], registry=self.registry)
         self.finished = Counter("dovetail_tasks_finished", "Tasks ended", ["state"], registry=self.registry)
+        self.preemptions = Counter(
+            "dovetail_preemptions", "Tasks told to give way to more urgent work", registry=self.registry
+        )
+        self.failures = Counter(
+            "dovetail_scheduling_failures",
+            "Decisions that found no place, binds that failed, and work not placed in time",
+            ["reason"],
+            registry=self.registry,
+        )
         self.decision_s = Histogram(
             "dovetail_scheduling_latency_seconds",
             "Mean time of a decision in each slice",
@@ -27,7 +45,17 @@ class Metrics:
             "dovetail_slice_seconds", "Time of one turn of the loop", ["part"], registry=self.registry
         )
         self.queue_wait_s = Histogram(
-            "dovetail_queue_wait_seconds", "From submission to placement", buckets=_WAITS_S, registry=self.registry
+            "dovetail_queue_wait_seconds",
+            "From submission to placement",
+            ["queue"],
+            buckets=_WAITS_S,
+            registry=self.registry,
+        )
+        self.recovery_s = Histogram(
+            "dovetail_recovery_duration_seconds",
+            "From losing its node (failed, preempted, evicted) to the next placement of a task",
+            buckets=_WAITS_S,
+            registry=self.registry,
         )
         self.waiting = Gauge("dovetail_workloads_waiting", "Workloads with waiting tasks", registry=self.registry)
         self.nodes = Gauge("dovetail_nodes", "Nodes by status", ["status"], registry=self.registry)
@@ -37,20 +65,43 @@ class Metrics:
         self.plugin_failures = Gauge(
             "dovetail_plugin_failures", "Failed plugin calls", ["profile", "plugin"], registry=self.registry
         )
+        self._gauges = Gauges(state)
+        self.registry.register(self._gauges)
         self.decisions_total = 0
+        self._lost_at: dict[TaskId, float] = {}  # tasks that had a node and wait for another
 
-    def count(self, batch: Batch) -> None:
+    def count(self, batch: Batch, now: float) -> None:
         self.submitted.inc(len(batch.submitted))
-        outcomes = Counted([str(decision.explanation.outcome) for decision in batch.changes.decisions])
-        for outcome, count in outcomes.items():
+        self.preemptions.inc(batch.changes.preempted)
+        outcomes = Counted([(str(d.explanation.outcome), d.node is None) for d in batch.changes.decisions])
+        for (outcome, refused), count in outcomes.items():
             self.decisions.labels(outcome).inc(count)
+            if refused and outcome != Outcome.PREEMPTING:  # its place is being cleared: that is no failure
+                self.failures.labels(outcome).inc(count)
         self.decisions_total += len(batch.changes.decisions)
-        for state, count in Counted([task.state for task in batch.changes.tasks]).items():
+        self._count_tasks(batch.changes)
+        self._count_recoveries(batch.changes, now)
+
+    def _count_tasks(self, changes: Changes) -> None:
+        for (state, reason), count in Counted([(task.state, task.reason) for task in changes.tasks]).items():
             if state.finished:
                 self.finished.labels(str(state)).inc(count)
+            if reason in _NOT_PLACED and state in (TaskState.FAILED, TaskState.PENDING):
+                self.failures.labels(reason).inc(count)
 
-    def render(self, questions: Questions) -> bytes:
+    def _count_recoveries(self, changes: Changes, now: float) -> None:
+        for task in changes.tasks:
+            if task.state is TaskState.PENDING:
+                if task.attempt:
+                    self._lost_at.setdefault(task.task, now)
+                continue
+            lost_at = self._lost_at.pop(task.task, None) if self._lost_at else None
+            if lost_at is not None and task.placed_at is not None:
+                self.recovery_s.observe(max(0.0, task.placed_at - lost_at))
+
+    def look(self, questions: Questions) -> None:
         """Gauges are read off the engine when asked for, not kept up to date in between."""
+        self._gauges.look()
         self.waiting.set(questions.waiting)
         self.nodes.clear()
         for status, count in questions.status_counts().items():
@@ -59,4 +110,7 @@ class Metrics:
             self.share.labels(resource).set(allocated / capacity if capacity else 0.0)
         for profile, plugin, count in questions.plugin_failures():
             self.plugin_failures.labels(profile, plugin).set(count)
+
+    def text(self) -> bytes:
+        """Everything, with gauges as of the last look. Takes a while for thousands of nodes; may run on a thread."""
         return generate_latest(self.registry)

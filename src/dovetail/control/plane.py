@@ -29,6 +29,8 @@ from dovetail.control.metrics import Metrics
 from dovetail.control.settings import Settings
 from dovetail.control.specs import Specs
 from dovetail.control.telemetry import DecisionLog
+from dovetail.engine import reservations
+from dovetail.engine.dependencies import Ended, names_outside
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions import Questions
 from dovetail.model.command import Bind, Stop, attempt_key
@@ -46,8 +48,9 @@ from dovetail.model.event import (
     ReservationReleased,
 )
 from dovetail.model.node import Node
-from dovetail.model.record import Batch, Snapshot
-from dovetail.model.resources import Amounts, show_amount
+from dovetail.model.record import Batch, ReservationRecord, Snapshot
+from dovetail.model.reservation import Reservation
+from dovetail.model.resources import Amounts
 from dovetail.model.selection import Taint
 from dovetail.model.task import TaskId, TaskState, WorkloadState
 from dovetail.model.workload import Workload
@@ -67,7 +70,7 @@ class ControlPlane:
         self.settings = settings
         self.engine = Engine(settings.scheduling)
         self.questions = Questions(self.engine)
-        self.metrics = Metrics()
+        self.metrics = Metrics(self.engine.state)
         self.store: Store = sqlite_store(settings.database)
         self.registered = RegisteredBackend(REGISTERED)
         self.started_at = 0.0
@@ -143,6 +146,8 @@ class ControlPlane:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._loop is not None and not self._loop.trouble:
+            await self._loop.remember()
         for executor in self._executors.values():
             await executor.close()
         for backend in self._backends.values():
@@ -179,8 +184,31 @@ class ControlPlane:
             if before is not None:
                 return [Accepted(*found) for found in orjson.loads(before)]
         promise: asyncio.Future[list[Accepted]] = asyncio.get_running_loop().create_future()
-        loop.inbox.put(Submission(specs, idempotency_key, promise))
+        ended = await self._ended(specs)
+        loop.inbox.put(Submission(specs, idempotency_key, promise, ended))
         return await promise
+
+    async def check_now(self, specs: list[Workload]) -> None:
+        """What `submit` would not take at this moment. Raises Conflict or Invalid."""
+        ended = await self._ended(specs)
+        self._running().admission.look(specs, 0, ended, time.time())
+
+    async def _ended(self, specs: list[Workload]) -> Ended:
+        """Of what these wait for, what the store remembers to have ended. What the engine knows comes first: it may
+        have ended, or come again, while the store was asked."""
+        state = self.engine.state
+        known = state.cluster.placements.directory
+        asked = sorted(key for key in names_outside(specs) if key not in known and key not in state.ended)
+        found: dict[tuple[str, str], tuple[int, WorkloadState]] = {}
+        for namespace, name in asked:
+            row = await self.read(self.store.find_workload, namespace, name)
+            if row is not None and row["finished_at"] is not None:
+                found[namespace, name] = (row["id"], WorkloadState(row["state"]))
+        return found
+
+    def waiting_in(self, queue: int) -> int:
+        """Workloads that wait in a queue and all below it."""
+        return 0 if self._loop is None else self._loop.crowd.waiting(queue)
 
     def check(self, specs: list[Workload]) -> None:
         """What this server will not take, whatever its state. Raises Invalid."""
@@ -275,23 +303,32 @@ class ControlPlane:
 
     # --- doors: reservations ---------------------------------------------------------------------------------
 
-    async def reserve(self, node: str, amounts: Amounts, duration_s: float, holder: str) -> int:
-        """Hold free capacity of a node back for a time. Refused when it is not free."""
-        self._must_exist(node)
-        use = self.questions.node(node)
-        for resource, amount in amounts.items():
-            free = use.capacity.get(resource, 0) - use.allocated.get(resource, 0) - use.reserved.get(resource, 0)
-            if amount > free:
-                has, asked = show_amount(resource, free), show_amount(resource, amount)
-                raise Conflict(f"node {node!r} has {has} of {resource} free, {asked} were asked for")
+    async def reserve(self, wanted: Reservation) -> ReservationRecord:
+        """Room in advance. Raises Conflict with the reason when it cannot be met."""
+        for name in wanted.target().nodes:
+            self._must_exist(name)
         id_ = self._next_reservation
+        record = self._checked(id_, wanted)
         self._next_reservation += 1
-        await self._told([ReservationMade(id_, node, amounts, time.time() + duration_s, holder)])
-        return id_
+        await self._told([ReservationMade(id_, wanted)])
+        made = self.engine.state.reservations.get(id_)
+        # Not there: the room was taken since it was looked at, or the time it was asked for is over already.
+        return made or (record if record.end <= time.time() else self._checked(id_, wanted))
+
+    def _checked(self, id_: int, wanted: Reservation) -> ReservationRecord:
+        record, problem = reservations.check(self.engine.state, id_, wanted, time.time())
+        if problem:
+            raise Conflict(problem)
+        return record
+
+    def reservation(self, id_: int) -> ReservationRecord:
+        found = self.engine.state.reservations.get(id_)
+        if found is None:
+            raise NotFound(f"no reservation {id_}")
+        return found
 
     async def release(self, reservation: int) -> None:
-        if reservation not in self.engine.state.reservations:
-            raise NotFound(f"no reservation {reservation}")
+        self.reservation(reservation)
         await self._told([ReservationReleased(reservation)])
 
     # --- doors: reading --------------------------------------------------------------------------------------
@@ -369,7 +406,8 @@ class ControlPlane:
             if live is not None:
                 names[decision.task.workload] = live.name
                 if decision.node is not None:
-                    self.metrics.queue_wait_s.observe(decision.at - live.submitted_at)
+                    queue = self.engine.state.router.queues[live.queue].path
+                    self.metrics.queue_wait_s.labels(queue).observe(decision.at - live.submitted_at)
         if self._decision_log is not None:
             self._decision_log.write(batch, names)
         self._hooks.scheduled(batch, names)

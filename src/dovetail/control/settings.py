@@ -4,7 +4,7 @@
 default profile, as the VM scheduler's users know it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,6 +20,8 @@ from dovetail.model.strict import Name, Strict
 from dovetail.placement.evaluation import Evaluator
 from dovetail.placement.profiles import UnknownProfile
 from dovetail.placement.registry import PluginError, build_hook
+from dovetail.queueing.orderings import OrderingError, build_ordering
+from dovetail.queueing.tree import DEFAULT_QUEUE, BadQueues, QueueTree
 
 PREFIX = "DOVETAIL_"
 STRATEGY_VARIABLE = "SCHEDULING_STRATEGY"
@@ -156,15 +158,29 @@ def _value(name: str, text: str) -> Any:
     return documents[0].data if documents else ""
 
 
+Complain = Callable[[tuple[str, ...], str], None]
+
+
 def _check_plugins(settings: Settings, document: Document) -> None:
-    """Profiles must exist and all plugins build; better said at start than at the first decision."""
-    scheduling = settings.scheduling
-    profiles = scheduling.all_profiles()
-    complaints = []
+    """Profiles must exist, all plugins build and queues make a tree; better said at start than when it matters."""
+    complaints: list[Complaint] = []
 
     def complain(field: tuple[str, ...], message: str) -> None:
         complaints.append(Complaint(document.source, document.line_of(field), ".".join(field), message))
 
+    _check_profiles(settings.scheduling, complain)
+    _check_queues(settings.scheduling, complain)
+    for name, given in settings.hooks.items():
+        try:
+            build_hook(name, given)
+        except PluginError as error:
+            complain(("hooks", name), str(error))
+    if complaints:
+        raise Invalid(complaints)
+
+
+def _check_profiles(scheduling: EngineSettings, complain: Complain) -> None:
+    profiles = scheduling.all_profiles()
     named: dict[tuple[str, ...], str] = {("scheduling", "default_profile"): scheduling.default_profile}
     for name, scheduler in scheduling.schedulers.items():
         if scheduler.profile is not None:
@@ -177,10 +193,19 @@ def _check_plugins(settings: Settings, document: Document) -> None:
             Evaluator(name, profile_settings)
         except PluginError as error:
             complain(("scheduling", "profiles", name), str(error))
-    for name, given in settings.hooks.items():
+
+
+def _check_queues(scheduling: EngineSettings, complain: Complain) -> None:
+    orders = {("scheduling", "profiles", name, "order"): p.order for name, p in scheduling.all_profiles().items()}
+    for name, scheduler in scheduling.schedulers.items():
+        if scheduler.order is not None:
+            orders["scheduling", "schedulers", name, "order"] = scheduler.order
+    for field, order in orders.items():
         try:
-            build_hook(name, given)
-        except PluginError as error:
-            complain(("hooks", name), str(error))
-    if complaints:
-        raise Invalid(complaints)
+            build_ordering(order, scheduling.fair.ageing)
+        except OrderingError as error:
+            complain(field, str(error))
+    try:
+        QueueTree(scheduling.queues)
+    except BadQueues as error:
+        complain(("scheduling", "queues", DEFAULT_QUEUE), str(error))

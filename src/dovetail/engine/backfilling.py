@@ -6,6 +6,9 @@ again, and withdrawn when it starts or another takes its place at the head.
 
 from itertools import groupby
 
+import numpy as np
+
+from dovetail.cluster.arrays import F8
 from dovetail.cluster.horizon import NEVER, Slot
 from dovetail.cluster.view import View
 from dovetail.engine.promises import Promise
@@ -14,9 +17,13 @@ from dovetail.engine.work import Spot, Work
 from dovetail.model.task import TaskId
 from dovetail.queueing.run_times import outlived
 
+SOON_S = 1.0
+
 
 def keep_promises(state: EngineState, now: float) -> None:
     """Before deciding: work that runs longer than expected moves promises, and who holds one is looked at first."""
+    if not len(state.ends) and not state.promises:
+        return
     sticky = all(course.backfill.head == "sticky" for course in state.courses.values())
     late = not sticky and len(state.ends) and state.ends.first <= now
     if late:
@@ -24,8 +31,9 @@ def keep_promises(state: EngineState, now: float) -> None:
     for name, course in state.courses.items():
         if not course.backfill.promises:
             continue
-        if course.backfill.mode == "conservative" and (late or state.stirred):
-            _begin_again(state, name)
+        if course.backfill.mode == "conservative":
+            if late:
+                _begin_again(state, name)
         elif course.head is not None and late:
             plan(state, state.work[course.head], now)
 
@@ -40,13 +48,25 @@ def refused(state: EngineState, work: Work, now: float) -> None:
         if len(state.promises.of_work) < course.backfill.depth:
             plan(state, work, now)
         return
-    before = course.head
-    if before is None or course.backfill.head == "first":
-        course.head = state.waiting.blocked[name].peek()
-    if before is not None and before != course.head:
-        _withdraw(state, before)
+    if course.head is None or course.backfill.head == "first":
+        take_the_lead(state, course, state.waiting.first_blocked(name))
     if course.head == work.id and course.backfill.promises:
         plan(state, work, now)
+
+
+def take_the_lead(state: EngineState, course: Course, work: int | None) -> None:
+    """Another is head from now on; what the one before was promised is withdrawn."""
+    before, course.head = course.head, work
+    promised = None if before is None or before == work else state.promises.of_work.get(before)
+    if before is not None and promised is not None and not promised.clearing:  # what is cleared for it stays its own
+        _withdraw(state, before)
+
+
+def release_lead(state: EngineState, work: int) -> None:
+    """Nothing is promised to it until it is refused again; room that is being cleared for it stays its own."""
+    promise = state.promises.of_work.get(work)
+    if promise is not None and not promise.clearing:
+        state.promises.withdraw(work)
 
 
 def started(state: EngineState, work: Work) -> None:
@@ -56,7 +76,7 @@ def started(state: EngineState, work: Work) -> None:
     course = state.courses[name]
     if course.head in (None, work.id):
         course.head = None
-        following = state.waiting.blocked[name].peek()
+        following = state.waiting.first_blocked(name)
         if following is not None and course.backfill.mode != "off":
             state.waiting.enqueue(state.work[following])
 
@@ -65,8 +85,11 @@ def wake_heads(state: EngineState) -> None:
     """What heads and owners of promises wait for concerns nobody else of their kind: they are looked at themselves."""
     heads = [course.head for course in state.courses.values() if course.head is not None and len(state.ends)]
     for id_ in (*heads, *state.promises.of_work):
-        if state.work[id_].spot is Spot.PARKED:
-            state.waiting.enqueue(state.work[id_])
+        work = state.work[id_]
+        promise = state.promises.of_work.get(id_)
+        moves = work.shape.scheduler in state.waiting.moving  # those were looked at when they were sorted
+        if work.spot is Spot.PARKED and (not moves or (promise is not None and promise.clearing)):
+            state.waiting.enqueue(work)
 
 
 def plan(state: EngineState, work: Work, now: float) -> None:
@@ -96,12 +119,25 @@ def earliest(state: EngineState, work: Work, now: float) -> Slot | None:
     mask = evaluator.sift(request, View(state.cluster)).but_for_room
     run_s = state.expected_s(work)
     horizon = state.promises.horizon(now, work.id, work.namespace)
-    return horizon.earliest(mask, request.column, max(1, work.gang_short), NEVER if run_s is None else run_s)
+    column = lane_column(state, work)
+    return horizon.earliest(mask, column, max(1, work.gang_short), NEVER if run_s is None else run_s)
+
+
+def lane_column(state: EngineState, work: Work) -> F8:
+    """What must be free for one of its tasks: with what it has to leave free beside it, where that is on one node."""
+    column = state.request(work.shape).column
+    moving = state.waiting.moving.get(work.shape.scheduler)
+    if moving is None or len(state.cluster.rows) != 1:
+        return column
+    (row,) = state.cluster.rows.values()
+    lane = moving.lane(state.waiting.entry(work))
+    asked = column > 0
+    return np.where(asked, column + lane * state.cluster.resources.schedulable[: len(column), row], column)
 
 
 def _promise(state: EngineState, course: Course, work: Work, slot: Slot, as_of: tuple[float, int]) -> Promise:
     run_s = state.expected_s(work)
-    column = state.request(work.shape).column
+    column = lane_column(state, work)
     rows = tuple((row, column * len(list(same))) for row, same in groupby(sorted(slot.rows)))
     end = NEVER if run_s is None else slot.start + run_s
     return Promise(work.name, slot.start, end, rows, spare=course.backfill.spare, as_of=as_of)
@@ -131,5 +167,7 @@ def _longer_s(state: EngineState, task: TaskId, at: float, now: float) -> float:
     work = state.work[task.workload]
     since = work.task(task.replica).placed_at
     began = at if since is None else since
-    total_s = outlived(at - began, now - began, work.terms.run_s)
-    return max(total_s - (now - began), 1.0)
+    declared_s = work.terms.run_s
+    if declared_s is not None and now - began >= declared_s:
+        return SOON_S  # its backend is about to end it, if it does not end by itself
+    return max(outlived(at - began, now - began, declared_s) - (now - began), SOON_S)

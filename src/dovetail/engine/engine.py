@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from dovetail.engine import nodes, tasks, workloads
+from dovetail.engine import nodes, reservations, tasks, workloads
 from dovetail.engine.life import tell_dependents
 from dovetail.engine.quarantine import probe
 from dovetail.engine.restoring import restore
@@ -12,7 +12,7 @@ from dovetail.engine.settings import EngineSettings
 from dovetail.engine.state import EngineState
 from dovetail.engine.terms import terms_json
 from dovetail.engine.timers import About, Timer
-from dovetail.model.command import Command, Wake
+from dovetail.model.command import Command
 from dovetail.model.event import (
     BackendHealthChanged,
     BindFailed,
@@ -32,29 +32,13 @@ from dovetail.model.event import (
     TaskStarted,
     Tick,
 )
-from dovetail.model.record import Changes, ReservationRecord, Snapshot
+from dovetail.model.record import Changes, Snapshot
 from dovetail.model.task import TaskId
 
 Handler = Callable[[EngineState, Any, float], list[Command]]
 
 
-def _reservation_made(state: EngineState, event: ReservationMade, now: float) -> list[Command]:  # noqa: ARG001
-    if event.node not in state.cluster.rows or event.id in state.reservations:
-        return []
-    state.hold(ReservationRecord(event.id, event.node, event.amounts, event.until, event.holder))
-    state.changed_reservations[event.id] = None
-    return [Wake(event.until)]
-
-
-def _reservation_released(state: EngineState, event: ReservationReleased, now: float) -> list[Command]:  # noqa: ARG001
-    if event.id in state.reservations:
-        nodes.drop_reservation(state, event.id)
-    return []
-
-
 def _tick(state: EngineState, event: Tick, now: float) -> list[Command]:
-    for reservation in [r for r in state.reservations.values() if r.until <= now]:
-        nodes.drop_reservation(state, reservation.id)
     commands: list[Command] = []
     for timer in state.timers.due(now):
         commands += _due(state, timer, now)
@@ -73,6 +57,8 @@ def _due(state: EngineState, timer: Timer, now: float) -> list[Command]:
         return tasks.retry_due(state, key)
     if timer.about is About.EVICTION:
         return nodes.eviction_due(state, key, now)
+    if timer.about is About.WINDOW:
+        return reservations.window_due(state, key, now)
     if timer.about is About.PROBE:
         probe(state, key)
     return []
@@ -92,8 +78,8 @@ _HANDLERS: dict[type, Handler] = {
     TaskStarted: tasks.started,
     TaskFinished: tasks.finished,
     BindFailed: tasks.bind_failed,
-    ReservationMade: _reservation_made,
-    ReservationReleased: _reservation_released,
+    ReservationMade: reservations.made,
+    ReservationReleased: reservations.released,
     Tick: _tick,
 }
 

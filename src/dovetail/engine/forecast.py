@@ -23,6 +23,7 @@ PLANNED = 200
 _TASKS_PLANNED = 16  # of one workload that does not start together
 _SAMPLED = 20
 _SAMPLE_EVERY_S = 10.0
+_SAMPLE_EVERY = 16  # workloads that were set aside
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +73,9 @@ def in_order(state: EngineState, now: float) -> Iterator[int]:
 
 def sample(state: EngineState, now: float) -> None:
     """Remember now and then what was expected of those that wait, to learn from it when they start."""
-    if now < state.sampled_at + _SAMPLE_EVERY_S or not any(map(len, state.waiting.blocked.values())):
+    if state.set_aside < _SAMPLE_EVERY or now < state.sampled_at + _SAMPLE_EVERY_S:
         return
-    state.sampled_at = now
+    state.sampled_at, state.set_aside = now, 0
     for id_, expected in expected_starts(state, now, _SAMPLED).items():
         state.expected_starts.setdefault(id_, (now, expected))
 
@@ -112,7 +113,6 @@ def _mask(state: EngineState, shape: Shape, masks: dict[Shape, B1]) -> B1:
 
 def _horizon(state: EngineState, now: float) -> Horizon:
     """Room over time by expected run times, reservations kept; what heads were promised is planned anew."""
-    cluster = state.cluster
     ends = _expected_ends(state, now)
     by_row: dict[int, list[Release]] = {}
     for release in ends:
@@ -121,7 +121,7 @@ def _horizon(state: EngineState, now: float) -> Horizon:
     def on_row(row: int) -> Iterable[tuple[float, F8]]:
         return [(release.at, release.column) for release in by_row.get(row, ())]
 
-    horizon = Horizon(cluster.resources.free[:, : cluster.width], now, ends, on_row)
+    horizon = Horizon(state.promises.unheld(), now, ends, on_row)
     state.promises.keep_reservations(horizon, now)
     return horizon
 

@@ -3,7 +3,7 @@
 So nobody holds room while the rest of the gang waits, and two gangs cannot each hold half of what both need.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dovetail.engine.state import EngineState
 from dovetail.engine.work import Work
@@ -37,6 +37,8 @@ def try_together(state: EngineState, work: Work, request: Request, replicas: lis
             found.append(choice)
             cluster.place(task, choice.row, request.column, work.shape.service_key)
             pipeline.placed(request, choice.row)
+            if request.promised is not None:
+                request = replace(request, promised=request.promised.without(choice.row, request.column))
     pipeline.cursor = cursor
     if refusal is not None:
         refusal.message = f"{len(replicas)} tasks must start together and {len(found)} have room: {refusal.message}"

@@ -6,9 +6,10 @@ is gone (`EngineState.release`).
 
 from heapq import heappush
 
+from dovetail.engine.backfilling import started
 from dovetail.engine.state import EngineState
 from dovetail.engine.timers import About
-from dovetail.engine.work import Work
+from dovetail.engine.work import Spot, Work
 from dovetail.model.command import Command, Stop, attempt_key
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workload import Condition
@@ -32,6 +33,8 @@ def stop_task(
     work.move(live, TaskState.STOPPING, word if evicting else CANCELLING, reason)
     state.stopping[task] = None
     state.touch_task(task)
+    if not work.can_start:  # what waits of a gang waits for those that go, too
+        leave_line(state, work)
     assert live.node is not None
     assert live.backend is not None
     return [Stop(task, live.node, live.backend, attempt_key(task, live.attempt), reason)]
@@ -60,8 +63,11 @@ def end_task(
     state.touch_task(task)
     if work.done == work.replicas:
         state.finishing.append(work.id)
-    state.waiting.enqueue(work)  # one less runs: another may, where their number is limited
-    return keep_gang(state, work, now)
+        began = live.started_at if live.started_at is not None else live.placed_at
+        state.waiting.ended(work, now, None if began is None else now - began)
+    commands = keep_gang(state, work, now)
+    stand_in_line(state, work)  # one less runs: another may, where their number is limited
+    return commands
 
 
 def retry_task(
@@ -75,21 +81,55 @@ def retry_task(
     live.evicting = False
     work.reason, work.message = reason, message
     state.touch_task(task)
+    state.timers.clear(About.EVICTION, task)
+    if not work.waiting and not work.delayed:
+        await_promotion(state, work, now)
     if delay_s > 0:
         work.delayed[task.replica] = now + delay_s
         state.changed_notes[work.id] = None
         state.timers.set(About.RETRY, task, now + delay_s)
     else:
-        wait_again(state, work, task.replica)
-    return keep_gang(state, work, now)
+        heappush(work.waiting, task.replica)
+    commands = keep_gang(state, work, now)
+    stand_in_line(state, work)
+    return commands
+
+
+def await_promotion(state: EngineState, work: Work, since: float) -> None:
+    """It waits since this moment: after a while that counts for more."""
+    promotion = state.settings.promotion
+    if promotion is not None and work.rank > promotion.most.rank:
+        state.timers.set(About.PROMOTION, work.id, since + promotion.after)
 
 
 def wait_again(state: EngineState, work: Work, replica: int) -> None:
-    if work.delayed.pop(replica, None) is not None:
-        state.changed_notes[work.id] = None
+    """The pause after a failure is over."""
+    del work.delayed[replica]
+    state.changed_notes[work.id] = None
     heappush(work.waiting, replica)
-    state.waiting.remove(work)  # more of it waits than when it was set aside
-    state.waiting.enqueue(work)
+    stand_in_line(state, work)
+
+
+def stand_in_line(state: EngineState, work: Work) -> None:
+    """Its tasks have changed: it is looked at again if any of them may start, and else stands in nobody's way."""
+    if work.can_start:
+        state.waiting.enqueue(work)
+    else:
+        leave_line(state, work)
+
+
+def leave_line(state: EngineState, work: Work) -> None:
+    """It waits no longer, or cannot start now: it is nobody's head and is promised nothing."""
+    if work.spot is Spot.NOWHERE:
+        return
+    waiting = state.waiting
+    kinds = (waiting.kindred(work), waiting.quota_kind(work))
+    waiting.remove(work)
+    started(state, work)
+    for kind in kinds:  # those behind it were to come when it was served
+        following = waiting.next_of(kind)
+        if following is not None:
+            waiting.enqueue(state.work[following])
 
 
 def keep_gang(state: EngineState, work: Work, now: float) -> list[Command]:
@@ -110,8 +150,7 @@ def keep_gang(state: EngineState, work: Work, now: float) -> list[Command]:
 def doom(state: EngineState, work: Work, reason: str, message: str, now: float) -> list[Command]:
     """Nothing of it may start any more: what waits fails, what runs is stopped."""
     work.doomed = reason
-    fail_waiting(state, work, reason, message, now)
-    return stop_all(state, work, message, evicting=False)
+    return fail_waiting(state, work, reason, message, now) + stop_all(state, work, message, evicting=False)
 
 
 def fail_waiting(
@@ -122,7 +161,7 @@ def fail_waiting(
     now: float,
     to: TaskState = TaskState.FAILED,
     only_new: bool = False,
-) -> None:
+) -> list[Command]:
     """End what waits; with `only_new` what has never had a node."""
     replicas = sorted([*work.waiting, *work.delayed])
     chosen = [replica for replica in replicas if not only_new or not work.task(replica).attempt]
@@ -132,9 +171,11 @@ def fail_waiting(
         if work.delayed.pop(replica, None) is not None:
             state.timers.clear(About.RETRY, TaskId(work.id, replica))
             state.changed_notes[work.id] = None
-    state.waiting.remove(work)
+    leave_line(state, work)
+    commands: list[Command] = []
     for replica in chosen:
-        end_task(state, work, TaskId(work.id, replica), to, reason, message, now)
+        commands += end_task(state, work, TaskId(work.id, replica), to, reason, message, now)
+    return commands
 
 
 def tell_dependents(state: EngineState, now: float) -> list[Command]:

@@ -1,6 +1,7 @@
 """Events about nodes and backends: who is there, who is not, and what has to leave them."""
 
 from dovetail.engine.life import end_task, retry_task, stop_task
+from dovetail.engine.reservations import forget_node, mend, node_joined
 from dovetail.engine.state import EngineState
 from dovetail.engine.timers import About
 from dovetail.model.command import Command, Stop, attempt_key
@@ -21,6 +22,7 @@ from dovetail.model.task import TaskId, TaskState
 def joined(state: EngineState, event: NodeJoined, now: float) -> list[Command]:
     row = state.cluster.join(event.node)
     _changed(state, event.node.name, row)
+    node_joined(state, now)
     return evict_intolerant(state, row, now)
 
 
@@ -38,19 +40,24 @@ def left(state: EngineState, event: NodeLeft, now: float) -> list[Command]:
     for task in sorted(cluster.placements.by_row[row]):
         work = state.work[task.workload]
         live = work.task(task.replica)
-        assert live.backend is not None
-        commands.append(Stop(task, event.name, live.backend, attempt_key(task, live.attempt), event.reason))
+        if live.state is not TaskState.STOPPING:  # else it was told already
+            assert live.backend is not None
+            commands.append(Stop(task, event.name, live.backend, attempt_key(task, live.attempt), event.reason))
         state.release(work, task, now)
         if live.state is TaskState.STOPPING and not live.evicting:
             commands += end_task(state, work, task, TaskState.CANCELLED, "cancelled", event.reason, now)
         else:
             commands += retry_task(state, work, task, "node_left", f"{event.name} left: {event.reason}", now)
-    for reservation in [r for r in state.reservations.values() if r.node == event.name]:
-        drop_reservation(state, reservation.id)
+    to_mend = forget_node(state, event.name)
     cluster.leave(event.name)
     state.trouble.pop(event.name, None)
     state.gone_nodes[event.name] = None
     state.stirred.discard(row)
+    for owner, promise in list(state.promises.of_work.items()):  # they have to look for other room
+        if any(row == promised for promised, _ in promise.rows):
+            state.promises.withdraw(owner)
+            state.waiting.enqueue(state.work[owner])
+    mend(state, to_mend, now)
     return commands
 
 
@@ -101,19 +108,12 @@ def backend_health(state: EngineState, event: BackendHealthChanged, now: float) 
     return []
 
 
-def drop_reservation(state: EngineState, id_: int) -> None:
-    reservation = state.reservations.pop(id_)
-    state.cluster.reserve(reservation.node, reservation.amounts, -1)
-    state.stirred.add(state.cluster.rows[reservation.node])
-    state.changed_reservations[id_] = None
-
-
 # --- NoExecute -----------------------------------------------------------------------------------------------
 
 
 def evict_intolerant(state: EngineState, row: int, now: float) -> list[Command]:
     """Work that does not tolerate the node's NoExecute taints has to leave: at once, or as long as it bears them."""
-    taints = [taint for taint in state.cluster.taints.row(row) if taint.effect is Effect.NO_EXECUTE]
+    taints = _driving_out(state, row)
     commands: list[Command] = []
     for task in sorted(state.cluster.placements.by_row[row]):
         work = state.work[task.workload]
@@ -127,16 +127,32 @@ def evict_intolerant(state: EngineState, row: int, now: float) -> list[Command]:
     return commands
 
 
-def eviction_due(state: EngineState, task: TaskId, now: float) -> list[Command]:  # noqa: ARG001
-    """It has borne a taint as long as it said it would."""
-    work = state.work.get(task.workload)
-    placement = state.cluster.placements.by_task.get(task)
+def came_to(state: EngineState, task: TaskId, shape: Shape, now: float) -> None:
+    """The task begins on its node: if it bears the taints there only for a while, that time begins now."""
+    if any(tolerance.seconds is not None for tolerance in shape.tolerations):
+        borne_s = _borne_s(shape, _driving_out(state, state.cluster.placements.by_task[task].row))
+        if borne_s is not None and state.timers.at(About.EVICTION, task) is None:
+            state.timers.set(About.EVICTION, task, now + borne_s)
+
+
+def eviction_due(state: EngineState, key: TaskId | str, now: float) -> list[Command]:
+    """A task has borne a taint as long as it said it would. The name of a node: look at it for the first time after a
+    restart, which does not remember since when its tasks bear what."""
+    if isinstance(key, str):
+        row = state.cluster.rows.get(key)
+        return [] if row is None else evict_intolerant(state, row, now)
+    work = state.work.get(key.workload)
+    placement = state.cluster.placements.by_task.get(key)
     if work is None or placement is None:
         return []
-    taints = [taint for taint in state.cluster.taints.row(placement.row) if taint.effect is Effect.NO_EXECUTE]
+    taints = _driving_out(state, placement.row)
     if _borne_s(work.shape, taints) is None:
         return []
-    return stop_task(state, work, task, _does_not_bear(taints), evicting=True)
+    return stop_task(state, work, key, _does_not_bear(taints), evicting=True)
+
+
+def _driving_out(state: EngineState, row: int) -> list[Taint]:
+    return [taint for taint in state.cluster.taints.row(row) if taint.effect is Effect.NO_EXECUTE]
 
 
 def _borne_s(shape: Shape, taints: list[Taint]) -> float | None:

@@ -4,6 +4,7 @@ More urgent work may displace less urgent work (`may_preempt`), and a queue with
 others borrow. The victims are told to stop; their room is promised to the preemptor until they are gone.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -17,6 +18,7 @@ from dovetail.engine.promises import Promise
 from dovetail.engine.state import EngineState
 from dovetail.engine.work import Work
 from dovetail.model.command import Command
+from dovetail.model.resources import Amounts
 from dovetail.model.shape import Shape
 from dovetail.model.task import TaskId
 from dovetail.model.workload import Priority
@@ -52,17 +54,35 @@ def find_room(state: EngineState, claim: Claim, request: Request, now: float) ->
     reclaim = _reclaimable(state, claim)
     if claim.rank > _LAST_TO_PREEMPT and not reclaim:
         return None
-    codes = np.array(sorted(reclaim), dtype=np.int64)
+    candidates = _candidates(state, claim, request, now)
+    if not candidates.any():
+        return None
+    kept = _guaranteed(state, claim)
+    found = _search(state, claim, request, candidates, reclaim, kept, now)
+    while found is not None and (overdrawn := _overdrawn(state, claim, found.tasks, reclaim)):
+        kept |= overdrawn
+        found = _search(state, claim, request, candidates, reclaim, kept, now)
+    if found is None or found.tasks:
+        return found
+    # Nobody has to go: then somebody is going already, or only a promise stood in the way, or it was not about room.
+    rows = set(found.placements)
+    going = any(_is_being_cleared(state, row) for row in rows)
+    return found if going or any(_promised_on(state, rows, claim.work)) else None
+
+
+def _search(
+    state: EngineState, claim: Claim, request: Request, candidates: B1, reclaim: set[int], kept: set[int], now: float
+) -> Victims | None:
+    back, spared = (np.array(sorted(codes), dtype=np.int64) for codes in (reclaim, kept))
 
     def eligible(stakes: StakeArrays) -> B1:
         lower: B1 = (stakes.rank > claim.rank) & (claim.rank <= _LAST_TO_PREEMPT)
-        if len(codes):
-            lower |= np.isin(stakes.queue, codes)
+        if len(spared):
+            lower &= ~np.isin(stakes.queue, spared)
+        if len(back):
+            lower |= np.isin(stakes.queue, back)
         return lower & stakes.preemptible
 
-    candidates = _candidates(state, claim, request)
-    if not candidates.any():
-        return None
     slack = {id_: _slack(state.work[id_]) for id_ in state.gangs}
     budgets = {id_: _budget(state.work[id_]) for id_ in state.budgeted}
     return find_victims(
@@ -72,16 +92,23 @@ def find_room(state: EngineState, claim: Claim, request: Request, now: float) ->
 
 
 def preempt(state: EngineState, work: Work, request: Request, victims: Victims, now: float) -> list[Command]:
-    """Tell the victims, and keep the room for the work."""
+    """Tell the victims, and keep the room for the work. Who was promised room there and has less right to it has to
+    look for other room."""
     commands: list[Command] = []
     why = f"preempted by {work.name} (workload {work.id})"
     for task in victims.tasks:
         commands += stop_task(state, state.work[task.workload], task, why, evicting=True, word=PREEMPTING)
     state.preempted += len(victims.tasks)
+    rows = set(victims.placements)
+    for owner in list(_promised_on(state, rows, work.id)):
+        state.promises.withdraw(owner)
+        state.waiting.enqueue(state.work[owner])
+    if not any(_is_being_cleared(state, row) for row in rows):
+        state.stirred.update(rows)  # nothing to wait for
     run_s = state.expected_s(work)
-    rows = tuple((row, request.column * len(list(same))) for row, same in groupby(victims.placements))
+    kept = tuple((row, request.column * len(list(same))) for row, same in groupby(victims.placements))
     end = NEVER if run_s is None else now + run_s
-    state.promises.make(work.id, Promise(work.name, now, end, rows, clearing=True))
+    state.promises.make(work.id, Promise(work.name, now, end, kept, clearing=True))
     return commands
 
 
@@ -90,8 +117,7 @@ def is_clearing(state: EngineState, work: Work) -> bool:
     promise = state.promises.of_work.get(work.id)
     if promise is None or not promise.clearing:
         return False
-    by_row = state.cluster.placements.by_row
-    return any(task in state.stopping for row, _ in promise.rows for task in by_row[row])
+    return any(_is_being_cleared(state, row) for row, _ in promise.rows)
 
 
 def victims_in_words(state: EngineState, tasks: tuple[TaskId, ...]) -> str:
@@ -101,21 +127,109 @@ def victims_in_words(state: EngineState, tasks: tuple[TaskId, ...]) -> str:
     return f"{len(tasks)} task{'' if len(tasks) == 1 else 's'}: {', '.join(names)}{more}"
 
 
+def _amounts(shape: Shape, count: int) -> Amounts:
+    return {name: amount * count for name, amount in shape.amounts}
+
+
 def _reclaimable(state: EngineState, claim: Claim) -> set[int]:
     if not state.router.queues.shared_out:
         return set()
-    amounts = {name: amount * claim.count for name, amount in claim.shape.amounts}
-    return state.quotas.reclaimable_from(claim.queue, amounts)
+    return state.quotas.reclaimable_from(claim.queue, _amounts(claim.shape, claim.count))
 
 
-def _candidates(state: EngineState, claim: Claim, request: Request) -> B1:
-    """Rows that pass every filter but room, and that are not being cleared for work as urgent as this."""
+def _guaranteed(state: EngineState, claim: Claim) -> set[int]:
+    """Queues that use no more than they were guaranteed. Who would borrow takes nothing from them, however urgent: they
+    would only take it back."""
+    if not state.router.queues.shared_out:
+        return set()
+    borrowed = state.quotas.borrowing.borrowed
+    return {
+        leaf
+        for leaf in state.router.queues.leaves()
+        for level, asked in _guarantees(state, claim.shape, leaf, claim.queue)
+        if not asked & borrowed(level).keys() and not _is_entitled(state, claim.queue, claim.shape, claim.count, leaf)
+    }
+
+
+def _overdrawn(state: EngineState, claim: Claim, victims: tuple[TaskId, ...], reclaim: set[int]) -> set[int]:
+    """Queues of which so much would be taken that a victim would be within its guarantee and take it back."""
+    if not state.router.queues.shared_out:
+        return set()
+    taken: dict[int, list[Amounts]] = {}
+    for task in victims:
+        work = state.work[task.workload]
+        if work.queue not in reclaim:
+            taken.setdefault(work.queue, []).append(dict(work.shape.amounts))
+    return {queue for queue, amounts in taken.items() if _is_too_much(state, claim, queue, amounts)}
+
+
+def _is_too_much(state: EngineState, claim: Claim, queue: int, taken: list[Amounts]) -> bool:
+    if _is_entitled(state, claim.queue, claim.shape, claim.count, queue):
+        return False
+    for level, asked in _guarantees(state, claim.shape, queue, claim.queue):
+        borrowed = state.quotas.borrowing.borrowed(level)
+        for name in asked:
+            parts = [amounts.get(name, 0) for amounts in taken]
+            if any(parts) and sum(parts) - min(parts) >= borrowed.get(name, 0):
+                return True
+    return False
+
+
+def _guarantees(state: EngineState, shape: Shape, queue: int, other: int) -> Iterator[tuple[int, set[str]]]:
+    """The levels of a queue's branch that are guaranteed something that is asked for, up to where it meets that of the
+    other queue."""
+    tree = state.router.queues
+    asked = {name for name, amount in shape.amounts if amount}
+    for level in tree[queue].lineage:
+        if level not in tree[other].lineage and (guaranteed := asked & tree[level].guaranteed.keys()):
+            yield level, guaranteed
+
+
+def _is_entitled(state: EngineState, queue: int, shape: Shape, count: int, over: int) -> bool:
+    """Would the queue be within a guarantee with so much more that the other queue has no part in?"""
+    if not state.router.queues.shared_out:
+        return False
+    amounts, tree = _amounts(shape, count), state.router.queues
+    return any(
+        all(state.usage.used(level).get(name, 0) + amounts[name] <= tree[level].guaranteed[name] for name in asked)
+        for level, asked in _guarantees(state, shape, queue, over)
+    )
+
+
+def _candidates(state: EngineState, claim: Claim, request: Request, now: float) -> B1:
+    """Rows that pass every filter but room, and that are promised to nobody with as much right to them."""
     evaluator = state.pipelines[claim.shape.profile].evaluator
     found = evaluator.sift(request, View(state.cluster)).but_for_room.copy()
     for owner, promise in state.promises.of_work.items():
-        if owner != claim.work and promise.clearing and state.work[owner].rank <= claim.rank:
+        if owner != claim.work and not _yields(state, state.work[owner], claim):
             found[[row for row, _ in promise.rows]] = False
+    work = state.work.get(claim.work)
+    run_s = None if work is None else state.expected_s(work)
+    reserved = state.promises.rows_reserved(
+        "" if work is None else work.namespace, now, NEVER if run_s is None else now + run_s
+    )
+    found[sorted(reserved)] = False
     return found
+
+
+def _yields(state: EngineState, owner: Work, claim: Claim) -> bool:
+    """May the claim have room that was promised to another? Only if it is more urgent, so that they never take it from
+    each other in turn, and does not borrow what the owner is guaranteed."""
+    if claim.rank > _LAST_TO_PREEMPT or claim.rank >= owner.rank:
+        return False
+    guaranteed = _is_entitled(state, owner.queue, owner.shape, max(1, owner.gang_short), claim.queue)
+    return not guaranteed or _is_entitled(state, claim.queue, claim.shape, claim.count, owner.queue)
+
+
+def _promised_on(state: EngineState, rows: set[int], but_to: int) -> Iterator[int]:
+    """Who was promised room on any of the rows."""
+    for owner, promise in state.promises.of_work.items():
+        if owner != but_to and any(row in rows for row, _ in promise.rows):
+            yield owner
+
+
+def _is_being_cleared(state: EngineState, row: int) -> bool:
+    return any(task in state.stopping for task in state.cluster.placements.by_row[row])
 
 
 def _slack(work: Work) -> int:

@@ -14,6 +14,7 @@ from dovetail.cluster.arrays import F8
 from dovetail.cluster.horizon import NEVER, Horizon
 from dovetail.cluster.state import Cluster
 from dovetail.engine.ends import Ends
+from dovetail.engine.kept_room import kept_room
 from dovetail.placement.contract import PromisedRoom
 
 _NO_ROOM = -1.0
@@ -31,7 +32,7 @@ class Promise:
     spare: bool = True
     clearing: bool = False  # victims are being stopped for it
     as_of: tuple[float, int] = (0.0, -1)  # when it was made: the moment, and the cluster's count of changes
-    tenant: str | None = None  # an advance reservation: work of this namespace may use it
+    tenant: str | None = None  # an advance reservation: work of this namespace may use it; empty: nobody's
 
     def same_as(self, other: "Promise | None") -> bool:
         return (
@@ -47,6 +48,8 @@ class Promises:
         self._ends = ends
         self.of_work: dict[int, Promise] = {}
         self.reserved: dict[int, tuple[Promise, ...]] = {}  # by reservation: its coming windows
+        self.held: dict[int, Promise] = {}  # by reservation for nobody: the window that is now, taken out of `free`
+        self._rows_of_tenants: set[int] = set()  # on which reservations are that some namespace may use
         self._horizon: Horizon | None = None
         self._stamp: tuple[float, int] = (0.0, -1)
 
@@ -68,7 +71,22 @@ class Promises:
             self.reserved[reservation] = windows
         else:
             self.reserved.pop(reservation, None)
+        tenants = (w for ws in self.reserved.values() for w in ws if w.tenant)
+        self._rows_of_tenants = {row for window in tenants for row, _ in window.rows}
         self._horizon = None
+
+    def hold(self, reservation: int, window: Promise | None) -> None:
+        """The cluster holds this room back now, until the window ends; None: no longer."""
+        if window is not None:
+            self.held[reservation] = window
+        else:
+            self.held.pop(reservation, None)
+        self._horizon = None
+
+    def rows_reserved(self, namespace: str, start: float, end: float) -> set[int]:
+        """Rows on which others than this namespace have a reservation at some time from start to end."""
+        windows = (w for ws in self.reserved.values() for w in ws if w.tenant != namespace)
+        return {row for w in windows if w.start < end and start < w.end for row, _ in w.rows}
 
     def against(self, work: int, namespace: str, run_s: float | None, now: float) -> PromisedRoom | None:
         """What promises to others leave of their rows for a task that starts now; None: there are none."""
@@ -94,47 +112,77 @@ class Promises:
     def placed(self, row: int, column: F8, end: float, now: float, changes_before: int) -> None:
         """A task was placed: the horizon is mended instead of built anew."""
         if self._horizon is not None and self._stamp == (now, changes_before):
+            if row in self._rows_of_tenants:
+                self._horizon = None  # it may be the tenant's, and then less is kept for the tenant
+                return
             if row in self._horizon.profiles:
                 self._horizon.occupy(row, now, end, column)
             self._stamp = (now, self._cluster.changes)
 
     def horizon(self, now: float, work: int = -1, namespace: str = "") -> Horizon:
         """Room over time with every promise kept but those to this work."""
-        cluster = self._cluster
-        found = Horizon(cluster.resources.free[:, : cluster.width], now, self._ends, self._ends.on_row)
+        found = self.bare(now)
         for promise in self._all(work, namespace):
-            self._keep(promise, found, now)
+            if promise.tenant is None:
+                self._keep(promise, found, now)
+        self._keep_held(found, now)
+        self.keep_reservations(found, now, namespace)
         return found
 
-    def keep_reservations(self, horizon: Horizon, now: float) -> None:
-        """Take advance reservations out of a horizon of another's making."""
+    def bare(self, now: float) -> Horizon:
+        """Room over time if nothing were promised: what runs ends, and what is held for nobody is free."""
+        return Horizon(self.unheld(), now, self._ends, self._ends.on_row)
+
+    def unheld(self) -> F8:
+        """float64[resource, node]: what is free now, with what is held for nobody."""
+        free = self._cluster.resources.free[:, : self._cluster.width]
+        if self.held:
+            free = free.copy()
+            for window in self.held.values():
+                for row, column in window.rows:
+                    free[: len(column), row] += column
+        return free
+
+    def keep_reservations(self, horizon: Horizon, now: float, namespace: str = "") -> None:
+        """Take advance reservations, but those of this namespace, out of a horizon of another's making."""
+        by_row: dict[tuple[str, int], list[tuple[float, float, F8]]] = {}
         for windows in self.reserved.values():
             for window in windows:
-                self._keep(window, horizon, now)
+                if window.tenant is not None and (not namespace or window.tenant != namespace):
+                    for row, column in window.rows:
+                        by_row.setdefault((window.tenant, row), []).append((window.start, window.end, column))
+        for (tenant, row), held in by_row.items():
+            for start, end, column in kept_room(held, self.runs(tenant, row), now):
+                horizon.occupy(row, start, end, column)
+
+    def _keep_held(self, horizon: Horizon, now: float) -> None:
+        for window in self.held.values():
+            self._keep(window, horizon, now)
 
     def _keep(self, promise: Promise, horizon: Horizon, now: float) -> None:
+        # Who waits for victims to go begins now at the earliest, however long they take.
+        end = promise.end + max(0.0, now - promise.start) if promise.clearing else promise.end
         for row, column in promise.rows:
-            left = column if promise.tenant is None else self._unused(promise, row, column, now)
-            horizon.occupy(row, max(promise.start, now), promise.end, left)
+            horizon.occupy(row, max(promise.start, now), end, column)
+
+    def runs(self, namespace: str, row: int) -> list[tuple[float, F8]]:
+        """When the tasks of a namespace on a row are expected to end, with what they take."""
+        if not namespace:
+            return []
+        placements = self._cluster.placements
+        found = []
+        for task in placements.by_row[row]:
+            placement = placements.by_task[task]
+            if placement.stake.namespace == namespace:
+                end = self._ends.at(task)
+                found.append((NEVER if end is None else end, placement.column))
+        return found
 
     def _shared(self, now: float) -> Horizon:
         stamp = (now, self._cluster.changes)
         if self._horizon is None or self._stamp != stamp:
             self._horizon, self._stamp = self.horizon(now), stamp
         return self._horizon
-
-    def _unused(self, promise: Promise, row: int, column: F8, now: float) -> F8:
-        """What a reservation still keeps on a row: less what its tenant already runs there."""
-        if promise.start > now:
-            return column
-        tenant_uses = np.zeros(len(column))
-        placements = self._cluster.placements
-        for task in placements.by_row[row]:
-            placement = placements.by_task[task]
-            if placement.stake.namespace == promise.tenant:
-                n = min(len(column), len(placement.column))
-                tenant_uses[:n] += placement.column[:n]
-        return np.maximum(column - tenant_uses, 0.0)
 
     def _without(self, work: int, namespace: str) -> bool:
         return work in self.of_work or any(w.tenant == namespace for ws in self.reserved.values() for w in ws)

@@ -12,23 +12,15 @@ import numpy as np
 from dovetail.cluster.view import View
 from dovetail.engine.engine import Engine
 from dovetail.engine.forecast import StartGuess, guesses
+from dovetail.engine.planning import Displacement, PlannedTask, plan, would_displace
 from dovetail.engine.terms import terms_of
 from dovetail.model.reason import Explanation, Refused
 from dovetail.model.resources import CORE_RESOURCES
 from dovetail.model.shape import Shape
-from dovetail.model.task import TaskId
 from dovetail.model.workload import Workload
 from dovetail.placement.refusal import refusals
 
-_TRIAL_WORKLOAD = -1  # never a real id
 KEPT_S = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedTask:
-    replica: int
-    node: str | None
-    explanation: Explanation
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,27 +89,13 @@ class Questions:
         """Raises what routing raises: unknown scheduler or profile."""
         return terms_of(self._state.router, spec).shape
 
-    def plan(self, spec: Workload, most: int = 1000) -> list[PlannedTask]:
+    def plan(self, spec: Workload, most: int = 1000, now: float = 0.0) -> list[PlannedTask]:
         """Where the tasks would go now, one after the other, without doing it."""
-        shape = self.shape(spec)
-        pipeline = self._state.pipelines[shape.profile]
-        request = pipeline.for_task(self._state.request(shape), _TRIAL_WORKLOAD, spec.replicas)
-        service = shape.service_key
-        cluster = self._state.cluster
-        found: list[PlannedTask] = []
-        cursor = pipeline.cursor
-        with cluster.trial():
-            for replica in range(min(spec.replicas, most)):
-                task = TaskId(_TRIAL_WORKLOAD, replica)
-                choice = pipeline.decide(request, str(task), repeats=spec.replicas > 1)
-                node = None if choice.row is None else cluster.names[choice.row]
-                found.append(PlannedTask(replica, node, choice.explanation))
-                if choice.row is None:
-                    break
-                cluster.place(task, choice.row, request.column, service)
-                pipeline.placed(request, choice.row)
-        pipeline.cursor = cursor
-        return found
+        return plan(self._state, spec, most, now)
+
+    def would_displace(self, spec: Workload, now: float) -> Displacement | None:
+        """Who would have to give way for work that does not fit."""
+        return would_displace(self._state, spec, now)
 
     def explain(self, shape: Shape) -> Explanation:
         """What the pipeline says about one more task of this shape, now."""

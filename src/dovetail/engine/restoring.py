@@ -9,6 +9,7 @@ import json
 from heapq import heapify
 
 from dovetail.cluster.placements import Placement
+from dovetail.engine import reservations
 from dovetail.engine.life import TO_RUN_ELSEWHERE
 from dovetail.engine.state import EngineState
 from dovetail.engine.terms import Terms
@@ -16,6 +17,7 @@ from dovetail.engine.timers import About
 from dovetail.engine.work import LiveTask, Work
 from dovetail.engine.workloads import set_timers
 from dovetail.model.record import NodeRecord, RestoredWorkload, Snapshot, TaskRecord
+from dovetail.model.selection import Effect
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workload import Condition, Priority
 from dovetail.queueing.tree import UnknownQueue
@@ -28,9 +30,7 @@ def restore(state: EngineState, snapshot: Snapshot) -> None:
         if name in state.cluster.rows:
             state.cluster.set_outcomes(name, succeeded, failed)
     state.set_cursors(snapshot.cursors)
-    for reservation in snapshot.reservations:
-        if reservation.node in state.cluster.rows:
-            state.hold(reservation)
+    reservations.restore(state, snapshot.reservations)
     state.recall(snapshot.memory)
     known: dict[str, Terms] = {}
     placements: list[tuple[TaskId, Placement]] = []
@@ -42,6 +42,9 @@ def restore(state: EngineState, snapshot: Snapshot) -> None:
     state.cluster.place_many(placements)
     for work in state.work.values():
         state.waiting.enqueue(work)
+    for record in snapshot.nodes:
+        if any(taint.effect is Effect.NO_EXECUTE for taint in record.node.taints):
+            state.timers.set(About.EVICTION, record.node.name, 0.0)
 
 
 def _restore_node(state: EngineState, record: NodeRecord) -> None:
@@ -86,8 +89,9 @@ def _restore_work(
         placements.append((task.task, Placement(row, column, service, state.stake(work, since))))
         if task.state is TaskState.STOPPING:
             state.stopping[task.task] = None
-        if terms.run_s is not None:
-            state.ends.set(task.task, (task.started_at or since) + terms.run_s)
+        run_s = state.expected_s(work)
+        if run_s is not None:
+            state.ends.set(task.task, (since if task.started_at is None else task.started_at) + run_s)
     work.delayed = {int(replica): at for replica, at in notes.get("delayed", {}).items()}
     for replica, at in work.delayed.items():
         state.timers.set(About.RETRY, TaskId(work.id, replica), at)
@@ -95,8 +99,15 @@ def _restore_work(
     heapify(work.waiting)
     if work.holding:
         state.charge(work, work.holding, record.started_at or restored.submitted_at)
-    set_timers(state, work, restored.submitted_at)
+    set_timers(state, work, restored.submitted_at + _promoted_for_s(state, restored, work))
     state.admit(work)
+
+
+def _promoted_for_s(state: EngineState, restored: RestoredWorkload, work: Work) -> float:
+    """How much of its waiting has been rewarded already."""
+    promotion = state.settings.promotion
+    classes = Priority(restored.priority).rank - work.rank
+    return 0.0 if promotion is None else classes * promotion.after
 
 
 def _queue(state: EngineState, terms: Terms, namespace: str) -> int:

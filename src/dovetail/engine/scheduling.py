@@ -10,8 +10,9 @@ from dovetail.engine.backfilling import keep_promises, refused, started, wake_he
 from dovetail.engine.forecast import learn, sample
 from dovetail.engine.gangs import try_together
 from dovetail.engine.preempting import Claim, find_room, is_clearing, may_displace, preempt, victims_in_words
+from dovetail.engine.reordering import lane_refusal, reorder
 from dovetail.engine.state import EngineState
-from dovetail.engine.waiting import Kindred
+from dovetail.engine.waiting import Kindred, OverQuota
 from dovetail.engine.work import Spot, Work
 from dovetail.model.command import Bind, Command, attempt_key
 from dovetail.model.reason import Explanation, Outcome
@@ -30,6 +31,8 @@ def schedule(state: EngineState, limit: int, now: float) -> list[Command]:
     """At most about `limit` decisions, the lines of all schedulers taking turns."""
     state.refresh_capacity()
     keep_promises(state, now)
+    if state.waiting.moving:
+        reorder(state, now)
     wake_parked(state)
     commands: list[Command] = []
     left = limit
@@ -52,7 +55,9 @@ def has_waiting(state: EngineState, now: float) -> bool:
     """Is there something to decide right now?"""
     if any(len(line) and not _held_up(state, name, now) for name, line in state.waiting.lines.items()):
         return True
-    return bool(state.waiting.parked and state.stirred) or bool(state.waiting.over and state.eased)
+    if state.stirred and any(map(len, state.waiting.blocked.values())):
+        return True
+    return bool(state.waiting.over and state.eased)
 
 
 def _held_up(state: EngineState, scheduler: str, now: float) -> bool:
@@ -63,7 +68,7 @@ def _held_up(state: EngineState, scheduler: str, now: float) -> bool:
     first = state.waiting.lines[scheduler].peek(now)
     if first is None or course.backfill.head == "sticky":
         return True
-    return state.waiting.key(state.work[first]) > state.waiting.key(state.work[course.head])
+    return (state.waiting.key(state.work[first]), first) > (state.waiting.key(state.work[course.head]), course.head)
 
 
 def _next(state: EngineState, scheduler: str, now: float) -> Work | None:
@@ -78,6 +83,8 @@ def _next(state: EngineState, scheduler: str, now: float) -> Work | None:
         if course.backfill.candidates == "arrival":
             first = min(line, default=None)
             return None if first is None else state.work[first]
+    if line.ordering.by_tenant:
+        state.settle_usage()  # the order follows from it
     id_ = line.peek(now)
     return None if id_ is None else state.work[id_]
 
@@ -94,7 +101,7 @@ def wake_parked(state: EngineState) -> None:
         return
     rows = np.array(sorted(state.stirred), dtype=np.intp)
     state.stirred.clear()
-    if not waiting.parked:
+    if not waiting.parked and not state.promises:
         return
     free = state.cluster.resources.free[:, rows]
     most = free.max(axis=1)
@@ -104,7 +111,7 @@ def wake_parked(state: EngineState) -> None:
             wake_next(state, kind)
 
 
-def wake_next(state: EngineState, kind: Kindred) -> None:
+def wake_next(state: EngineState, kind: Kindred | OverQuota) -> None:
     """Bring back the first of a kind. Where one does not fit, none does: the others follow one by one, each when the
     one before it has found its nodes."""
     first = state.waiting.next_of(kind)
@@ -140,8 +147,10 @@ def _may_fit(state: EngineState, request: Request, free: np.ndarray, most: np.nd
 
 def _decide(state: EngineState, work: Work, limit: int, now: float, commands: list[Command]) -> int:
     """Place what can be placed of a workload, and see to where it waits afterwards. Returns decisions made."""
-    kind = state.waiting.kindred(work)
+    kind, quota_kind = state.waiting.kindred(work), state.waiting.quota_kind(work)
     made, refusal = _place_waiting(state, work, limit, now, commands)
+    if refusal is None or refusal.outcome != Outcome.OVER_QUOTA:
+        wake_next(state, quota_kind)  # its quota had room: perhaps for more
     if made and work.id in state.expected_starts and (refusal is None or made > 1):
         learn(state, work, now)
     if refusal is None:
@@ -168,7 +177,7 @@ def _place_waiting(
     made = 0
     while work.can_start and made < limit:
         together = max(1, work.gang_short)
-        refusal = _over_quota(state, work, together)
+        refusal = _over_quota(state, work, together) or _keeps_lane(state, work, together)
         if refusal is None:
             request = _request(state, work, now)
             placed, refusal = _place(state, work, request, together, limit - made, now, commands)
@@ -275,6 +284,13 @@ def _over_quota(state: EngineState, work: Work, together: int) -> Explanation | 
     return Explanation(Outcome.OVER_QUOTA, over.message, work.shape.profile, len(state.cluster.rows), ())
 
 
+def _keeps_lane(state: EngineState, work: Work, together: int) -> Explanation | None:
+    why = lane_refusal(state, work, together) if state.waiting.moving else None
+    if why is None:
+        return None
+    return Explanation(Outcome.LANE_KEPT, why, work.shape.profile, len(state.cluster.rows), ())
+
+
 def _with_less(state: EngineState, work: Work, together: int, now: float, commands: list[Command]) -> bool:
     """Try again without the wishes that are insisted on, giving up those of one priority at a time."""
     shape = work.shape
@@ -320,6 +336,8 @@ def _least(shape: Shape) -> Shape:
 
 def _say(state: EngineState, work: Work, refusal: Explanation, now: float) -> None:
     """Why it waits, if that is news."""
+    if not work.reason:
+        state.set_aside += 1
     if (work.reason, work.message) != (refusal.outcome, refusal.message):
         work.reason, work.message = str(refusal.outcome), refusal.message
         state.changed_work[work.id] = None

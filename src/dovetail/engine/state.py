@@ -30,6 +30,7 @@ from dovetail.queueing.usage import Past, Usage
 
 _REQUESTS_KEPT = 10_000
 _ENDED_KEPT = 10_000
+_UNCHARGED_KEPT = 1000
 
 
 @dataclass(slots=True)
@@ -60,12 +61,12 @@ class EngineState:
             name: Pipeline(name, profile, self.cluster, settings.seed) for name, profile in self.router.profiles.items()
         }
         self.work: dict[int, Work] = {}
-        self.usage = Usage(self.router.queues, {}, settings.fair)
-        self.quotas = Quotas(self.router.queues, self.usage)
+        self._usage = Usage(self.router.queues, {}, settings.fair)
+        self._quotas = Quotas(self.router.queues, self._usage)
         tree = self.router.queues
         self.limited = [any(tree[c].maximum or tree[c].user_limits for c in queue.lineage) for queue in tree.queues]
         lines = {
-            name: Line(self.router.queues, self.usage, self.router.ordering(name)) for name in self.router.schedulers
+            name: Line(self.router.queues, self._usage, self.router.ordering(name)) for name in self.router.schedulers
         }
         self.waiting = Waiting(lines, self.entry)
         self.courses = {name: Course(scheduler.backfill) for name, scheduler in self.schedulers.items()}
@@ -74,6 +75,7 @@ class EngineState:
         self.calibration = Calibration()
         self.expected_starts: dict[int, tuple[float, float]] = {}  # by workload: when it was expected, and for when
         self.sampled_at = 0.0
+        self.set_aside = 0  # workloads that had to wait for room since then
         self.promises = Promises(self.cluster, self.ends)
         self.timers = Timers()
         self.stakes = StakeTable(self.cluster)
@@ -97,6 +99,7 @@ class EngineState:
         self.changed_reservations: dict[int, None] = {}
         self.changed_outcomes: dict[str, None] = {}
         self._capacity_as_of = -1
+        self._uncharged: dict[tuple[int, str | None, str, tuple[tuple[str, int], ...]], int] = {}
         self._requests: OrderedDict[Shape, Request] = OrderedDict()
         self._taking_turns = [p for p in self.pipelines.values() if p.settings.select == "round_robin"]
         self._recorded_cursors = {pipeline.name: pipeline.cursor for pipeline in self._taking_turns}
@@ -130,8 +133,9 @@ class EngineState:
             user=terms.user,
             rank=work.rank,
             submitted_at=work.submitted_at,
-            run_s=self.expected_s(work),
-            share=self.usage.share_asked(amounts, together),
+            run_s=terms.run_s,
+            expected_s=self.run_times.expected_s(self.owner(work), terms.run_s),
+            share=self._usage.share_asked(amounts, together),
             width=amounts.get(CPU, 0) * together / 1000,
         )
 
@@ -170,15 +174,41 @@ class EngineState:
             self.budgeted[work.id] = None
         for other in work.after:
             self.dependents.setdefault(other, []).append(work.id)
+        if work.waiting:
+            self.waiting.arrived(work, work.submitted_at)
         self.waiting.enqueue(work)
 
     # --- bookkeeping around placements -----------------------------------------------------------------------
 
     def charge(self, work: Work, times: int, now: float) -> None:
-        """So many more (or less) tasks of it hold a node."""
-        self.usage.charge(work.queue, work.terms.user, work.terms.tenant, dict(work.shape.amounts), times, now)
+        """So many more (or less) tasks of it hold a node. Only noted: nobody may ask the ledger for a while, and then
+        one entry does for many."""
+        terms = work.terms
+        account = (work.queue, terms.user, terms.tenant, terms.shape.amounts)
+        self._uncharged[account] = self._uncharged.get(account, 0) + times
+        if self._usage.half_life_s is not None or len(self._uncharged) > _UNCHARGED_KEPT:
+            self.settle_usage(now)  # what was used when matters
         if times < 0 and self.waiting.over:
             self.eased.add(work.queue)
+
+    @property
+    def usage(self) -> Usage:
+        """The ledger, up to date."""
+        self.settle_usage()
+        return self._usage
+
+    @property
+    def quotas(self) -> Quotas:
+        self.settle_usage()
+        return self._quotas
+
+    def settle_usage(self, now: float = 0.0) -> None:
+        """Bring the ledger up to date. The moment counts only where the past does, and then nothing was put off."""
+        if self._uncharged:
+            for (queue, user, tenant, amounts), times in self._uncharged.items():
+                if times:
+                    self._usage.charge(queue, user, tenant, dict(amounts), times, now)
+            self._uncharged.clear()
 
     def release(self, work: Work, task: TaskId, now: float) -> int:
         """The task holds its node no longer; the row it leaves."""
@@ -215,11 +245,7 @@ class EngineState:
             self._capacity_as_of = cluster.generation
             n = cluster.width
             totals = cluster.resources.schedulable[:, :n][:, cluster.present[:n]].sum(axis=1)
-            self.usage.set_capacity(dict(zip(cluster.resources.names, totals.tolist(), strict=True)))
-
-    def hold(self, reservation: ReservationRecord) -> None:
-        self.cluster.reserve(reservation.node, reservation.amounts)
-        self.reservations[reservation.id] = reservation
+            self._usage.set_capacity(dict(zip(cluster.resources.names, totals.tolist(), strict=True)))
 
     def set_cursors(self, rows: Mapping[str, int]) -> None:
         """Profiles that choose in turn go on after these rows; others have no use for one."""

@@ -1,6 +1,7 @@
 """Events about tasks: what backends report of one attempt. Stale and repeated reports change nothing."""
 
 from dovetail.engine.life import end_task, retry_task, wait_again
+from dovetail.engine.nodes import came_to
 from dovetail.engine.quarantine import failed_there, held_there
 from dovetail.engine.state import EngineState
 from dovetail.engine.work import LiveTask, Work
@@ -37,6 +38,7 @@ def started(state: EngineState, event: TaskStarted, now: float) -> list[Command]
         work.move(live, TaskState.RUNNING, "running", f"running on {live.node}")
         live.started_at = now
         work.started_at = work.started_at if work.started_at is not None else now
+        came_to(state, event.task, work.shape, now)
         run_s = state.expected_s(work)
         if run_s is not None:
             state.ends.set(event.task, now + run_s)

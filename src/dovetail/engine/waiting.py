@@ -11,7 +11,7 @@ from dovetail.engine.work import Spot, Work
 from dovetail.model.shape import Shape
 from dovetail.queueing.entry import Entry
 from dovetail.queueing.line import Line
-from dovetail.queueing.orderings import Key
+from dovetail.queueing.orderings import Key, Moving
 from dovetail.queueing.pending import PendingQueue
 
 K = TypeVar("K")
@@ -23,13 +23,17 @@ class Kindred(NamedTuple):
     shape: Shape
     run_s: float | None
     together: int
-    tenant: str  # where reservations make a difference between namespaces, else empty
+    namespace: str  # where reservations make a difference between namespaces, else empty
+    turn: tuple[int, str] | None  # queue and tenant where they take turns: the first of each is looked at
 
 
 class OverQuota(NamedTuple):
+    """What decides whether a quota has room."""
+
     queue: int
     user: str | None
     shape: Shape
+    together: int
 
 
 class Waiting:
@@ -41,8 +45,13 @@ class Waiting:
         self.blocked: dict[str, PendingQueue] = {name: PendingQueue() for name in lines}  # all that are parked
         self.over: dict[OverQuota, PendingQueue] = {}
         self.favoured: set[str] = set()  # namespaces that have reservations of their own
+        self.moving = {name: line.ordering for name, line in lines.items() if isinstance(line.ordering, Moving)}
         self._entry = entry
+        self._entries: dict[int, Entry] = {}  # of those whose order moves: as they arrived
         self._kindred: dict[int, Kindred] = {}
+        self._shelved: dict[int, OverQuota] = {}
+        # Who is first of those set aside depends on what each tenant holds, where the order is fair.
+        self._fair = {name: line.another() for name, line in lines.items() if line.ordering.by_tenant}
 
     def __len__(self) -> int:
         parked = sum(len(blocked) for blocked in self.blocked.values())
@@ -53,14 +62,47 @@ class Waiting:
 
     def key(self, work: Work) -> Key:
         """What sorts it among all that wait for the same scheduler."""
-        return self.line_of(work).ordering.key(self._entry(work))
+        return self.line_of(work).ordering.key(self.entry(work))
+
+    def entry(self, work: Work) -> Entry:
+        """The workload as its line sees it."""
+        return self._entries.get(work.id) or self._entry(work)
+
+    def arrived(self, work: Work, now: float) -> None:
+        """It is new; orderings that move want to know."""
+        moving = self.moving.get(work.shape.scheduler)
+        if moving is not None:
+            entry = self._entries[work.id] = self._entry(work)
+            moving.arrived(entry, now)
+
+    def ended(self, work: Work, now: float, ran_s: float | None) -> None:
+        moving = self.moving.get(work.shape.scheduler)
+        if moving is not None:
+            self._entries.pop(work.id, None)
+            moving.ended(work.id, now, ran_s)
+
+    def rekey(self, scheduler: str, now: float) -> None:
+        """New keys for everyone that waits there."""
+        line, blocked = self.lines[scheduler], self.blocked[scheduler]
+        queued = [line.entry(id_) for id_ in list(line)]
+        aside = [self._entries[id_] for id_ in blocked]
+        self.moving[scheduler].rekey([*queued, *aside], now)
+        for entry in queued:
+            line.drop(entry.id)
+            line.push(entry)
+        blocked.rekey({entry.id: line.ordering.key(entry) for entry in aside})
+
+    def first_blocked(self, scheduler: str) -> int | None:
+        """Who goes next of those that nothing fits now."""
+        fair = self._fair.get(scheduler)
+        return self.blocked[scheduler].peek() if fair is None else fair.peek(self.lines[scheduler].as_of)
 
     def enqueue(self, work: Work) -> None:
         """To the line, if it can start at all and is not there yet."""
         if work.spot is Spot.LINE or not work.can_start:
             return
         self.remove(work)
-        self.line_of(work).push(self._entry(work))
+        self.line_of(work).push(self.entry(work))
         work.spot = Spot.LINE
 
     def remove(self, work: Work) -> None:
@@ -68,36 +110,47 @@ class Waiting:
         if work.spot is Spot.LINE:
             self.line_of(work).drop(work.id)
         elif work.spot is Spot.PARKED:
-            kind = self._kindred.pop(work.id)
-            _drop(self.parked, kind, work.id)
+            kind = self._kindred.pop(work.id, None)
+            if kind is not None:
+                _drop(self.parked, kind, work.id)
             self.blocked[work.shape.scheduler].drop(work.id)
+            if work.shape.scheduler in self._fair:
+                self._fair[work.shape.scheduler].drop(work.id)
         elif work.spot is Spot.OVER_QUOTA:
-            _drop(self.over, OverQuota(work.queue, work.terms.user, work.shape), work.id)
+            _drop(self.over, self._shelved.pop(work.id), work.id)
         work.spot = Spot.NOWHERE
 
     def park(self, work: Work) -> None:
         """Set it aside until something changes on the nodes."""
         self.remove(work)
         key = self.key(work)
-        kind = self._kindred[work.id] = self.kindred(work)
-        self.parked.setdefault(kind, PendingQueue()).push(work.id, key)
+        if work.shape.scheduler not in self.moving:  # who moves is looked at one by one
+            kind = self._kindred[work.id] = self.kindred(work)
+            self.parked.setdefault(kind, PendingQueue()).push(work.id, key)
         self.blocked[work.shape.scheduler].push(work.id, key)
+        if work.shape.scheduler in self._fair:
+            self._fair[work.shape.scheduler].push(self.entry(work))
         work.spot = Spot.PARKED
 
     def shelve(self, work: Work) -> None:
         """Set it aside until its queue holds less."""
         self.remove(work)
-        kind = OverQuota(work.queue, work.terms.user, work.shape)
+        kind = self._shelved[work.id] = self.quota_kind(work)
         self.over.setdefault(kind, PendingQueue()).push(work.id, self.key(work))
         work.spot = Spot.OVER_QUOTA
 
     def kindred(self, work: Work) -> Kindred:
-        tenant = work.namespace if work.namespace in self.favoured else ""
-        return Kindred(work.shape, work.terms.run_s, work.gang_short, tenant)
+        namespace = work.namespace if work.namespace in self.favoured else ""
+        turn = (work.queue, work.terms.tenant) if work.shape.scheduler in self._fair else None
+        return Kindred(work.shape, work.terms.run_s, work.gang_short, namespace, turn)
 
-    def next_of(self, kind: Kindred) -> int | None:
-        parked = self.parked.get(kind)
-        return None if parked is None else parked.peek()
+    def quota_kind(self, work: Work) -> OverQuota:
+        return OverQuota(work.queue, work.terms.user, work.shape, work.gang_short)
+
+    def next_of(self, kind: Kindred | OverQuota) -> int | None:
+        """The first of a kind that was set aside."""
+        places = self.parked.get(kind) if isinstance(kind, Kindred) else self.over.get(kind)
+        return None if places is None else places.peek()
 
     def first_over(self) -> Iterator[tuple[OverQuota, int]]:
         for kind, waiting in list(self.over.items()):

@@ -105,8 +105,8 @@ class Work:
 
     @property
     def at_limit(self) -> bool:
-        """As many of its tasks run as may at once."""
-        return bool(self.terms.concurrency) and self.holding >= self.terms.concurrency
+        """No more of its tasks may run at once, or not as many as have to start together."""
+        return bool(self.terms.concurrency) and self.holding + max(1, self.gang_short) > self.terms.concurrency
 
     @property
     def can_start(self) -> bool:

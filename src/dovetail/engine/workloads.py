@@ -1,12 +1,10 @@
 """Events about workloads: submitted, cancelled, and moments that were waited for."""
 
-from dovetail.engine.backfilling import started
-from dovetail.engine.life import fail_waiting, stop_all
-from dovetail.engine.scheduling import wake_next
+from dovetail.engine.life import await_promotion, fail_waiting, leave_line, stand_in_line, stop_all
 from dovetail.engine.state import EngineState
 from dovetail.engine.terms import terms_of
 from dovetail.engine.timers import About
-from dovetail.engine.work import Spot, Work
+from dovetail.engine.work import Work
 from dovetail.model.command import Command
 from dovetail.model.event import CancelAsked, Submitted
 from dovetail.model.task import TaskState
@@ -40,13 +38,11 @@ def submitted(state: EngineState, event: Submitted, now: float) -> list[Command]
     return []
 
 
-def set_timers(state: EngineState, work: Work, now: float) -> None:
+def set_timers(state: EngineState, work: Work, waits_since: float) -> None:
     """What has to be thought of while it waits."""
     if work.terms.schedule_within_s is not None:
         state.timers.set(About.DEADLINE, work.id, work.submitted_at + work.terms.schedule_within_s)
-    promotion = state.settings.promotion
-    if promotion is not None and work.rank > promotion.most.rank:
-        state.timers.set(About.PROMOTION, work.id, now + promotion.after)
+    await_promotion(state, work, waits_since)
 
 
 def cancel_asked(state: EngineState, event: CancelAsked, now: float) -> list[Command]:
@@ -56,9 +52,8 @@ def cancel_asked(state: EngineState, event: CancelAsked, now: float) -> list[Com
     work.cancelled = True
     work.reason, work.message = "cancelled", event.reason
     state.changed_work[work.id] = None
-    _leave_line(state, work)
-    fail_waiting(state, work, "cancelled", event.reason, now, to=TaskState.CANCELLED)
-    return stop_all(state, work, event.reason, evicting=False)
+    commands = fail_waiting(state, work, "cancelled", event.reason, now, to=TaskState.CANCELLED)
+    return commands + stop_all(state, work, event.reason, evicting=False)
 
 
 def deadline_passed(state: EngineState, workload: int, now: float) -> list[Command]:
@@ -67,14 +62,11 @@ def deadline_passed(state: EngineState, workload: int, now: float) -> list[Comma
     if work is None or work.cancelled:
         return []
     new = [replica for replica in work.waiting if not work.task(replica).attempt]
-    if new:
-        _leave_line(state, work)
-        limit_s = work.terms.schedule_within_s
-        why = f": {work.message}" if work.message else ""
-        message = f"not placed within {limit_s:g} s{why}"
-        fail_waiting(state, work, "timeout", message, now, only_new=True)
-        state.waiting.enqueue(work)
-    return []
+    if not new:
+        return []
+    why = f": {work.message}" if work.message else ""
+    message = f"not placed within {work.terms.schedule_within_s:g} s{why}"
+    return fail_waiting(state, work, "timeout", message, now, only_new=True)
 
 
 def promoted(state: EngineState, workload: int, now: float) -> list[Command]:
@@ -82,22 +74,12 @@ def promoted(state: EngineState, workload: int, now: float) -> list[Command]:
     work, promotion = state.work.get(workload), state.settings.promotion
     if work is None or promotion is None or not work.waiting or work.rank <= promotion.most.rank:
         return []
-    _leave_line(state, work)
+    leave_line(state, work)
     work.rank -= 1
     state.changed_notes[work.id] = None
-    state.waiting.enqueue(work)
-    if work.rank > promotion.most.rank:
-        state.timers.set(About.PROMOTION, work.id, now + promotion.after)
+    stand_in_line(state, work)
+    await_promotion(state, work, now)
     return []
-
-
-def _leave_line(state: EngineState, work: Work) -> None:
-    kind = state.waiting.kindred(work)
-    was_waiting = work.spot is not Spot.NOWHERE
-    state.waiting.remove(work)
-    started(state, work)
-    if was_waiting:
-        wake_next(state, kind)  # those behind it were to come when it was served
 
 
 def _waits_for(state: EngineState, after: dict[int, Condition]) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from dovetail.model.node import Node
+from dovetail.model.reservation import Reservation
 from dovetail.model.resources import Amounts
 from dovetail.model.task import TaskId
 from dovetail.model.workload import Condition, Workload
@@ -110,13 +111,11 @@ class BindFailed:
 
 @dataclass(frozen=True, slots=True)
 class ReservationMade:
-    """Capacity held back on a node until a moment (seconds since the epoch)."""
+    """Somebody asks for room in advance. Taken if it can be met at this moment, else nothing changes: whoever asks
+    looks first, and afterwards whether it is there."""
 
     id: int
-    node: str
-    amounts: Amounts
-    until: float
-    holder: str
+    wanted: Reservation
 
 
 @dataclass(frozen=True, slots=True)

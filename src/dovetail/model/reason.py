@@ -21,6 +21,7 @@ class Outcome(StrEnum):
     BACKEND_UNAVAILABLE = "backend_unavailable"
     OVER_QUOTA = "over_quota"
     PREEMPTING = "preempting"
+    LANE_KEPT = "lane_kept"
 
 
 class Eviction(StrEnum):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from dovetail.model.command import Bind, Stop
 from dovetail.model.node import Node
 from dovetail.model.reason import Explanation
+from dovetail.model.reservation import Target
 from dovetail.model.resources import Amounts
 from dovetail.model.task import TaskId, TaskState, WorkloadState
 from dovetail.model.workload import Workload
@@ -98,11 +99,27 @@ class NodeRecord:
 
 @dataclass(frozen=True, slots=True)
 class ReservationRecord:
+    """Room held for a time: `holds` is what on which node, `target` what was asked for, which finds another node when
+    one leaves. From `start` to `end` is the window that is now (`begun`) or comes next; `every_s` brings the following
+    ones, none of them beginning after `last`. `tenant` is the namespace that may use the room, None: nobody may.
+    `trouble` says what is missing of what was asked for."""
+
     id: int
-    node: str
-    amounts: Amounts
-    until: float
-    holder: str
+    target: Target
+    holds: dict[str, Amounts]
+    start: float
+    end: float
+    begun: bool = False
+    every_s: float | None = None
+    last: float | None = None
+    tenant: str | None = None
+    holder: str = ""
+    trouble: str = ""
+
+    @property
+    def status(self) -> str:
+        """One word for people."""
+        return "degraded" if self.trouble else "active" if self.begun else "planned"
 
 
 @dataclass(slots=True)

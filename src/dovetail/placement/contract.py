@@ -26,6 +26,12 @@ class PromisedRoom:
     room: F8  # float64[resource, row]
     whose: tuple[str, ...]  # for each row, who was promised, in words
 
+    def without(self, row: int, column: F8) -> "PromisedRoom":
+        """What is left when the column was taken on a row."""
+        room = self.room.copy()
+        room[: len(column), self.rows == row] -= column[:, None]
+        return PromisedRoom(self.rows, room, self.whose)
+
 
 @dataclass(slots=True)
 class Request:

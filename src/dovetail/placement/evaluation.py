@@ -14,6 +14,7 @@ from dovetail.cluster.state import PLACEMENTS
 from dovetail.cluster.view import View
 from dovetail.model.strict import closest
 from dovetail.placement.contract import Filter, Request, Score
+from dovetail.placement.filters.promised import Promised
 from dovetail.placement.profiles import ProfileSettings
 from dovetail.placement.registry import ABOUT_ROOM, PluginError, build_filter, build_score
 
@@ -77,8 +78,12 @@ class Evaluator:
         stages: list[B1] = []
         counts: list[int] = []
         notes: tuple[str, ...] = ()
+        answer: B1 | bool
         for plugin in self.filters:
-            answer, failure = self.mask(plugin, request, view)
+            if request.promised is None and isinstance(plugin, Promised) and counts:
+                answer, failure = True, ""  # nobody was promised anything: nearly always, so it is not even asked
+            else:
+                answer, failure = self.mask(plugin, request, view)
             if failure:
                 notes = (*notes, failure)
             if answer is True and counts:

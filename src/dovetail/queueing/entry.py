@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 
 class Entry(NamedTuple):
-    """`rank` 0 is most urgent. `run_s` is how long it asks to run, None if it does not say. `share` is the dominant
+    """`rank` 0 is most urgent. `run_s` is how long it asks to run, None if it does not say;
+    `expected_s` how long that usually comes to for its owner. `share` is the dominant
     share of the cluster that the whole workload wants, `width` the processors."""
 
     id: int
@@ -16,3 +17,4 @@ class Entry(NamedTuple):
     run_s: float | None = None
     share: float = 0.0
     width: float = 1.0
+    expected_s: float | None = None

@@ -21,6 +21,7 @@ class Line:
     def __init__(self, tree: QueueTree, usage: Usage, ordering: Ordering) -> None:
         self.ordering = ordering
         self._tree = tree
+        self._usage = usage
         self._entries: dict[int, Entry] = {}
         self._seated: dict[int, Item] = {}
         self._waiting = [0] * len(tree)
@@ -42,6 +43,15 @@ class Line:
             self._all.add(item)
         else:
             self._fair.add(entry, item)
+
+    def another(self) -> "Line":
+        """An empty line with the same order."""
+        return Line(self._tree, self._usage, self.ordering)
+
+    @property
+    def as_of(self) -> float:
+        """The moment of the last `peek`."""
+        return self._now
 
     def peek(self, now: float) -> int | None:
         """Who goes next; stays in the line."""

@@ -1,18 +1,19 @@
 """Every ordering, in the open: one dict, entry points for outsiders, duplicates refused.
 
 An ordering turns an entry into a key once, when it joins the line: smaller goes first, and ids settle ties. A key
-never changes while the entry waits, so nothing is ever sorted again. With `by_tenant` the line chooses queue and tenant
+does not change while the entry waits, so nothing is sorted again, unless the ordering is `Moving`. With `by_tenant` the line chooses queue and tenant
 first, by who has least (`fair_choice`), and the key decides only within one tenant's entries.
 Left to others: keeping the order (`line`). A batch policy with a static key is one more class in ORDERINGS.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from dovetail.model.strict import closest
+from dovetail.queueing.batch import Batch
 from dovetail.queueing.entry import Entry
 
 Key = tuple[float, ...]
@@ -22,6 +23,20 @@ F1_AGE = 870.0  # as published
 
 class OrderingError(ValueError):
     """An ordering is missing, double, or cannot be built; says which and what to do."""
+
+
+@runtime_checkable
+class Moving(Protocol):
+    """An ordering whose keys change with time: it is told who comes and ends, and gives new keys before each pass.
+    `key` is what the last `rekey` said."""
+
+    def arrived(self, entry: Entry, now: float) -> None: ...
+
+    def ended(self, workload: int, now: float, ran_s: float | None) -> None: ...
+
+    def rekey(self, entries: Sequence[Entry], now: float) -> None: ...
+
+    def lane(self, entry: Entry) -> float: ...
 
 
 @runtime_checkable
@@ -109,7 +124,7 @@ def _run_s(entry: Entry) -> float:
 
 
 ORDERINGS: dict[str, type[Any]] = {
-    ordering.name: ordering for ordering in (Fifo, ByPriority, Fair, Shortest, SmallestArea, F1)
+    ordering.name: ordering for ordering in (Fifo, ByPriority, Fair, Shortest, SmallestArea, F1, Batch)
 }
 
 

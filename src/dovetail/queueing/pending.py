@@ -5,7 +5,7 @@ O(log n) a push and a pop. An entry that left is dropped when it comes up, not s
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from dovetail.queueing.orderings import Key
 
@@ -21,6 +21,12 @@ class PendingQueue:
         if workload not in self._inside:
             self._inside[workload] = key
             heappush(self._heap, (key, workload))
+
+    def rekey(self, keys: dict[int, Key]) -> None:
+        """The same workloads by other keys."""
+        self._inside = keys
+        self._heap = [(key, workload) for workload, key in keys.items()]
+        heapify(self._heap)
 
     def peek(self) -> int | None:
         while self._heap:

@@ -9,7 +9,7 @@ Leaves to others: which jobs (`sequences`), by which settings (`policies`), and 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from heapq import heappop, heappush
 
@@ -46,14 +46,18 @@ class BatchReplay:
         processors: int,
         settings: EngineSettings,
         after_submission: AfterSubmission | None = None,
+        *,
+        by_moment: bool = False,
     ) -> None:
-        """`jobs` in the order of their submission. Raises OrderingError if the settings name one that is not there."""
+        """`jobs` in the order of their submission. `by_moment`: the engine hears of everything that happens at one
+        moment before it decides, as in production; else of one thing at a time, as in the published protocol. Raises OrderingError if the settings name one that is not there."""
         self.engine = Engine(settings)
         self.now = 0.0
         self.starts: list[float] = [math.nan] * len(jobs)
         self._jobs = jobs
         self._processors = processors
         self._after_submission = after_submission
+        self._by_moment = by_moment
         self._arrived = 0
         self._ended = 0
         self._running: list[tuple[float, int, Bind]] = []  # by end, then by start
@@ -83,28 +87,48 @@ class BatchReplay:
             self.now = max(self.now, heappop(self._wakes))
             self._hear(Tick(DECISIONS_A_TICK))
             self._decide()
+        elif self._by_moment and min(arrival, end) < math.inf:
+            self._moment(min(arrival, end))
         elif arrival <= end and self._arrived < len(self._jobs):
             self._arrive()
         elif self._running:
             self._end_one()
+            self._decide()
         else:
             left = len(self._jobs) - self._ended
             raise Stuck(f"{left} jobs wait at {self.now:.0f} s, nothing runs, and none of them is started")
 
+    def _moment(self, at: float) -> None:
+        """Everything that ends then, everything that comes, and one decision about it."""
+        self.now = at
+        while self._running and self._running[0][0] <= at:
+            self._end_one()
+        first = self._arrived
+        while self._arrived < len(self._jobs) and self._jobs[self._arrived].submit_s <= at:
+            self._arrive_one()
+        self._decide()
+        self._tell(range(first + 1, self._arrived + 1))
+
     def _arrive(self) -> None:
+        self.now = self._jobs[self._arrived].submit_s
+        self._arrive_one()
+        self._decide()
+        self._tell([self._arrived])
+
+    def _arrive_one(self) -> None:
         job = self._jobs[self._arrived]
         self._arrived += 1
-        self.now = job.submit_s
         self._hear(Submitted(self._arrived, _workload(job, self._arrived)))
-        self._decide()
+
+    def _tell(self, arrived: Iterable[int]) -> None:
         if self._after_submission is not None:
-            self._after_submission(self.engine, self._arrived, self.now)
+            for id_ in arrived:
+                self._after_submission(self.engine, id_, self.now)
 
     def _end_one(self) -> None:
         self.now, _, bind = heappop(self._running)
         self._ended += 1
         self._hear(TaskFinished(bind.task, bind.key, 0, "ended"))
-        self._decide()
 
     def _decide(self) -> None:
         while self.engine.busy:

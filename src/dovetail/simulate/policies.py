@@ -34,6 +34,7 @@ class Policy:
     order: str
     about: str
     backfill: BackfillSettings = TEXTBOOK
+    by_moment: bool = False  # decides when it has heard everything that happens at one moment
 
     def settings(self, backfill: Backfill = "easy", seed: int = 0) -> EngineSettings:
         """The engine that plays it. One node needs no scores: the profile only asks whether there is room."""
@@ -54,12 +55,10 @@ class Policy:
 POLICIES: dict[str, Policy] = {
     policy.name: policy
     for policy in (
-        Policy("dovetail", "batch", "our own default for batch queues", REPLANNED),
+        Policy("dovetail", "batch", "our own default for batch queues", REPLANNED, by_moment=True),
         Policy("fcfs", "fifo", "first come, first served"),
         Policy("sjf", "shortest", "the shortest requested time first"),
         Policy("f1", "f1", "log10(requested time) × processors + 870 × log10(submit time)"),
-        Policy("wfp3", "wfp3", "(wait / requested time)³ × processors, the largest first"),
-        Policy("unicep", "unicep", "wait / (log2(processors) × requested time), the largest first"),
         Policy("area", "smallest_area", "the smallest requested time × processors first"),
     )
 }

@@ -19,6 +19,7 @@ from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.simulated.fleet import fleet
 from dovetail.backends.simulated.settings import SimulatedSettings
 from dovetail.backends.simulated.world import World
+from dovetail.engine.dependencies import CircularWait, in_order, resolve
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions import Questions
 from dovetail.engine.settings import EngineSettings, Unroutable
@@ -29,6 +30,8 @@ from dovetail.model.reason import Outcome as Answer
 from dovetail.model.workload import Workload
 from dovetail.placement.profiles import UnknownProfile
 from dovetail.placement.registry import PluginError
+from dovetail.queueing.orderings import OrderingError
+from dovetail.queueing.tree import BadQueues, UnknownQueue
 from dovetail.simulate.incident import Incident
 from dovetail.simulate.ledger import Ledger, Turned
 from dovetail.simulate.outcome import Outcome, outcome_of
@@ -143,12 +146,8 @@ class Simulation:
         for event in self._world.advance(now, ALL):
             if not isinstance(event, NodeHealthChanged) or event.name not in self._scripted_down:
                 self._hear(event)
-        while self._next_arrival is not None and self._next_arrival[0] <= now:
-            self._submit(self._next_arrival[1])
-            following = next(self._arrivals, None)
-            if following is not None and following[0] < self._next_arrival[0]:
-                raise ValueError(f"arrivals are not in order: {following[0]} s after {self._next_arrival[0]} s")
-            self._next_arrival = following
+        if self._next_arrival is not None and self._next_arrival[0] <= now:
+            self._submit_all(self._arriving(now))
         while self.engine.busy:
             self._hear(Tick(DECISIONS_A_TICK))
         self._settle()
@@ -165,16 +164,49 @@ class Simulation:
                 if record.state.finished:
                     del self._specs[record.id]
 
+    def _arriving(self, now: float) -> list[Workload]:
+        """Everything that arrives by now."""
+        found = []
+        while self._next_arrival is not None and self._next_arrival[0] <= now:
+            at, spec = self._next_arrival
+            found.append(spec)
+            following = next(self._arrivals, None)
+            if following is not None and following[0] < at:
+                raise ValueError(f"arrivals are not in order: {following[0]} s after {at} s")
+            self._next_arrival = following
+        return found
+
+    def _submit_all(self, specs: list[Workload]) -> None:
+        """What arrives at one moment may wait for each other in any order, as in one submission."""
+        while specs:
+            try:
+                order = in_order(specs)
+            except CircularWait as error:
+                circle = next(spec for spec in specs if spec.name == error.first)
+                self._turn_away(circle, "dependency", str(error))
+                specs = [spec for spec in specs if spec is not circle]
+            else:
+                for index in order:
+                    self._submit(specs[index])
+                return
+
     def _submit(self, spec: Workload) -> None:
-        """As the control plane does it: a name in use, or a profile that does not exist, is turned away."""
+        """As the control plane does it: a name in use, a profile or a queue that does not exist, or a dependency that
+        cannot be met is turned away."""
         key = (spec.namespace, spec.name)
         taken = self.engine.state.cluster.placements.directory.get(key)
         if taken is not None:
             self._turn_away(spec, "conflict", f"workload {taken[0]} of that name is not finished")
             return
+        after, unmet = resolve(self.engine.state, spec, {}, {}, self.now)
+        if unmet:
+            self._turn_away(spec, "dependency", "; ".join(one.message for one in unmet))
+            return
         id_ = self._next_id
         try:
-            self._hear(Submitted(id_, spec))
+            self._hear(Submitted(id_, spec, after))
+        except UnknownQueue as error:
+            self._turn_away(spec, "unknown_queue", str(error))
         except UnknownProfile as error:
             self._turn_away(spec, str(Answer.INVALID_STRATEGY), str(error))
         except Unroutable as error:
@@ -198,7 +230,7 @@ class Simulation:
         if incident.kind == "fail" and row is not None:
             for task in list(self.engine.state.cluster.placements.by_row[row]):
                 key = attempt_key(task, self.engine.state.work[task.workload].task(task.replica).attempt)
-                self._world.stop(key, f"its node {incident.node} failed", self.now)
+                self._world.lose(key, f"its node {incident.node} failed", self.now)
 
     # --- events in, commands out -----------------------------------------------------------------------------
 
@@ -238,5 +270,7 @@ def _engine(settings: EngineSettings) -> Engine:
         raise Unplayable(str(UnknownProfile(settings.default_profile, list(profiles))))
     try:
         return Engine(settings)
-    except (PluginError, ValidationError) as error:
+    except (PluginError, OrderingError, ValidationError) as error:
         raise Unplayable(f"the profiles of these settings cannot be built: {error}") from error
+    except BadQueues as error:
+        raise Unplayable(f"the queues of these settings make no tree: {error}") from error

@@ -124,13 +124,13 @@ def _job(row: list[float]) -> Job:
         submit_s=max(row[_SUBMIT], 0.0),
         run_s=run_s,
         requested_s=run_s if requested_s < 0 else requested_s,
-        processors=int(max(row[_ALLOCATED], row[_ASKED])),
+        processors=int(max(row[_ALLOCATED], row[_ASKED], 1)),  # what ran had at least one, also where nobody noted it
         user=None if row[_USER] < 0 else f"u{int(row[_USER])}",
     )
 
 
 def _can_run(job: Job, processors: int) -> bool:
-    return job.run_s > 0 and 1 <= job.processors <= processors
+    return job.run_s > 0 and job.processors <= processors
 
 
 def _wrong(source: str, line: int | None, message: str) -> Invalid:

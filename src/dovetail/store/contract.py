@@ -39,7 +39,8 @@ class Store(Protocol):
         ...
 
     def restore(self) -> Snapshot:
-        """Unfinished workloads with all their tasks, nodes, reservations, open commands; ids that were never used."""
+        """Unfinished workloads with all their tasks and notes, nodes, reservations, what was learned, open commands;
+        ids that were never used."""
         ...
 
     def write(self, batch: Batch) -> None:
@@ -47,7 +48,7 @@ class Store(Protocol):
 
         Fresh tasks of a submitted workload need not be written (`unwritten`). A command that is done goes from the
         outbox before new ones come in; a decision replaces the earlier one about the same attempt; the first response
-        under an idempotency key stands.
+        under an idempotency key stands. A workload's note goes when it has finished.
         """
         ...
 

@@ -27,18 +27,21 @@ from dovetail.model.record import (
     TaskRecord,
     WorkloadRecord,
 )
+from dovetail.model.reservation import Target
 from dovetail.model.task import TaskId, TaskState, WorkloadState
 from dovetail.store.contract import StoreError
 from dovetail.store.schema import (
     UNFINISHED,
     counters,
     cursors,
+    memory,
     node_outcomes,
     nodes,
     outbox,
     reservations,
     shapes,
     tasks,
+    workload_notes,
     workloads,
 )
 from dovetail.store.unwritten import with_fresh
@@ -60,6 +63,7 @@ def restore_snapshot(connection: Connection) -> Snapshot:
             outbox=_outbox(connection),
             next_workload=highest.get("workload", 0) + 1,
             next_reservation=highest.get("reservation", 0) + 1,
+            memory=dict(_tuples(connection, select(memory.c.name, memory.c.json))),
         )
 
 
@@ -106,6 +110,9 @@ def _workloads(connection: Connection) -> list[RestoredWorkload]:
 
     for task in _tasks(connection, unfinished):
         found[task.task.workload].tasks.append(task)
+    for id_, notes in _tuples(connection, select(workload_notes.c.workload, workload_notes.c.json)):
+        if id_ in found:
+            found[id_].notes = notes
     for workload in found.values():
         workload.tasks = with_fresh(workload.id, workload.tasks, 0, workload.replicas)
     return [found[id_] for id_ in sorted(found)]
@@ -147,10 +154,13 @@ def _outcomes(connection: Connection) -> dict[str, tuple[int, int]]:
 
 def _reservations(connection: Connection) -> list[ReservationRecord]:
     columns = reservations.c
-    query = select(columns.id, columns.node, columns.amounts, columns.until, columns.holder).order_by(columns.id)
+    query = select(
+        *(columns.id, columns.target, columns.holds, columns.start, columns.end, columns.begun),
+        *(columns.every_s, columns.last, columns.tenant, columns.holder, columns.trouble),
+    ).order_by(columns.id)
     return [
-        ReservationRecord(id_, node, orjson.loads(amounts), until, holder)
-        for id_, node, amounts, until, holder in _tuples(connection, query)
+        ReservationRecord(id_, Target.from_json(target), orjson.loads(holds), *rest)
+        for id_, target, holds, *rest in connection.execute(query)
     ]
 
 

@@ -140,14 +140,38 @@ node_outcomes = Table(
     Column("failed", Id, nullable=False),
 )
 
+# `target` is what was asked for and `holds` what is held for it on which node, as JSON. The window is the one that is
+# now or comes next; `last` is the moment after which none begins.
 reservations = Table(
     "reservations",
     metadata,
     Column("id", Id, primary_key=True, autoincrement=False),
-    Column("node", Text, nullable=False),
-    Column("amounts", Text, nullable=False),
-    Column("until", Double, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("holds", Text, nullable=False),
+    Column("start", Double, nullable=False),
+    Column("end", Double, nullable=False),
+    Column("begun", Boolean, nullable=False),
+    Column("every_s", Double),
+    Column("last", Double),
+    Column("tenant", Text),
     Column("holder", Text, nullable=False),
+    Column("trouble", Text, nullable=False),
+)
+
+# What a restart needs to know of an unfinished workload beyond its definition and its tasks; most have no row.
+workload_notes = Table(
+    "workload_notes",
+    metadata,
+    Column("workload", Id, ForeignKey("workloads.id"), primary_key=True, autoincrement=False),
+    Column("json", Text, nullable=False),
+)
+
+# What the scheduler learned, by name.
+memory = Table(
+    "memory",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("json", Text, nullable=False),
 )
 
 # Where the profiles that choose in turn are: the row, among those of `nodes`, that was chosen last.

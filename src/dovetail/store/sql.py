@@ -20,7 +20,16 @@ from dovetail.model.record import Batch, Snapshot
 from dovetail.store.contract import StoreError
 from dovetail.store.reading import Reads
 from dovetail.store.restoring import restore_snapshot
-from dovetail.store.schema import UNFINISHED, decisions, history, idempotency, shapes, tasks, workloads
+from dovetail.store.schema import (
+    UNFINISHED,
+    decisions,
+    history,
+    idempotency,
+    shapes,
+    tasks,
+    workload_notes,
+    workloads,
+)
 from dovetail.store.sqlite import SqliteDatabase
 from dovetail.store.writing import BatchWriter
 
@@ -92,6 +101,7 @@ class SqlStore(Reads):
                 for statement in (
                     delete(decisions).where(decisions.c.workload.in_(ids)),
                     delete(tasks).where(tasks.c.workload.in_(ids)),
+                    delete(workload_notes).where(workload_notes.c.workload.in_(ids)),
                     delete(workloads).where(workloads.c.id.in_(ids)),
                     delete(shapes).where(unused),
                 )

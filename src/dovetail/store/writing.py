@@ -13,10 +13,19 @@ from operator import attrgetter
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Dialect
+from sqlalchemy import Connection, Dialect, select
 
 from dovetail.model.command import Bind, Stop
-from dovetail.model.record import Batch, Decision, NewWorkload, NodeRecord, TaskRecord, WorkloadRecord
+from dovetail.model.record import (
+    Batch,
+    Changes,
+    Decision,
+    NewWorkload,
+    NodeRecord,
+    ReservationRecord,
+    TaskRecord,
+    WorkloadRecord,
+)
 from dovetail.model.task import WorkloadState
 from dovetail.store import schema
 from dovetail.store.statements import (
@@ -40,6 +49,7 @@ _STATE = (
     *("state", "reason", "message", "pending", "active", "succeeded", "failed", "cancelled"),
     *("started_at", "finished_at"),
 )
+_RESERVATION = ("id", "target", "holds", "start", "end", "begun", "every_s", "last", "tenant", "holder", "trouble")
 _definition_of = attrgetter(*_DEFINITION)
 _state_of = attrgetter(*_STATE)
 
@@ -68,6 +78,10 @@ class BatchWriter:
         self._outcomes_gone = delete_by(schema.node_outcomes, ["node"], dialect)
         self._reservations = upsert(schema.reservations, dialect)
         self._reservations_gone = delete_by(schema.reservations, ["id"], dialect)
+        self._notes = upsert(schema.workload_notes, dialect)
+        self._notes_gone = delete_by(schema.workload_notes, ["workload"], dialect)
+        self._noted: set[int] | None = None  # workloads that have a note; read at the first write
+        self._memory = upsert(schema.memory, dialect)
         self._cursors = upsert(schema.cursors, dialect)
         self._decisions = upsert(schema.decisions, dialect)
         self._outbox = insert_if_absent(schema.outbox, dialect)
@@ -82,7 +96,9 @@ class BatchWriter:
         expect(self._new_workloads, *_DEFINITION, "shape", "submitted_at", *_STATE)
         expect(self._nodes, "name", "row", "definition", "online", "cordoned", "drained", "reason")
         expect(self._outcomes, "node", "succeeded", "failed")
-        expect(self._reservations, "id", "node", "amounts", "until", "holder")
+        expect(self._reservations, *_RESERVATION)
+        expect(self._notes, "workload", "json")
+        expect(self._memory, "name", "json")
         expect(self._cursors, "profile", "row")
         expect(self._decisions, "workload", "replica", "attempt", "at", "node", "outcome", "explanation")
         expect(self._outbox, "kind", "key", "workload", "replica", "node", "backend", "reason")
@@ -95,17 +111,17 @@ class BatchWriter:
         self._write_workloads(connection, batch.submitted, changes.workloads, new)
         self._tasks.run(connection, map(self._task_row, _worth_a_row(changes.tasks, new)))
         self._decisions.run(connection, map(_decision_row, changes.decisions))
+        self._write_notes(connection, changes)
 
         self._nodes.run(connection, map(_node_row, changes.nodes))
         self._outcomes.run(connection, ((node, *counts) for node, counts in changes.outcomes.items()))
         # Gone after changed: a node that left in this batch leaves nothing behind, whatever the batch says of it.
         self._nodes_gone.run(connection, ((name,) for name in changes.nodes_gone))
         self._outcomes_gone.run(connection, ((name,) for name in changes.nodes_gone))
-        self._reservations.run(
-            connection, ((r.id, r.node, _text(r.amounts), r.until, r.holder) for r in changes.reservations)
-        )
+        self._reservations.run(connection, map(_reservation_row, changes.reservations))
         self._reservations_gone.run(connection, ((gone,) for gone in changes.reservations_gone))
         self._cursors.run(connection, changes.cursors.items())
+        self._memory.run(connection, changes.memory.items())
 
         # Done before new: should one batch hold both for one key, the command is sent once more rather than lost.
         self._outbox_done.run(connection, batch.outbox_done)
@@ -146,6 +162,18 @@ class BatchWriter:
                 f"{min(record.id for record in older)} to {max(record.id for record in older)})"
             )
 
+    def _write_notes(self, connection: Connection, changes: Changes) -> None:
+        """Few workloads ever have a note. Those that do are known, so that the others cost nothing when they end."""
+        if self._noted is None:
+            self._noted = set(connection.scalars(select(schema.workload_notes.c.workload)))
+        if changes.notes:
+            self._notes.run(connection, changes.notes.items())
+            self._noted.update(changes.notes)
+        if self._noted:
+            ended = [record.id for record in changes.workloads if record.state.finished and record.id in self._noted]
+            self._notes_gone.run(connection, ((id_,) for id_ in ended))
+            self._noted.difference_update(ended)
+
 
 def expect(statement: Statement, *columns: str) -> None:
     """Rows that are spelled out by hand are spelled in this order; refuse to start if the schema says otherwise."""
@@ -180,6 +208,12 @@ def _text(value: Any) -> str:
 def _node_row(record: NodeRecord) -> Row:
     definition = record.node.model_dump_json()
     return (record.node.name, record.row, definition, record.online, record.cordoned, record.drained, record.reason)
+
+
+def _reservation_row(record: ReservationRecord) -> Row:
+    target, holds = record.target.to_json(), _text(record.holds)
+    window = (record.start, record.end, record.begun, record.every_s, record.last)
+    return (record.id, target, holds, *window, record.tenant, record.holder, record.trouble)
 
 
 def _decision_row(decision: Decision) -> Row:

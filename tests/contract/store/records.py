@@ -12,9 +12,11 @@ from dovetail.model.record import (
     HistoryLine,
     NewWorkload,
     NodeRecord,
+    ReservationRecord,
     TaskRecord,
     WorkloadRecord,
 )
+from dovetail.model.reservation import Target
 from dovetail.model.resources import Capacity
 from dovetail.model.selection import Effect, Taint
 from dovetail.model.task import TaskId, TaskState, WorkloadState
@@ -85,6 +87,23 @@ def node_record(name: str, **changed: Any) -> NodeRecord:
     )
     fields: dict[str, Any] = {"node": node, "row": 0, "online": True, "cordoned": False, "reason": ""}
     return NodeRecord(**fields | changed)
+
+
+def reservation_record(id_: int, **changed: Any) -> ReservationRecord:
+    fields: dict[str, Any] = {
+        "id": id_,
+        "target": Target(count=3, amounts={"cpu": 500, "slots": 1}, domain=("rack", "r1"), selector=(("gpu", "a100"),)),
+        "holds": {"node-a": {"cpu": 1000, "slots": 2}, "node-b": {"cpu": 500, "slots": 1}},
+        "start": NOW + 60,
+        "end": NOW + 120,
+        "begun": True,
+        "every_s": 86400.0,
+        "last": NOW + 10 * 86400,
+        "tenant": "research",
+        "holder": "ann",
+        "trouble": "node-c left",
+    }
+    return ReservationRecord(**fields | changed)
 
 
 def explanation(message: str = "placed") -> Explanation:

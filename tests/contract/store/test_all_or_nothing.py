@@ -13,12 +13,13 @@ from tests.contract.store.records import (
     line,
     new_workload,
     node_record,
+    reservation_record,
     submitted,
     task_record,
     workload_record,
 )
 
-from dovetail.model.record import Batch, Changes, ReservationRecord
+from dovetail.model.record import Batch, Changes
 from dovetail.store.contract import Store, StoreError, WorkloadFilter
 
 
@@ -29,7 +30,9 @@ def _everything(*ids: int) -> Batch:
             workloads=[workload_record(id_) for id_ in ids],
             tasks=[task_record(id_, 0) for id_ in ids],
             nodes=[node_record("node-a")],
-            reservations=[ReservationRecord(1, "node-a", {"cpu": 1}, NOW, "ann")],
+            reservations=[reservation_record(1)],
+            notes=dict.fromkeys(ids, '{"rank":1}'),
+            memory={"usage": "[]"},
             cursors={"round_robin": 3},
             outcomes={"node-a": (2, 1)},
             decisions=[decision(id_) for id_ in ids],
@@ -56,6 +59,10 @@ def _decision_about_unknown_workload(batch: Batch) -> None:
     batch.changes.decisions.append(decision(99))
 
 
+def _note_of_unknown_workload(batch: Batch) -> None:
+    batch.changes.notes[99] = "{}"
+
+
 def _number_no_database_can_hold(batch: Batch) -> None:
     batch.history.append(line("too large", workload=2**70))
 
@@ -72,6 +79,7 @@ def _unwritable_value(batch: Batch) -> None:
         _state_of_unknown_workload,
         _task_of_unknown_workload,
         _decision_about_unknown_workload,
+        _note_of_unknown_workload,
         _number_no_database_can_hold,
         _unwritable_value,
     ],

@@ -28,6 +28,14 @@ def test_old_finished_workloads_go_with_their_tasks_and_decisions(store: Store) 
     assert store.decisions(1) == []
 
 
+def test_a_note_that_was_written_after_the_end_goes_with_its_workload(store: Store) -> None:
+    store.write(submitted(1))
+    store.write(finished(1, at=NOW))
+    store.write(Batch(changes=Changes(notes={1: "{}"})))
+    assert store.prune(finished_before=NOW + 1, history_before=0) == 3  # with the shape
+    assert store.workload(1) is None
+
+
 def test_unfinished_and_recently_finished_workloads_stay(store: Store) -> None:
     store.write(submitted(1, 2))
     store.write(finished(2, at=NOW))

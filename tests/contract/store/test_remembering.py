@@ -9,6 +9,7 @@ from tests.contract.store.records import (
     finished,
     new_workload,
     node_record,
+    reservation_record,
     submitted,
     task_record,
     workload_record,
@@ -16,6 +17,7 @@ from tests.contract.store.records import (
 
 from dovetail.model.command import Stop
 from dovetail.model.record import Batch, Changes, ReservationRecord
+from dovetail.model.reservation import Target
 from dovetail.model.task import TaskId, TaskState, WorkloadState
 from dovetail.store.contract import Store
 
@@ -25,7 +27,7 @@ Restart = Callable[[], Store]
 def test_an_empty_store_restores_nothing_and_counts_from_one(store: Store) -> None:
     snapshot = store.restore()
     assert (snapshot.nodes, snapshot.reservations, snapshot.workloads, snapshot.outbox) == ([], [], [], [])
-    assert (snapshot.cursors, snapshot.outcomes) == ({}, {})
+    assert (snapshot.cursors, snapshot.outcomes, snapshot.memory) == ({}, {}, {})
     assert (snapshot.next_workload, snapshot.next_reservation) == (1, 1)
 
 
@@ -155,13 +157,43 @@ def test_a_node_that_changes_is_stored_once(store: Store) -> None:
 
 
 def test_reservations_stay_until_they_are_released(store: Store, restart: Restart) -> None:
-    kept = ReservationRecord(1, "node-a", {"cpu": 500, "memory": 2**40}, NOW + 60, "ann")
-    gone = ReservationRecord(2, "node-a", {"cpu": 1}, NOW, "bob")
-    store.write(Batch(changes=Changes(reservations=[kept, gone])))
+    kept = reservation_record(1)
+    once = Target(nodes=("node-a",), amounts={"memory": 2**40})
+    plain = ReservationRecord(3, once, {"node-a": {"memory": 2**40}}, NOW, NOW + 60)
+    store.write(Batch(changes=Changes(reservations=[kept, reservation_record(2), plain])))
     store.write(Batch(changes=Changes(reservations_gone=[2])))
     snapshot = restart().restore()
-    assert snapshot.reservations == [kept]
-    assert snapshot.next_reservation == 3  # the id of a released reservation is not used again
+    assert snapshot.reservations == [kept, plain]
+    assert snapshot.next_reservation == 4  # the id of a released reservation is not used again
+
+
+def test_a_reservation_that_changes_is_stored_once(store: Store) -> None:
+    store.write(Batch(changes=Changes(reservations=[reservation_record(1)])))
+    rolled = reservation_record(1, start=NOW + 86460, end=NOW + 86520, begun=False, trouble="")
+    store.write(Batch(changes=Changes(reservations=[rolled])))
+    assert store.restore().reservations == [rolled]
+
+
+def test_a_workload_comes_back_with_its_latest_note(store: Store, restart: Restart) -> None:
+    store.write(Batch(submitted=[new_workload(1), new_workload(2)], changes=Changes(notes={1: '{"rank":1}'})))
+    store.write(Batch(changes=Changes(notes={1: '{"rank":0}'})))
+    first, second = restart().restore().workloads
+    assert (first.notes, second.notes) == ('{"rank":0}', None)
+
+
+def test_the_note_of_a_workload_that_finished_is_gone(store: Store, restart: Restart) -> None:
+    store.write(Batch(submitted=[new_workload(1), new_workload(2)], changes=Changes(notes={1: "{}", 2: "{}"})))
+    again = restart()
+    again.write(finished(1))
+    assert again.prune(NOW + 1, 0) == 1  # the workload: its note went when it finished, its shape is still in use
+    (other,) = again.restore().workloads
+    assert (other.id, other.notes) == (2, "{}")
+
+
+def test_what_the_scheduler_learned_is_remembered_by_name(store: Store, restart: Restart) -> None:
+    store.write(Batch(changes=Changes(memory={"usage": "[1]", "run_times": "{}"})))
+    store.write(Batch(changes=Changes(memory={"usage": "[2]"})))
+    assert restart().restore().memory == {"usage": "[2]", "run_times": "{}"}
 
 
 def test_open_commands_are_restored_in_the_order_given(store: Store, restart: Restart) -> None:

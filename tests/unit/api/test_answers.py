@@ -3,8 +3,11 @@
 from typing import Any
 
 from dovetail.api import answers
-from dovetail.engine.questions import NodeUse, PlannedTask, Room, WhyNot
+from dovetail.engine.planning import Displacement, PlannedTask, Victim
+from dovetail.engine.questions import NodeUse, Room, WhyNot
 from dovetail.model.reason import Eviction, Explanation, FunnelStep, NodePoints, Refused
+from dovetail.model.task import TaskId
+from dovetail.model.workload import Priority, Workload
 
 
 def row(**changes: Any) -> dict[str, Any]:
@@ -33,6 +36,10 @@ def explanation(*best: NodePoints, message: str = "no room") -> Explanation:
         weights=(("load", 1.0),),
         best=best,
     )
+
+
+def job(replicas: int, **fields: Any) -> Workload:
+    return Workload.model_validate({"name": "job", "replicas": replicas, **fields})
 
 
 A, B = NodePoints("a", 80.0, (1.0,), 0.1), NodePoints("b", 70.0, (0.9,), 0.2)
@@ -87,15 +94,59 @@ def test_why_not_names_refusals_or_the_rank() -> None:
 def test_a_plan_tells_how_far_it_came() -> None:
     placed = [PlannedTask(i, "ab"[i % 2], explanation(A)) for i in range(3)]
     stuck = PlannedTask(3, None, explanation())
-    assert answers.planned("job", 1, placed[:1]) == "job would go to a."
-    assert answers.planned("job", 3, placed) == "All 3 tasks of job would be placed, on 2 nodes."
-    assert answers.planned("job", 5000, placed) == (
+    assert answers.planned(job(1), placed[:1]) == "job would go to a."
+    assert answers.planned(job(3), placed) == "All 3 tasks of job would be placed, on 2 nodes."
+    assert answers.planned(job(5000), placed) == (
         "The first 3 of 5,000 tasks of job would be placed, on 2 nodes; a plan goes no further."
     )
-    assert answers.planned("job", 9, [*placed, stuck]) == (
+    assert answers.planned(job(9), [*placed, stuck]) == (
         "3 of 9 tasks of job would be placed, on 2 nodes; the rest would wait: no room."
     )
-    assert answers.planned("job", 2, [stuck]) == "job would wait: no room."
+    assert answers.planned(job(2), [stuck]) == "job would wait: no room."
+
+
+def test_a_plan_counts_only_tasks_that_may_run_at_once() -> None:
+    placed = [PlannedTask(i, "ab"[i % 2], explanation(A)) for i in range(3)]
+    stuck = PlannedTask(3, None, explanation())
+    assert answers.planned(job(50, concurrency=3), placed) == (
+        "All of the 3 tasks of job that may run at once would be placed, on 2 nodes."
+    )
+    assert answers.planned(job(50, concurrency=9), [*placed, stuck]).startswith(
+        "3 of the 9 tasks of job that may run at once would be placed"
+    )
+
+
+def test_a_plan_names_who_would_have_to_give_way_and_what_is_lost() -> None:
+    stuck = PlannedTask(0, None, explanation())
+    victims = [Victim(TaskId(7, i), "default", "nightly", Priority.BATCH, f"n{i}", 125.0) for i in range(5)]
+    assert answers.planned(job(1), [stuck], Displacement(1, tuple(victims[:1]))) == (
+        "job would wait: no room. It would preempt 1 task: nightly.0 (batch, 2 m of work lost) on n0."
+    )
+    said = answers.planned(job(8, gang={"min": 8}), [stuck], Displacement(8, tuple(victims)))
+    assert "It would preempt 5 tasks, so that 8 tasks fit: nightly.0" in said
+    assert said.endswith("on n2 and 2 more.")
+
+
+def test_a_plan_of_work_that_follows_other_work_says_so_first() -> None:
+    placed = [PlannedTask(0, "a", explanation(A))]
+    said = answers.planned(job(1, after=[{"workload": "prepare"}]), placed)
+    assert said == "job would start after prepare (succeeded); as things are now: job would go to a."
+
+
+def test_what_waiting_work_waits_for_is_one_line() -> None:
+    assert answers.waits_for("", "") == "its turn"
+    assert answers.waits_for("over_quota", "queue ml: gpu 8 of 8 in use, 2 asked") == (
+        "over quota: queue ml: gpu 8 of 8 in use, 2 asked"
+    )
+    assert answers.waits_for("dependency", "starts after prepare (succeeded)") == "starts after prepare (succeeded)"
+
+
+def test_room_that_is_promised_to_others_is_why_work_waits_although_a_node_could_take_it() -> None:
+    now = explanation(A).to_dict()
+    waiting = row(state="pending", pending=1, active=0)
+    assert "it fits now" in answers.explained(waiting, None, now, 1)
+    said = answers.explained(waiting, None, now, 1, "all nodes with room are promised to big")
+    assert said == "job waits, number 1 in the queue: all nodes with room are promised to big."
 
 
 def test_room_tells_the_total_and_where_most_fit() -> None:

@@ -1,7 +1,7 @@
 """Decisions as people see them: the sentence, the funnel, the score table, what is short."""
 
 import pytest
-from tests.unit.cli.answers import candidate, drawn, explanation, refused_everywhere, widest, workload
+from tests.unit.cli.answers import NOW, candidate, drawn, explanation, refused_everywhere, widest, workload
 
 from dovetail.cli.render.decision import capacity_view, explain_view, plan_view, why_not_view
 from dovetail.cli.render.funnel import funnel
@@ -63,7 +63,7 @@ def test_an_explanation_fits_eighty_columns(name: str) -> None:
         "now": None,
         "position": None,
     }
-    text = drawn(explain_view(answer))  # type: ignore[arg-type]
+    text = drawn(explain_view(answer, NOW))  # type: ignore[arg-type]
     assert text.splitlines()[0] == f"train runs on {name}."
     assert widest(text) <= 80
 
@@ -77,7 +77,7 @@ def test_waiting_work_is_explained_by_what_is_short_and_whether_moving_work_help
         "now": refused_everywhere(),
         "position": 3,
     }
-    text = drawn(explain_view(answer))  # type: ignore[arg-type]
+    text = drawn(explain_view(answer, NOW))  # type: ignore[arg-type]
     assert "64GiB" in text
     assert "32.8GiB" in text
     assert "moving other work away could make room" in text

@@ -78,7 +78,7 @@ def test_wide_tables_cut_nothing_off() -> None:
 def test_an_empty_list_says_what_to_do_next() -> None:
     assert "dovetail submit" in drawn(workload_list([], NOW))
     assert "register" in drawn(node_list([]))
-    assert drawn(queue_list([])) == "nothing waits"
+    assert drawn(queue_list([], NOW)) == "nothing waits"
 
 
 def test_markup_in_names_and_messages_is_only_text() -> None:
@@ -94,15 +94,37 @@ def test_nodes_show_how_much_is_taken_and_leave_out_what_nobody_has() -> None:
     assert widest(text) <= 80
 
 
+def test_quarantined_nodes_say_why_below_the_table() -> None:
+    why = "quarantined for 60 s: 5 placements in a row failed there, last: no such image"
+    rows = [node("n-1"), *(node(f"q-{i}", status="quarantined", reason=why) for i in range(7))]
+    text = drawn(node_list(rows))
+    assert text.splitlines()[0].startswith("8 nodes: 1 online, 7 quarantined")
+    assert "q-0: quarantined for 60 s: 5 placements in a row failed there" in text
+    assert text.splitlines()[-1] == "and 2 more; -o wide shows why"
+    assert widest(text) <= 80
+    assert why in drawn(node_list(rows, wide=True), width=2000)
+
+
 def test_wide_nodes_say_of_how_much() -> None:
     assert "75% of 16" in drawn(node_list([node("n-1")], wide=True), width=2000)
 
 
 def test_the_queue_shows_order_tasks_and_time() -> None:
-    text = drawn(queue_list([waiting(1), waiting(2)]))
+    text = drawn(queue_list([waiting(1), waiting(2)], NOW))
     assert text.splitlines()[0] == "2 workloads with 4 tasks waiting, the longest for 1m15s"
     assert "2/4" in text
+    assert "in 14 m (5–40 m)" in text
     assert widest(text) <= 80
+
+
+def test_work_that_waits_for_other_work_has_no_number_and_raised_priorities_are_marked() -> None:
+    follower: Any = {**waiting(2, starts_at=None, message="starts after a"), "position": None}
+    rows = [waiting(1, promoted_from="low"), follower]
+    text = drawn(queue_list(rows, NOW))
+    assert "high ↑" in text
+    assert text.splitlines()[-1].startswith("-  job-2")
+    assert "—" in text.splitlines()[-1]
+    assert "high (was low)" in drawn(queue_list(rows, NOW, wide=True), width=2000)
 
 
 def test_the_timeline_of_running_work_ends_with_the_time_so_far() -> None:
@@ -161,7 +183,7 @@ def test_top_fits_the_screen(lines: int) -> None:
         "uptime_s": 90.0,
     }
     nodes = [node(f"n-{i}") for i in range(100)]
-    text = drawn(cluster_frame(summary, nodes, [waiting(i) for i in range(30)], lines))  # type: ignore[arg-type]
+    text = drawn(cluster_frame(summary, nodes, [waiting(i) for i in range(30)], lines, NOW))  # type: ignore[arg-type]
     assert len(text.splitlines()) <= max(lines, 17)
     assert widest(text) <= 80
     assert "64%" in text

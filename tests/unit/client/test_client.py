@@ -103,6 +103,8 @@ def test_answers_about_nodes_have_their_types(client: Client) -> None:
 
 
 def test_answers_about_the_whole_have_their_types(client: Client) -> None:
+    tree = is_a(t.Queues, client.queues())
+    assert [row["path"] for row in is_a(list[t.QueueRow], tree["queues"])] == ["default"]
     is_a(list[t.Profile], is_a(t.Profiles, client.profiles())["profiles"])
     held = is_a(t.Reservation, client.reserve("node-2", {"cpu": 1}, "1h", holder="ada"))
     assert is_a(list[t.Reservation], client.reservations()) == [held]

@@ -15,6 +15,8 @@ from dovetail.control.settings import Settings
 from dovetail.model.complaint import Invalid
 from dovetail.model.node import Node
 from dovetail.model.record import Batch
+from dovetail.model.reservation import Reservation
+from dovetail.model.resources import Request
 from dovetail.model.workload import Workload
 from dovetail.store.contract import StoreError
 
@@ -103,7 +105,7 @@ def test_a_restart_restores_placements_queue_cordons_and_reservations(tmp_path: 
         await until(lambda: plane.store.counts()["running"] == 1, "a runs")
         await plane.cordon("n-2", True, "upgrade")
         await plane.patch_node("n-1", {"team": "blue"}, None)
-        await plane.reserve("n-1", {"cpu": 2000}, 3600, "ops")
+        await plane.reserve(Reservation(node="n-1", resources=Request(cpu=2), duration=3600, holder="ops"))
         kept["placed"] = dict(plane.engine.state.cluster.placements.by_task.items())
 
     async def after(plane: ControlPlane) -> None:

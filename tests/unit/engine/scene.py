@@ -133,8 +133,6 @@ class Scene:
 
     def on(self, name: str) -> list[str]:
         """The nodes that its tasks hold, sorted."""
-        if self.ids[name] not in self.engine.state.work:
-            return []
         return sorted(live.node for _, live in self._tasks(name) if live.state.holds_node and live.node is not None)
 
     def stopping(self) -> list[str]:
@@ -144,5 +142,7 @@ class Scene:
         return f"{next(name for name, id_ in self.ids.items() if id_ == task.workload)}.{task.replica}"
 
     def _tasks(self, name: str) -> list[tuple[TaskId, LiveTask]]:
-        work = self.work(name)
+        work = self.engine.state.work.get(self.ids[name])
+        if work is None:
+            return []
         return [(TaskId(work.id, replica), live) for replica, live in sorted(work.tasks.items())]

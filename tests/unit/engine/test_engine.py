@@ -26,6 +26,7 @@ from dovetail.model.event import (
 )
 from dovetail.model.node import Node
 from dovetail.model.record import Changes
+from dovetail.model.reservation import Reservation
 from dovetail.model.resources import Capacity, Request
 from dovetail.model.task import TaskId, TaskState, WorkloadState
 from dovetail.model.workload import Priority, Workload
@@ -310,7 +311,7 @@ def test_a_task_that_the_backend_keeps_refusing_fails_with_its_words() -> None:
 
 def test_a_reservation_holds_capacity_until_its_time_is_over() -> None:
     engine = engine_with(node("n1", cpu=2))
-    commands = engine.handle(ReservationMade(1, "n1", {"cpu": 2000}, 10.0, "ops"), 0.0)
+    commands = engine.handle(ReservationMade(1, Reservation(node="n1", resources=Request(cpu=2), duration=10.0)), 0.0)
     assert commands == [Wake(10.0)]
     submitted(engine, work(cpu=1))
     assert not binds(tick(engine, 1.0))
@@ -320,7 +321,7 @@ def test_a_reservation_holds_capacity_until_its_time_is_over() -> None:
 
 def test_a_released_reservation_frees_its_capacity() -> None:
     engine = engine_with(node("n1", cpu=2))
-    engine.handle(ReservationMade(1, "n1", {"cpu": 2000}, 10.0, "ops"), 0.0)
+    engine.handle(ReservationMade(1, Reservation(node="n1", resources=Request(cpu=2), duration=10.0)), 0.0)
     submitted(engine, work(cpu=1))
     assert not binds(tick(engine, 1.0))
     engine.handle(ReservationReleased(1), 2.0)

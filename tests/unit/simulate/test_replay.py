@@ -76,6 +76,53 @@ def test_a_name_in_use_and_an_unknown_profile_are_turned_away_and_the_rest_goes_
     assert twice.states == {"succeeded": 1}
 
 
+def test_work_starts_after_what_it_waits_for_in_whatever_order_they_arrive() -> None:
+    outcome = play(workloads=[job("last", after=[{"workload": "first"}]), job("first"), job("next", at="10s")])
+    assert outcome.states == {"succeeded": 3}
+    assert [(life.name, life.wait_s) for life in sorted(outcome.lives, key=lambda life: life.name)] == [
+        ("first", 0.0),
+        ("last", 100.0),
+        ("next", 190.0),
+    ]
+
+
+def test_work_whose_dependencies_or_queue_cannot_be_had_is_turned_away() -> None:
+    outcome = play(
+        workloads=[
+            job("a", after=[{"workload": "b"}]),
+            job("b", after=[{"workload": "a"}]),
+            job("c", after=[{"workload": "ghost"}]),
+            job("d", queue="nowhere"),
+            job("e"),
+        ]
+    )
+    turned = {one["name"]: (one["reason"], one["message"]) for one in outcome.turned_away}
+    assert {name: reason for name, (reason, _) in turned.items()} == {
+        "a": "dependency",
+        "b": "dependency",
+        "c": "dependency",
+        "d": "unknown_queue",
+    }
+    assert turned["a"][1].endswith("a -> b -> a")
+    assert "no workload 'a'" in turned["b"][1]
+    assert outcome.states == {"succeeded": 1}
+
+
+def test_a_victim_runs_on_for_its_grace_period() -> None:
+    victim = job("low", priority="batch", disruption={"grace": "30s"})
+    outcome = play(workloads=[victim, job("high", priority="critical", at="10s")])
+    waits = {life.name: life.wait_s for life in outcome.lives}
+    assert waits["high"] == 30.0
+    assert outcome.makespan_s == 10 + 30 + 100 + 100
+
+
+def test_settings_whose_queues_make_no_tree_are_said_at_once() -> None:
+    with pytest.raises(Unplayable, match="make no tree"):
+        Simulation.of(scenario(workloads=[job("a")], settings={"queues": {"default": {"queues": {"x": {}}}}}))
+    with pytest.raises(Unplayable, match="unknown ordering 'lifo'"):
+        Simulation.of(scenario(workloads=[job("a")], settings={"schedulers": {"default": {"order": "lifo"}}}))
+
+
 def test_a_drained_node_gives_its_work_to_another() -> None:
     nodes = [{"name": name, "capacity": {"cpu": 1}} for name in ("a", "b")]
     outcome = play(cluster={"nodes": nodes}, workloads=[job("moved")], events=[{"at": "40s", "drain": "a"}])

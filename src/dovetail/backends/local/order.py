@@ -30,8 +30,10 @@ def refuse_what_cannot_run(assignment: Assignment, node: str) -> None:
         raise Refusal(f"{label} has no command; write run: {{command: [program, argument, …]}}")
 
 
-def write_order(assignment: Assignment, run: Path, enforcement: Enforcement, grace_s: float) -> bytes:
+def write_order(assignment: Assignment, run: Path, enforcement: Enforcement, usual_grace_s: float) -> bytes:
+    """What the workload says of its grace period counts before what is usual here."""
     spec = assignment.spec
+    grace_s = usual_grace_s if spec.disruption.grace is None else spec.disruption.grace
     pairs = [("arg", argument) for argument in spec.run.command]
     pairs += [("env", f"{name}={value}") for name, value in _environment(assignment).items()]
     pairs += [("workdir", str(run / WORK / (spec.run.workdir or ""))), ("grace_s", repr(float(grace_s)))]

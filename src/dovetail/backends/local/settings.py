@@ -38,7 +38,7 @@ class LocalSettings(Strict):
     """Beside, and instead of, the measured `arch`, `os` and `hostname`."""
     capacity: CapacityOverride = CapacityOverride()
     grace_s: Duration = 10.0
-    """From SIGTERM to SIGKILL."""
+    """From SIGTERM to SIGKILL, for workloads that say nothing of it themselves (`disruption.grace`)."""
     observe_interval_s: Annotated[Duration, Field(ge=0.1)] = 10.0
     keep_runs: Count = 10_000
     """At most so many finished run folders are kept …"""

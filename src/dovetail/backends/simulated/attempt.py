@@ -21,6 +21,8 @@ class Attempt:
     command: list[str]
     fate: Fate | None  # None: stopped before it was ever bound
     amounts: Amounts | None  # what it asks of its node; kept only while somebody measures
+    grace_s: float = 0.0  # from being told to stop to being killed
+    stop_reason: str | None = None  # it was told to stop, and has its grace period
     started_at: float | None = None
     ended_at: float | None = None
     end: TaskFinished | None = None

@@ -94,7 +94,17 @@ class World:
         return accepted_at
 
     def stop(self, key: str, reason: str, now: float) -> None:
-        """End the attempt now. One that has ended already is reported again as it ended."""
+        """Tell the attempt to end. One that runs is killed when its grace period is over, unless it ends by itself
+        before; one that has ended already is reported again as it ended."""
+        attempt = self._live.get(key)
+        if attempt is None or not attempt.runs or not attempt.grace_s:
+            self.lose(key, reason, now)
+        elif attempt.stop_reason is None:
+            attempt.stop_reason = reason
+            self._plan(now + attempt.grace_s, self._kill, attempt)
+
+    def lose(self, key: str, reason: str, now: float) -> None:
+        """End the attempt now, as when its node fails."""
         if (past := self._ended.get(key)) is not None:
             assert past.end is not None
             self._said.append(past.end)
@@ -171,6 +181,7 @@ class World:
             spec.run.command,
             rehearse(self._settings.seed, assignment.key, spec, self._settings),
             spec.resources.amounts() if self._settings.observe is not None else None,
+            spec.disruption.grace or 0.0,
         )
         self._live[attempt.key] = place.attempts[attempt.key] = attempt
         return attempt
@@ -188,6 +199,11 @@ class World:
         if attempt.end is None:
             assert attempt.fate is not None
             self._end(attempt, attempt.fate.exit_code, attempt.fate.reason, at)
+
+    def _kill(self, attempt: Attempt, at: float) -> None:
+        if attempt.end is None:
+            assert attempt.stop_reason is not None
+            self._cut_short(attempt, attempt.stop_reason, at)
 
     def _cut_short(self, attempt: Attempt, reason: str, at: float) -> None:
         self._end(attempt, None, reason, at)

@@ -19,7 +19,12 @@ _LINES_AROUND = 9  # summary, titles, headers and the blank lines between
 
 
 def cluster_frame(
-    summary: Summary, nodes: Sequence[NodeRow], queue: Sequence[QueueItem], lines: int, wide: bool = False
+    summary: Summary,
+    nodes: Sequence[NodeRow],
+    queue: Sequence[QueueItem],
+    lines: int,
+    now: float,
+    wide: bool = False,
 ) -> RenderableType:
     """`lines` is the height of the screen: nodes and queue share what the summary leaves."""
     bars = use_bars(summary["resources"])
@@ -32,7 +37,7 @@ def cluster_frame(
         parts += [Text(f"\n{which}", style="dim"), node_table(busiest, wide)]
     if waiting:
         which = f"the first {waiting} of {len(queue)} in the queue" if waiting < len(queue) else "in the queue"
-        parts += [Text(f"\n{which}", style="dim"), queue_table(queue[:waiting], wide)]
+        parts += [Text(f"\n{which}", style="dim"), queue_table(queue[:waiting], now, wide)]
     return Group(*parts)
 
 
@@ -41,6 +46,7 @@ def summary_lines(summary: Summary) -> Text:
     statuses = {
         "online": nodes["online"],
         "cordoned": nodes["cordoned"],
+        "quarantined": nodes.get("quarantined", 0),
         "backend down": nodes["backend_down"],
         "offline": nodes["offline"],
     }

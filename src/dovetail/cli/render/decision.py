@@ -8,10 +8,17 @@ from rich.text import Text
 
 from dovetail.cli.render.funnel import funnel
 from dovetail.cli.render.scores import candidate_table, score_table
+from dovetail.cli.render.spans import span
+from dovetail.cli.render.starts import starts_about
 from dovetail.cli.render.table import Column, count, table
-from dovetail.client.types import Capacity, Explained, Explanation, Plan, Shortage, WhyNot
+from dovetail.client.types import Capacity, Explained, Explanation, Plan, Shortage, VictimRow, WhyNot
 
 MOST_NODES = 20
+
+
+def looked_at_nodes(explanation: Explanation) -> bool:
+    """Work over its quota is refused before any node is looked at."""
+    return explanation["outcome"] != "over_quota"
 
 
 def explanation_view(explanation: Explanation, chosen: str | None = None, wide: bool = False) -> RenderableType:
@@ -43,13 +50,15 @@ def _shortages(rows: Sequence[Shortage], wide: bool) -> RenderableType:
     )
 
 
-def explain_view(answer: Explained, wide: bool = False) -> RenderableType:
+def explain_view(answer: Explained, now_s: float, wide: bool = False) -> RenderableType:
     """The answer of `explain`: for pending work what is true now, otherwise the stored decision."""
     parts: list[RenderableType] = [Text(answer["answer"], style="bold")]
+    if start := starts_about(answer, now_s, rest=answer["workload"]["active"] > 0):
+        parts.append(Text(start))
     decision, now = answer["decision"], answer["now"]
     if now:
         parts += [Text(""), explanation_view(now, wide=wide)]
-    elif decision:
+    elif decision and looked_at_nodes(decision["explanation"]):
         parts += [Text(""), explanation_view(decision["explanation"], decision["node"], wide)]
     return Group(*parts)
 
@@ -86,6 +95,8 @@ def plan_view(plan: Plan, wide: bool = False) -> RenderableType:
     """One workload's plan: where its tasks go, how the first was decided, and why the rest have no place."""
     tasks = plan["tasks"]
     parts: list[RenderableType] = [Text(plan["answer"], style="bold")]
+    if displaced := plan.get("displaces"):
+        parts += [Text("\nwho would have to give way", style="dim"), _victims(displaced["victims"], wide)]
     used = Counter(task["node"] for task in tasks if task["node"] is not None)
     if len(used) > 1:
         lines = [[node, number] for node, number in used.most_common(MOST_NODES)]
@@ -94,11 +105,22 @@ def plan_view(plan: Plan, wide: bool = False) -> RenderableType:
             parts.append(Text(f"and {count(len(used) - MOST_NODES, 'more node', 'more nodes')}", style="dim"))
     told = [task for task in tasks if task["node"] is None][:1] or list(tasks[:1])
     for task in told:
-        parts += [
-            Text(f"\nhow replica {task['replica']} was decided", style="dim"),
-            explanation_view(task["explanation"], task["node"], wide),
-        ]
+        if looked_at_nodes(task["explanation"]):
+            parts += [
+                Text(f"\nhow replica {task['replica']} was decided", style="dim"),
+                explanation_view(task["explanation"], task["node"], wide),
+            ]
     return Group(*parts)
+
+
+def _victims(rows: Sequence[VictimRow], wide: bool) -> RenderableType:
+    columns = (Column("TASK"), Column("PRIORITY"), Column("NODE"), Column("WORK LOST", right=True))
+    shown = rows if wide else rows[:MOST_NODES]
+    lines = [[f"{row['name']}.{row['replica']}", row["priority"], row["node"], span(row["lost_s"])] for row in shown]
+    found = table(columns, lines, wide)
+    if len(shown) == len(rows):
+        return found
+    return Group(found, Text(f"and {count(len(rows) - len(shown), 'more task')}; -o wide lists them", style="dim"))
 
 
 def capacity_view(answer: Capacity, wide: bool = False) -> RenderableType:

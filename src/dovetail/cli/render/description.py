@@ -6,8 +6,9 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.decision import explanation_view
+from dovetail.cli.render.decision import explanation_view, looked_at_nodes
 from dovetail.cli.render.spans import moment, span
+from dovetail.cli.render.starts import starts_about
 from dovetail.cli.render.state import state
 from dovetail.cli.render.table import Column, count, pairs, table
 from dovetail.cli.render.timeline import timeline
@@ -29,6 +30,8 @@ def description(
     parts: list[RenderableType] = [head]
     if workload["message"]:
         parts.append(Text(workload["message"]))
+    if start := starts_about(workload, now, rest=workload["active"] > 0):
+        parts.append(Text(start))
     parts += [
         timeline(workload, tasks, now),
         Text(""),
@@ -36,7 +39,7 @@ def description(
         _title(_task_title(workload, tasks)),
     ]
     parts.append(task_list(tasks, workload["submitted_at"], now, wide))
-    if decisions:
+    if decisions and looked_at_nodes(decisions[0]["explanation"]):
         latest = decisions[0]
         parts.append(_title(f"latest decision, about replica {latest['replica']}, at {moment(latest['at'], now)}"))
         parts.append(explanation_view(latest["explanation"], latest["node"], wide))
@@ -65,6 +68,10 @@ def _facts(workload: WorkloadDetail, now: float) -> list[tuple[str, object]]:
         ("service", workload["service"]),
         ("profile", spec.get("profile")),
         ("scheduler", spec.get("scheduler")),
+        ("queue", spec.get("queue")),
+        ("gang", _gang(spec)),
+        ("at once", spec.get("concurrency")),
+        ("after", _after(spec)),
         ("finished", None if workload["finished_at"] is None else moment(workload["finished_at"], now)),
         ("each task asks", _amounts(spec.get("resources"))),
         ("and may use", _amounts(spec.get("limits"))),
@@ -73,6 +80,15 @@ def _facts(workload: WorkloadDetail, now: float) -> list[tuple[str, object]]:
         ("runs", " ".join(map(_quoted, run.get("command") or []))),
         ("image", run.get("image")),
     ]
+
+
+def _gang(spec: dict[str, Any]) -> str:
+    gang = spec.get("gang")
+    return f"at least {gang['min']} tasks together" if gang else ""
+
+
+def _after(spec: dict[str, Any]) -> str:
+    return ", ".join(f"{one['workload']} ({one.get('condition', 'succeeded')})" for one in spec.get("after") or [])
 
 
 def _amounts(values: dict[str, Any] | None, between: str = " ") -> str:

@@ -15,6 +15,7 @@ from dovetail.client.types import NodeRow, NodeTask
 
 _RESOURCES = ("cpu", "memory", "gpu", "disk")
 _ONLY_WIDE = ("disk",)
+MOST_TROUBLES = 5
 
 
 def node_list(rows: Sequence[NodeRow], wide: bool = False) -> RenderableType:
@@ -22,7 +23,17 @@ def node_list(rows: Sequence[NodeRow], wide: bool = False) -> RenderableType:
         return Text("no nodes; register one (dovetail nodes register -f FILE) or configure a backend")
     found = Counter(row["status"] for row in rows)
     tasks = count(sum(row["tasks"] for row in rows), "task")
-    return Group(Text(f"{count(len(rows), 'node')}: {tally(found)}; {tasks} there"), node_table(rows, wide))
+    parts: list[RenderableType] = [Text(f"{count(len(rows), 'node')}: {tally(found)}; {tasks} there")]
+    parts.append(node_table(rows, wide))
+    return Group(*parts, *([] if wide else _troubles(rows)))
+
+
+def _troubles(rows: Sequence[NodeRow]) -> list[RenderableType]:
+    """Why nodes are in quarantine, which nobody ordered and somebody should look into."""
+    told = [f"{row['name']}: {row['reason']}" for row in rows if row["status"] == "quarantined"]
+    if len(told) > MOST_TROUBLES:
+        told = [*told[:MOST_TROUBLES], f"and {len(told) - MOST_TROUBLES} more; -o wide shows why"]
+    return [Text(f"\n{line}" if not index else line, style="yellow") for index, line in enumerate(told)]
 
 
 def node_table(rows: Sequence[NodeRow], wide: bool = False) -> Listing:

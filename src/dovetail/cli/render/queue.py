@@ -1,4 +1,4 @@
-"""What waits, in order."""
+"""What waits, in order, until when and for what."""
 
 from collections.abc import Sequence
 
@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from dovetail.cli.render.spans import span
+from dovetail.cli.render.starts import starts_in
 from dovetail.cli.render.table import Column, Listing, count, table
 from dovetail.client.types import QueueItem
 
@@ -14,37 +15,51 @@ _COLUMNS = (
     Column("ID", right=True, wide=True),
     Column("NAMESPACE", wide=True),
     Column("NAME"),
+    Column("QUEUE", wide=True),
+    Column("USER", wide=True),
     Column("PRIORITY"),
-    Column("WAITING", right=True),
-    Column("FOR", right=True),
+    Column("TASKS", right=True),
+    Column("WAITED", right=True),
+    Column("STARTS"),
     Column("REASON", wide=True),
     Column("WHY", shrinks=True),
 )
 
 
-def queue_list(rows: Sequence[QueueItem], wide: bool = False) -> RenderableType:
+def queue_list(rows: Sequence[QueueItem], now: float, wide: bool = False) -> RenderableType:
     if not rows:
         return Text("nothing waits")
     tasks = sum(row["pending"] for row in rows)
     longest = max(row["waited_s"] for row in rows)
     head = f"{count(len(rows), 'workload')} with {count(tasks, 'task')} waiting, the longest for {span(longest)}"
-    return Group(Text(head), queue_table(rows, wide))
+    return Group(Text(head), queue_table(rows, now, wide))
 
 
-def queue_table(rows: Sequence[QueueItem], wide: bool = False) -> Listing:
-    """WAITING counts the tasks without a place, of all tasks."""
+def queue_table(rows: Sequence[QueueItem], now: float, wide: bool = False) -> Listing:
+    """TASKS counts those without a place, of all tasks."""
     lines = [
         [
             row["position"],
             row["id"],
             row["namespace"],
             row["name"],
-            row["priority"],
+            row.get("queue"),
+            row.get("user"),
+            _priority(row, wide),
             f"{row['pending']}/{row['replicas']}",
             span(row["waited_s"]),
+            starts_in(row, now),
             row["reason"],
-            row["message"] or row["reason"],
+            row["message"] or row.get("waits_for") or row["reason"],
         ]
         for row in rows
     ]
     return table(_COLUMNS, lines, wide)
+
+
+def _priority(row: QueueItem, wide: bool) -> str:
+    """With a mark where waiting has raised it."""
+    before = row.get("promoted_from")
+    if before is None:
+        return row["priority"]
+    return f"{row['priority']} (was {before})" if wide else f"{row['priority']} ↑"

@@ -16,6 +16,7 @@ _SIGNS = {
     "cordoned": ("◌", "yellow"),
     "draining": ("◌", "yellow"),
     "drained": ("○", "yellow"),
+    "quarantined": ("◌", "yellow"),
     "offline": ("✗", "red"),
     "backend down": ("✗", "red"),
 }

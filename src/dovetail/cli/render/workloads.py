@@ -2,14 +2,16 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import cast
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from dovetail.cli.render.spans import age, moment, span
+from dovetail.cli.render.starts import starts_in
 from dovetail.cli.render.state import state, tally
 from dovetail.cli.render.table import Column, count, table
-from dovetail.client.types import TaskRow, WorkloadRow
+from dovetail.client.types import Start, TaskRow, WorkloadRow
 
 _WORKLOAD_COLUMNS = (
     Column("ID", right=True, wide=True),
@@ -62,8 +64,14 @@ def _workload(row: WorkloadRow, now: float, mixed: bool) -> list[object]:
         row["user"],
         row["service"],
         moment(row["submitted_at"], now),
-        note(row),
+        _start_and_note(row, now),
     ]
+
+
+def _start_and_note(row: WorkloadRow, now: float) -> str:
+    """One workload asked for by name also says when it will probably start."""
+    start = starts_in(cast("Start", row), now) if row.get("starts_at") is not None else ""
+    return "; ".join(part for part in (start and f"starts {start}", note(row)) if part)
 
 
 def task_list(rows: Sequence[TaskRow], submitted_at: float, now: float, wide: bool = False) -> RenderableType:

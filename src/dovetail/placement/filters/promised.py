@@ -27,7 +27,8 @@ class Promised:
         if promised is None:
             return True
         n = min(len(request.column), len(promised.room))
-        left = (promised.room[:n] >= request.column[:n, None]).all(axis=0)
+        column = request.column[:n, None]
+        left = ((promised.room[:n] >= column) | (column == 0)).all(axis=0)
         whole = view.whole
         for resource, needed in request.needs.items():  # where there is no room now, that is the reason to give
             free = whole.free(resource)

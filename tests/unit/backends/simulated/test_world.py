@@ -296,3 +296,38 @@ def test_a_key_that_never_ran_here_has_no_log() -> None:
     for key in ("1.0.1", "2.0.1"):
         with pytest.raises(KeyError):
             world.logs(key, 0.0, 0, 10)
+
+
+def test_an_attempt_that_is_told_to_stop_is_killed_when_its_grace_period_is_over() -> None:
+    world, one = new_world(forever=True), attempt(disruption={"grace": 5})
+    world.bind(one, 0.0)
+    world.advance(1.0, ALL)
+    world.stop(one.key, "make room", 10.0)
+    world.stop(one.key, "again", 12.0)
+    assert world.next_due() == 15.0
+    assert world.advance(14.9, ALL) == []
+    assert world.advance(15.0, ALL) == [finished(one, None, "make room")]
+    assert world.next_due() == math.inf
+
+
+def test_an_attempt_that_ends_within_its_grace_period_ends_as_it_would_have() -> None:
+    world, one = new_world(), attempt(disruption={"grace": 60}, run={"simulate": {"run_time": 10, "exit_code": 3}})
+    world.bind(one, 0.0)
+    world.advance(1.0, ALL)
+    world.stop(one.key, "make room", 2.0)
+    assert world.advance(100.0, ALL) == [finished(one, 3, "exit status 3")]
+
+
+def test_an_attempt_that_has_not_begun_needs_no_grace() -> None:
+    world, one = new_world(start_delay=30), attempt(disruption={"grace": 60})
+    world.bind(one, 0.0)
+    world.stop(one.key, "make room", 2.0)
+    assert world.advance(2.0, ALL) == [finished(one, None, "make room")]
+
+
+def test_a_lost_attempt_gets_no_grace() -> None:
+    world, one = new_world(), attempt(disruption={"grace": 60})
+    world.bind(one, 0.0)
+    world.advance(1.0, ALL)
+    world.lose(one.key, "its node failed", 2.0)
+    assert world.advance(2.0, ALL) == [finished(one, None, "its node failed")]

@@ -1,0 +1,24 @@
+"""Predicted starts as the API sends them: moments in seconds since the epoch, null where nobody can tell."""
+
+from typing import Any
+
+from dovetail.control.plane import ControlPlane
+from dovetail.engine.forecast import StartGuess
+
+
+def start_fields(guess: StartGuess | None) -> dict[str, Any]:
+    if guess is None:
+        return {"starts_at": None, "starts_early": None, "starts_late": None}
+    return {
+        "starts_at": round(guess.expected, 3),
+        # A range learned from the past need not hold what the plan expects; one that people are told should.
+        "starts_early": round(min(guess.early, guess.expected), 3),
+        "starts_late": round(max(guess.late, guess.expected), 3),
+    }
+
+
+def start_of(plane: ControlPlane, workload: int, now: float) -> dict[str, Any]:
+    """Of one workload; only work that waits has a start to predict."""
+    live = plane.engine.state.work.get(workload)
+    waits = live is not None and (live.waiting or live.after)
+    return start_fields(plane.questions.starts(now).get(workload) if waits else None)

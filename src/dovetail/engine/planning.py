@@ -1,0 +1,194 @@
+"""What would happen to work that is not submitted yet: where its tasks would go, and who would have to give way.
+
+Guarantees: decided by the pipeline that decides for real, in a trial that undoes itself; quotas come first, as they do
+for real, then promises to others, then room. A gang is planned whole or not at all. Nothing is changed. Left to
+others: the words (`api.answers`), and work that already waits (`forecast`).
+"""
+
+from dataclasses import dataclass, replace
+
+from dovetail.cluster.horizon import NEVER
+from dovetail.engine.preempting import Claim, find_room, may_displace
+from dovetail.engine.state import EngineState
+from dovetail.engine.terms import terms_of
+from dovetail.model.reason import Explanation, Outcome
+from dovetail.model.shape import Shape
+from dovetail.model.task import TaskId
+from dovetail.model.workload import Priority, Workload
+from dovetail.placement.contract import Request
+from dovetail.placement.pipeline import Choice, Pipeline
+from dovetail.queueing.quota import OverQuota
+
+_TRIAL_WORKLOAD = -1  # never a real id
+_MOST_DISPLACING = 64  # tasks for which room is sought at once; the answer must not keep others waiting
+_PRIORITIES = tuple(Priority)  # by rank
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTask:
+    replica: int
+    node: str | None
+    explanation: Explanation
+
+
+@dataclass(frozen=True, slots=True)
+class Victim:
+    """A task that would have to give way, and the seconds of its work that would be lost."""
+
+    task: TaskId
+    namespace: str
+    name: str
+    priority: Priority
+    node: str
+    lost_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Displacement:
+    """So many tasks would fit if the victims gave way."""
+
+    tasks: int
+    victims: tuple[Victim, ...]
+
+
+def plan(state: EngineState, spec: Workload, most: int, now: float) -> list[PlannedTask]:
+    """The tasks that may run at once, one after the other; the first that has no place is the last. Raises what
+    routing raises."""
+    terms = terms_of(state.router, spec)
+    wanted = min(spec.replicas, spec.concurrency or spec.replicas, most)
+    allowed, over = within_quota(state, spec, wanted)
+    trial = _Trial(state, spec, terms.shape, now)
+    found = trial.run(allowed)
+    if over is not None and len(found) == allowed and all(task.node is not None for task in found):
+        words = Explanation(Outcome.OVER_QUOTA, over.message, terms.shape.profile, len(state.cluster.rows), ())
+        found.append(PlannedTask(allowed, None, words))
+    placed = sum(task.node is not None for task in found)
+    together = min(terms.gang_min, most)
+    if placed < together:
+        return [_gang_refused(found[-1], terms.gang_min, placed)]
+    return found
+
+
+def would_displace(state: EngineState, spec: Workload, now: float) -> Displacement | None:
+    """The cheapest victims that make room for as many of its tasks as may run at once, or else for one of them; for a
+    gang for all of it. None: it may displace nobody, that does not help, or it does not need to."""
+    terms = terms_of(state.router, spec)
+    rank = spec.priority.rank
+    if not may_displace(state, terms.shape, rank):
+        return None
+    wanted = min(spec.replicas, spec.concurrency or spec.replicas, _MOST_DISPLACING)
+    allowed, _ = within_quota(state, spec, max(wanted, terms.gang_min))
+    counts = (terms.gang_min,) if terms.gang_min > 1 else (min(wanted, allowed), 1)
+    shape = replace(terms.shape, insisted=()) if terms.shape.insisted else terms.shape
+    queue = state.router.queue(spec.queue, spec.namespace)
+    for count in dict.fromkeys(counts):
+        if 0 < count <= allowed:
+            found = find_room(state, Claim(shape, rank, queue, count), state.request(shape), now)
+            if found is not None:
+                victims = tuple(_victim(state, task, now) for task in found.tasks)
+                return Displacement(count, victims) if victims else None
+    return None
+
+
+def within_quota(state: EngineState, spec: Workload, wanted: int) -> tuple[int, OverQuota | None]:
+    """How many of so many tasks its queue may take now, and what is in the way of the next."""
+    queue = state.router.queue(spec.queue, spec.namespace)
+    if not state.limited[queue]:
+        return wanted, None
+    amounts = spec.resources.amounts()
+
+    def over(count: int) -> OverQuota | None:
+        return state.quotas.over(queue, spec.user, {name: amount * count for name, amount in amounts.items()})
+
+    together = spec.gang.min if spec.gang is not None else 1
+    first = over(together)
+    if first is not None:
+        return 0, first
+    low, high = together, max(together, wanted)  # low is allowed, whatever is above high is not asked
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if over(middle) is None else (low, middle - 1)
+    if low >= wanted:
+        return wanted, None
+    found = over(low + 1)
+    assert found is not None
+    each = amounts[found.resource]
+    return low, replace(found, used=found.used + low * each, asked=each)  # as it is when those before it run
+
+
+class _Trial:
+    """Placing tasks for the time of a question."""
+
+    def __init__(self, state: EngineState, spec: Workload, shape: Shape, now: float) -> None:
+        self._state, self._spec, self._shape, self._now = state, spec, shape, now
+        self._pipeline: Pipeline = state.pipelines[shape.profile]
+        self._run_s = spec.deadline.run_for
+
+    def run(self, most: int) -> list[PlannedTask]:
+        cluster, pipeline = self._state.cluster, self._pipeline
+        found: list[PlannedTask] = []
+        cursor = pipeline.cursor
+        with cluster.trial():
+            for replica in range(most):
+                task = TaskId(_TRIAL_WORKLOAD, replica)
+                request, choice = self._decide(task)
+                node = None if choice.row is None else cluster.names[choice.row]
+                found.append(PlannedTask(replica, node, choice.explanation))
+                if choice.row is None:
+                    break
+                self._place(task, request, choice.row)
+        pipeline.cursor = cursor
+        return found
+
+    def _decide(self, task: TaskId) -> tuple[Request, Choice]:
+        """As it is, and then with less and less of what it insists on."""
+        repeats = self._spec.replicas > 1
+        request = self._request()
+        choice = self._pipeline.decide(request, str(task), repeats=repeats)
+        first = choice
+        given_up: list[str] = []
+        shape = self._shape
+        while choice.row is None and shape.insisted:
+            eased = shape.eased
+            kept = set(eased.insisted)
+            given_up += [" and ".join(map(str, wish.term)) for wish in shape.insisted if wish not in kept]
+            shape = eased
+            request = replace(request, shape=shape)
+            choice = self._pipeline.decide(request, str(task), repeats=repeats)
+            choice.explanation.notes = (*choice.explanation.notes, f"gave up: {'; '.join(given_up)}")
+        return request, choice if choice.row is not None else first
+
+    def _request(self) -> Request:
+        state = self._state
+        request = self._pipeline.for_task(state.request(self._shape), _TRIAL_WORKLOAD, self._spec.replicas)
+        if state.promises:
+            promised = state.promises.against(_TRIAL_WORKLOAD, self._spec.namespace, self._run_s, self._now)
+            if promised is not None:
+                return replace(request, promised=promised)
+        return request
+
+    def _place(self, task: TaskId, request: Request, row: int) -> None:
+        state, now = self._state, self._now
+        before = state.cluster.changes
+        state.cluster.place(task, row, request.column, self._shape.service_key)
+        self._pipeline.placed(request, row)
+        if state.promises:
+            end = NEVER if self._run_s is None else now + self._run_s
+            state.promises.placed(row, request.column, end, now, before)
+
+
+def _gang_refused(last: PlannedTask, gang: int, have_room: int) -> PlannedTask:
+    told = last.explanation
+    if told.outcome == Outcome.OVER_QUOTA:
+        return PlannedTask(0, None, told)
+    words = f"gang of {gang}: {have_room} {'has' if have_room == 1 else 'have'} room; {told.message}"
+    return PlannedTask(0, None, replace(told, message=words))
+
+
+def _victim(state: EngineState, task: TaskId, now: float) -> Victim:
+    work, placement = state.work[task.workload], state.cluster.placements.by_task[task]
+    stake = placement.stake
+    ran_s = max(0.0, now - stake.since)
+    lost_s = ran_s % stake.checkpoint_s if stake.checkpoint_s else ran_s
+    node = state.cluster.names[placement.row]
+    return Victim(task, work.namespace, work.name, _PRIORITIES[work.rank], node, lost_s)

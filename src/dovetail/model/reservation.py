@@ -1,0 +1,127 @@
+"""What a user writes to reserve room in advance, and what of it stays: which nodes, how much.
+
+Room is asked for on named nodes, on all nodes of a domain (one label, such as `rack: r1`), or by shape: so many tasks
+of some size, wherever they fit, or within a domain. Without `resources` whole nodes are meant. `tenant` is the
+namespace that may use the room; without one nobody may, as for maintenance.
+
+Whether it can be met is left to the engine.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from dovetail.model.moment import NOW, LastField, MomentField
+from dovetail.model.quantity import Count, Duration, format_duration
+from dovetail.model.resources import SLOTS, Amounts, Request
+from dovetail.model.selection import Labels
+from dovetail.model.strict import AtField, Name, Strict, shared
+
+MAX_NODES = 1000
+MAX_TASKS = 100_000
+MIN_EVERY_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where room is wanted and how much: `amounts` on each node, or with a `count` of each task; None: whole nodes."""
+
+    nodes: tuple[str, ...] = ()
+    domain: tuple[str, str] | None = None
+    count: int = 0
+    amounts: Amounts | None = None
+    selector: tuple[tuple[str, str], ...] = ()
+
+    def to_json(self) -> str:
+        found = {
+            "nodes": self.nodes,
+            "domain": self.domain,
+            "count": self.count,
+            "amounts": self.amounts,
+            "selector": self.selector,
+        }
+        return json.dumps({name: value for name, value in found.items() if value}, separators=(",", ":"))
+
+    @staticmethod
+    def from_json(text: str) -> "Target":
+        found = json.loads(text)
+        domain = found.get("domain")
+        return Target(
+            nodes=tuple(found.get("nodes", ())),
+            domain=(domain[0], domain[1]) if domain else None,
+            count=found.get("count", 0),
+            amounts=found.get("amounts"),
+            selector=tuple((key, value) for key, value in found.get("selector", ())),
+        )
+
+
+class Reservation(Strict):
+    """Room asked for in advance. `until` is the last moment at which a window of a recurring one may begin."""
+
+    node: Name | None = None
+    nodes: Annotated[list[Name], Field(max_length=MAX_NODES)] = shared([])
+    domain: Labels = shared({})
+    count: Annotated[Count, Field(ge=1, le=MAX_TASKS)] | None = None
+    node_selector: Labels = shared({})
+    resources: Request | None = None
+    start: MomentField = Field(default=NOW, json_schema_extra={"default": "now"})
+    duration: Annotated[Duration, Field(gt=0)]
+    every: Annotated[Duration, Field(ge=MIN_EVERY_S)] | None = None
+    until: LastField | None = None
+    tenant: Name | None = None
+    holder: Annotated[str, Field(max_length=200)] = ""
+
+    @model_validator(mode="after")
+    def _says_where(self) -> Self:
+        if self.node is not None and self.nodes:
+            raise AtField(("nodes",), "goes without node; name all of them here")
+        named = self.node is not None or bool(self.nodes)
+        if named and self.domain:
+            raise AtField(("domain",), "goes without node and nodes; say one of them")
+        if named and self.count is not None:
+            raise AtField(("count",), "goes with domain or node_selector, not with node and nodes")
+        if not named and not self.domain and self.count is None:
+            raise ValueError("says not where; give node or nodes, or domain (such as rack: r1), or count and resources")
+        if len(set(self.nodes)) != len(self.nodes):
+            raise AtField(("nodes",), "names a node twice")
+        if len(self.domain) > 1:
+            raise AtField(("domain",), f"has {len(self.domain)} levels; give one, such as rack: r1")
+        if self.node_selector and self.count is None:
+            raise AtField(("node_selector",), "goes with count; for all nodes with a label write domain")
+        return self
+
+    @model_validator(mode="after")
+    def _says_how_much(self) -> Self:
+        if self.resources is not None and not set(self.resources.amounts()) - {SLOTS}:
+            raise AtField(("resources",), "is empty; say how much to hold, such as cpu: 4")
+        if self.count is not None and self.resources is None:
+            raise AtField(("resources",), "is missing; say what each of the tasks takes, such as cpu: 4")
+        return self
+
+    @model_validator(mode="after")
+    def _windows_do_not_overlap(self) -> Self:
+        if self.every is not None and self.every < self.duration:
+            lasts = format_duration(self.duration)
+            raise AtField(("every",), f"is shorter than duration: it lasts {lasts}, so it recurs every {lasts} at most")
+        if self.until is not None and self.every is None:
+            raise AtField(("until",), "goes with every; once it ends after duration")
+        return self
+
+    def target(self) -> Target:
+        names = [self.node] if self.node is not None else self.nodes
+        return Target(
+            nodes=tuple(names),
+            domain=next(iter(self.domain.items()), None),
+            count=self.count or 0,
+            amounts=self._amounts(),
+            selector=tuple(sorted(self.node_selector.items())),
+        )
+
+    def _amounts(self) -> Amounts | None:
+        """Tasks that are counted take a slot each; of room on a node nobody knows how many tasks will share it."""
+        if self.resources is None:
+            return None
+        found = self.resources.amounts()
+        return found if self.count is not None else {name: amount for name, amount in found.items() if name != SLOTS}

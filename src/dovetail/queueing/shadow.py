@@ -1,0 +1,129 @@
+"""First come first served with backfilling, played beside the real machine: how long would anyone have waited?
+
+The same work arrives on an imagined machine of capacity 1.0 that serves strictly in order of arrival, with EASY
+backfilling behind the head. The longest wait there is the yardstick for what a cleverer order may ask of anybody.
+Guarantees: only the past is used; the yardstick never falls; state is what waits and runs in the imagination.
+Run times are expected ones until the real task ends, then the real ones. Leaves to others: expectations, and what
+the yardstick is used for. Nodes are not told apart: a share of the machine is all that is known of a task.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from itertools import islice
+
+TOLERANCE = 1e-9
+"""Shares are fractions: ten tenths must fit into one."""
+DEPTH = 500
+"""So many of those who wait are tried at a time: backfilling from further back hardly moves the longest wait."""
+
+
+@dataclass(slots=True)
+class _Task:
+    submitted_at: float
+    share: float
+    run_s: float
+    started_at: float = 0.0
+
+    @property
+    def ends_at(self) -> float:
+        return self.started_at + self.run_s
+
+    @property
+    def work_s(self) -> float:
+        return self.share * self.run_s
+
+
+@dataclass(slots=True)
+class Shadow:
+    """Times given to the methods must not fall. Same calls in the same order, same answers."""
+
+    _waiting: OrderedDict[Hashable, _Task] = field(default_factory=OrderedDict)
+    _running: dict[Hashable, _Task] = field(default_factory=dict)
+    _free: float = 1.0
+    _queued_s: float = 0.0
+    """Run time × share of all that wait, kept as a sum since they may be many."""
+    _longest_wait_s: float = 0.0
+    _stirred_at: float | None = None
+    """When something changed that has not been served yet; all that happens at one instant is served together."""
+
+    def arrived(self, now: float, task: Hashable, share: float, expected_s: float) -> None:
+        self._advance(now)
+        waiting = _Task(now, min(1.0, share), max(1.0, expected_s))
+        self._waiting[task] = waiting
+        self._queued_s += waiting.work_s
+        self._stirred_at = now
+
+    def ended(self, now: float, task: Hashable, actual_s: float) -> None:
+        """The real task ended: from now on its run time is known here too, whether it waits or runs."""
+        self._advance(now)
+        known = self._waiting.get(task)
+        if known is not None:
+            self._queued_s -= known.work_s
+            known.run_s = actual_s
+            self._queued_s += known.work_s
+        running = self._running.get(task)
+        if running is not None:
+            running.run_s = max(now - running.started_at, actual_s)
+        self._stirred_at = now
+
+    def withdrawn(self, now: float, task: Hashable) -> None:
+        """The task was cancelled before it ran: it would not have run here either."""
+        self._advance(now)
+        never_started = self._waiting.pop(task, None)
+        if never_started is not None:
+            self._queued_s -= never_started.work_s
+        gone = self._running.pop(task, None)
+        if gone is not None:
+            self._free += gone.share
+        self._stirred_at = now
+
+    def longest_wait_s(self, now: float) -> float:
+        """The longest wait so far, of those that still wait too, and what a newcomer would find before it."""
+        self._advance(now)
+        self._serve(now)
+        left = sum(task.share * max(0.0, task.ends_at - now) for task in self._running.values())
+        self._longest_wait_s = max(self._longest_wait_s, left + self._queued_s)
+        return self._longest_wait_s
+
+    def _advance(self, now: float) -> None:
+        if self._stirred_at is not None and self._stirred_at < now:
+            self._serve(self._stirred_at)
+        while self._running:
+            ends_at = min(task.ends_at for task in self._running.values())
+            if ends_at > now:
+                return
+            for name in [name for name, task in self._running.items() if task.ends_at <= ends_at]:
+                self._free += self._running.pop(name).share
+            self._serve(ends_at)
+
+    def _serve(self, now: float) -> None:
+        self._stirred_at = None
+        head: _Task | None = None
+        head_starts_at = now
+        for name, task in list(islice(self._waiting.items(), DEPTH)):
+            fits = task.share <= self._free + TOLERANCE
+            if head is None and not fits:
+                head = task
+                head_starts_at = self._earliest_start(now, task.share)
+                self._longest_wait_s = max(self._longest_wait_s, now - task.submitted_at)
+            elif fits and (head is None or now + task.run_s <= head_starts_at):
+                self._start(now, name)
+        if head is None and self._waiting:
+            self._serve(now)
+
+    def _start(self, now: float, name: Hashable) -> None:
+        task = self._waiting.pop(name)
+        self._queued_s = self._queued_s - task.work_s if self._waiting else 0.0  # no rounding outlives the queue
+        task.started_at = now
+        self._running[name] = task
+        self._free -= task.share
+        self._longest_wait_s = max(self._longest_wait_s, now - task.submitted_at)
+
+    def _earliest_start(self, now: float, share: float) -> float:
+        free, starts_at = self._free, now
+        for task in sorted(self._running.values(), key=lambda running: running.ends_at):
+            free, starts_at = free + task.share, task.ends_at
+            if share <= free + TOLERANCE:
+                break
+        return starts_at

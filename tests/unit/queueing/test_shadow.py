@@ -1,0 +1,97 @@
+"""First come first served with backfilling, played beside the real machine."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dovetail.queueing.shadow import DEPTH, Shadow
+
+HOUR_S = 3600.0
+
+
+def test_an_empty_machine_makes_nobody_wait() -> None:
+    assert Shadow().longest_wait_s(1000.0) == 0.0
+
+
+def test_the_second_of_two_that_need_everything_waits_for_the_first() -> None:
+    shadow = Shadow()
+    shadow.arrived(0.0, "first", 1.0, HOUR_S)
+    shadow.longest_wait_s(0.0)
+    shadow.arrived(0.0, "second", 1.0, 1.0)
+    shadow.arrived(2 * HOUR_S, "third", 0.1, 1.0)
+    # 3600 s waited; at the time of the first question an hour of work lay before a newcomer.
+    assert shadow.longest_wait_s(2 * HOUR_S) == HOUR_S
+
+
+def test_ten_tenths_fit_side_by_side() -> None:
+    shadow = Shadow()
+    for number in range(10):
+        shadow.arrived(0.0, number, 0.1, HOUR_S)
+    shadow.arrived(HOUR_S, "later", 1.0, 1.0)
+    assert shadow.longest_wait_s(HOUR_S) < HOUR_S
+
+
+def test_a_short_task_overtakes_a_head_that_waits_but_a_long_one_does_not() -> None:
+    waits = {}
+    for run_s in (HOUR_S / 2, 3 * HOUR_S):
+        shadow = Shadow()
+        shadow.arrived(0.0, "half", 0.5, HOUR_S)
+        shadow.longest_wait_s(0.0)
+        shadow.arrived(1.0, "head", 1.0, 1.0)
+        shadow.arrived(1.0, "behind", 0.5, run_s)
+        shadow.longest_wait_s(1.0)
+        waits[run_s] = "behind" in shadow._running
+    assert waits == {HOUR_S / 2: True, 3 * HOUR_S: False}
+
+
+def test_a_task_that_really_ended_early_ends_early_in_the_imagination() -> None:
+    shadow, ignorant = Shadow(), Shadow()
+    for either in (shadow, ignorant):
+        either.arrived(0.0, "over-asked", 0.5, 100 * HOUR_S)
+        either.longest_wait_s(0.0)
+        either.arrived(0.0, "next", 1.0, 1.0)
+        either.longest_wait_s(0.0)
+    shadow.ended(60.0, "over-asked", 60.0)
+    assert "next" not in ignorant._running
+    shadow.longest_wait_s(60.0)
+    assert "next" in shadow._running
+    assert ignorant.longest_wait_s(90 * HOUR_S) == 90 * HOUR_S
+    assert shadow.longest_wait_s(90 * HOUR_S) < 90 * HOUR_S
+
+
+def test_a_task_withdrawn_is_forgotten_whether_it_waits_or_runs() -> None:
+    shadow = Shadow()
+    shadow.arrived(0.0, "runs", 1.0, HOUR_S)
+    shadow.longest_wait_s(0.0)
+    shadow.arrived(0.0, "waits", 1.0, HOUR_S)
+    shadow.withdrawn(0.0, "waits")
+    shadow.withdrawn(0.0, "runs")
+    assert not shadow._waiting
+    assert not shadow._running
+    assert shadow._free == 1.0
+
+
+JOBS = st.lists(st.tuples(st.floats(0, 1000), st.floats(0.01, 1.0), st.floats(1, 5000)), min_size=1, max_size=40)
+
+
+@given(JOBS)
+def test_the_imagined_machine_is_never_overfull_and_the_longest_wait_never_falls(
+    jobs: list[tuple[float, float, float]],
+) -> None:
+    shadow = Shadow()
+    now = longest_s = 0.0
+    for number, (gap_s, share, run_s) in enumerate(jobs):
+        now += gap_s
+        shadow.arrived(now, number, share, run_s)
+        wait_s = shadow.longest_wait_s(now)
+        assert wait_s >= longest_s
+        longest_s = wait_s
+        assert abs(shadow._queued_s - sum(task.work_s for task in shadow._waiting.values())) < 1e-6
+        assert sum(task.share for task in shadow._running.values()) <= 1.0 + 1e-6
+
+
+def test_more_than_are_tried_at_a_time_all_start_if_they_fit() -> None:
+    shadow = Shadow()
+    for number in range(2 * DEPTH):
+        shadow.arrived(0.0, number, 0.1 / DEPTH, HOUR_S)
+    shadow.longest_wait_s(0.0)
+    assert not shadow._waiting
