@@ -16,6 +16,7 @@ MODULES = (
     "benchmarks.control.restart",
     "benchmarks.queues",
     "benchmarks.preemption",
+    "benchmarks.batch",
     "benchmarks.startup",
 )
 

@@ -7,7 +7,7 @@ either: whatever is the same for all nodes is worked out once a decision.
 """
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from hashlib import blake2b
@@ -374,7 +374,7 @@ def load(node: ReferenceNode) -> float:
     return (node.share("cpu") + node.share("memory") + node.share("slots")) / 3.0
 
 
-def _share_met(terms: list[WeightedTerm], node: ReferenceNode, whole: float) -> float:
+def _share_met(terms: Sequence[WeightedTerm], node: ReferenceNode, whole: float) -> float:
     """Each term that holds adds its part of the whole, in the order written."""
     total = 0.0
     for term in terms:

@@ -141,7 +141,11 @@ def a_workload(r: Random) -> Workload:
             "node_selector": _seldom(r, lambda: r.choice(SELECTORS), {}),
             "node_affinity": {
                 "required": _seldom(r, lambda: _terms(r), []),
-                "preferred": _terms(r, weighted=True) if r.randrange(2) else [],
+                "preferred": [
+                    term | _seldom(r, lambda: {"priority": r.randint(1, 3)}, {}) for term in _terms(r, weighted=True)
+                ]
+                if r.randrange(2)
+                else [],
                 "avoided": _terms(r, weighted=True) if r.randrange(2) else [],
             },
             "tolerations": _seldom(r, lambda: _some(r, TOLERATIONS, 2), []),

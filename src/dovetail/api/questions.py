@@ -62,7 +62,7 @@ async def explain(request: Request, ref: str, namespace: Namespace = DEFAULT_NAM
     if row["pending"] and row["finished_at"] is None:
         position = _position(plane, row["id"])
         if row["reason"] not in NOT_FOR_ROOM:
-            now = plane.questions.explain(_shape(plane, row)).to_dict()
+            now = plane.questions.explain(_shape(plane, row), row["id"], time.time()).to_dict()
     return Json(
         {
             "workload": summary_of(row),
@@ -84,7 +84,7 @@ async def why_not(request: Request, ref: str, node: str, namespace: Namespace = 
     held = await plane.read(plane.store.node_tasks, node)
     shape = _shape(plane, row)
     try:
-        asked = plane.questions.why_not(shape, node)
+        asked = plane.questions.why_not(shape, node, row["id"], time.time())
         total, scores = plane.questions.points_of(shape, node)
     except KeyError:
         raise NotFound(f"no node {node[:100]!r}; GET /api/v1/nodes lists them") from None

@@ -11,9 +11,8 @@ def start_fields(guess: StartGuess | None) -> dict[str, Any]:
         return {"starts_at": None, "starts_early": None, "starts_late": None}
     return {
         "starts_at": round(guess.expected, 3),
-        # A range learned from the past need not hold what the plan expects; one that people are told should.
-        "starts_early": round(min(guess.early, guess.expected), 3),
-        "starts_late": round(max(guess.late, guess.expected), 3),
+        "starts_early": round(guess.early, 3),
+        "starts_late": round(guess.late, 3),
     }
 
 

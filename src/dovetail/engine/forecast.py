@@ -21,6 +21,7 @@ from dovetail.queueing.run_times import outlived
 #: So many workloads are planned, by order; whoever stands behind them is told nothing yet.
 PLANNED = 200
 _TASKS_PLANNED = 16  # of one workload that does not start together
+_GRACE_S = 10.0
 _SAMPLED = 20
 _SAMPLE_EVERY_S = 10.0
 _SAMPLE_EVERY = 16  # workloads that were set aside
@@ -42,7 +43,7 @@ def guesses(state: EngineState, now: float, most: int = PLANNED) -> dict[int, St
 
 def guess(state: EngineState, expected: float, now: float) -> StartGuess:
     early_s, late_s = state.calibration.range(max(0.0, expected - now))
-    return StartGuess(now + early_s, expected, now + late_s)
+    return StartGuess(min(now + early_s, expected), expected, max(now + late_s, expected))
 
 
 def expected_starts(state: EngineState, now: float, most: int = PLANNED) -> dict[int, float]:
@@ -53,6 +54,10 @@ def expected_starts(state: EngineState, now: float, most: int = PLANNED) -> dict
     for id_ in islice(in_order(state, now), most):
         work = state.work[id_]
         if work.spot is Spot.OVER_QUOTA:
+            continue
+        promise = state.promises.of_work.get(id_)
+        if promise is not None and promise.clearing:  # as soon as those who have to go are gone
+            found[id_] = now + _GRACE_S
             continue
         start = _plan(state, horizon, work, _mask(state, work.shape, masks))
         if start is not None:

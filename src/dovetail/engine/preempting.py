@@ -213,12 +213,11 @@ def _candidates(state: EngineState, claim: Claim, request: Request, now: float) 
 
 
 def _yields(state: EngineState, owner: Work, claim: Claim) -> bool:
-    """May the claim have room that was promised to another? Only if it is more urgent, so that they never take it from
-    each other in turn, and does not borrow what the owner is guaranteed."""
+    """May the claim have room that was promised to another? Only if it is more urgent and the owner does not take what
+    it is guaranteed: else three could take the same room from one another in turn, for ever."""
     if claim.rank > _LAST_TO_PREEMPT or claim.rank >= owner.rank:
         return False
-    guaranteed = _is_entitled(state, owner.queue, owner.shape, max(1, owner.gang_short), claim.queue)
-    return not guaranteed or _is_entitled(state, claim.queue, claim.shape, claim.count, owner.queue)
+    return not state.quotas.entitled(owner.queue, _amounts(owner.shape, max(1, owner.gang_short)))
 
 
 def _promised_on(state: EngineState, rows: set[int], but_to: int) -> Iterator[int]:

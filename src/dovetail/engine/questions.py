@@ -13,11 +13,13 @@ from dovetail.cluster.view import View
 from dovetail.engine.engine import Engine
 from dovetail.engine.forecast import StartGuess, guesses
 from dovetail.engine.planning import Displacement, PlannedTask, plan, would_displace
+from dovetail.engine.scheduling import request_of
 from dovetail.engine.terms import terms_of
 from dovetail.model.reason import Explanation, Refused
 from dovetail.model.resources import CORE_RESOURCES
 from dovetail.model.shape import Shape
 from dovetail.model.workload import Workload
+from dovetail.placement.contract import Request
 from dovetail.placement.refusal import refusals
 
 KEPT_S = 5.0
@@ -97,15 +99,20 @@ class Questions:
         """Who would have to give way for work that does not fit."""
         return would_displace(self._state, spec, now)
 
-    def explain(self, shape: Shape) -> Explanation:
-        """What the pipeline says about one more task of this shape, now."""
+    def explain(self, shape: Shape, workload: int = -1, now: float = 0.0) -> Explanation:
+        """What the pipeline says about one more task of this shape, now; of a live workload, with what others were
+        promised."""
         pipeline = self._state.pipelines[shape.profile]
-        return pipeline.decide(self._state.request(shape), "explain").explanation
+        return pipeline.decide(self._request(shape, workload, now), "explain").explanation
 
-    def why_not(self, shape: Shape, node: str) -> WhyNot:
+    def _request(self, shape: Shape, workload: int, now: float) -> Request:
+        work = self._state.work.get(workload)
+        return self._state.request(shape) if work is None else request_of(self._state, work, now)
+
+    def why_not(self, shape: Shape, node: str, workload: int = -1, now: float = 0.0) -> WhyNot:
         cluster = self._state.cluster
         row = cluster.rows[node]
-        pipeline, request = self._state.pipelines[shape.profile], self._state.request(shape)
+        pipeline, request = self._state.pipelines[shape.profile], self._request(shape, workload, now)
         against = refusals(request, pipeline.evaluator, cluster, row)
         choice = pipeline.decide(request, "why-not")
         view = View(cluster)

@@ -179,7 +179,7 @@ def _place_waiting(
         together = max(1, work.gang_short)
         refusal = _over_quota(state, work, together) or _keeps_lane(state, work, together)
         if refusal is None:
-            request = _request(state, work, now)
+            request = request_of(state, work, now)
             placed, refusal = _place(state, work, request, together, limit - made, now, commands)
             made += placed
         if refusal is not None:
@@ -197,7 +197,8 @@ def _place_waiting(
     return made, None
 
 
-def _request(state: EngineState, work: Work, now: float) -> Request:
+def request_of(state: EngineState, work: Work, now: float) -> Request:
+    """What one of its tasks asks for, and what promises to others leave it."""
     request = state.pipelines[work.shape.profile].for_task(state.request(work.shape), work.id, work.replicas)
     if state.promises:
         promised = state.promises.against(work.id, work.namespace, state.expected_s(work), now)
@@ -300,7 +301,7 @@ def _with_less(state: EngineState, work: Work, together: int, now: float, comman
         kept = set(eased.insisted)
         given_up += [" and ".join(map(str, w.term)) for w in shape.insisted if w not in kept]
         shape = eased
-        request = replace(_request(state, work, now), shape=shape)
+        request = replace(request_of(state, work, now), shape=shape)
         found = try_together(state, work, request, sorted(work.waiting)[:together])
         if found.refusal is None:
             for choice in found.choices:

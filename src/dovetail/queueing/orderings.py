@@ -1,8 +1,9 @@
 """Every ordering, in the open: one dict, entry points for outsiders, duplicates refused.
 
 An ordering turns an entry into a key once, when it joins the line: smaller goes first, and ids settle ties. A key
-does not change while the entry waits, so nothing is sorted again, unless the ordering is `Moving`. With `by_tenant` the line chooses queue and tenant
-first, by who has least (`fair_choice`), and the key decides only within one tenant's entries.
+does not change while the entry waits, so nothing is sorted again, unless the ordering is `Moving`.
+With `by_tenant` the line chooses queue and tenant first, by who has least (`fair_choice`), and the key decides only
+within one tenant's entries.
 Left to others: keeping the order (`line`). A batch policy with a static key is one more class in ORDERINGS.
 """
 

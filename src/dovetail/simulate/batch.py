@@ -50,7 +50,10 @@ class BatchReplay:
         by_moment: bool = False,
     ) -> None:
         """`jobs` in the order of their submission. `by_moment`: the engine hears of everything that happens at one
-        moment before it decides, as in production; else of one thing at a time, as in the published protocol. Raises OrderingError if the settings name one that is not there."""
+        moment before it decides, as in production; else of one thing at a time, as in the published protocol.
+
+        Raises OrderingError if the settings name one that is not there.
+        """
         self.engine = Engine(settings)
         self.now = 0.0
         self.starts: list[float] = [math.nan] * len(jobs)

@@ -7,7 +7,6 @@ from tests.unit.engine.scene import Scene
 
 from dovetail.queueing.retry import BackoffSettings, backoff_s
 
-
 # --- deadlines -----------------------------------------------------------------------------------------------
 
 
