@@ -40,6 +40,7 @@ from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workload import Workload
 
 BACKENDS = ("alpha", "beta")
+MOST_TICKS = 500
 NODES = tuple(f"n{index}" for index in range(8))
 
 
@@ -84,8 +85,11 @@ class FaultyWorld:
         self.check()
 
     def decide(self) -> None:
-        while self.engine.busy:
+        for _ in range(MOST_TICKS):
+            if not self.engine.busy:
+                return
             self.tell(Tick(1000))
+        raise AssertionError("it decides for ever and comes to nothing")
 
     def _carry_out(self, commands: list[Command]) -> None:
         for command in commands:

@@ -88,3 +88,18 @@ def test_the_same_events_give_the_same_commands_again(seed: int, order: str) -> 
         again += [(now, command) for command in second.engine.handle(event, now)]
         second.engine.take_changes(now)
     assert again == world.commands
+
+
+@pytest.mark.parametrize(
+    ("seed", "order", "mode"),
+    [
+        pytest.param(232, "fair", "off", id="borrowers by priority and an owner by its guarantee took turns for ever"),
+        pytest.param(5288, "fifo", "conservative", id="victims came back first and were displaced again for ever"),
+        pytest.param(6216, "priority", "off", id="promoted work displaced its own tasks"),
+    ],
+)
+def test_what_once_went_wrong_comes_to_rest(seed: int, order: str, mode: str) -> None:
+    world = SharedWorld(shared_settings(seed, order, mode))
+    play(world, Random(seed), 100)
+    world.settle()
+    world.check_settled()

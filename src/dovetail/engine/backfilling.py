@@ -27,6 +27,7 @@ def keep_promises(state: EngineState, now: float) -> None:
     sticky = all(course.backfill.head == "sticky" for course in state.courses.values())
     late = not sticky and len(state.ends) and state.ends.first <= now
     if late:
+        state.news += 1
         state.ends.extend(now, lambda task, at: now + _longer_s(state, task, at, now))
     for name, course in state.courses.items():
         if not course.backfill.promises:
@@ -97,7 +98,7 @@ def plan(state: EngineState, work: Work, now: float) -> None:
     old = state.promises.of_work.get(work.id)
     course = state.courses[work.shape.scheduler]
     sticky = course.backfill.head == "sticky"
-    as_of = (now, state.cluster.changes)
+    as_of = state.news
     # Two heads that plan around each other could go on for ever: nothing new has happened since it was promised.
     if old is not None and (old.clearing or sticky or old.as_of == as_of):
         return
@@ -135,7 +136,7 @@ def lane_column(state: EngineState, work: Work) -> F8:
     return np.where(asked, column + lane * state.cluster.resources.schedulable[: len(column), row], column)
 
 
-def _promise(state: EngineState, course: Course, work: Work, slot: Slot, as_of: tuple[float, int]) -> Promise:
+def _promise(state: EngineState, course: Course, work: Work, slot: Slot, as_of: int) -> Promise:
     run_s = state.expected_s(work)
     column = lane_column(state, work)
     rows = tuple((row, column * len(list(same))) for row, same in groupby(sorted(slot.rows)))

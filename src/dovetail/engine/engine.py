@@ -41,6 +41,7 @@ Handler = Callable[[EngineState, Any, float], list[Command]]
 def _tick(state: EngineState, event: Tick, now: float) -> list[Command]:
     commands: list[Command] = []
     for timer in state.timers.due(now):
+        state.news += 1
         commands += _due(state, timer, now)
     commands += tell_dependents(state, now)
     return commands + schedule(state, event.limit, now)
@@ -61,6 +62,8 @@ def _due(state: EngineState, timer: Timer, now: float) -> list[Command]:
         return reservations.window_due(state, key, now)
     if timer.about is About.PROBE:
         probe(state, key)
+    if timer.about is About.LOOK and key in state.work:
+        state.waiting.enqueue(state.work[key])
     return []
 
 
@@ -93,6 +96,8 @@ class Engine:
     def handle(self, event: Event, now: float) -> list[Command]:
         """Take in one event. What it names but the engine does not know (any more) is ignored: reports repeat."""
         self._now = now
+        if not isinstance(event, Tick):
+            self.state.news += 1
         commands = _HANDLERS[type(event)](self.state, event, now)
         if self.state.finishing:
             commands = commands + tell_dependents(self.state, now)

@@ -5,6 +5,7 @@ others borrow. The victims are told to stop; their room is promised to the preem
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -51,6 +52,27 @@ def may_displace(state: EngineState, shape: Shape, rank: int) -> bool:
 
 def find_room(state: EngineState, claim: Claim, request: Request, now: float) -> Victims | None:
     """The cheapest victims that make the claim fit; None if it may displace nobody or that does not help."""
+    with _as_if_gone(state, now):
+        return _find_room(state, claim, request, now)
+
+
+@contextmanager
+def _as_if_gone(state: EngineState, now: float) -> Iterator[None]:
+    """What is being stopped counts for nobody while guarantees are looked at: else several could each take, of what a
+    queue borrows, what one of them took already, and the queue would take it back in turn."""
+    going = [state.work[task.workload] for task in state.stopping] if state.router.queues.shared_out else []
+    eased = set(state.eased)
+    for work in going:
+        state.charge(work, -1, now)
+    try:
+        yield
+    finally:
+        for work in going:
+            state.charge(work, 1, now)
+        state.eased = eased
+
+
+def _find_room(state: EngineState, claim: Claim, request: Request, now: float) -> Victims | None:
     reclaim = _reclaimable(state, claim)
     if claim.rank > _LAST_TO_PREEMPT and not reclaim:
         return None
@@ -81,6 +103,7 @@ def _search(
             lower &= ~np.isin(stakes.queue, spared)
         if len(back):
             lower |= np.isin(stakes.queue, back)
+        lower &= stakes.group != claim.work  # its own may have been placed as less urgent
         return lower & stakes.preemptible
 
     slack = {id_: _slack(state.work[id_]) for id_ in state.gangs}

@@ -31,7 +31,7 @@ class Promise:
     rows: tuple[tuple[int, F8], ...]
     spare: bool = True
     clearing: bool = False  # victims are being stopped for it
-    as_of: tuple[float, int] = (0.0, -1)  # when it was made: the moment, and the cluster's count of changes
+    as_of: int = -1  # the count of news when it was made
     tenant: str | None = None  # an advance reservation: work of this namespace may use it; empty: nobody's
 
     def same_as(self, other: "Promise | None") -> bool:

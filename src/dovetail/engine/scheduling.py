@@ -1,30 +1,33 @@
 """A slice of deciding: take what waits in order, place it, set aside what fits nowhere, and say why."""
 
 from dataclasses import replace
-from heapq import heappop
 
 import numpy as np
 
-from dovetail.cluster.horizon import NEVER
 from dovetail.engine.backfilling import keep_promises, refused, started, wake_heads
 from dovetail.engine.forecast import learn, sample
 from dovetail.engine.gangs import try_together
 from dovetail.engine.preempting import Claim, find_room, is_clearing, may_displace, preempt, victims_in_words
 from dovetail.engine.reordering import lane_refusal, reorder
 from dovetail.engine.state import EngineState
+from dovetail.engine.taking import Taking
+from dovetail.engine.timers import About
 from dovetail.engine.waiting import Kindred, OverQuota
 from dovetail.engine.work import Spot, Work
-from dovetail.model.command import Bind, Command, attempt_key
+from dovetail.model.command import Command
 from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.record import Decision
 from dovetail.model.shape import Shape
-from dovetail.model.task import TaskId, TaskState
+from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
 from dovetail.placement.filters.resources import Resources
 from dovetail.placement.pipeline import Choice
+from dovetail.queueing.retry import backoff_s
 
 #: Looking for victims costs about as much as so many decisions.
 _SEARCH_COST = 50
+#: So often others may give way in vain before a workload waits a while with having them do so again.
+_BAD_LUCK = 2
 
 
 def schedule(state: EngineState, limit: int, now: float) -> list[Command]:
@@ -221,55 +224,28 @@ def _place(
         found = try_together(state, work, request, sorted(work.waiting)[:together])
         if found.refusal is not None:
             return 0, found.refusal
-        for choice in found.choices:
-            _take(state, work, request, choice, now, commands)
-        state.charge(work, len(found.choices), now)
-        return len(found.choices), None
+        return _take_all(Taking(state, work, request, now, commands), found.choices), None
     pipeline = state.pipelines[work.shape.profile]
     # One by one where each changes what the next may do: promises, quotas, the number that may run.
     alone = request.promised is not None or state.limited[work.queue] or work.terms.concurrency > 0
     most = 1 if alone else limit
     repeats = len(work.waiting) > 1
-    made = 0
+    taking = Taking(state, work, request, now, commands)
     refusal = None
-    while work.waiting and made < most:
+    while work.waiting and taking.made < most:
         task = TaskId(work.id, work.waiting[0])
         choice = pipeline.decide(request, str(task), repeats=repeats)
         if choice.row is None:
             refusal = choice.explanation
             break
-        _take(state, work, request, choice, now, commands)
-        made += 1
-    if made:
-        state.charge(work, made, now)
-    return made, refusal
+        taking.take(choice)
+    return taking.close(), refusal
 
 
-def _take(
-    state: EngineState, work: Work, request: Request, choice: Choice, now: float, commands: list[Command]
-) -> None:
-    """The next waiting task goes where it was decided."""
-    assert choice.row is not None
-    cluster, pipeline = state.cluster, state.pipelines[work.shape.profile]
-    task = TaskId(work.id, heappop(work.waiting))
-    live = work.task(task.replica)
-    before = cluster.changes
-    cluster.place(task, choice.row, request.column, work.shape.service_key, state.stake(work, now))
-    pipeline.placed(request, choice.row)
-    run_s = state.expected_s(work)
-    if run_s is not None:
-        state.ends.set(task, now + run_s)
-    if state.promises:
-        state.promises.placed(choice.row, request.column, NEVER if run_s is None else now + run_s, now, before)
-    live.attempt += 1
-    live.node = cluster.names[choice.row]
-    live.backend = cluster.backend_names[cluster.backends[choice.row]]
-    live.placed_at = now
-    work.move(live, TaskState.PLACED, "placed", f"placed on {live.node}")
-    work.reason = work.message = ""
-    state.decisions.append(Decision(task, live.attempt, now, live.node, choice.explanation))
-    state.touch_task(task)
-    commands.append(Bind(task, live.node, live.backend, attempt_key(task, live.attempt)))
+def _take_all(taking: Taking, choices: list[Choice]) -> int:
+    for choice in choices:
+        taking.take(choice)
+    return taking.close()
 
 
 # --- when it does not fit ------------------------------------------------------------------------------------
@@ -306,8 +282,7 @@ def _with_less(state: EngineState, work: Work, together: int, now: float, comman
         if found.refusal is None:
             for choice in found.choices:
                 choice.explanation.notes = (*choice.explanation.notes, f"gave up: {'; '.join(given_up)}")
-                _take(state, work, request, choice, now, commands)
-            state.charge(work, len(found.choices), now)
+            _take_all(Taking(state, work, request, now, commands), found.choices)
             return True
     return False
 
@@ -318,6 +293,17 @@ def _displace(
     """Have less urgent work give way, if that helps; what is said of it while it waits."""
     if is_clearing(state, work):
         return replace(refusal, outcome=Outcome.PREEMPTING, message=work.message)
+    if work.displacing:  # they gave way, and it still does not fit: others were quicker, or it keeps losing its room
+        work.displacing = False
+        work.in_vain += 1
+        if (again := work.in_vain - _BAD_LUCK) > 0:
+            work.patient_until = now + backoff_s(state.settings.backoff, again, state.settings.seed, str(work.id))
+            state.timers.set(About.LOOK, work.id, work.patient_until)
+    # Two that claim the same room could take it from each other for ever.
+    if work.displaced_at == state.news or now < work.patient_until:
+        state.promises.withdraw(work.id)
+        return refusal
+    work.displaced_at = state.news
     state.promises.withdraw(work.id)
     claim = Claim(_least(work.shape), work.rank, work.queue, together, work.id)
     request = state.request(claim.shape)
@@ -325,6 +311,7 @@ def _displace(
     if victims is None:
         return refusal
     commands += preempt(state, work, request, victims, now)
+    work.displacing = True
     words = victims_in_words(state, victims.tasks) if victims.tasks else "tasks that are stopping already"
     message = f"makes room for {together} task{'' if together == 1 else 's'}: waits for {words}"
     return replace(refusal, outcome=Outcome.PREEMPTING, message=message)

@@ -79,6 +79,7 @@ class EngineState:
         self.promises = Promises(self.cluster, self.ends)
         self.timers = Timers()
         self.stakes = StakeTable(self.cluster)
+        self.news = 0  # grows with every event, timer and placement; not with promises, which could go round for ever
         self.stirred: set[int] = set()  # rows where something may fit now that did not before
         self.eased: set[int] = set()  # queues that hold less than before
         self.stopping: dict[TaskId, None] = {}  # tasks that were told to stop

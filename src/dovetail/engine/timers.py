@@ -19,7 +19,7 @@ class About(StrEnum):
     EVICTION = "eviction"  # a task has borne a NoExecute taint as long as it said it would
     PROBE = "probe"  # a quarantined node gets another chance
     WINDOW = "window"  # an advance reservation begins or ends
-    LOOK = "look"  # nothing in particular: look at the queue
+    LOOK = "look"  # a workload that gave up displacing others for a while
 
 
 class Timer(NamedTuple):

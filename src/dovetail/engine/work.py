@@ -84,6 +84,10 @@ class Work:
     reason: str = ""
     message: str = ""
     started_at: float | None = None
+    displaced_at: int = -1  # the last news at which it looked for victims
+    displacing: bool = False  # others were told to give way for it
+    in_vain: int = 0  # how often that came to nothing
+    patient_until: float = 0.0  # before this it displaces nobody again
     cancelled: bool = False
     doomed: str = ""  # why no task of it may start any more
     told: WorkloadRecord | None = None  # the last record that was handed over

@@ -68,7 +68,7 @@ class Account:
         everything before its average has moved; in a steady state this is the plain dominant share."""
         if not self.average:
             return 0.0
-        kept = 0.5 ** (max(0.0, now - self.as_of) / half_life_s)
+        kept = 0.5 ** ((now - self.as_of) / half_life_s) if now > self.as_of else 1.0
         present, used, best = 2.0 - kept, self.used, 0.0
         for name, amount in self.average.items():
             share = (amount * kept + used.get(name, 0) * present) * inverse.get(name, 0.0)

@@ -8,7 +8,7 @@ It looks at the workload that would be chosen, not the oldest: one that is passe
 Ties go to the queue written first, the tenant whose name sorts first, the smaller id.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush
 from math import inf
 from typing import NamedTuple
@@ -23,21 +23,22 @@ DRIFT_STEPS = 200  # in a half-life
 
 
 class FairChoice:
-    """Which of the entries goes next. `entries` and `seated` are the line's own, by id."""
+    """Which of the entries goes next."""
 
-    def __init__(self, tree: QueueTree, usage: Usage, entries: dict[int, Entry], seated: dict[int, Item]) -> None:
+    def __init__(self, tree: QueueTree, usage: Usage) -> None:
         self._tree = tree
         self._usage = usage
-        self._entries = entries
-        self._seated = seated
+        self._lineages = [queue.lineage[:-1] for queue in tree.queues]  # the root has nobody to compete with
+        self._parents = [queue.parent for queue in tree.queues]
+        self._is_leaf = [tree.is_leaf(queue.code) for queue in tree.queues]
         self._ageing_s = usage.fair.ageing
         self._drift_s = None if usage.half_life_s is None else usage.half_life_s / DRIFT_STEPS
         self._seats: dict[tuple[int, str], Seats] = {}
         self._contests = [Contest() for _ in tree.queues]  # of children by code, or of tenants by name in a leaf
         self._since = [0.0] * len(tree)  # submission of who would be chosen, where ageing counts
         self._touched: dict[tuple[int, str], None] = {}
-        self._epochs = [usage.epoch] * len(tree)
-        self._due_at = [inf if self._drift_s is None else -inf] * len(tree)
+        self._epoch = usage.epoch
+        self._due_at = [inf if self._drift_s is None else -inf] * len(tree)  # when all in a queue need new values
         usage.watch(self.charged)
 
     def charged(self, queue: int, tenant: str) -> None:
@@ -48,96 +49,102 @@ class FairChoice:
         key = (entry.queue, entry.tenant)
         seats = self._seats.get(key)
         if seats is None:
-            seats = self._seats[key] = Seats(self._seated)
+            seats = self._seats[key] = Seats()
             self._touched[key] = None
         seats.add(item)
-        if self._ageing_s is not None and seats.first() == entry.id:
+        if self._ageing_s is not None and seats.first is item:
             self._touched[key] = None
 
-    def removed(self, entry: Entry, item: Item) -> None:
+    def remove(self, entry: Entry, item: Item) -> None:
         key = (entry.queue, entry.tenant)
         seats = self._seats[key]
-        seats.removed(item)
-        if not seats.count:
+        seats.remove(item)
+        if seats.first is None:
             del self._seats[key]
             self._touched[key] = None
         elif self._ageing_s is not None:
             self._touched[key] = None
 
-    def first(self, now: float) -> int | None:
-        """The id that goes next."""
-        if self._touched:
-            self._value_touched(now)
-        queue, epoch = ROOT, self._usage.epoch
+    def first(self, now: float) -> Item | None:
+        """Who goes next."""
+        self._catch_up(now)
+        queue, contests, due_at, is_leaf = ROOT, self._contests, self._due_at, self._is_leaf
         while True:
-            if now >= self._due_at[queue] or self._epochs[queue] != epoch:
+            if now >= due_at[queue]:
                 self._value_all(queue, now)
-            name = self._contests[queue].first()
-            if isinstance(name, int):
-                queue = name
-            else:
-                return None if name is None else self._seats[queue, name].first()
+            name = contests[queue].first
+            if name is None:
+                return None
+            if is_leaf[queue]:
+                return self._seats[queue, name].first  # type: ignore[index]  # a leaf's contenders are tenants
+            queue = name  # type: ignore[assignment]  # and those above are queues
 
-    def _value_touched(self, now: float) -> None:
-        contests, leaves = self._contests, set()
+    def _catch_up(self, now: float) -> None:
+        """With what was charged, pushed and dropped, and with a cluster that has changed."""
+        if self._epoch != self._usage.epoch:
+            self._epoch = self._usage.epoch
+            self._due_at = [-inf] * len(self._due_at)
+        if not self._touched:
+            return
+        contests, all_seats, leaves = self._contests, self._seats, set[int]()
         for key in self._touched:
             queue, tenant = key
-            if key in self._seats:
-                contests[queue].set(tenant, self._tenant_value(queue, tenant, now))
-            else:
+            seats = all_seats.get(key)
+            if seats is None:
                 contests[queue].withdraw(tenant)
+            else:
+                contests[queue].set(tenant, self._tenant_value(queue, tenant, seats, now))
             leaves.add(queue)
         self._touched.clear()
-        for queue in leaves:  # in any order: a queue above several of them ends with the value of the last
-            for parent in self._tree.queues[queue].lineage[1:]:
-                if contests[queue].values:
-                    contests[parent].set(queue, self._queue_value(queue, now))
-                else:
-                    contests[parent].withdraw(queue)
-                queue = parent
+        for queue in self._upwards(leaves):
+            if contests[queue].first is None:
+                contests[self._parents[queue]].withdraw(queue)
+            else:
+                contests[self._parents[queue]].set(queue, self._queue_value(queue, now))
+
+    def _upwards(self, leaves: set[int]) -> Iterable[int]:
+        """The leaves and all above them, each once and children before parents, which have the smaller codes."""
+        if len(leaves) == 1:
+            return self._lineages[leaves.pop()]
+        return sorted({queue for leaf in leaves for queue in self._lineages[leaf]}, reverse=True)
 
     def _value_all(self, queue: int, now: float) -> None:
         """All contenders in a queue get new values: the cluster has changed, or the past has faded noticeably."""
-        self._epochs[queue] = self._usage.epoch
-        if self._drift_s is not None:
-            self._due_at[queue] = now + self._drift_s
+        self._due_at[queue] = inf if self._drift_s is None else now + self._drift_s
         values: dict[Name, float] = {}
         for name in self._contests[queue].values:
             if isinstance(name, int):
                 values[name] = self._queue_value(name, now)
             else:
-                values[name] = self._tenant_value(queue, name, now)
+                values[name] = self._tenant_value(queue, name, self._seats[queue, name], now)
         self._contests[queue].replace(values)
 
-    def _tenant_value(self, queue: int, tenant: str, now: float) -> float:
+    def _tenant_value(self, queue: int, tenant: str, seats: Seats, now: float) -> float:
         value = self._usage.standing_of_tenant(queue, tenant, now)
-        if self._ageing_s is None:
+        if self._ageing_s is None or seats.first is None:
             return value
-        return value + self._since_of_tenant(queue, tenant) / self._ageing_s
+        since: float = seats.first[-1].submitted_at
+        return value + since / self._ageing_s
 
     def _queue_value(self, queue: int, now: float) -> float:
         value = self._usage.standing(queue, now)
         if self._ageing_s is None:
             return value
-        first = self._contests[queue].first()
-        if isinstance(first, str):
-            since = self._since_of_tenant(queue, first)
-        else:
-            since = 0.0 if first is None else self._since[first]
+        name, since = self._contests[queue].first, 0.0
+        if isinstance(name, int):
+            since = self._since[name]
+        elif name is not None and (first := self._seats[queue, name].first) is not None:
+            since = first[-1].submitted_at
         self._since[queue] = since
         return value + since / self._ageing_s
 
-    def _since_of_tenant(self, queue: int, tenant: str) -> float:
-        id_ = self._seats[queue, tenant].first()
-        return 0.0 if id_ is None else self._entries[id_].submitted_at
-
-    def in_order(self, now: float) -> Iterator[int]:
-        """Every id in the order in which they would go if each took at once what it asks for and none came back."""
-        self._value_touched(now)
-        return (entry.id for entry in self._rehearse(ROOT, now))
+    def in_order(self, now: float) -> Iterator[Entry]:
+        """All of them in the order in which they would go if each took at once what it asks for and none came back."""
+        self._catch_up(now)
+        return self._rehearse(ROOT, now)
 
     def _rehearse(self, queue: int, now: float) -> Iterator[Entry]:
-        if now >= self._due_at[queue] or self._epochs[queue] != self._usage.epoch:
+        if now >= self._due_at[queue]:
             self._value_all(queue, now)
         turns = []
         for name, value in self._contests[queue].values.items():
@@ -145,11 +152,8 @@ class FairChoice:
                 turns.append(_Turn(value, name, self._tree[name].weight, self._rehearse(name, now)))
             else:
                 weight = self._usage.fair.weight_of(name)
-                turns.append(_Turn(value, name, weight, self._entries_of(queue, name)))
+                turns.append(_Turn(value, name, weight, self._seats[queue, name].in_order()))
         yield from self._by_turns(turns)
-
-    def _entries_of(self, queue: int, tenant: str) -> Iterator[Entry]:
-        return (self._entries[id_] for id_ in self._seats[queue, tenant].in_order())
 
     def _by_turns(self, heap: "list[_Turn]") -> Iterator[Entry]:
         """The contender with the least value gives its next entry and has that much more."""

@@ -22,23 +22,22 @@ class Line:
         self.ordering = ordering
         self._tree = tree
         self._usage = usage
-        self._entries: dict[int, Entry] = {}
+        self._lineages = [queue.lineage for queue in tree.queues]
         self._seated: dict[int, Item] = {}
         self._waiting = [0] * len(tree)
         self._now = 0.0
-        self._all = Seats(self._seated)
-        self._fair = FairChoice(tree, usage, self._entries, self._seated) if ordering.by_tenant else None
+        self._all = Seats()
+        self._fair = FairChoice(tree, usage) if ordering.by_tenant else None
 
     def push(self, entry: Entry) -> None:
         """Join the line; who stands in it already keeps their place."""
         id_ = entry.id
         if id_ in self._seated:
             return
-        item = (*self.ordering.key(entry), id_)
-        self._seated[id_] = item
-        self._entries[id_] = entry
-        for queue in self._tree.queues[entry.queue].lineage:
-            self._waiting[queue] += 1
+        self._seated[id_] = item = (*self.ordering.key(entry), id_, entry)
+        waiting = self._waiting
+        for queue in self._lineages[entry.queue]:
+            waiting[queue] += 1
         if self._fair is None:
             self._all.add(item)
         else:
@@ -56,23 +55,25 @@ class Line:
     def peek(self, now: float) -> int | None:
         """Who goes next; stays in the line."""
         self._now = now
-        return self._all.first() if self._fair is None else self._fair.first(now)
+        first = self._all.first if self._fair is None else self._fair.first(now)
+        return None if first is None else first[-2]
 
     def drop(self, id_: int) -> None:
         """No longer waiting here."""
         item = self._seated.pop(id_, None)
         if item is None:
             return
-        entry = self._entries.pop(id_)
-        for queue in self._tree.queues[entry.queue].lineage:
-            self._waiting[queue] -= 1
+        entry, waiting = item[-1], self._waiting
+        for queue in self._lineages[entry.queue]:
+            waiting[queue] -= 1
         if self._fair is None:
-            self._all.removed(item)
+            self._all.remove(item)
         else:
-            self._fair.removed(entry, item)
+            self._fair.remove(entry, item)
 
     def entry(self, id_: int) -> Entry:
-        return self._entries[id_]
+        entry: Entry = self._seated[id_][-1]
+        return entry
 
     def __contains__(self, id_: object) -> bool:
         return id_ in self._seated
@@ -83,7 +84,8 @@ class Line:
     def __iter__(self) -> Iterator[int]:
         """All of them, next first, as of the last `peek`; costs only as far as one looks. With `by_tenant` it is the
         order in which they would go if each started at once. Whoever changes the line meanwhile starts anew."""
-        return self._all.in_order() if self._fair is None else self._fair.in_order(self._now)
+        entries = self._all.in_order() if self._fair is None else self._fair.in_order(self._now)
+        return (entry.id for entry in entries)
 
     def position(self, id_: int) -> int | None:
         """1 for who goes next, None for who does not wait here. Grows with the position, or with the line."""

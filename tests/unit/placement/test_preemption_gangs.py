@@ -47,6 +47,16 @@ def test_a_gang_is_as_urgent_as_its_most_urgent_member() -> None:
     assert victims(ask(cluster, cpu=4, rows=[0, 2])) == [alone]
 
 
+def test_a_gang_is_broken_though_its_most_urgent_member_is_where_no_room_is_wanted() -> None:
+    cluster = nodes(2)
+    members = [run(cluster, 0, 10, i, cpu=2, unit=10) for i in range(2)]
+    members.append(run(cluster, 1, 10, 2, unit=10, rank=LOW))
+    found = ask(cluster, cpu=4, rows=[0], slack={10: 1})
+    assert victims(found) == members
+    assert found is not None
+    assert found.cost.urgency == -LOW
+
+
 def test_all_members_of_a_broken_gang_count_against_the_budget() -> None:
     cluster = nodes(2)
     for row in range(2):

@@ -1,10 +1,11 @@
 """The table of stakes: it follows the cluster row by row and says the same as one made anew."""
 
+import random
 from dataclasses import fields
 
 import numpy as np
 import pytest
-from tests.unit.placement.preemption_scene import ask, nodes, run, victims
+from tests.unit.placement.preemption_scene import BATCH, MEDIUM, ask, nodes, run, victims
 
 from dovetail.cluster import state
 from dovetail.cluster.state import Cluster
@@ -22,9 +23,22 @@ def contents(table: StakeTable) -> dict[TaskId, tuple[object, ...]]:
     return found
 
 
+def gangs(table: StakeTable) -> dict[TaskId, int]:
+    """Who is in a gang, as the list of gang members has it, and in which."""
+    ids = list(table.unit_codes)
+    assert table.ganged.tolist() == sorted(table.ganged.tolist())
+    pairs = zip(table.ganged.tolist(), table.ganged_units.tolist(), strict=True)
+    return {table.task(slot): ids[unit] for slot, unit in pairs}
+
+
 def same_as_anew(table: StakeTable, cluster: Cluster) -> bool:
     table.refresh()
-    return contents(table) == contents(StakeTable(cluster))
+    anew = StakeTable(cluster)
+    return (
+        contents(table) == contents(anew)
+        and gangs(table) == gangs(anew)
+        and np.array_equal(table.no_more_urgent, anew.no_more_urgent)
+    )
 
 
 def test_tasks_that_come_and_go_are_followed() -> None:
@@ -38,12 +52,41 @@ def test_tasks_that_come_and_go_are_followed() -> None:
     assert len(contents(table)) == 13
 
 
+def test_a_cluster_without_nodes_has_an_empty_table() -> None:
+    cluster = Cluster()
+    assert contents(StakeTable(cluster)) == {}
+
+
+def test_tasks_of_all_ranks_and_gangs_are_followed_row_by_row() -> None:
+    cluster = nodes(40)
+    table, chance, placed = StakeTable(cluster), random.Random(3), list[TaskId]()
+    for step in range(60):
+        for _ in range(chance.randint(1, 5)):
+            row, unit = chance.randrange(40), chance.choice((-1, -1, 7, 8))
+            cpu, rank = chance.choice((0.1, 0.2)), chance.randrange(5)
+            placed.append(run(cluster, row, 10 + step, replica=len(placed), cpu=cpu, rank=rank, unit=unit))
+        if step % 3:
+            cluster.remove(placed.pop(chance.randrange(len(placed))))
+        assert same_as_anew(table, cluster)
+
+
+def test_what_a_rank_and_less_urgent_ones_hold_is_added_up_by_row() -> None:
+    cluster = nodes(2)
+    table = StakeTable(cluster)
+    for workload, rank, cpu in ((10, BATCH, 1), (11, BATCH, 0.5), (12, MEDIUM, 2)):
+        run(cluster, 1, workload, cpu=cpu, rank=rank)
+    table.refresh()
+    held = table.no_more_urgent[:, cluster.resources.index["cpu"], 1].tolist()
+    assert held == [3500.0, 3500.0, 3500.0, 1500.0, 1500.0]
+    assert not table.no_more_urgent[:, :, 0].any()
+
+
 def test_only_rows_in_the_log_are_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = nodes(5)
     run(cluster, 0, 10)
     table = StakeTable(cluster)
     written: list[int] = []
-    monkeypatch.setattr(table, "_write", written.append)
+    monkeypatch.setattr(table, "_write", written.extend)
     run(cluster, 3, 11)
     run(cluster, 3, 12)
     table.refresh()

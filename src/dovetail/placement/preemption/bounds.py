@@ -35,21 +35,27 @@ def least(head: int, lost_s: float = 0, victims: float = 1) -> int:
     return counts + (head & _DIGIT_MASK) * TOO_SOON + int(lost_s) * LOST_SECOND + int(victims) * VICTIM
 
 
-def heads(pool: Pool, slots: I8) -> I8:
-    arrays = pool.table.arrays
-    found = pool.too_soon[slots].astype(np.int64)
-    spent: B1 = np.zeros(len(pool.table.group_codes) + 1, dtype=np.bool_)  # the last one is for "no group"
-    codes = pool.table.group_codes
-    spent[[codes.get(group, -1) for group, left in pool.limits.items() if left <= 0]] = True
-    spent[-1] = False
-    units = arrays.unit_code[slots]
-    alone: B1 = np.ones(len(pool.unit_rank) + 1, dtype=np.bool_)
-    if len(pool.unit_rank):
-        soon = np.bincount(arrays.unit_code[pool.ganged], pool.too_soon[pool.ganged], len(alone)).astype(np.int64)
-        alone[:-1] = False
-        alone[list(pool.slack)] = True
-        found = np.where(alone[units], found, soon[units] + (1 << _DIGITS))
-    return found + (spent[arrays.group_code[slots]].astype(np.int64) << 2 * _DIGITS)
+def heads(pool: Pool) -> I8:
+    """By place."""
+    spent = [group for group, left in pool.limits.items() if left <= 0 <= group]
+    found = pool.too_soon.astype(np.int64)
+    found += np.isin(pool.table.arrays.group[pool.slots], spent).astype(np.int64) << 2 * _DIGITS
+    alone: B1 = np.zeros(len(pool.table.unit_codes) + 1, dtype=np.bool_)
+    alone[[*pool.slack, -1]] = True  # the last one is for those who are in no gang
+    tied = np.flatnonzero(~alone[pool.units])
+    if len(tied):
+        units = pool.units[tied]
+        found[tied] += _soon_in(pool, units)[units] + (1 << _DIGITS) - pool.too_soon[tied]
+    return found
+
+
+def _soon_in(pool: Pool, units: I8) -> I8:
+    """By gang, for these: how many of it have not had their least run time."""
+    asked: B1 = np.zeros(len(pool.table.unit_codes), dtype=np.bool_)
+    asked[units] = True
+    members = np.flatnonzero(asked[pool.ganged_units])
+    _, too_soon = pool.losses(pool.ganged[members])
+    return np.bincount(pool.ganged_units[members], too_soon).astype(np.int64)
 
 
 def classes(pool: Pool, room: F8, wanted: I8, worth: Callable[[int], bool], few: int = 0) -> Iterator[Class]:
@@ -57,61 +63,59 @@ def classes(pool: Pool, room: F8, wanted: I8, worth: Callable[[int], bool], few:
 
     With `few`, only rows that could hold the cheapest victims of a class come, and so many of them with a close bound;
     else all rows do, with close bounds."""
-    rows_of = pool.table.arrays.row
     waiting = pool.holds(pool.most, wanted)
-    slots = np.flatnonzero(pool.takeable)
-    slots = slots[waiting[rows_of[slots]]]
-    of_slots = heads(pool, slots)
+    places = np.flatnonzero(pool.takeable[pool.slots] & waiting[pool.rows])
+    of_places = heads(pool)[places]
     missing = np.array(pool.column, dtype=np.float64)[:, None] * wanted - room
     head = -1
     while waiting.any():
-        later = of_slots[of_slots > head]
+        later = of_places[of_places > head]
         if not len(later) or not worth(int(later.min())):
             return
         head = int(later.min())
-        room = room + pool.freed(slots[of_slots == head])
+        room = room + pool.freed_by(places[of_places == head])
         here = waiting & pool.holds(room, wanted)
         if not here.any():
             continue
         waiting = waiting & ~here
-        among = slots[(of_slots <= head) & here[rows_of[slots]]]
+        among = places[(of_places <= head) & here[pool.rows[places]]]
         found = np.flatnonzero(here)
         if few and not head >> _DIGITS & _DIGIT_MASK:
             among, found = _contenders(pool, among, missing, found)
-        yield Class(head, found, *_least(pool, among, missing, found, few or len(found)))
+        yield Class(head, found, *_least(pool, among, missing[:, found], found, few or len(found)))
 
 
-def _contenders(pool: Pool, slots: I8, missing: F8, found: Rows) -> tuple[I8, Rows]:
+def _contenders(pool: Pool, places: I8, missing: F8, found: Rows) -> tuple[I8, Rows]:
     """Where one task alone would do, whoever loses more than it is out, and so is a row where nobody else is left."""
-    rows = pool.table.arrays.row
-    enough = slots
-    for k, need in enumerate(missing):
-        enough = enough[pool.one(k, enough) >= need[rows[enough]]]
+    enough = places
+    for amounts, need in zip(pool.amounts, missing, strict=True):
+        enough = enough[amounts[enough] >= need[pool.rows[enough]]]
     if not len(enough):
-        return slots, found
-    lost_s = pool.lost_s[slots]
-    slots = slots[lost_s <= pool.lost_s[enough].min()]
-    return slots, np.unique(rows[slots])
+        return places, found
+    places = places[pool.lost_s[places] <= pool.lost_s[enough].min()]
+    return places, np.unique(pool.rows[places])
 
 
-def _least(pool: Pool, slots: I8, missing: F8, found: Rows, few: int) -> tuple[F8, F8]:
-    """For each row found, the least work lost and the fewest victims: roughly, and closer for the most promising."""
-    rows = pool.table.arrays.row[slots]
-    victims = np.ones(missing.shape[1])
-    lost_s = np.zeros(missing.shape[1])
+def _least(pool: Pool, places: I8, missing: F8, found: Rows, few: int) -> tuple[F8, F8]:
+    """For each row found, the least work lost and the fewest victims: roughly, and closer for the most promising.
+
+    `missing` is by needed resource and row found."""
+    lost_s, victims = np.zeros(len(found)), np.ones(len(found))
+    short = np.flatnonzero((missing > 0).any(axis=1)).tolist()
+    rows = np.searchsorted(found, pool.rows[places])
     if len(found) > few:
-        for size, need in zip(pool.each(slots), missing, strict=True):
-            if (need[found] > 0).any():
-                lost_s = np.maximum(lost_s, _by_best_rate(rows, pool.lost_s[slots], size, need))
-    close = np.zeros(len(lost_s), dtype=np.bool_)
-    close[found if len(found) <= few else found[np.argpartition(lost_s[found], few)[:few]]] = True
-    slots = slots[close[rows]]
-    rows = pool.table.arrays.row[slots]
-    for size, need in zip(pool.each(slots), missing, strict=True):
-        closer_s, fewest = _by_parts(rows, pool.lost_s[slots], size, need)
+        for k in short:
+            rough_s = _by_best_rate(rows, pool.lost_s[places], pool.amounts[k][places], missing[k])
+            lost_s = np.maximum(lost_s, rough_s)
+        close: B1 = np.zeros(len(found), dtype=np.bool_)
+        close[np.argpartition(lost_s, few)[:few]] = True
+        within = close[rows]
+        places, rows = places[within], rows[within]
+    for k in short:
+        closer_s, fewest = _by_parts(rows, pool.lost_s[places], pool.amounts[k][places], missing[k])
         lost_s, victims = np.maximum(lost_s, closer_s), np.maximum(victims, fewest)
     # Whole seconds: a fraction more is a second more; the last bits of a quotient are not to be trusted.
-    return np.ceil(lost_s[found] * (1 - 1e-12) - 1e-6), np.ceil(victims[found] - 1e-6)
+    return np.ceil(lost_s * (1 - 1e-12) - 1e-6), np.ceil(victims - 1e-6)
 
 
 def _by_best_rate(rows: I8, lost_s: F8, size: F8, need: F8) -> F8:

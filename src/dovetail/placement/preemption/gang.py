@@ -87,21 +87,20 @@ class GangSearch:
 
     def _unit_estimates(self) -> list[tuple[int, int, int]]:
         """Gangs that would free room for a task at least, by what all of them loses and where."""
-        pool, arrays = self.pool, self.pool.table.arrays
-        slots = np.flatnonzero(pool.takeable & (arrays.unit_code >= 0))
-        slots = slots[pool.unit_rank[arrays.unit_code[slots]] >= pool.threshold]
-        if not len(slots):
+        pool = self.pool
+        places = np.flatnonzero(pool.takeable[pool.slots] & (pool.units >= 0))
+        places = places[pool.breakables(pool.units[places])]
+        if not len(places):
             return []
         width = self.room.shape[1]
-        pairs, which = np.unique(arrays.unit_code[slots] * width + arrays.row[slots], return_inverse=True)
+        pairs, which = np.unique(pool.units[places] * width + pool.rows[places], return_inverse=True)
         rows, units = pairs % width, pairs // width
-        freed = np.array([np.bincount(which, size) for size in pool.each(slots)])
+        freed = np.array([np.bincount(which, sizes) for sizes in pool.amounts[:, places]])
         after = np.floor_divide(self.room[:, rows] + freed, np.array(pool.column)[:, None]).min(axis=0)
         gains = np.bincount(units, np.maximum(after - self.fits[rows], 0)).astype(np.int64)
-        everyone = pool.ganged
-        codes = arrays.unit_code[everyone]
-        lost_s = np.bincount(codes, pool.lost_s[everyone])
-        soon = np.bincount(codes, pool.too_soon[everyone])
+        each_s, each_soon = pool.losses(pool.ganged)
+        lost_s = np.bincount(pool.ganged_units, each_s)
+        soon = np.bincount(pool.ganged_units, each_soon)
         found = []
         for unit in np.flatnonzero(gains).tolist():
             price = BROKEN_GANG + int(soon[unit]) * TOO_SOON + int(lost_s[unit]) * LOST_SECOND
@@ -144,9 +143,8 @@ class GangSearch:
         if unit in self.ledger.broken:
             return None
         slots = self.ledger.breaking(unit)
-        rows = sorted({self.pool.row(slot) for slot in slots})
-        freed = self.pool.freed(np.array(slots, dtype=np.int64))
-        after = self.pool.fits(self.room + freed)[rows]
+        rows, freed = self.pool.freed_where(slots)
+        after = self.pool.fits(self.room[:, rows] + freed, rows)
         gain = min(int(np.maximum(after - self.fits[rows], 0).sum()), self.missing)
         if not gain:
             return None
@@ -155,12 +153,12 @@ class GangSearch:
         return Move(price * _SHARE // gain, gain, [offer], self._moves_made, coupled=True)
 
     def _make(self, gone: list[int]) -> None:
-        slots = np.array(gone, dtype=np.int64)
-        self.room += self.pool.freed(slots)
-        self.fits = self.pool.fits(self.room)
+        rows, freed = self.pool.freed_where(gone)
+        self.room[:, rows] += freed
+        self.fits[rows] = self.pool.fits(self.room[:, rows], rows)
         self.missing = self._still_missing()
         self._moves_made += 1
-        for row in {self.pool.row(slot) for slot in gone}:
+        for row in rows.tolist():
             self._changed[row] = self._moves_made
             # Who was broken elsewhere may have made this node cheaper: it is worked out again at once.
             if self.pool.candidates[row]:
@@ -169,7 +167,7 @@ class GangSearch:
     def _take_everyone(self) -> None:
         """The last resort, where gangs that give some gave them on the wrong nodes: all who may go, go."""
         gone: list[int] = []
-        for slot in np.flatnonzero(self.pool.takeable).tolist():
+        for slot in self.pool.slots[self.pool.takeable[self.pool.slots]].tolist():
             unit = self.pool.unit(slot)
             if slot in self.ledger.victims or unit in self.ledger.broken:
                 continue

@@ -7,8 +7,6 @@ Guarantees: never dearer than before, and nobody goes in vain. How often it trie
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from dovetail.placement.preemption.gang import GangSearch
 from dovetail.placement.preemption.ledger import Ledger
 from dovetail.placement.preemption.pool import Pool
@@ -21,7 +19,7 @@ MOST_TRIES = 32
 
 
 def improved(pool: Pool, ledger: Ledger, free: I8, count: int) -> Ledger:
-    size = pool.room.shape[1] + int(np.count_nonzero(pool.takeable)) + 20 * len(ledger.victims)
+    size = pool.room.shape[1] + len(pool.slots) + 20 * len(ledger.victims)
     tries = min(MOST_TRIES, EFFORT // size)
     seen: set[tuple[int, ...]] = set()
     while True:

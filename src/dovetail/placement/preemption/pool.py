@@ -2,33 +2,39 @@
 
 A task of a gang that can lose nobody brings all the others with it; so it may be taken only if all of them may, and it
 counts as urgent as the most urgent of them. A gang that can lose some gives up to so many singly.
+A *place* is an index into the short arrays of those who may go at one threshold; a slot is one into the table's.
 Guarantees: nothing here changes the cluster or the table. `thresholds` never skips a class that would be enough; where
 gangs give some but must not be broken, a class it offers may still turn out not to be.
 Leaves to others: choosing (`row`, `single`, `gang`, `small`) and keeping account of what was chosen (`ledger`).
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from math import floor
 
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows
+from dovetail.cluster.placements import RANKS
 from dovetail.model.task import TaskId
 from dovetail.placement.preemption.cost import BROKEN_GANG, LONGEST_S, weight
-from dovetail.placement.preemption.stakes import I1, I8, StakeArrays, StakeTable
+from dovetail.placement.preemption.stakes import I8, StakeArrays, StakeTable
 
 Eligible = Callable[[StakeArrays], B1]
 
-NEVER = -1  # a rank below all: may not be taken
 _NO_LIMIT = 1 << 40
 ALL_ROWS = slice(None)
 
 
 class Pool:
     room: F8  # float64[needed resource, row]: free now, or as soon as tasks that are being stopped are gone
-    enters: I1  # by slot: the least urgent rank at which taking it can be thought of, or NEVER
     most: F8  # the room once everyone who may go at this threshold is gone
     threshold: int  # tasks more urgent than this are left alone
+    slack: dict[int, int]  # by gang that someone may be taken from: how many it can lose, if any
     takeable: B1  # by slot, at this threshold, on a candidate row
+    slots: I8  # by place, those in order; also the rest of the short arrays is by place
+    rows: I8
+    units: I8
+    amounts: F8  # float64[needed resource, place]
     lost_s: F8
     too_soon: B1
 
@@ -55,27 +61,13 @@ class Pool:
                 self.standing[slot] = False
                 self.room[:, arrays.row[slot]] += self.size(slot)
         self.limits = budgets
-        units = table.unit_codes
-        self.slack = {units[unit]: left for unit, left in slack.items() if unit in units and left > 0}
+        self._all_slack = slack
         self._may: B1 = eligible(arrays) & self.standing & arrays.preemptible
+        self.ganged, self.ganged_units = table.ganged, table.ganged_units
+        if exclude:
+            left = self.standing[table.ganged]
+            self.ganged, self.ganged_units = table.ganged[left], table.ganged_units[left]
         self._members: dict[int, list[int]] = {}
-        self._rank_units()
-
-    def _rank_units(self) -> None:
-        """When a task can be taken, and when a gang can be broken: `unit_rank`, NEVER if a member may not go."""
-        codes = self._arrays.unit_code
-        self.ganged: Rows = np.zeros(0, dtype=np.intp)  # slots of members of gangs
-        self.enters = np.where(self._may, self._arrays.rank, np.int8(NEVER))
-        self.unit_rank: I1 = np.full(len(self.table.unit_codes), np.iinfo(np.int8).max, dtype=np.int8)
-        if not len(self.unit_rank):
-            return
-        ganged = self.ganged = np.flatnonzero(self.standing & (codes >= 0))
-        self._ganged_units = codes[ganged]
-        np.minimum.at(self.unit_rank, codes[ganged], self.enters[ganged])
-        together: B1 = np.ones(len(self.unit_rank), dtype=np.bool_)
-        together[list(self.slack)] = False
-        drawn = ganged[together[codes[ganged]]]
-        self.enters[drawn] = np.minimum(self.enters[drawn], self.unit_rank[codes[drawn]])
 
     # --- how many fit ----------------------------------------------------------------------------------------
 
@@ -101,73 +93,112 @@ class Pool:
 
     def freed(self, slots: I8) -> F8:
         """float64[needed resource, row]: what these tasks would free."""
-        rows, width = self._arrays.row[slots], self.room.shape[1]
-        return np.array([np.bincount(rows, size, width) for size in self.each(slots)])
+        return self._by_row(self._arrays.row[slots], self._each(slots))
+
+    def freed_by(self, places: I8) -> F8:
+        """The same, by place."""
+        return self._by_row(self.rows[places], self.amounts[:, places])
+
+    def _by_row(self, rows: I8, amounts: F8) -> F8:
+        return np.array([np.bincount(rows, some, self.room.shape[1]) for some in amounts])
+
+    def freed_where(self, slots: list[int]) -> tuple[Rows, F8]:
+        """The rows these tasks are on, and what they would free there: for a few tasks, quicker than over all rows."""
+        gone = np.array(slots, dtype=np.int64)
+        rows, which = np.unique(self._arrays.row[gone], return_inverse=True)
+        return rows, np.array([np.bincount(which, sizes, len(rows)) for sizes in self._each(gone)])
 
     def without(self, slots: list[int]) -> tuple[Rows, F8]:
         """The rows these tasks are on, and the room there once they are gone."""
-        gone = np.array(slots, dtype=np.intp)
-        rows, which = np.unique(self._arrays.row[gone], return_inverse=True)
-        freed = [np.bincount(which, size, len(rows)) for size in self.each(gone)]
-        return rows, self.room[:, rows] + np.array(freed)
+        rows, freed = self.freed_where(slots)
+        return rows, self.room[:, rows] + freed
 
-    def each(self, slots: I8) -> Iterator[F8]:
-        """For each needed resource, what each of these tasks would free."""
-        for k in range(len(self.column)):
-            yield self.one(k, slots)
-
-    def one(self, k: int, slots: I8) -> F8:
-        """What each of these tasks would free of the k-th needed resource."""
-        found: F8 = self.table.amounts[self._needed[k]][slots]
+    def _each(self, slots: I8) -> F8:
+        """float64[needed resource, slot given]: row by row, which is quicker than all at once."""
+        found: F8 = np.empty((len(self._needed), len(slots)))
+        for k, resource in enumerate(self._needed.tolist()):
+            self.table.amounts[resource].take(slots, out=found[k])
         return found
+
+    # --- who may go ------------------------------------------------------------------------------------------
 
     def thresholds(self, count: int) -> Iterator[int]:
         """Ranks, least urgent first, at which taking everyone no more urgent could make room for all."""
         if not self.column:
             return
-        enters = self.enters
-        if not self.candidates.all():
-            enters = np.where(self.candidates[self._arrays.row], enters, np.int8(NEVER))
-        room = self.room
-        for rank in range(int(enters.max(initial=NEVER)), NEVER, -1):
-            slots = np.flatnonzero(enters == rank)
-            if not len(slots):
+        before = 0, 0
+        for rank in reversed(range(RANKS)):
+            at_most = self.room + self.table.no_more_urgent[rank, self._needed]
+            possible = self.holds(at_most, 1)
+            if not possible.any():
                 continue
-            room = room + self.freed(slots)
-            some = self.holds(room, 1)
-            if some.any() and (count == 1 or np.minimum(self.fits(room), count).sum() >= count):
-                self._settle(rank, enters, some)
-                self.most = room
+            helps = self._gather(rank, possible)
+            # Both only grow from rank to rank: where they are as many, they are the same.
+            now = len(self.slots), int(np.count_nonzero(self._breakable))
+            if now == before or not helps.any():
+                continue
+            if count == 1 or np.minimum(self.fits(self.most), count).sum() >= count:
+                before = now
+                self._settle(rank, helps)
                 yield rank
 
-    def _settle(self, threshold: int, enters: I1, helps: B1) -> None:
-        """Who may go at this threshold, on rows where that helps, and what they and their gangs would lose."""
+    def _gather(self, threshold: int, possible: B1) -> B1:
+        """Who may go at this threshold on these rows, and on which rows that helps."""
         arrays = self._arrays
+        low = self._may & (arrays.rank >= threshold)
+        self._breakable: B1 = np.ones(len(self.table.unit_codes), dtype=np.bool_)
+        self._breakable[self.ganged_units[~low[self.ganged]]] = False
+        slots = np.flatnonzero(low)
+        slots = slots[possible[arrays.row[slots]]]
+        units = arrays.unit_code[slots]
+        self.slack = self._slack_of(units)
+        gives = np.append(self._breakable, True)  # the last one is for those who are in no gang
+        gives[list(self.slack)] = True
+        self.slots = slots[gives[units]]
+        self.rows, self.amounts = arrays.row[self.slots], self._each(self.slots)
+        self.most = self.room + self._by_row(self.rows, self.amounts)
+        return self.holds(self.most, 1)
+
+    def _slack_of(self, units: I8) -> dict[int, int]:
+        seen: B1 = np.zeros(len(self.table.unit_codes) + 1, dtype=np.bool_)
+        seen[units] = True
+        ids, slack = list(self.table.unit_codes), self._all_slack
+        return {code: left for code in np.flatnonzero(seen[:-1]).tolist() if (left := slack.get(ids[code], 0)) > 0}
+
+    def _settle(self, threshold: int, helps: B1) -> None:
+        """Only rows where that helps, and what those who may go there would lose."""
         self.threshold = threshold
-        self.takeable = (enters >= threshold) & helps[arrays.row]
-        concerned = self.takeable.copy()
-        concerned[self.ganged] = self._may[self.ganged]
+        places = np.flatnonzero(helps[self.rows])
+        self.slots, self.rows, self.amounts = self.slots[places], self.rows[places], self.amounts[:, places]
+        self.units = self._arrays.unit_code[self.slots]
+        self.takeable = np.zeros(self.table.size, dtype=np.bool_)
+        self.takeable[self.slots] = True
+        self.lost_s, self.too_soon = self.losses(self.slots)
         self._weights: dict[int, int] = {}
         self._prices: dict[int, int] = {}
-        slots = np.flatnonzero(concerned & (arrays.rank >= threshold))
+
+    def losses(self, slots: I8) -> tuple[F8, B1]:
+        """Work lost since the last checkpoint in whole seconds, and who has not had its least run time."""
+        arrays = self._arrays
         elapsed_s = np.maximum(self._now - arrays.since[slots], 0.0)
         saved_every_s = arrays.checkpoint_s[slots]
         # As a remainder, but several times quicker; whole seconds come out exactly.
         saves = saved_every_s > 0
         saved_s = np.floor(elapsed_s / np.where(saves, saved_every_s, np.inf)) * np.where(saves, saved_every_s, 0.0)
-        lost_s = np.maximum(elapsed_s - saved_s, 0.0)
-        self.lost_s = np.zeros(self.table.size)
-        self.lost_s[slots] = np.minimum(np.floor(lost_s), LONGEST_S)
-        self.too_soon = np.zeros(self.table.size, dtype=np.bool_)
-        self.too_soon[slots] = elapsed_s < arrays.min_run_s[slots]
+        lost_s = np.floor(np.maximum(elapsed_s - saved_s, 0.0))
+        return np.minimum(lost_s, LONGEST_S), elapsed_s < arrays.min_run_s[slots]
 
     # --- one task, one gang ----------------------------------------------------------------------------------
 
     def weight(self, slot: int) -> int:
-        """What one task costs, apart from its budget and its gang."""
+        """What one task costs, apart from its budget and its gang: `losses`, for one."""
         found = self._weights.get(slot)
         if found is None:
-            found = self._weights[slot] = weight(bool(self.too_soon[slot]), int(self.lost_s[slot]))
+            arrays = self._arrays
+            elapsed_s, saved_every_s = max(self._now - arrays.since.item(slot), 0.0), arrays.checkpoint_s.item(slot)
+            saved_s = floor(elapsed_s / saved_every_s) * saved_every_s if saved_every_s > 0 else 0.0
+            too_soon = elapsed_s < arrays.min_run_s.item(slot)
+            found = self._weights[slot] = weight(too_soon, floor(max(elapsed_s - saved_s, 0.0)))
         return found
 
     def unit(self, slot: int) -> int:
@@ -185,11 +216,15 @@ class Pool:
         """Everyone of a gang who is placed and not being stopped, wherever they are."""
         found = self._members.get(unit)
         if found is None:
-            found = self._members[unit] = self.ganged[self._ganged_units == unit].tolist()
+            found = self._members[unit] = self.ganged[self.ganged_units == unit].tolist()
         return found
 
     def breakable(self, unit: int) -> bool:
-        return bool(self.unit_rank[unit] >= self.threshold)
+        """Whether all of a gang may go."""
+        return self._breakable.item(unit)
+
+    def breakables(self, units: I8) -> B1:
+        return self._breakable[units]
 
     def price(self, unit: int) -> int:
         """What breaking a whole gang costs, apart from budgets."""

@@ -42,11 +42,10 @@ class Choice:
 
 
 def is_small(pool: Pool) -> bool:
-    slots = np.flatnonzero(pool.takeable)
-    if len(slots) > 64:
+    if len(pool.slots) > 64:
         return False
-    counts = np.bincount(pool.table.arrays.row[slots])
-    units = set(pool.table.arrays.unit_code[slots].tolist()) - {-1}
+    counts = np.bincount(pool.rows)
+    units = set(pool.units.tolist()) - {-1}
     return int(counts.max()) <= MOST_ON_A_NODE and int((2**counts).sum()) <= MOST_SETS and len(units) <= MOST_GANGS
 
 
@@ -55,7 +54,7 @@ class SmallCase:
         self._pool, self._count, self._below = pool, count, below
         self._best: tuple[tuple[int, ...], tuple[int, ...]] | None = None  # gangs broken, single victims
         self._steps_left = STEPS
-        slots = np.flatnonzero(pool.takeable).tolist()
+        slots = pool.slots.tolist()
         self._slots: dict[int, list[int]] = {}
         for slot in slots:
             self._slots.setdefault(pool.row(slot), []).append(slot)
