@@ -72,7 +72,8 @@ def release_lead(state: EngineState, work: int) -> None:
 
 def started(state: EngineState, work: Work) -> None:
     """It waits for room no longer; the next in order is looked at before anyone behind it."""
-    _withdraw(state, work.id)
+    if state.promises.of_work:
+        _withdraw(state, work.id)
     name = work.shape.scheduler
     course = state.courses[name]
     if course.head in (None, work.id):

@@ -114,10 +114,10 @@ def wake_parked(state: EngineState) -> None:
             wake_next(state, kind)
 
 
-def wake_next(state: EngineState, kind: Kindred | OverQuota) -> None:
+def wake_next(state: EngineState, kind: Kindred | OverQuota | None) -> None:
     """Bring back the first of a kind. Where one does not fit, none does: the others follow one by one, each when the
     one before it has found its nodes."""
-    first = state.waiting.next_of(kind)
+    first = None if kind is None else state.waiting.next_of(kind)
     if first is not None:
         state.waiting.enqueue(state.work[first])
 
@@ -150,7 +150,9 @@ def _may_fit(state: EngineState, request: Request, free: np.ndarray, most: np.nd
 
 def _decide(state: EngineState, work: Work, limit: int, now: float, commands: list[Command]) -> int:
     """Place what can be placed of a workload, and see to where it waits afterwards. Returns decisions made."""
-    kind, quota_kind = state.waiting.kindred(work), state.waiting.quota_kind(work)
+    # Whose turn it is afterwards, if any of its kind was set aside; nearly always nobody was.
+    kind = state.waiting.kindred(work) if state.waiting.parked else None
+    quota_kind = state.waiting.quota_kind(work) if state.waiting.over else None
     made, refusal = _place_waiting(state, work, limit, now, commands)
     if refusal is None or refusal.outcome != Outcome.OVER_QUOTA:
         wake_next(state, quota_kind)  # its quota had room: perhaps for more

@@ -64,6 +64,7 @@ class Evaluator:
                 )
         self.filters: list[Filter] = [build_filter(f, settings.settings.get(f, {})) for f in settings.all_filters]
         self.scores: list[Score] = [build_score(s, settings.settings.get(s, {})) for s in settings.scores]
+        self._promised = next((plugin for plugin in self.filters if isinstance(plugin, Promised)), None)
         self.weights: list[float] = [float(weight) for weight in settings.scores.values()]
         self.failures: dict[str, int] = {}
         reads = [plugin.reads for plugin in self.filters] + [plugin.reads for plugin in self.scores]
@@ -78,12 +79,13 @@ class Evaluator:
         stages: list[B1] = []
         counts: list[int] = []
         notes: tuple[str, ...] = ()
-        answer: B1 | bool
+        nothing_promised = request.promised is None
         for plugin in self.filters:
-            if request.promised is None and isinstance(plugin, Promised) and counts:
-                answer, failure = True, ""  # nobody was promised anything: nearly always, so it is not even asked
-            else:
-                answer, failure = self.mask(plugin, request, view)
+            if nothing_promised and plugin is self._promised and counts:  # nearly always, so it is not even asked
+                stages.append(alive)
+                counts.append(counts[-1])
+                continue
+            answer, failure = self.mask(plugin, request, view)
             if failure:
                 notes = (*notes, failure)
             if answer is True and counts:
