@@ -14,6 +14,7 @@ from dovetail.model.command import Command, Wake
 from dovetail.model.event import BackendHealthChanged
 from dovetail.model.task import TaskId
 from dovetail.placement.profiles import BUILT_IN
+from dovetail.queueing.retry import QuarantineSettings
 
 STEPS = 120
 EVENTS = dict.fromkeys(DEEDS, 2) | {"submit": 6, "go on": 6, "decide": 6, "refuse": 3, "drain": 1, "restart": 0}
@@ -37,9 +38,12 @@ class Fork:
     ),
 )
 def test_a_restored_engine_decides_what_the_engine_before_it_would_have(seed: int, fork_at: int, profile: str) -> None:
-    # After a restart everything that waits is looked at again, so preemption may be tried where it was not before.
+    # After a restart everything that waits is looked at again, so preemption may be tried where it was not before, and
+    # nodes in quarantine get their chance at once.
     calm = BUILT_IN[profile].model_copy(update={"preemption": False})
-    chosen = EngineSettings(default_profile=profile, seed=seed, profiles={profile: calm})
+    chosen = EngineSettings(
+        default_profile=profile, seed=seed, profiles={profile: calm}, quarantine=QuarantineSettings(failures=1000)
+    )
     world = FaultyWorld(chosen)
     forks: list[Fork] = []
     play(
