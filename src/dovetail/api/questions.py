@@ -22,7 +22,7 @@ from dovetail.model.workload import DEFAULT_NAMESPACE, Workload
 router = APIRouter(tags=["questions"])
 
 #: Reasons to wait that have nothing to do with room: what the nodes say about it now would mislead.
-NOT_FOR_ROOM = frozenset({"over_quota", "dependency", "preempting"})
+NOT_FOR_ROOM = frozenset({"over_quota", "dependency", "preempting", "lane_kept"})
 
 
 @router.post("/plan", openapi_extra=takes(Workload, many=True))

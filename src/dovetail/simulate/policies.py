@@ -13,7 +13,6 @@ from dovetail.engine.settings import DEFAULT_SCHEDULER, EngineSettings, Schedule
 from dovetail.model.strict import closest
 from dovetail.placement.profiles import ProfileSettings
 from dovetail.queueing.backfill import BackfillSettings
-from dovetail.queueing.orderings import orderings
 
 Backfill = Literal["none", "easy", "conservative"]
 BACKFILLS: tuple[Backfill, ...] = get_args(Backfill)
@@ -65,14 +64,8 @@ POLICIES: dict[str, Policy] = {
 DEFAULT_POLICIES = ("dovetail", "fcfs")
 
 
-def available() -> list[str]:
-    """Policies whose ordering is there."""
-    return [name for name, policy in POLICIES.items() if policy.order in orderings()]
-
-
 def policy_named(name: str) -> Policy:
     """Raises UnknownPolicy."""
-    known = available()
-    if name not in known:
-        raise UnknownPolicy(f"unknown policy {name!r}.{closest(name, known)} Known: {', '.join(known)}")
+    if name not in POLICIES:
+        raise UnknownPolicy(f"unknown policy {name!r}.{closest(name, POLICIES)} Known: {', '.join(POLICIES)}")
     return POLICIES[name]
