@@ -99,7 +99,7 @@ class Ask:
             workload,
             needs,
             sorted(resource for resource in needs if resource != "slots") or ["slots"],
-            frozenset(affinity.near for affinity in workload.affinity),
+            frozenset(a.near.workload for a in workload.affinity if a.near is not None and a.near.workload is not None),
             # A job with an image needs a node that runs containers.
             Kind.CONTAINER if workload.run.image and workload.kind is Kind.JOB else workload.kind,
         )

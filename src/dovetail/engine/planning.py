@@ -79,7 +79,7 @@ def would_displace(state: EngineState, spec: Workload, now: float) -> Displaceme
     wanted = min(spec.replicas, spec.concurrency or spec.replicas, _MOST_DISPLACING)
     allowed, _ = within_quota(state, spec, max(wanted, terms.gang_min))
     counts = (terms.gang_min,) if terms.gang_min > 1 else (min(wanted, allowed), 1)
-    shape = replace(terms.shape, insisted=()) if terms.shape.insisted else terms.shape
+    shape = terms.shape.least
     queue = state.router.queue(spec.queue, spec.namespace)
     for count in dict.fromkeys(counts):
         if 0 < count <= allowed:
@@ -148,11 +148,9 @@ class _Trial:
         first = choice
         given_up: list[str] = []
         shape = self._shape
-        while choice.row is None and shape.insisted:
-            eased = shape.eased
-            kept = set(eased.insisted)
-            given_up += [" and ".join(map(str, wish.term)) for wish in shape.insisted if wish not in kept]
-            shape = eased
+        while choice.row is None and shape.insists:
+            shape, words = shape.eased()
+            given_up += words
             request = replace(request, shape=shape)
             choice = self._pipeline.decide(request, str(task), repeats=repeats)
             choice.explanation.notes = (*choice.explanation.notes, f"gave up: {'; '.join(given_up)}")

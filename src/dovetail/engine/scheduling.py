@@ -17,7 +17,6 @@ from dovetail.engine.work import Spot, Work
 from dovetail.model.command import Command
 from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.record import Decision
-from dovetail.model.shape import Shape
 from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
 from dovetail.placement.filters.resources import Resources
@@ -274,11 +273,9 @@ def _with_less(state: EngineState, work: Work, together: int, now: float, comman
     """Try again without the wishes that are insisted on, giving up those of one priority at a time."""
     shape = work.shape
     given_up: list[str] = []
-    while shape.insisted:
-        eased = shape.eased
-        kept = set(eased.insisted)
-        given_up += [" and ".join(map(str, w.term)) for w in shape.insisted if w not in kept]
-        shape = eased
+    while shape.insists:
+        shape, words = shape.eased()
+        given_up += words
         request = replace(request_of(state, work, now), shape=shape)
         found = try_together(state, work, request, sorted(work.waiting)[:together])
         if found.refusal is None:
@@ -307,7 +304,7 @@ def _displace(
         return refusal
     work.displaced_at = state.news
     state.promises.withdraw(work.id)
-    claim = Claim(_least(work.shape), work.rank, work.queue, together, work.id)
+    claim = Claim(work.shape.least, work.rank, work.queue, together, work.id)
     request = state.request(claim.shape)
     victims = find_room(state, claim, request, now)
     if victims is None:
@@ -317,11 +314,6 @@ def _displace(
     words = victims_in_words(state, victims.tasks) if victims.tasks else "tasks that are stopping already"
     message = f"makes room for {together} task{'' if together == 1 else 's'}: waits for {words}"
     return replace(refusal, outcome=Outcome.PREEMPTING, message=message)
-
-
-def _least(shape: Shape) -> Shape:
-    """What it cannot do without."""
-    return replace(shape, insisted=()) if shape.insisted else shape
 
 
 def _say(state: EngineState, work: Work, refusal: Explanation, now: float) -> None:

@@ -1,11 +1,14 @@
 """What the engine needs of a workload's definition, in a form that a restart can restore without the definition."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
+from dovetail.constraints.structure import text_of
 from dovetail.engine.settings import Router
-from dovetail.model.shape import Shape, shape_of
+from dovetail.model.constraint import Constraint
+from dovetail.model.shape import Shape, Want, shape_of
 from dovetail.model.workload import Workload
 
 
@@ -26,11 +29,15 @@ class Terms:
     max_unavailable: int = 0  # 0: no limit
     min_run_s: float = 0.0
     checkpoint_s: float = 0.0
+    labels: tuple[tuple[str, str], ...] = ()  # of the workload: others may want to be near to it or apart from it
+    policies: tuple[str, ...] = ()  # that it asked for by name
 
     @staticmethod
     def from_json(text: str) -> "Terms":
         found = json.loads(text)
-        return Terms(**found | {"shape": Shape.from_json(json.dumps(found["shape"]))})
+        shape = Shape.from_json(json.dumps(found.pop("shape")))
+        labels = tuple((key, value) for key, value in found.pop("labels", ()))
+        return Terms(shape, **found | {"labels": labels, "policies": tuple(found.get("policies", ()))})
 
 
 _OPTIONAL = tuple((field.name, field.default) for field in fields(Terms) if field.name not in ("shape", "retries"))
@@ -49,7 +56,7 @@ def terms_of(router: Router, spec: Workload) -> Terms:
     scheduler, profile = router.route(spec)
     disruption = spec.disruption
     return Terms(
-        shape=shape_of(spec, scheduler, profile),
+        shape=shape_of(spec, scheduler, profile, wants_of(spec.constraints) if spec.constraints else ()),
         retries=spec.retries,
         queue=spec.queue,
         user=spec.user,
@@ -62,4 +69,11 @@ def terms_of(router: Router, spec: Workload) -> Terms:
         max_unavailable=disruption.max_unavailable or 0,
         min_run_s=disruption.min_run_time or 0.0,
         checkpoint_s=disruption.checkpoint_every or 0.0,
+        labels=tuple(sorted(spec.labels.items())) if spec.labels else (),
+        policies=tuple(spec.policies),
     )
+
+
+def wants_of(constraints: Iterable[Constraint], source: str = "") -> tuple[Want, ...]:
+    """Expressions as placement looks at them. Raises ExpressionError for a structure that says nothing."""
+    return tuple([Want(one.kind, text_of(one.expression), one.weight, one.priority, source) for one in constraints])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dovetail.engine.terms import Terms
+from dovetail.model.badge import Badge, badge_of
 from dovetail.model.record import TaskRecord, WorkloadRecord
 from dovetail.model.shape import Shape
 from dovetail.model.task import FINISHED, HOLDING, MOVES, TaskId, TaskState, WorkloadState
@@ -91,14 +92,20 @@ class Work:
     cancelled: bool = False
     doomed: str = ""  # why no task of it may start any more
     told: WorkloadRecord | None = None  # the last record that was handed over
+    shape: Shape = field(init=False)  # as asked for, with what policies add to it
+    badge: Badge = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.take_on(self.terms.shape)
+
+    def take_on(self, shape: Shape) -> None:
+        """What placement looks at from now on. What waits must not be in its place meanwhile: that follows from it."""
+        self.shape = shape
+        self.badge = badge_of(self.namespace, self.name, shape.service, self.terms.labels, shape.company)
 
     @property
     def key(self) -> tuple[str, str]:
         return self.namespace, self.name
-
-    @property
-    def shape(self) -> Shape:
-        return self.terms.shape
 
     @property
     def gang_short(self) -> int:

@@ -90,7 +90,7 @@ class WeightedTerm(NodeTerm):
 
 
 class Preference(WeightedTerm):
-    """A wish. With a `priority` it is insisted on at first and given up only when nothing fits: the highest number
+    """A wish. With a `priority` it is insisted on at first and given up only when nothing fits: the lowest number
     first, one priority at a time."""
 
     priority: Annotated[Count, Field(ge=1, le=100)] | None = None

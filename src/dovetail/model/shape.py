@@ -5,11 +5,14 @@ them. A shape is hashable, and `to_json`/`from_json` are inverse, so that a rest
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from dovetail.model.company import HOST, REGION, Affinity, Peers, Spread
+from dovetail.model.constraint import Kind as Demand
 from dovetail.model.selection import (
     Effect,
     LabelMatch,
@@ -38,6 +41,7 @@ class Match(NamedTuple):
 Term = tuple[Match, ...]
 _OPTIONAL = (
     *("service", "node_selector", "required", "preferred", "avoided", "tolerations", "backends", "near", "insisted"),
+    *("wants", "company", "spread"),
 )
 
 
@@ -59,7 +63,7 @@ class Tolerance(NamedTuple):
 
 
 class Insisted(NamedTuple):
-    """A wish that is a demand until nothing fits; the highest priority number is given up first."""
+    """A wish that is a demand until nothing fits; the lowest priority number is given up first."""
 
     priority: int
     term: Term
@@ -68,6 +72,74 @@ class Insisted(NamedTuple):
 class Weighted(NamedTuple):
     weight: int
     term: Term
+
+
+class Want(NamedTuple):
+    """An expression about nodes: a requirement, or a wish with a weight, insisted on while it has a priority."""
+
+    demand: Demand
+    text: str
+    weight: float = 1.0
+    priority: int | None = None
+    source: str = ""  # whose it is, where it is not the workload's own: `policy ssd-only`
+
+    @property
+    def must_hold(self) -> bool:
+        return self.demand is Demand.REQUIRE or self.priority is not None
+
+
+class Selector(NamedTuple):
+    """Some tasks: all that is given holds of them. No namespaces: of all namespaces."""
+
+    namespaces: tuple[str, ...]
+    workload: str | None = None
+    service: str | None = None
+    term: Term = ()
+    conflict: str | None = None  # a member of this set
+
+    def __str__(self) -> str:
+        named = (("workload", self.workload), ("service", self.service), ("conflict set", self.conflict))
+        words = [f"{word} {name}" for word, name in named if name is not None]
+        return " and ".join([*words, *(f"[{match}]" for match in self.term)])
+
+
+class Relation(StrEnum):
+    NEAR = "near"
+    APART = "apart"
+    DOMAINS = "domains"
+
+
+class Company(NamedTuple):
+    """How a task lies to other tasks: near to any of them or apart from all of them, in a domain of the level or by
+    distance; or with them in so many domains. A wish if it has a weight, else a requirement."""
+
+    relation: Relation
+    whom: tuple[Selector, ...]
+    level: str = HOST
+    distance: float | None = None
+    domains: int = 0
+    weight: float | None = None
+    but: Selector | None = None  # who of them does not count
+
+    def __str__(self) -> str:
+        whom = " or ".join(map(str, self.whom))
+        if self.relation is Relation.DOMAINS:
+            return f"in {self.domains} domains of {self.level} with {whom}"
+        where = f"one {self.level}" if self.distance is None else f"distance {self.distance:g}"
+        return f"{self.relation} {'to' if self.relation is Relation.NEAR else 'from'} {whom} within {where}"
+
+
+class Even(NamedTuple):
+    """Spread: at most `max_skew` more of them in a domain of the level than in the emptiest one."""
+
+    level: str
+    max_skew: int
+    whom: tuple[Selector, ...]
+    min_domains: int = 1
+    weight: float | None = None
+
+    def __str__(self) -> str:
+        return f"spread over {self.level} with max_skew {self.max_skew}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +158,9 @@ class Shape:
     backends: tuple[str, ...] = ()
     near: tuple[str, ...] = ()
     insisted: tuple[Insisted, ...] = ()
+    wants: tuple[Want, ...] = ()
+    company: tuple[Company, ...] = ()
+    spread: tuple[Even, ...] = ()
     digest: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
@@ -105,6 +180,9 @@ class Shape:
             self.backends,
             self.near,
             self.insisted,
+            self.wants,
+            self.company,
+            self.spread,
         )
         object.__setattr__(self, "digest", hash(whole))
 
@@ -147,17 +225,55 @@ class Shape:
             backends=tuple(found.get("backends", ())),
             near=tuple(found.get("near", ())),
             insisted=tuple(Insisted(priority, _term_from(term)) for priority, term in found.get("insisted", ())),
+            wants=tuple(Want(Demand(demand), *rest) for demand, *rest in found.get("wants", ())),
+            company=tuple(_company_from(parts) for parts in found.get("company", ())),
+            spread=tuple(_even_from(*parts) for parts in found.get("spread", ())),
         )
 
     @property
-    def eased(self) -> "Shape":
-        """Without the wishes of the highest priority number."""
-        last = max(wish.priority for wish in self.insisted)
-        return replace(self, insisted=tuple(wish for wish in self.insisted if wish.priority < last))
+    def insists(self) -> bool:
+        """Some wish is a demand until nothing fits."""
+        return bool(self.insisted) or any(want.priority is not None for want in self.wants)
+
+    def eased(self) -> "tuple[Shape, tuple[str, ...]]":
+        """Without insisting on the wishes of the lowest priority number, and which those were."""
+        lowest = min([w.priority for w in self.insisted] + [w.priority for w in self.wants if w.priority is not None])
+        terms = [" and ".join(map(str, wish.term)) for wish in self.insisted if wish.priority == lowest]
+        texts = [want.text for want in self.wants if want.priority == lowest]
+        eased = replace(
+            self,
+            insisted=tuple(wish for wish in self.insisted if wish.priority != lowest),
+            wants=tuple(w._replace(priority=None) if w.priority == lowest else w for w in self.wants),
+        )
+        return eased, (*terms, *texts)
+
+    @property
+    def least(self) -> "Shape":
+        """What it cannot do without: nothing is insisted on that is a wish."""
+        if not self.insists:
+            return self
+        return replace(self, insisted=(), wants=tuple(w._replace(priority=None) for w in self.wants))
 
 
 def _term_from(term: list[list[Any]]) -> Term:
     return tuple(Match(key, Operator(operator), tuple(values)) for key, operator, values in term)
+
+
+def _selector_from(parts: list[Any]) -> Selector:
+    namespaces, workload, service, term, conflict = parts
+    return Selector(tuple(namespaces), workload, service, _term_from(term), conflict)
+
+
+def _company_from(parts: list[Any]) -> Company:
+    relation, whom, level, distance, count, weight, but = parts
+    selectors = tuple(map(_selector_from, whom))
+    return Company(
+        Relation(relation), selectors, level, distance, count, weight, None if but is None else _selector_from(but)
+    )
+
+
+def _even_from(level: str, max_skew: int, whom: list[Any], min_domains: int, weight: float | None) -> Even:
+    return Even(level, max_skew, tuple(map(_selector_from, whom)), min_domains, weight)
 
 
 def _tolerance_from(
@@ -183,13 +299,74 @@ def _sorted_items(items: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], 
     return tuple(sorted(items))
 
 
-def shape_of(spec: Workload, scheduler: str, profile: str) -> Shape:
+def _near(rules: Sequence[Affinity]) -> tuple[str, ...]:
+    """Workloads it wants to be as near to as can be; those that it must be near to it should be nearest to, too."""
+    near = [rule.near for rule in rules if rule.near is not None]
+    return tuple(sorted({peers.workload for peers in near if peers.workload and not peers.namespaces}))
+
+
+def _selector(peers: Peers, namespace: str) -> Selector:
+    equal = [Match(key, Operator.IN, (value,)) for key, value in sorted(peers.labels.items())]
+    spaces = () if "*" in peers.namespaces else tuple(sorted(set(peers.namespaces))) or (namespace,)
+    return Selector(spaces, peers.workload, peers.service, (*equal, *map(_match, peers.match)))
+
+
+def _selectors(peers: Iterable[Peers], namespace: str) -> tuple[Selector, ...]:
+    return tuple([_selector(one, namespace) for one in peers])
+
+
+def _companion(rule: Affinity, namespace: str) -> Company | None:
+    """None for `near` alone, which only scores look at."""
+    if rule.near is not None:
+        if rule.within is None and rule.distance is None:
+            return None
+        whom = _selectors([rule.near], namespace)
+        return Company(Relation.NEAR, whom, rule.within or HOST, rule.distance, weight=rule.weight)
+    if rule.apart is not None:
+        whom = _selectors([rule.apart], namespace)
+        return Company(Relation.APART, whom, rule.within or HOST, rule.distance, weight=rule.weight)
+    level = rule.within or REGION
+    if rule.in_n_regions is not None:
+        whom = _selectors(rule.in_n_regions, namespace)
+        return Company(Relation.DOMAINS, whom, level, domains=rule.n or 1, weight=rule.weight)
+    relation = Relation.NEAR if rule.in_same_region is not None else Relation.APART
+    whom = _selectors(rule.in_same_region or rule.in_different_regions or (), namespace)
+    return Company(relation, whom, level, weight=rule.weight)
+
+
+def company_of(spec: Workload) -> tuple[Company, ...]:
+    """Its affinity and its conflict sets."""
+    if not spec.affinity and not spec.conflicts:
+        return ()
+    space = (spec.namespace,)
+    rules = [found for rule in spec.affinity if (found := _companion(rule, spec.namespace)) is not None]
+    sets = [
+        Company(
+            Relation.APART,
+            (Selector(space, conflict=conflict.set),),
+            conflict.within,
+            but=Selector(space, workload=spec.name),
+        )
+        for conflict in spec.conflicts
+    ]
+    return tuple(dict.fromkeys([*rules, *sets]))
+
+
+def spread_of(spread: Sequence[Spread], namespace: str, name: str) -> tuple[Even, ...]:
+    found = []
+    for one in spread:
+        whom = Selector((namespace,), workload=name) if one.of is None else _selector(one.of, namespace)
+        found.append(Even(one.over, one.max_skew, (whom,), one.min_domains or 1, one.weight))
+    return tuple(dict.fromkeys(found))
+
+
+def shape_of(spec: Workload, scheduler: str, profile: str, wants: tuple[Want, ...] = ()) -> Shape:
     """The shape of a workload's tasks under the scheduler and profile that were resolved for it.
 
     A workload with an image needs a node that runs containers, whatever it calls itself. The namespace counts only
     where it matters to placement (names of other workloads and services live in it), so that tenants share shapes.
     """
-    named = bool(spec.affinity or spec.service)
+    named = bool(spec.affinity or spec.service or wants)
     wishes = spec.node_affinity
     return Shape(
         amounts=_sorted_items(tuple(spec.resources.amounts().items())),
@@ -206,6 +383,9 @@ def shape_of(spec: Workload, scheduler: str, profile: str) -> Shape:
             [Tolerance(t.key, t.operator, t.value, t.effect, t.toleration_seconds) for t in spec.tolerations]
         ),
         backends=tuple(spec.backends.allow),
-        near=tuple(sorted({a.near for a in spec.affinity})) if spec.affinity else (),
+        near=_near(spec.affinity) if spec.affinity else (),
         insisted=tuple([Insisted(w.priority, _term(w)) for w in wishes.preferred if w.priority is not None]),
+        wants=wants,
+        company=company_of(spec),
+        spread=spread_of(spec.spread, spec.namespace, spec.name) if spec.spread else (),
     )

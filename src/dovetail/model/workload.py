@@ -5,6 +5,8 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
 
+from dovetail.model.company import Affinity, ConflictField, Spread
+from dovetail.model.constraint import MAX_CONSTRAINTS, Constraint
 from dovetail.model.quantity import Count, Duration
 from dovetail.model.resources import Limits, Request
 from dovetail.model.selection import Labels, NodeAffinity, Toleration, as_text
@@ -57,12 +59,6 @@ class Priority(StrEnum):
 
 
 _RANKS = {priority: rank for rank, priority in enumerate(Priority)}
-
-
-class Near(Strict):
-    """Stay close to another workload of the same namespace, as far as the other scores allow."""
-
-    near: Name
 
 
 class BackendChoice(Strict):
@@ -149,7 +145,11 @@ class Workload(Strict):
     node_selector: Labels = shared({})
     node_affinity: NodeAffinity = shared(NodeAffinity())
     tolerations: Annotated[list[Toleration], Field(max_length=MAX_LIST)] = shared([])
-    affinity: Annotated[list[Near], Field(max_length=100)] = shared([])
+    constraints: Annotated[list[Constraint], Field(max_length=MAX_CONSTRAINTS)] = shared([])
+    policies: Annotated[list[Name], Field(max_length=20)] = shared([])
+    affinity: Annotated[list[Affinity], Field(max_length=100)] = shared([])
+    spread: Annotated[list[Spread], Field(max_length=10)] = shared([])
+    conflicts: Annotated[list[ConflictField], Field(max_length=20)] = shared([])
     backends: BackendChoice = shared(BackendChoice())
     scheduler: Name | None = None
     profile: Name | None = Field(default=None, validation_alias=AliasChoices("profile", "strategy"))

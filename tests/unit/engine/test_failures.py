@@ -193,7 +193,7 @@ def wish(key: str, priority: int) -> dict[str, Any]:
 
 
 def wishing() -> dict[str, Any]:
-    return {"node_affinity": {"preferred": [wish("fast", 1), wish("near", 2), wish("cheap", 2), wish("green", 3)]}}
+    return {"node_affinity": {"preferred": [wish("fast", 3), wish("near", 2), wish("cheap", 2), wish("green", 1)]}}
 
 
 @pytest.mark.parametrize(

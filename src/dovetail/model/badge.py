@@ -1,0 +1,34 @@
+"""Badge: what other work can know a task by, and whom it keeps away.
+
+Equal for all tasks of a workload. Whoever wants to be near to or apart from something selects it by its badge.
+"""
+
+from dataclasses import dataclass, field
+
+from dovetail.model.shape import Company, Relation
+
+Labels = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    namespace: str
+    workload: str
+    service: str | None = None
+    labels: Labels = ()
+    conflicts: frozenset[str] = frozenset()
+    repels: tuple[Company, ...] = ()  # who must stay apart from it, as it must from them
+    digest: int = field(init=False, repr=False, compare=False, default=0)
+
+    def __post_init__(self) -> None:
+        # A key of dictionaries that are asked at every placement.
+        object.__setattr__(self, "digest", hash((self.namespace, self.workload, self.service, self.labels)))
+
+    def __hash__(self) -> int:
+        return self.digest
+
+
+def badge_of(namespace: str, workload: str, service: str | None, labels: Labels, company: tuple[Company, ...]) -> Badge:
+    conflicts = frozenset(whom.conflict for rule in company for whom in rule.whom if whom.conflict is not None)
+    repels = tuple(rule for rule in company if rule.relation is Relation.APART and rule.weight is None)
+    return Badge(namespace, workload, service, labels, conflicts, repels)
