@@ -16,7 +16,10 @@ MODULES = (
     "benchmarks.control.restart",
     "benchmarks.queues",
     "benchmarks.preemption",
+    "benchmarks.company",
+    "benchmarks.explain",
     "benchmarks.batch",
+    "benchmarks.constraints",
     "benchmarks.startup",
 )
 

@@ -11,9 +11,14 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from hashlib import blake2b
-from math import floor
+from math import floor, inf
 from typing import Any, Protocol
 
+from tests.reference_company import APART, Company, expression_holds, spreads_of
+
+from dovetail.model.company import Spread
+from dovetail.model.constraint import Expression
+from dovetail.model.constraint import Kind as Demand
 from dovetail.model.node import Node
 from dovetail.model.selection import (
     Effect,
@@ -27,7 +32,10 @@ from dovetail.model.selection import (
 )
 from dovetail.model.workload import Kind, Workload
 
-FILTERS = ("ready", "scope", "backend", "node_selector", "node_affinity", "taints", "promised", "resources")
+FILTERS = (
+    *("ready", "scope", "backend", "node_selector", "node_affinity", "taints"),
+    *("constraints", "workload_affinity", "spread", "promised", "resources"),
+)
 MEASURABLE = ("cpu", "memory", "disk")
 BLEND = (("cpu", 0.4), ("memory", 0.4), ("disk", 0.2))
 LEVELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone", "spine", "leaf", "rack")  # widest first
@@ -56,6 +64,7 @@ class ReferenceNode:
     reserved: dict[str, int] = field(default_factory=dict)
     observed: dict[str, int] = field(default_factory=dict)
     unseen: dict[str, int] = field(default_factory=dict)  # allocated since the last measurement
+    minding: int = 0  # tasks on it with rules about other tasks
     capacity: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,12 +76,15 @@ class ReferenceNode:
 
     def take(self, task: Hashable, workload: Workload) -> None:
         self.tasks[task] = workload
+        self.minding += bool(workload.affinity or workload.conflicts)
         for resource, amount in workload.resources.amounts().items():
             self.allocated[resource] = self.allocated.get(resource, 0) + amount
             self.unseen[resource] = self.unseen.get(resource, 0) + amount
 
     def give(self, task: Hashable) -> None:
-        for resource, amount in self.tasks.pop(task).resources.amounts().items():
+        workload = self.tasks.pop(task)
+        self.minding -= bool(workload.affinity or workload.conflicts)
+        for resource, amount in workload.resources.amounts().items():
             self.allocated[resource] -= amount
             self.unseen[resource] = max(0, self.unseen.get(resource, 0) - amount)
 
@@ -91,17 +103,23 @@ class Ask:
     asked: list[str]  # what utilisation looks at: all but the slot every task takes, unless there is nothing else
     near: frozenset[str]
     kind: Kind
+    company: Company | None  # None where neither it nor anything that runs has rules about other tasks
 
     @staticmethod
-    def of(workload: Workload) -> "Ask":
+    def of(workload: Workload, company: Company | None) -> "Ask":
         needs = workload.resources.amounts()
         return Ask(
             workload,
             needs,
             sorted(resource for resource in needs if resource != "slots") or ["slots"],
-            frozenset(a.near.workload for a in workload.affinity if a.near is not None and a.near.workload is not None),
+            frozenset(
+                one.near.workload
+                for one in workload.affinity
+                if one.near is not None and one.near.workload is not None and not one.near.namespaces
+            ),
             # A job with an image needs a node that runs containers.
             Kind.CONTAINER if workload.run.image and workload.kind is Kind.JOB else workload.kind,
+            company,
         )
 
 
@@ -177,8 +195,14 @@ class ReferenceScheduler:
         """The name of the best node for one task, or None."""
         return self.decision(workload, task).node
 
+    def ask(self, workload: Workload) -> Ask:
+        nodes = list(self.present())
+        minds = workload.affinity or workload.conflicts or workload.spread
+        some = minds or any(node.minding for node in nodes)
+        return Ask.of(workload, Company(workload, nodes, self.distance) if some else None)
+
     def decision(self, workload: Workload, task: str = "") -> Decision:
-        ask = Ask.of(workload)
+        ask = self.ask(workload)
         scores: list[tuple[float, Callable[[Ask, ReferenceNode], float]]] = [
             (weight, getattr(self, f"_{name}")) for name, weight in self.profile.scores.items()
         ]
@@ -217,7 +241,7 @@ class ReferenceScheduler:
 
     def refusing(self, workload: Workload, node: ReferenceNode) -> list[str]:
         """The names of all filters that refuse a node."""
-        ask = Ask.of(workload)
+        ask = self.ask(workload)
         return [name for name in FILTERS if not self.passes(name, ask, node)]
 
     def passes(self, name: str, ask: Ask, node: ReferenceNode) -> bool:
@@ -239,11 +263,58 @@ class ReferenceScheduler:
             return (not required or any(satisfied(term, labels) for term in required)) and all(
                 satisfied(wish, labels) for wish in insisted
             )
+        if name == "constraints":
+            return all(
+                self._holds(one.expression, node) is (one.kind is not Demand.AVOID)
+                for one in workload.constraints
+                if one.kind is Demand.REQUIRE or one.priority is not None
+            )
+        if name == "workload_affinity":
+            return ask.company is None or ask.company.required_kept(node)
+        if name == "spread":
+            return not workload.spread or self._is_even(ask, node)
         if name == "promised":
             return True  # nobody was promised anything here
         if name == "taints":
             return not untolerated(node.definition.taints, workload.tolerations, soft=False)
         return all(self.free(node, resource) >= amount for resource, amount in ask.needs.items())
+
+    def _is_even(self, ask: Ask, node: ReferenceNode) -> bool:
+        for spread in spreads_of(ask.workload):
+            if spread.weight is None:
+                skew = self._skew(ask, spread, node)
+                if skew is None or skew > spread.max_skew:
+                    return False
+        return True
+
+    def _skew(self, ask: Ask, spread: Spread, node: ReferenceNode) -> int | None:
+        assert ask.company is not None
+        return ask.company.skew(spread, node, lambda other: self._could_go(ask, other))
+
+    def _could_go(self, ask: Ask, node: ReferenceNode) -> bool:
+        """As far as what it says of nodes themselves is concerned; wishes are left out, also those insisted on."""
+        workload = ask.workload
+        required = workload.node_affinity.required
+        return (
+            all(self.passes(name, ask, node) for name in ("ready", "scope", "backend", "node_selector", "taints"))
+            and (not required or any(satisfied(term, node.definition.labels) for term in required))
+            and all(self._holds(one.expression, node) for one in workload.constraints if one.kind is Demand.REQUIRE)
+        )
+
+    def _holds(self, expression: Expression, node: ReferenceNode) -> bool:
+        """What an expression may speak of here: name, labels, and amounts in the units of `node_in_cel`."""
+        assert isinstance(expression, str)
+        return expression_holds(expression, self.node_in_cel(node))
+
+    def node_in_cel(self, node: ReferenceNode) -> dict[str, Any]:
+        resources = ("cpu", "memory", "disk", "gpu", "slots")
+        return {
+            "name": node.definition.name,
+            "labels": dict(node.definition.labels),
+            "free": {name: in_units(name, self.unallocated(node, name)) for name in resources},
+            "capacity": {name: in_units(name, node.capacity.get(name, 0)) for name in resources},
+            "allocated": {name: in_units(name, node.allocated.get(name, 0)) for name in resources},
+        }
 
     def schedulable(self, node: ReferenceNode, resource: str) -> int:
         return floor(node.capacity.get(resource, 0) * self._overcommit.get(resource, 1.0))
@@ -275,12 +346,30 @@ class ReferenceScheduler:
         return self._preferred(ask, node, 0.5) - self._avoided(ask, node, 0.5) + 0.5
 
     def _preferred(self, ask: Ask, node: ReferenceNode, whole: float = 1.0) -> float:
-        return _share_met(ask.workload.node_affinity.preferred, node, whole)
+        terms = ask.workload.node_affinity.preferred
+        met = _terms_met(terms, node) + self._expressions_met(ask, Demand.PREFER, node)
+        for rule in ask.company.rules if ask.company else ():
+            if rule.weight and rule.relation != APART:
+                met.append((rule.weight * 100.0, _met(ask.company.keeps(rule, node))))
+        for spread in spreads_of(ask.workload):
+            if spread.weight:
+                skew = self._skew(ask, spread, node)
+                met.append((spread.weight * 100.0, NOT_MET if skew is None else float(max(skew, 1))))
+        return _share(met, bool(terms), whole)
 
     def _avoided(self, ask: Ask, node: ReferenceNode, whole: float = 1.0) -> float:
         if untolerated(node.definition.taints, ask.workload.tolerations, soft=True):
             return whole
-        return _share_met(ask.workload.node_affinity.avoided, node, whole)
+        terms = ask.workload.node_affinity.avoided
+        met = _terms_met(terms, node) + self._expressions_met(ask, Demand.AVOID, node)
+        for rule in ask.company.rules if ask.company else ():
+            if rule.weight and rule.relation == APART:
+                met.append((rule.weight * 100.0, _met(not ask.company.keeps(rule, node))))
+        return _share(met, bool(terms), whole)
+
+    def _expressions_met(self, ask: Ask, kind: Demand, node: ReferenceNode) -> "Met":
+        wishes = [one for one in ask.workload.constraints if one.kind is kind and one.weight]
+        return [(one.weight * 100.0, _met(self._holds(one.expression, node))) for one in wishes]
 
     def _colocation(self, ask: Ask, node: ReferenceNode) -> float:
         wanted = (ask.workload.namespace, ask.workload.service)
@@ -374,20 +463,39 @@ def load(node: ReferenceNode) -> float:
     return (node.share("cpu") + node.share("memory") + node.share("slots")) / 3.0
 
 
-def _share_met(terms: Sequence[WeightedTerm], node: ReferenceNode, whole: float) -> float:
-    """Each term that holds adds its part of the whole, in the order written."""
+def in_units(resource: str, amount: int) -> float | int:
+    """As expressions count: cores and devices with fractions, bytes and slots whole."""
+    return amount / 1000.0 if resource in ("cpu", "gpu") else amount
+
+
+Met = list[tuple[float, float]]  # what a wish weighs, and by what its points are divided
+NOT_MET = inf
+
+
+def _met(holds: bool) -> float:
+    return 1.0 if holds else NOT_MET
+
+
+def _terms_met(terms: Sequence[WeightedTerm], node: ReferenceNode) -> Met:
+    return [(term.weight, _met(satisfied(term, node.definition.labels))) for term in terms]
+
+
+def _share(wishes: Met, terms: bool, whole: float) -> float:
+    """Each wish adds its part of the whole, in the order written. Terms share the whole out among all; other wishes
+    alone get no more than their weight, of 100."""
+    weights = sum(weight for weight, _ in wishes)
+    each = whole / (weights if terms else max(weights, 100.0)) if wishes else 0.0
     total = 0.0
-    for term in terms:
-        if satisfied(term, node.definition.labels):
-            total += term.weight * (whole / sum(other.weight for other in terms))
+    for weight, divisor in wishes:
+        total += weight * each / divisor
     return total
 
 
 def satisfied(term: NodeTerm, labels: Mapping[str, str]) -> bool:
-    return all(_matches(match, labels.get(match.key)) for match in term.match)
+    return all(label_matches(match, labels.get(match.key)) for match in term.match)
 
 
-def _matches(match: LabelMatch, value: str | None) -> bool:
+def label_matches(match: LabelMatch, value: str | None) -> bool:
     match match.operator:
         case Operator.IN:
             return value in match.values

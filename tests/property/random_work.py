@@ -23,13 +23,14 @@ WORKLOAD_NAMES = [f"w{i}" for i in range(6)]
 NAMESPACES = ["default", "default", "other"]
 BACKENDS = ["registered", "k8s-a", "k8s-b", "slurm"]
 PATTERNS = ["k8s-*", "k8s-?", "slurm", "*", "[rs]*", "no-such"]
-RACK, LEAF, ZONE = "rack", "leaf", "topology.kubernetes.io/zone"
+RACK, LEAF, ZONE, REGION = "rack", "leaf", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 LABELS: dict[str, list[str]] = {
     "disk": ["nvme", "nvme", "hdd", ""],
     "size": ["1", "5", "10", "-3", "+4", "ten", "1_0", " 7", "٣", "1.5", "99999999999999999999"],
     RACK: ["r1", "r2"],
     LEAF: ["l1"],
     ZONE: ["z1", "z2"],
+    REGION: ["e", "w", "s"],
     "flag": ["true"],
 }
 COMPARED = ["nvme", "hdd", "", "r1", "z1", "5", "true", "never"]
@@ -48,6 +49,33 @@ TOLERATIONS: list[dict[str, Any]] = [
     {"key": "elsewhere", "operator": "Exists"},
 ]
 SELECTORS = [{"disk": "nvme"}, {RACK: "r1"}, {"disk": "hdd", RACK: "r2"}, {"unknown": "x"}]
+#: What workloads are called, besides by name; levels, `nowhere` being one that no node is in a domain of.
+APPS: list[dict[str, str]] = [{}, {"app": "web"}, {"app": "db"}, {"app": "web", "tier": "1"}, {"tier": "2"}]
+LEVELS = ["host", "node", RACK, "zone", ZONE, "region", LEAF, "nowhere"]
+PEERS: list[Any] = [
+    *["w0", "w1", "w2"],
+    {"labels": {"app": "web"}},
+    {"labels": {"app": "db"}, "namespaces": ["*"]},
+    {"labels": {"app": "web", "tier": "1"}, "namespaces": ["other", "default"]},
+    {"match": [{"key": "tier", "operator": "Exists"}]},
+    {"match": [{"key": "tier", "operator": "NotIn", "values": ["2"]}], "namespaces": ["other"]},
+    {"match": [{"key": "tier", "operator": "Gt", "values": ["1"]}]},
+    {"service": "web"},
+    {"service": "db", "labels": {"app": "db"}},
+    {"workload": "w3", "namespaces": ["other"]},
+]
+EXPRESSIONS = [
+    'node.labels["disk"] == "nvme"',
+    'node.labels["disk"] != "hdd" || node.free.memory > 3000000000',
+    'node.labels.rack in ["r1", "r2"] && node.free.cpu > 1.5',
+    "!has(node.labels.flag)",
+    "has(node.labels.flag) || node.capacity.gpu > 0.0",
+    "node.free.memory >= 1073741824",
+    "node.allocated.cpu < 2.0 && node.free.slots > 3",
+    'node.labels.rack == "r1" ? node.free.cpu >= 0.5 : node.free.cpu >= 2.0',
+    'node.name.startsWith("n1") || node.name.endsWith("2")',
+    "node.free.cpu / node.capacity.cpu > 0.5",
+]
 SCOPES: list[dict[str, str]] = [*[{}] * 8, {"disk": "nvme"}, {RACK: "r1"}]
 OVERCOMMIT: list[dict[str, float]] = [{}, {}, {"cpu": 1.5, "memory": 1.07}, {"slots": 0.5, "disk": 3.3}]
 
@@ -128,6 +156,43 @@ def _terms(r: Random, *, weighted: bool = False) -> list[dict[str, Any]]:
     return [term | {"weight": r.choice([1, 3, 50, 100])} for term in terms] if weighted else terms
 
 
+def _a_rule(r: Random) -> dict[str, Any]:
+    """Near or apart, in one of the ways there are to say so; every other time a wish."""
+    relation = r.choice(["near", "apart", "apart", "in_same_region", "in_different_regions", "in_n_regions", "plain"])
+    if relation == "plain":
+        return {"near": r.choice(WORKLOAD_NAMES)}
+    found: dict[str, Any] = {"weight": r.choice([0, 0.3, 1])} if r.randrange(2) else {}
+    if relation not in ("near", "apart"):
+        found |= {relation: _some(r, PEERS, 3)} | ({"n": r.choice([1, 2, 3])} if relation == "in_n_regions" else {})
+        return found | _seldom(r, lambda: {"within": r.choice(LEVELS)}, {})
+    found[relation] = r.choice(PEERS)
+    how = {"distance": r.choice([0, 20, 40, 75, 100])} if not r.randrange(3) else {"within": r.choice(LEVELS)}
+    return found | how
+
+
+def _a_spread(r: Random) -> dict[str, Any]:
+    found: dict[str, Any] = {"over": r.choice([*LEVELS, "zone", RACK]), "max_skew": r.choice([1, 1, 2, 5])}
+    found |= _seldom(r, lambda: {"min_domains": r.choice([2, 4])}, {}) | _seldom(r, lambda: {"of": r.choice(PEERS)}, {})
+    return found | ({"weight": r.choice([0, 0.5, 1])} if r.randrange(2) else {})
+
+
+def _a_constraint(r: Random) -> dict[str, Any]:
+    kind = r.choice(["require", "prefer", "avoid"])
+    found: dict[str, Any] = {kind: r.choice(EXPRESSIONS)}
+    if kind == "require":
+        return found
+    return found | {"weight": r.choice([0, 0.4, 1])} | _seldom(r, lambda: {"priority": r.randint(1, 3)}, {})
+
+
+def _company(r: Random) -> dict[str, Any]:
+    """What it says of other work; most say nothing."""
+    return {
+        "affinity": _seldom(r, lambda: [_a_rule(r) for _ in range(r.randint(1, 3))], []),
+        "spread": _seldom(r, lambda: [_a_spread(r) for _ in range(r.randint(1, 2))], []),
+        "conflicts": _seldom(r, lambda: [{"set": r.choice(["c1", "c2"]), "within": r.choice(LEVELS)}], []),
+    }
+
+
 def a_workload(r: Random) -> Workload:
     return Workload.model_validate(
         {
@@ -149,9 +214,11 @@ def a_workload(r: Random) -> Workload:
                 "avoided": _terms(r, weighted=True) if r.randrange(2) else [],
             },
             "tolerations": _seldom(r, lambda: _some(r, TOLERATIONS, 2), []),
-            "affinity": _seldom(r, lambda: [{"near": name} for name in _some(r, WORKLOAD_NAMES, 3)], []),
+            "labels": r.choice(APPS),
+            "constraints": _seldom(r, lambda: [_a_constraint(r) for _ in range(r.randint(1, 2))], []),
             "backends": _seldom(r, lambda: {"allow": _some(r, PATTERNS, 2)}, {}),
         }
+        | _company(r)
     )
 
 

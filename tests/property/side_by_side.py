@@ -27,11 +27,14 @@ from tests.reference import Decision, ReferenceScheduler, load
 
 from dovetail.cluster.invariants import check_invariants
 from dovetail.cluster.state import Cluster
+from dovetail.engine.terms import wants_of
+from dovetail.model.badge import Badge, badge_of
 from dovetail.model.resources import Amounts
-from dovetail.model.shape import shape_of
+from dovetail.model.shape import Shape, shape_of
 from dovetail.model.task import TaskId
 from dovetail.model.workload import Workload
 from dovetail.placement.contract import Request
+from dovetail.placement.filters.constraints import looks_beyond
 from dovetail.placement.pipeline import KEEP_BEST, Pipeline
 from dovetail.placement.profiles import ProfileSettings
 
@@ -43,8 +46,20 @@ REPLICAS = 10_000  # more than any sequence places
 class Submitted:
     id: int
     workload: Workload
-    request: Request
+    cluster: Cluster
+    shape: Shape
+    scope: tuple[tuple[str, str], ...]
+    badge: Badge
     next_replica: int = 0
+
+    @property
+    def request(self) -> Request:
+        """What a task of it asks for, with what other work means to it now."""
+        needs = {name: float(amount) for name, amount in self.shape.amounts}
+        repelled = self.cluster.placements.tallies.repelled(self.badge)
+        column = self.cluster.resources.vector(needs)
+        beyond = bool(repelled) or looks_beyond(self.shape)
+        return Request(self.shape, column, needs, self.scope, badge=self.badge, repelled=repelled, beyond=beyond)
 
 
 @dataclass
@@ -139,10 +154,11 @@ class SideBySide:
         for known in self.submitted:
             if (known.workload.namespace, known.workload.name) == (workload.namespace, workload.name):
                 return known
-        shape = shape_of(workload, "default", "tried")
-        needs = {name: float(amount) for name, amount in shape.amounts}
-        request = Request(shape, self.cluster.resources.vector(needs), needs, tuple(self.scope.items()))
-        found = Submitted(len(self.submitted), workload, request)
+        shape = shape_of(workload, "default", "tried", wants_of(workload.constraints))
+        labels = tuple(sorted(workload.labels.items()))
+        badge = badge_of(workload.namespace, workload.name, shape.service, labels, shape.company)
+        scope = tuple(self.scope.items())
+        found = Submitted(len(self.submitted), workload, self.cluster, shape, scope, badge)
         self.submitted.append(found)
         self.cluster.placements.directory[workload.namespace, workload.name] = (found.id, REPLICAS)
         return found
@@ -154,9 +170,10 @@ class SideBySide:
             if row is None:
                 return
             submitted.next_replica += 1
+            request = submitted.request
             self._place(submitted, task, row)
-            self.afresh.placed(submitted.request, row)
-            self.standing.placed(submitted.request, row)
+            self.afresh.placed(request, row)
+            self.standing.placed(request, row)
             self.placed.append(task)
 
     def rehearse(self, submitted: Submitted, copies: int) -> None:
@@ -182,7 +199,7 @@ class SideBySide:
     def _place(self, submitted: Submitted, task: TaskId, row: int) -> None:
         workload = submitted.workload
         service = (workload.namespace, workload.service) if workload.service else None
-        self.cluster.place(task, row, submitted.request.column, service)
+        self.cluster.place(task, row, submitted.request.column, service, badge=submitted.badge)
         self.oracle.place(workload, task, self.cluster.names[row])
 
     def finish(self, task: TaskId) -> None:
@@ -193,8 +210,9 @@ class SideBySide:
     # --- comparing -------------------------------------------------------------------------------------------
 
     def decided(self, submitted: Submitted, task: TaskId) -> int | None:
-        kept = self.standing.decide(submitted.request, str(task), repeats=True)
-        fresh = self.afresh.decide(submitted.request, str(task))
+        request = submitted.request
+        kept = self.standing.decide(request, str(task), repeats=True)
+        fresh = self.afresh.decide(request, str(task))
         _same("the standing's row and a fresh one", kept.row, fresh.row)
         _same("the standing's explanation and a fresh one", kept.explanation, fresh.explanation)
         expected = self.oracle.decision(submitted.workload, str(task))

@@ -6,6 +6,8 @@ from dovetail.engine.engine import Engine
 from dovetail.model.record import (
     Changes,
     NodeRecord,
+    PolicyRecord,
+    PolicySwitch,
     ReservationRecord,
     RestoredWorkload,
     Snapshot,
@@ -28,6 +30,9 @@ class Notebook:
     workloads: dict[int, WorkloadRecord] = field(default_factory=dict)
     tasks: dict[TaskId, TaskRecord] = field(default_factory=dict)
     notes: dict[int, str] = field(default_factory=dict)
+    policies: dict[str, PolicyRecord] = field(default_factory=dict)
+    switches: list[PolicySwitch] = field(default_factory=list)
+    memory: dict[str, str] = field(default_factory=dict)
 
     def submitted(self, engine: Engine, id_: int, spec: Workload, now: float) -> None:
         self.specs[id_], self.submitted_at[id_] = spec, now
@@ -46,6 +51,9 @@ class Notebook:
             self.reservations.pop(id_, None)
         self.cursors |= changes.cursors
         self.notes |= changes.notes
+        self.memory |= changes.memory
+        self.switches += changes.switches
+        self.policies |= {policy.name: policy for policy in changes.policies}
         for workload in changes.workloads:
             self.workloads[workload.id] = workload
         for task in changes.tasks:
@@ -69,6 +77,8 @@ class Notebook:
             outbox=[],
             next_workload=max(self.specs, default=0) + 1,
             next_reservation=max(self.reservations, default=0) + 1,
+            memory=dict(self.memory),
+            policies=[self.policies[name] for name in sorted(self.policies)],
         )
 
     def _restored(self, id_: int) -> RestoredWorkload:

@@ -9,11 +9,13 @@ from typing import Any
 
 from dovetail.engine.planning import Displacement, PlannedTask, Victim
 from dovetail.engine.questions import NodeUse, Room, WhyNot
+from dovetail.engine.suggestions import CoreMember, Impasse
 from dovetail.model.reason import Eviction
 from dovetail.model.resources import CPU, DISK, GPU, MEMORY, SLOTS, show_amount
 from dovetail.model.workload import Workload
 
 Row = Mapping[str, Any]
+_NAMED = 3
 
 
 def counted(number: int, thing: str) -> str:
@@ -21,19 +23,27 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def explained(row: Row, decision: Row | None, now: Row | None, position: int | None, set_aside: str = "") -> str:
+def explained(
+    row: Row,
+    decision: Row | None,
+    now: Row | None,
+    position: int | None,
+    set_aside: str = "",
+    impasse: Impasse | None = None,
+) -> str:
     """Why a workload is where it is. `set_aside`: why it waits although a node has room, such as room that is promised
-    to others for the time it would run."""
+    to others for the time it would run. `impasse`: what of it cannot be had, and what would help."""
     name, state = row["name"], row["state"]
     if row["finished_at"] is not None:
         return _ended(row)
     if row["pending"] and not row["active"]:
-        return f"{name} waits{_place(position)}: {_why_waiting(row, now, set_aside)}."
+        return _with_way_out(f"{name} waits{_place(position)}: {_why_waiting(row, now, set_aside)}.", impasse)
     if row["pending"]:
-        return (
+        said = (
             f"{name} is {state}: {counted(row['active'], 'task')} of {row['replicas']:,} hold a node, "
             f"{row['pending']:,} wait{_place(position)}: {_why_waiting(row, now, set_aside)}."
         )
+        return _with_way_out(said, impasse)
     if decision is None or decision["node"] is None:
         return f"{name} is {state}."
     if row["replicas"] > 1:
@@ -63,6 +73,32 @@ def _why_waiting(row: Row, now: Row | None, set_aside: str) -> str:
         node = now["best"][0]["node"] if now["best"] else "a node"
         return f"it fits now, best on {node}, and is placed when its turn comes"
     return str(now["message"]).rstrip(".")
+
+
+def _with_way_out(said: str, impasse: Impasse | None) -> str:
+    """And then: `No node has zone=a and memory 64GiB free. Try: allow zone b; tolerate dedicated=gpu.`"""
+    if impasse is None:
+        return said
+    if impasse.core:
+        said += _impossible(impasse)
+    elif impasse.waits_for and impasse.waits_for not in said:
+        said += f" It waits for {impasse.waits_for}."
+    tried = "; ".join(one.words for one in impasse.suggestions[:_NAMED])
+    return f"{said} Try: {tried}." if tried else said
+
+
+def _impossible(impasse: Impasse) -> str:
+    has = [member.requirement for member in impasse.core if not _is_expression(member)]
+    holds = [member.requirement for member in impasse.core if _is_expression(member)]
+    parts = [f"has {' and '.join(has)}"] if has else []
+    if holds:
+        parts.append(f"satisfies {' and '.join(holds)}")
+    return f" No node {' and '.join(parts)}."
+
+
+def _is_expression(member: CoreMember) -> bool:
+    """Something that holds of a node, rather than something that it has."""
+    return member.field.startswith(("constraints", "policy"))
 
 
 def waits_for(reason: str, message: str) -> str:
@@ -112,13 +148,12 @@ def why_not(workload: str, asked: WhyNot, total: float, holds: bool) -> str:
     )
 
 
-_NAMED = 3
-
-
-def planned(spec: Workload, tasks: list[PlannedTask], displaced: Displacement | None = None) -> str:
-    """Where a workload would go, and who would have to give way for what does not fit."""
+def planned(
+    spec: Workload, tasks: list[PlannedTask], displaced: Displacement | None = None, impasse: Impasse | None = None
+) -> str:
+    """Where a workload would go, who would have to give way for what does not fit, and what else would help."""
     first = f"{_first(spec)} " if spec.after else ""
-    return f"{first}{_where(spec, tasks)}{_instead(displaced)}"
+    return _with_way_out(f"{first}{_where(spec, tasks)}{_instead(displaced)}", impasse)
 
 
 def _first(spec: Workload) -> str:

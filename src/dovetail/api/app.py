@@ -8,17 +8,20 @@ from fastapi import APIRouter, FastAPI
 
 import dovetail
 from dovetail.api import (
+    constraints,
     events,
     heartbeats,
     logs,
     nodes,
     pages,
+    policies,
     problems,
     profiles,
     questions,
     queue,
     queues,
     reservations,
+    services,
     system,
     workloads,
 )
@@ -56,8 +59,8 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
     app.state.plane = plane
     app.state.closing = asyncio.Event()  # set it when the server begins to stop: streams then end (see `closing`)
     api = APIRouter(prefix=PREFIX, responses=PROBLEMS)
-    work, rest = (workloads, logs, questions), (profiles, reservations, events, system)
-    for room in (*work, nodes, heartbeats, queue, queues, *rest):
+    work, rules, rest = (workloads, logs, questions), (policies, constraints, services), (profiles, reservations)
+    for room in (*work, nodes, heartbeats, queue, queues, *rules, *rest, events, system):
         api.include_router(room.router)
     app.include_router(api)
     app.include_router(system.root, responses=PROBLEMS)

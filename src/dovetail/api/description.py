@@ -34,6 +34,7 @@ _PROBLEM: dict[str, Any] = {
                     "field": {"type": "string"},
                     "message": {"type": "string"},
                     "accepted": {"type": "array", "items": {"type": "string"}},
+                    "detail": {"type": "string", "description": "lines to show under it, where there are any"},
                 },
             },
         },

@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 from dovetail.api import answers
+from dovetail.api.impasse import NO_IMPASSE, impasse_dict
 from dovetail.control.plane import ControlPlane
 from dovetail.engine.planning import Displacement
 from dovetail.model.complaint import Complaint, Invalid
@@ -44,8 +45,10 @@ def _plan(plane: ControlPlane, spec: Workload, *, may_search: bool) -> dict[str,
     wanted = min(spec.replicas, spec.concurrency or spec.replicas)
     over_quota = last.node is None and last.explanation.outcome == Outcome.OVER_QUOTA
     displaced = None
-    if last.node is None and may_search and not over_quota:
-        displaced = plane.questions.would_displace(spec, now)
+    impasse = NO_IMPASSE
+    if last.node is None and may_search:
+        displaced = None if over_quota else plane.questions.would_displace(spec, now)
+        impasse = plane.questions.impasse(spec, now=now)
     return {
         "name": spec.name,
         "namespace": spec.namespace,
@@ -57,7 +60,8 @@ def _plan(plane: ControlPlane, spec: Workload, *, may_search: bool) -> dict[str,
         "queue": _queue(plane, spec),
         "over_quota": last.explanation.message if over_quota else None,
         "displaces": None if displaced is None else _displaced(displaced),
-        "answer": answers.planned(spec, tasks, displaced),
+        **impasse_dict(impasse),
+        "answer": answers.planned(spec, tasks, displaced, impasse),
     }
 
 

@@ -9,12 +9,14 @@ from starlette.responses import Response
 from dovetail.api import answers
 from dovetail.api.body import model_in, plane_of, workloads_in
 from dovetail.api.description import takes
+from dovetail.api.impasse import NO_IMPASSE, impasse_dict
 from dovetail.api.planning import check, plans
 from dovetail.api.replies import Json
 from dovetail.api.starts import start_of
 from dovetail.api.workloads import Namespace, summary_of
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.control.plane import ControlPlane
+from dovetail.engine.suggestions import Impasse
 from dovetail.engine.work import Spot
 from dovetail.model.shape import Shape
 from dovetail.model.workload import DEFAULT_NAMESPACE, Workload
@@ -59,18 +61,21 @@ async def explain(request: Request, ref: str, namespace: Namespace = DEFAULT_NAM
     decisions = await plane.read(plane.store.decisions, row["id"], 1)
     decision = decisions[0] if decisions else None
     now = position = None
+    impasse = NO_IMPASSE
     if row["pending"] and row["finished_at"] is None:
         position = _position(plane, row["id"])
         if row["reason"] not in NOT_FOR_ROOM:
             now = plane.questions.explain(_shape(plane, row), row["id"], time.time()).to_dict()
+        impasse = _impasse(plane, row)
     return Json(
         {
             "workload": summary_of(row),
             "state": row["state"],
-            "answer": answers.explained(row, decision, now, position, _set_aside(plane, row["id"])),
+            "answer": answers.explained(row, decision, now, position, _set_aside(plane, row["id"]), impasse),
             "decision": decision,
             "now": now,
             "position": position,
+            **impasse_dict(impasse),
             **start_of(plane, row["id"], time.time()),
         }
     )
@@ -113,6 +118,16 @@ def _shape(plane: ControlPlane, row: dict[str, Any]) -> Shape:
     except ValueError as error:
         words = f"{row['name']} cannot be decided about under the present settings: {error}"
         raise Conflict(words) from None
+
+
+def _impasse(plane: ControlPlane, row: dict[str, Any]) -> Impasse:
+    """Of work that waits for room or for its quota; whoever waits for something else is told what that is."""
+    if row["reason"] in NOT_FOR_ROOM - {"over_quota"} or row["id"] not in plane.engine.state.work:
+        return NO_IMPASSE
+    try:
+        return plane.questions.impasse(Workload.model_validate(row["spec"]), row["id"], time.time())
+    except ValueError:  # it was accepted under other settings, and waits as it was accepted
+        return NO_IMPASSE
 
 
 def _set_aside(plane: ControlPlane, workload: int) -> str:

@@ -19,7 +19,7 @@ class Entry(NamedTuple):
     help: str
 
 
-_WORK, _ASK, _NODES, _PROGRAM = "Work", "Questions", "Machines", "This program"
+_WORK, _ASK, _RULES, _NODES, _PROGRAM = "Work", "Questions", "Rules", "Machines", "This program"
 
 COMMANDS: dict[str, Entry] = {
     "submit": Entry(_WORK, "submit", "Submit workloads from files, or one command."),
@@ -35,6 +35,9 @@ COMMANDS: dict[str, Entry] = {
     "why-not": Entry(_ASK, "why_not", "Why a workload is not on a certain node."),
     "capacity": Entry(_ASK, "capacity", "How many more of a shape fit, and where."),
     "simulate": Entry(_ASK, "simulate", "Replay work on a virtual cluster and compare policies."),
+    "policy": Entry(_RULES, "policy", "Constraints with a name, applied to many workloads."),
+    "constraint": Entry(_RULES, "constraint", "Check an expression about nodes."),
+    "affinity": Entry(_RULES, "affinity", "Which nodes services should be on, and which not."),
     "nodes": Entry(_NODES, "nodes", "List nodes, show one, register or change one."),
     "cordon": Entry(_NODES, "cordon", "Let a node take no new work."),
     "uncordon": Entry(_NODES, "uncordon", "Let a node take work again."),

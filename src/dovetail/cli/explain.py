@@ -11,7 +11,8 @@ def command(
 ) -> None:
     """Why a workload runs where it runs, or why it waits: one sentence, then what it rests on.
 
-    The funnel shows how many nodes each filter left over, the table the points of the best of them.
+    For waiting work: which of its requirements no node satisfies together, and what would help; each suggestion was
+    tried before it is made. The funnel shows how many nodes each filter left over, the table the points of the best.
     """
     with connect(url) as client:
         answer = client.explain(name, namespace)

@@ -12,7 +12,7 @@ from dovetail.cli.server import Url, connect
 if TYPE_CHECKING:
     from dovetail.client import Client
 
-KINDS = ("workloads", "nodes", "queues", "queue", "reservations", "profiles")
+KINDS = ("workloads", "nodes", "queues", "queue", "reservations", "policies", "profiles")
 
 
 def command(
@@ -112,6 +112,11 @@ def _list_other(client: "Client", kind: str, names: list[str], output: Format) -
 
         held = client.reservations()
         show(held, output, lambda wide: reservation_list(held, time.time(), wide))
+    elif kind == "policies":
+        from dovetail.cli.render.policies import policy_list
+
+        policies = client.policies()
+        show(policies, output, lambda wide: policy_list(policies, wide))
     else:
         from dovetail.cli.render.profiles import profile_list
 

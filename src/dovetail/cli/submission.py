@@ -10,7 +10,7 @@ import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -53,20 +53,19 @@ class Submission:
             raise Invalid([self._locate(complaint) for complaint in error.complaints]) from None
 
     def _locate(self, complaint: "Complaint") -> "Complaint":
-        from dovetail.model.complaint import Complaint
         from dovetail.model.document import read_documents
 
         name = complaint.source.removeprefix("workload ")
         for source, text in self.texts.items():
             for document in (item for whole in read_documents(text, source) for item in whole.items()):
                 if isinstance(document.data, dict) and document.data.get("name") == name:
-                    line = document.line_of(_path(complaint.field))
-                    return Complaint(source, line, complaint.field, complaint.message, complaint.accepted)
+                    line = document.line_of(field_path(complaint.field))
+                    return replace(complaint, source=source, line=line)
         given = COMMAND_LINE if not self.texts else complaint.source
-        return Complaint(given, complaint.line, complaint.field, complaint.message, complaint.accepted)
+        return replace(complaint, source=given)
 
 
-def _path(field_name: str) -> tuple[str | int, ...]:
+def field_path(field_name: str) -> tuple[str | int, ...]:
     """`after[0].workload` as the steps it takes to get there."""
     steps = re.findall(r"[^.\[\]]+", field_name)
     return tuple(int(step) if step.isdigit() else step for step in steps)

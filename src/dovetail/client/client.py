@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 from urllib.parse import quote
 
 from dovetail.client import types as t
+from dovetail.client.policies import PolicyCalls
 from dovetail.client.streams import events_in
 from dovetail.client.transport import API, Transport
+from dovetail.client.wire import segment, written
 
 if TYPE_CHECKING:  # models take longer to load than a server takes to answer, and plain mappings do as well
     from dovetail.model.node import Node
@@ -25,7 +27,7 @@ LOG_BYTES = 65536
 Work: TypeAlias = "Workload | Mapping[str, Any]"
 
 
-class Client:
+class Client(PolicyCalls):
     """Talks to one server. Use it as a context manager, or call `close`.
 
     A workload is asked for by its id, or by its name in a namespace (`default` where none is given).
@@ -55,7 +57,7 @@ class Client:
         """All of it or none of it; durable when this returns."""
         key = idempotency_key or str(uuid.uuid4())
         headers = {"Idempotency-Key": key}
-        body = _written(work)
+        body = written(work)
         answer = self._http.json("POST", f"{API}/workloads", json=body, headers=headers, repeatable=True)
         return cast("list[t.Accepted]", answer["accepted"])
 
@@ -69,7 +71,7 @@ class Client:
     def dry_run(self, work: "Work | Sequence[Work]") -> list[t.Plan]:
         """What `submit` would say and where the work would go; nothing is written."""
         params = {"dry_run": True}
-        answer = self._http.json("POST", f"{API}/workloads", params=params, json=_written(work), repeatable=True)
+        answer = self._http.json("POST", f"{API}/workloads", params=params, json=written(work), repeatable=True)
         return cast("list[t.Plan]", answer["plans"])
 
     def workloads(
@@ -156,12 +158,12 @@ class Client:
 
     def plan(self, work: "Work | Sequence[Work]") -> list[t.Plan]:
         """Where each workload would go now, each by itself; nothing is changed."""
-        answer = self._http.json("POST", f"{API}/plan", json=_written(work), repeatable=True)
+        answer = self._http.json("POST", f"{API}/plan", json=written(work), repeatable=True)
         return cast("list[t.Plan]", answer["plans"])
 
     def capacity(self, work: "Work") -> t.Capacity:
         """How many more tasks like this fit, and where."""
-        return cast("t.Capacity", self._http.json("POST", f"{API}/capacity", json=_written(work), repeatable=True))
+        return cast("t.Capacity", self._http.json("POST", f"{API}/capacity", json=written(work), repeatable=True))
 
     # --- nodes -----------------------------------------------------------------------------------------------
 
@@ -173,7 +175,7 @@ class Client:
 
     def register_node(self, node: "Node | Mapping[str, Any]") -> t.NodeDetail:
         """Make a node known, or change what is known of it. It belongs to the backend `registered`."""
-        body = _written(node)
+        body = written(node)
         return cast("t.NodeDetail", self._http.json("POST", f"{API}/nodes", json=body, repeatable=True))
 
     def patch_node(
@@ -238,7 +240,7 @@ class Client:
     def reserve_ahead(self, wanted: "Reservation | Mapping[str, Any]") -> t.Reservation:
         """Room in advance, on nodes, in a domain or by shape. Raises DovetailError with status 409 and the reason when
         it cannot be met. Sent once: after a lost answer look at `reservations` first."""
-        return cast("t.Reservation", self._http.json("POST", f"{API}/reservations", json=_written(wanted)))
+        return cast("t.Reservation", self._http.json("POST", f"{API}/reservations", json=written(wanted)))
 
     def reservation(self, reservation: int) -> t.Reservation:
         return cast("t.Reservation", self._http.json("GET", f"{API}/reservations/{reservation}"))
@@ -302,24 +304,8 @@ class Client:
 
 
 def _workload(ref: str | int) -> str:
-    return f"{API}/workloads/{_segment(str(ref), 'workload')}"
+    return f"{API}/workloads/{segment(str(ref), 'workload')}"
 
 
 def _node(name: str) -> str:
-    return f"{API}/nodes/{_segment(name, 'node')}"
-
-
-def _segment(text: str, what: str) -> str:
-    """One step of a path. `.` and `..` would be taken for steps by everything between here and the server."""
-    if text in ("", ".", ".."):
-        raise ValueError(f"{text!r} is not the name of a {what}")
-    return quote(text, safe="")
-
-
-def _written(what: Any) -> Any:
-    """Models as the fields they were given; the rest is sent as it is."""
-    if isinstance(what, Mapping):
-        return dict(what)
-    if hasattr(what, "model_dump"):
-        return what.model_dump(mode="json", exclude_unset=True)
-    return [_written(item) for item in what]
+    return f"{API}/nodes/{segment(name, 'node')}"

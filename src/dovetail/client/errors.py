@@ -76,4 +76,5 @@ def _complaint(error: dict[str, Any]) -> "Complaint":
         field=str(error.get("field") or ""),
         message=str(error.get("message") or ""),
         accepted=tuple(str(word) for word in error.get("accepted") or ()),
+        detail=str(error.get("detail") or ""),
     )

@@ -151,7 +151,35 @@ class HistoryLine(TypedDict):
     node: str | None
 
 
-class Explained(Start):
+class CoreMember(TypedDict):
+    """One of the requirements that no node satisfies together; `nodes_alone` satisfy it if nothing else is asked."""
+
+    requirement: str
+    field: str
+    nodes_alone: int
+
+
+class Suggestion(TypedDict):
+    """Something with which the whole workload was placed when it was tried: a JSON merge patch of its definition, or an
+    action such as {"uncordon": "n3"}, {"evict": ["default/batch-7.0"]} or {"wait_until": 1700000000.0}."""
+
+    words: str
+    kind: str
+    patch: dict[str, Any] | None
+    action: dict[str, Any] | None
+
+
+class Impasse(TypedDict):
+    """Why work that waits cannot be placed, and what would help. The core is empty where some node would take a task,
+    and `waits_for` says what is missing then; `core_exact` says that no smaller core exists."""
+
+    core: list[CoreMember]
+    core_exact: bool
+    waits_for: str
+    suggestions: list[Suggestion]
+
+
+class Explained(Start, Impasse):
     """`decision` is the latest stored one, `now` what the scheduler would say at this moment about waiting work."""
 
     workload: WorkloadRow
@@ -213,7 +241,7 @@ class Displacement(TypedDict):
     victims: list[VictimRow]
 
 
-class Plan(TypedDict):
+class Plan(Impasse):
     """`tasks` are those that were tried: the first one that fits nowhere is the last. `over_quota` is the reason where
     a limit of its queue stands in the way, `displaces` who would have to give way for what does not fit."""
 

@@ -6,7 +6,8 @@ levels that some node carries divide the way between evenly.
 
 import numpy as np
 
-from dovetail.cluster.arrays import F8
+from dovetail.cluster.arrays import F8, Rows
+from dovetail.cluster.labels import ABSENT, LabelColumn
 from dovetail.cluster.state import Cluster
 
 #: Widest first.
@@ -15,11 +16,15 @@ LEVELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone", "spine
 FARTHEST = 100.0
 
 
-def distances_from(cluster: Cluster, row: int) -> F8:
-    """float64[node]: distance of every node from one."""
+def _columns(cluster: Cluster) -> list[LabelColumn]:
     known = [cluster.labels.columns[level] for level in LEVELS if level in cluster.labels.columns]
     # A column outlives the last node that carried its label.
-    columns = [column for column in known if column.codes.any()]
+    return [column for column in known if column.codes.any()]
+
+
+def distances_from(cluster: Cluster, row: int) -> F8:
+    """float64[node]: distance of every node from one."""
+    columns = _columns(cluster)
     found = np.full(cluster.width, FARTHEST)
     step = FARTHEST / (len(columns) + 1)
     for depth, column in enumerate(columns):
@@ -27,6 +32,23 @@ def distances_from(cluster: Cluster, row: int) -> F8:
         if codes[row]:
             found[codes == codes[row]] = FARTHEST - step * (depth + 1)
     found[row] = 0.0
+    return found
+
+
+def distance_to(cluster: Cluster, rows: Rows) -> F8:
+    """float64[node]: distance of every node from the nearest of the rows; FARTHEST if there are none."""
+    found = np.full(cluster.width, FARTHEST)
+    if not len(rows):
+        return found
+    columns = _columns(cluster)
+    step = FARTHEST / (len(columns) + 1)
+    for depth, column in enumerate(columns):
+        codes = column.codes[: cluster.width]
+        met = np.zeros(len(column.vocabulary) + 1, dtype=np.bool_)
+        met[codes[rows]] = True
+        met[ABSENT] = False
+        found[met[codes]] = FARTHEST - step * (depth + 1)
+    found[rows] = 0.0
     return found
 
 

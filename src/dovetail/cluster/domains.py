@@ -7,13 +7,31 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.cluster.arrays import F8
+from dovetail.cluster.labels import LabelColumn
 from dovetail.cluster.state import Cluster
+from dovetail.model.company import HOST
+
+#: What a level is called where no node carries a label of the plain name.
+CONVENTIONAL = {"region": "topology.kubernetes.io/region", "zone": "topology.kubernetes.io/zone"}
+#: Levels at which every node is a domain of its own.
+SINGLE = frozenset({HOST, "node"})
+
+
+def level_column(cluster: Cluster, level: str) -> LabelColumn | None:
+    """The label that says in which domain of a level a node is; None: each is a domain of its own."""
+    if level in SINGLE:
+        return None
+    columns = cluster.labels.columns
+    found = columns.get(level)
+    if found is None or (level in CONVENTIONAL and not found.codes.any()):
+        found = columns.get(CONVENTIONAL.get(level, level))
+    return found
 
 
 def domain_codes(cluster: Cluster, level: str) -> npt.NDArray[np.intp]:
     """intp[node]: equal for nodes of one domain."""
     own = np.arange(cluster.width)
-    column = cluster.labels.columns.get(level)
+    column = level_column(cluster, level)
     if column is None:
         return own
     codes = column.codes[: cluster.width]

@@ -8,7 +8,7 @@ it gets a profile. Built for one pass of deciding and thrown away; who is promis
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from heapq import merge
-from math import nextafter
+from math import ulp
 from typing import NamedTuple
 
 import numpy as np
@@ -169,7 +169,8 @@ class Horizon:
             if mask[row]:
                 times = profile.times.tolist()
                 found += [(at, row, None) for at in times[1:]]
-                late = (nextafter(at - run_s, NEVER) for at in times[1:])
+                # So much later that it is later still when the run time is added again.
+                late = (at - run_s + 2 * ulp(at) for at in times[1:])
                 found += [(at, row, None) for at in late if at > self.now]
         return sorted(found, key=lambda step: step[:2])
 

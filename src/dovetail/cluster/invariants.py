@@ -4,6 +4,7 @@ import numpy as np
 
 from dovetail.cluster.resources import loads
 from dovetail.cluster.state import Cluster
+from dovetail.cluster.tallies import Tallies
 from dovetail.model.resources import SLOTS
 
 
@@ -40,6 +41,7 @@ def check_invariants(cluster: Cluster, *, within_capacity: bool = True) -> None:
         over = np.argwhere(tables.allocated[:, :n] > tables.schedulable[:, :n])
         _must(not len(over), f"over capacity: {[(tables.names[r], cluster.names[j]) for r, j in over[:3]]}")
     _check_services(cluster)
+    _check_tallies(cluster)
     _check_rows(cluster)
 
 
@@ -50,6 +52,22 @@ def _check_services(cluster: Cluster) -> None:
             rows = counts.setdefault(placement.service, {})
             rows[placement.row] = rows.get(placement.row, 0) + 1
     _must(counts == cluster.placements.by_service, "service counts differ from the placements")
+
+
+def _check_tallies(cluster: Cluster) -> None:
+    anew, tallies = Tallies(), cluster.placements.tallies
+    for placement in cluster.placements.by_task.values():
+        if placement.badge is not None:
+            anew.count(placement.badge, placement.row, 1)
+    _must(anew.repelling == tallies.repelling, "rules that keep work away differ from the placements")
+    anew.widen(len(cluster.online))
+    placed = [(p.badge, p.row) for p in cluster.placements.by_task.values() if p.badge is not None]
+    for counted, tally in tallies.kept().items():
+        true = anew.of(counted, placed)
+        _must(
+            true.total == tally.total and bool((true.counts[: cluster.width] == tally.counts[: cluster.width]).all()),
+            f"the tally of {counted} differs from the placements",
+        )
 
 
 def _check_rows(cluster: Cluster) -> None:

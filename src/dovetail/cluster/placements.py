@@ -4,10 +4,13 @@ Counts a node are kept sparse (`{row: count}`), since most services live on few 
 all nodes gets an array made for it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from dovetail.cluster.arrays import F8
+from dovetail.cluster.tallies import Counted, Tallies, Tally
+from dovetail.model.badge import Badge
 from dovetail.model.task import TaskId
 from dovetail.model.workload import Priority
 
@@ -40,6 +43,7 @@ class Placement:
     column: F8
     service: Key | None
     stake: Stake = NOTHING_AT_STAKE
+    badge: Badge | None = None
 
 
 class PlacementTable:
@@ -51,6 +55,7 @@ class PlacementTable:
         self.by_service: dict[Key, dict[int, int]] = {}
         self.by_rank = [0] * RANKS  # tasks of each priority
         self.directory: dict[Key, tuple[int, int]] = {}  # live workloads: id and number of replicas
+        self.tallies = Tallies()
 
     def add(self, task: TaskId, placement: Placement) -> None:
         self.by_task[task] = placement
@@ -59,6 +64,8 @@ class PlacementTable:
         if placement.service is not None:
             counts = self.by_service.setdefault(placement.service, {})
             counts[placement.row] = counts.get(placement.row, 0) + 1
+        if placement.badge is not None:
+            self.tallies.count(placement.badge, placement.row, 1)
 
     def remove(self, task: TaskId) -> Placement:
         placement = self.by_task.pop(task)
@@ -71,7 +78,18 @@ class PlacementTable:
                 del counts[placement.row]
                 if not counts:
                     del self.by_service[placement.service]
+        if placement.badge is not None:
+            self.tallies.count(placement.badge, placement.row, -1)
         return placement
+
+    def tally(self, counted: Counted) -> Tally:
+        """How many tasks of a kind each node holds."""
+        return self.tallies.of(counted, self._badges())
+
+    def _badges(self) -> Iterator[tuple[Badge, int]]:
+        for placement in self.by_task.values():
+            if placement.badge is not None:
+                yield placement.badge, placement.row
 
     def rows_of_workload(self, namespace: str, name: str) -> list[int]:
         """The row of every placed task of a live workload, one entry a task."""

@@ -16,6 +16,8 @@ from dovetail.cluster.labels import LabelTable
 from dovetail.cluster.placements import NOTHING_AT_STAKE, Key, Placement, PlacementTable, Stake
 from dovetail.cluster.resources import ResourceTable
 from dovetail.cluster.taints import TaintTable
+from dovetail.cluster.usage_trend import UsageTrend
+from dovetail.model.badge import Badge
 from dovetail.model.node import Node
 from dovetail.model.record import NodeRecord
 from dovetail.model.resources import Amounts, capacity_of
@@ -35,6 +37,7 @@ class Cluster:
         self.names: list[str] = []  # by row; "" where the row is vacant
         self.rows: dict[str, int] = {}
         self.resources = ResourceTable(overcommit)
+        self.usage_trend = UsageTrend()
         self.labels = LabelTable()
         self.taints = TaintTable()
         self.placements = PlacementTable()
@@ -97,6 +100,7 @@ class Cluster:
         assert not self.placements.by_row[row], f"node {name} still holds tasks"
         self.names[row] = ""
         self.resources.clear(row)
+        self.usage_trend.clear(row)
         self.labels.set_row(row, {})
         self.taints.set_row(row, [])
         for flags in (self.online, self.cordoned, self.present, self.ready):
@@ -144,9 +148,12 @@ class Cluster:
             self._refresh_ready(int(row))
             self._touch(int(row), (STATUS,))
 
-    def observe(self, name: str, used: Amounts) -> None:
+    def observe(self, name: str, used: Amounts, now: float | None = None) -> None:
+        """Measured use; without `now` it does not count for the trend."""
         row = self.rows[name]
         self.resources.observe(row, used)
+        if now is not None:
+            self.usage_trend.observe(row, self.resources.observed[:, row], now)
         self._touch(row, (RESOURCES,))
 
     def reserve(self, name: str, amounts: Amounts, sign: int = 1) -> None:
@@ -211,10 +218,16 @@ class Cluster:
     # --- tasks -----------------------------------------------------------------------------------------------
 
     def place(
-        self, task: TaskId, row: int, column: F8, service: Key | None = None, stake: Stake = NOTHING_AT_STAKE
+        self,
+        task: TaskId,
+        row: int,
+        column: F8,
+        service: Key | None = None,
+        stake: Stake = NOTHING_AT_STAKE,
+        badge: Badge | None = None,
     ) -> None:
         self.resources.take(row, column)
-        self.placements.add(task, Placement(row, column, service, stake))
+        self.placements.add(task, Placement(row, column, service, stake, badge))
         self.log[RESOURCES].append(row)
         self.log[PLACEMENTS].append(row)
         self.changes += 1
@@ -241,7 +254,7 @@ class Cluster:
         return placement
 
     def _put_back(self, task: TaskId, placement: Placement, unseen: F8) -> None:
-        self.place(task, placement.row, placement.column, placement.service, placement.stake)
+        self.place(task, placement.row, placement.column, placement.service, placement.stake, placement.badge)
         self.resources.unseen[: len(unseen), placement.row] = unseen
 
     def _unplace(self, task: TaskId) -> Placement:
@@ -298,8 +311,10 @@ class Cluster:
 
     def _widen(self, width: int) -> None:
         self.resources.widen(width)
+        self.usage_trend.widen(width)
         self.labels.widen(width)
         self.taints.widen(width)
+        self.placements.tallies.widen(width)
         for name in ("online", "cordoned", "present", "ready", "kinds", "backends", "succeeded", "failed"):
             setattr(self, name, grown(getattr(self, name), width))
 

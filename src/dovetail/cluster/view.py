@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.cluster.arrays import B1, F8, I4, Rows
-from dovetail.cluster.distance import proximity_to
-from dovetail.cluster.domains import domain_sum
-from dovetail.cluster.labels import value_matches
+from dovetail.cluster.distance import distance_to, proximity_to
+from dovetail.cluster.domains import SINGLE, domain_sum, level_column
+from dovetail.cluster.labels import ABSENT, LabelColumn, value_matches
 from dovetail.cluster.resources import loads
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.taints import TaintSet
+from dovetail.cluster.tallies import Counted, Tally
 from dovetail.model.resources import SLOTS
 from dovetail.model.shape import Match, Term
 from dovetail.model.task import TaskId
@@ -131,6 +132,19 @@ class View:
         spare: F8 = self._cut(tables.schedulable[index]) - self._cut(tables.reserved[index])
         return spare - used
 
+    def observed(self, resource: str) -> F8 | None:
+        """Measured use."""
+        index = self._index.get(resource)
+        return None if index is None else self._row(self._tables.observed, index)
+
+    def forecast(self, resource: str) -> F8 | None:
+        """Measured use about fifteen minutes from now, if it goes on as it did."""
+        index = self._index.get(resource)
+        if index is None:
+            return None
+        tables = self._tables
+        return self._cut(self._cluster.usage_trend.forecast(index, tables.observed[index], tables.capacity[index]))
+
     @property
     def load(self) -> F8:
         """Mean share of CPU, memory and task slots in use."""
@@ -168,6 +182,38 @@ class View:
     def label(self, key: str, position: int) -> str | None:
         column = self._cluster.labels.columns.get(key)
         return None if column is None else column.value(int(self.rows[position]))
+
+    def label_codes(self, key: str) -> tuple[I4, LabelColumn] | None:
+        """Codes of this view's nodes and the column that says what they mean; None where no node has had the label."""
+        column = self._cluster.labels.columns.get(key)
+        return None if column is None else (self._cut(column.codes), column)
+
+    @property
+    def label_counts(self) -> F8:
+        """How many labels each node has."""
+        found = np.zeros(self._cluster.width)
+        for column in self._cluster.labels.columns.values():
+            found += column.codes[: len(found)] != ABSENT
+        return self._cut(found)
+
+    def level_codes(self, level: str) -> tuple[I4, LabelColumn] | None:
+        """As `label_codes`, for the label that says in which domain of a level a node is."""
+        column = None if level in SINGLE else level_column(self._cluster, level)
+        return None if column is None else (self._cut(column.codes), column)
+
+    @property
+    def node_names(self) -> Sequence[str]:
+        """Of the whole cluster, by row."""
+        return self._cluster.names
+
+    def row_of(self, name: str) -> int | None:
+        """The row of a node in the whole cluster."""
+        return self._cluster.rows.get(name)
+
+    @property
+    def kind_bits(self) -> I4:
+        """Which kinds of workloads each node runs: bit i for the i-th kind."""
+        return self._cut(self._cluster.kinds)
 
     @property
     def taint_sets(self) -> Sequence[TaintSet]:
@@ -228,6 +274,63 @@ class View:
 
     # --- placements ------------------------------------------------------------------------------------------
 
+    def tally(self, counted: Counted) -> Tally:
+        """How many tasks of a kind each node of the whole cluster holds."""
+        return self._cluster.placements.tally(counted)
+
+    def in_domain(self, level: str, counts: F8) -> F8:
+        """For each row of this view, how many of `counts` (over all rows) are in its domain; 0 for a node in none."""
+        if level in SINGLE:
+            return self._cut(counts)
+        column = level_column(self._cluster, level)
+        if column is None:
+            return np.zeros(self.size)
+        sums = _domain_sums(column, counts[: self._cluster.width])
+        found: F8 = sums.take(self._cut(column.codes))
+        return found
+
+    def in_some_domain(self, level: str) -> B1 | bool:
+        """Which nodes are in a domain of the level at all."""
+        if level in SINGLE:
+            return True
+        column = level_column(self._cluster, level)
+        return False if column is None else self._cut(column.codes) != ABSENT
+
+    def domains_with(self, level: str, counts: F8) -> int:
+        """In how many domains of the level any of `counts` is."""
+        if level in SINGLE:
+            return int(np.count_nonzero(counts))
+        column = level_column(self._cluster, level)
+        return 0 if column is None else int(np.count_nonzero(_domain_sums(column, counts[: self._cluster.width])))
+
+    def domain_counts(self, level: str, counts: F8, among: B1, at_least: int) -> tuple[F8, float]:
+        """As `in_domain`, and the least of any domain that has one of the nodes `among` (over all rows); 0 if there are
+        fewer such domains than `at_least`."""
+        here = self.in_domain(level, counts)
+        column = level_column(self._cluster, level)
+        if level in SINGLE:  # each node is one
+            eligible = counts[: len(among)][among]
+        elif column is None:
+            return here, 0.0
+        else:
+            sums = _domain_sums(column, counts[: self._cluster.width])
+            has = np.bincount(column.codes[: len(among)][among], minlength=len(sums)) > 0
+            has[ABSENT] = False
+            eligible = sums[has]
+        return here, float(eligible.min()) if len(eligible) >= max(at_least, 1) else 0.0
+
+    def workload_rows(self, namespace: str, name: str) -> Rows:
+        """The rows, of the whole cluster, of a live workload's placed tasks, one entry a task."""
+        return np.array(self._cluster.placements.rows_of_workload(namespace, name), dtype=np.intp)
+
+    def on_rows(self, rows: Rows) -> F8:
+        """How often each node of this view is among these rows of the whole cluster."""
+        return self._cut(np.bincount(rows, minlength=self._cluster.width).astype(np.float64))
+
+    def distance_to(self, rows: Rows) -> F8:
+        """Distance, 0 to 100, from the nearest of these rows of the whole cluster."""
+        return self._cut(distance_to(self._cluster, rows))
+
     def service_counts(self, namespace: str, service: str) -> F8 | None:
         """Tasks of a service on each node; None where it runs nowhere."""
         counts = self._cluster.placements.by_service.get((namespace, service))
@@ -244,6 +347,13 @@ class View:
         if not related:
             return None
         return self._cut(proximity_to(self._cluster, related)), len(related)
+
+
+def _domain_sums(column: LabelColumn, counts: F8) -> F8:
+    """float64[code]: the sum of `counts` over each domain; nodes without the label are in none."""
+    sums: F8 = np.bincount(column.codes[: len(counts)], counts, len(column.vocabulary) + 1).astype(np.float64)
+    sums[ABSENT] = 0.0
+    return sums
 
 
 class _Subset(View):

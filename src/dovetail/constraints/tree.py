@@ -62,7 +62,8 @@ class ListOf:
 @dataclass(frozen=True, slots=True)
 class Call:
     """An operator (`&&`, `||`, `!`, `-`, `+`, `*`, `/`, `%`, `==`, `!=`, `<`, `<=`, `>`, `>=`, `in`, `?:`) or a
-    function; a method has what it is called on as its first argument and `method` set. `-x` has one argument."""
+    function; a method has what it is called on as its first argument and `method` set. `-x` has one argument, `&&` and
+    `||` have as many as are joined."""
 
     name: str
     args: tuple["Tree", ...]
@@ -71,3 +72,52 @@ class Call:
 
 
 Tree = Literal | Name | Select | Index | ListOf | Call
+
+
+def children_of(tree: Tree) -> tuple[Tree, ...]:
+    match tree:
+        case Select(of):
+            return (of,)
+        case Index(of, key):
+            return (of, key)
+        case ListOf(items):
+            return items
+        case Call(_, args):
+            return args
+    return ()
+
+
+def joined(name: str, args: tuple[Tree, ...], span: Span = NOWHERE) -> Tree:
+    """`&&` or `||` of them; one inside one of the same is one."""
+    flat: list[Tree] = []
+    for arg in args:
+        flat += arg.args if isinstance(arg, Call) and arg.name == name else (arg,)
+    return Call(name, tuple(flat), span=span)
+
+
+def levels_of(tree: Tree) -> int:
+    """How deeply it is nested."""
+    depth, level = 0, [tree]
+    while level:
+        depth, level = depth + 1, [child for one in level for child in children_of(one)]
+    return depth
+
+
+def size_of(tree: Tree) -> int:
+    """How many parts it has, itself included."""
+    count, waiting = 0, [tree]
+    while waiting:
+        one = waiting.pop()
+        count += 1
+        waiting.extend(children_of(one))
+    return count
+
+
+def label_of(tree: Tree) -> str | None:
+    """The key, if the tree is a label of the node: `node.labels.zone`, `node.labels["zone"]`."""
+    match tree:
+        case Select(Select(Name("node"), "labels", False), key, False):
+            return key
+        case Index(Select(Name("node"), "labels", False), Literal(str(key))):
+            return key
+    return None

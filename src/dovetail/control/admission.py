@@ -4,10 +4,13 @@
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dovetail.control.crowding import Crowd
 from dovetail.control.errors import Conflict
+from dovetail.control.expressions import complaints_about
+from dovetail.control.policies import check_names
 from dovetail.control.settings import RequestLimits
 from dovetail.engine.dependencies import After, CircularWait, Ended, Key, in_order, key_of, resolve
 from dovetail.engine.settings import Router, Unroutable
@@ -21,7 +24,9 @@ from dovetail.queueing.tree import UnknownQueue
 _NAMED = 5
 
 
-def check_submission(specs: list[Workload], limits: RequestLimits, router: Router) -> None:
+def check_submission(
+    specs: list[Workload], limits: RequestLimits, router: Router, overcommit: Mapping[str, float]
+) -> None:
     """Raises Invalid with everything this server will not take, whatever its state."""
     if len(specs) > limits.max_batch:
         words = f"{len(specs)} workloads at once; the most is {limits.max_batch}: split the submission"
@@ -33,7 +38,8 @@ def check_submission(specs: list[Workload], limits: RequestLimits, router: Route
             words = f"{spec.replicas} is more than this server takes for one workload, {limits.max_replicas}"
             complaints.append(Complaint(source, None, "replicas", words))
         try:
-            router.route(spec)
+            _, profile = router.route(spec)
+            complaints += complaints_about(spec, source, router.profiles[profile], overcommit)
         except UnknownProfile as error:
             complaints.append(Complaint(source, None, "profile", f"invalid_strategy: {error}", tuple(router.profiles)))
         except Unroutable as error:
@@ -67,8 +73,10 @@ class Admission:
         self._crowd = crowd
 
     def look(self, specs: list[Workload], first_id: int, ended_before: Ended, now: float) -> Admitted:
-        """Raises Conflict (a name in use, a queue that is full) or Invalid (a dependency that cannot be met)."""
+        """Raises Conflict (a name in use, a queue that is full) or Invalid (a dependency that cannot be met, a policy
+        that is not there any more)."""
         self.check_names(specs)
+        check_names(specs, self._state.policies)
         self._check_room(specs)
         return self.resolved(specs, first_id, ended_before, now)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from dovetail.model.record import Batch, Decision, HistoryLine, TaskRecord, WorkloadRecord
+from dovetail.model.record import Batch, Decision, HistoryLine, PolicyRecord, TaskRecord, WorkloadRecord
 from dovetail.model.task import TaskId, TaskState
 
 
@@ -29,11 +29,19 @@ def lines_of(batch: Batch, now: float) -> list[HistoryLine]:
         tail = f": {record.reason}" if record.reason else ""
         found.append(HistoryLine(now, "node", f"node {record.node.name} {state}{tail}", node=record.node.name))
     found += [HistoryLine(now, "node", f"node {name} left", node=name) for name in batch.changes.nodes_gone]
+    found += [HistoryLine(now, "policy", _policy_words(record)) for record in batch.changes.policies]
+    found += [HistoryLine(now, "policy", switch.message) for switch in batch.changes.switches]
     return found
 
 
 def _tasks(count: int) -> str:
     return "1 task" if count == 1 else f"{count} tasks"
+
+
+def _policy_words(record: PolicyRecord) -> str:
+    done = "removed" if record.definition is None else f"version {record.version}"
+    author = f" by {record.author}" if record.author else ""
+    return f"policy {record.name} {done}{author}{f': {record.note}' if record.note else ''}"
 
 
 def _end_words(record: WorkloadRecord) -> str:

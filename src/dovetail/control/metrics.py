@@ -29,6 +29,12 @@ class Metrics:
         self.preemptions = Counter(
             "dovetail_preemptions", "Tasks told to give way to more urgent work", registry=self.registry
         )
+        self.adjustments = Counter(
+            "dovetail_policy_adjustments",
+            "Rules of policies that began or ended to adjust a constraint",
+            ["policy", "to"],
+            registry=self.registry,
+        )
         self.failures = Counter(
             "dovetail_scheduling_failures",
             "Decisions that found no place, binds that failed, and work not placed in time",
@@ -73,6 +79,8 @@ class Metrics:
     def count(self, batch: Batch, now: float) -> None:
         self.submitted.inc(len(batch.submitted))
         self.preemptions.inc(batch.changes.preempted)
+        for switch in batch.changes.switches:
+            self.adjustments.labels(switch.policy, "on" if switch.on else "off").inc()
         outcomes = Counted([(str(d.explanation.outcome), d.node is None) for d in batch.changes.decisions])
         for (outcome, refused), count in outcomes.items():
             self.decisions.labels(outcome).inc(count)

@@ -17,6 +17,7 @@ import structlog
 from dovetail.backends.contract import Backend, LogChunk
 from dovetail.backends.registered.backend import HeartbeatReply, RegisteredBackend, TaskReport
 from dovetail.backends.registry import build
+from dovetail.constraints.syntax import warm_up
 from dovetail.control.admission import announced_again, check_submission
 from dovetail.control.adoption import Adoption, held_by_backend
 from dovetail.control.errors import Conflict, NotFound, StoreError, Unavailable
@@ -26,6 +27,8 @@ from dovetail.control.hooks import Hooks
 from dovetail.control.inbox import Accepted, News, Submission
 from dovetail.control.loop import Loop
 from dovetail.control.metrics import Metrics
+from dovetail.control.policies import PolicyDoors, check_names
+from dovetail.control.service_affinity import ServiceAffinity
 from dovetail.control.settings import Settings
 from dovetail.control.specs import Specs
 from dovetail.control.telemetry import DecisionLog
@@ -72,6 +75,8 @@ class ControlPlane:
         self.questions = Questions(self.engine)
         self.metrics = Metrics(self.engine.state)
         self.store: Store = sqlite_store(settings.database)
+        self.policies = PolicyDoors(self.engine.state, self.store, self._told)
+        self.affinity = ServiceAffinity(self.policies)
         self.registered = RegisteredBackend(REGISTERED)
         self.started_at = 0.0
         self._specs = Specs(self.store)
@@ -111,7 +116,8 @@ class ControlPlane:
             self._backends[name] = build(name, entry, self.settings.folder / "backends" / name)
         adopting = await self._start_backends(snapshot)
         self.started_at = time.time()
-        self._tasks = [asyncio.ensure_future(work) for work in (self._loop.run(), self._watch(), *adopting)]
+        ready = asyncio.to_thread(warm_up)  # the first expression should not wait for its parser
+        self._tasks = [asyncio.ensure_future(work) for work in (self._loop.run(), self._watch(), ready, *adopting)]
         await self._told([])  # what the backends announced is taken in before anyone asks
         log.info("started", nodes=len(self.engine.state.cluster.rows), workloads=len(self.engine.state.work))
 
@@ -211,8 +217,10 @@ class ControlPlane:
         return 0 if self._loop is None else self._loop.crowd.waiting(queue)
 
     def check(self, specs: list[Workload]) -> None:
-        """What this server will not take, whatever its state. Raises Invalid."""
-        check_submission(specs, self.settings.limits, self.engine.state.router)
+        """What this server will not take, whoever is there already. Raises Invalid."""
+        state = self.engine.state
+        check_submission(specs, self.settings.limits, state.router, state.cluster.resources.overcommit)
+        check_names(specs, self.engine.state.policies)
 
     async def resolve(self, ref: str, namespace: str) -> dict[str, Any]:
         """A workload by id or by name; the newest of that name."""
@@ -410,6 +418,8 @@ class ControlPlane:
                     self.metrics.queue_wait_s.labels(queue).observe(decision.at - live.submitted_at)
         if self._decision_log is not None:
             self._decision_log.write(batch, names)
+        for switch in batch.changes.switches:
+            log.info(switch.message, policy=switch.policy, adjusted=switch.on)
         self._hooks.scheduled(batch, names)
         for record in batch.changes.workloads:
             single = record.state is WorkloadState.RUNNING and record.active == 1 and not record.pending

@@ -116,7 +116,7 @@ def plan(state: EngineState, work: Work, now: float) -> None:
 
 def earliest(state: EngineState, work: Work, now: float) -> Slot | None:
     """When what waits of it together could start, if everything goes as expected and all other promises are kept."""
-    request = state.request(work.shape)
+    request = state.asked(work.shape, work.badge)
     evaluator = state.pipelines[work.shape.profile].evaluator
     mask = evaluator.sift(request, View(state.cluster)).but_for_room
     run_s = state.expected_s(work)
@@ -146,7 +146,10 @@ def _promise(state: EngineState, course: Course, work: Work, slot: Slot, as_of: 
 
 
 def _withdraw(state: EngineState, work: int) -> None:
-    _stir(state, state.promises.withdraw(work))
+    """It has started, waits no longer or leads no longer: what it did not take others may have, cleared room too."""
+    promise = state.promises.withdraw(work)
+    if promise is not None:
+        state.stirred.update(row for row, _ in promise.rows)
 
 
 def _stir(state: EngineState, promise: Promise | None) -> None:

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail.engine import nodes, reservations, tasks, workloads
+from dovetail.engine.adjusting import ask_to_judge
 from dovetail.engine.life import tell_dependents
 from dovetail.engine.quarantine import probe
+from dovetail.engine.reconsidering import policy_removed, policy_set
 from dovetail.engine.restoring import restore
 from dovetail.engine.scheduling import has_waiting, schedule
 from dovetail.engine.settings import EngineSettings
@@ -24,6 +26,8 @@ from dovetail.model.event import (
     NodeJoined,
     NodeLeft,
     NodeObserved,
+    PolicyRemoved,
+    PolicySet,
     ReservationMade,
     ReservationReleased,
     Submitted,
@@ -83,6 +87,8 @@ _HANDLERS: dict[type, Handler] = {
     BindFailed: tasks.bind_failed,
     ReservationMade: reservations.made,
     ReservationReleased: reservations.released,
+    PolicySet: policy_set,
+    PolicyRemoved: policy_removed,
     Tick: _tick,
 }
 
@@ -101,6 +107,8 @@ class Engine:
         commands = _HANDLERS[type(event)](self.state, event, now)
         if self.state.finishing:
             commands = commands + tell_dependents(self.state, now)
+        if self.state.policies.adjusting:
+            ask_to_judge(self.state, now)
         wakes = self.state.timers.wake(now)
         return [*commands, *wakes] if wakes else commands
 

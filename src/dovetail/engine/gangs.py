@@ -35,7 +35,7 @@ def try_together(state: EngineState, work: Work, request: Request, replicas: lis
                 refusal = choice.explanation
                 break
             found.append(choice)
-            cluster.place(task, choice.row, request.column, work.shape.service_key)
+            cluster.place(task, choice.row, request.column, work.shape.service_key, badge=work.badge)
             pipeline.placed(request, choice.row)
             if request.promised is not None:
                 request = replace(request, promised=request.promised.without(choice.row, request.column))

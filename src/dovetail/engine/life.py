@@ -123,7 +123,7 @@ def leave_line(state: EngineState, work: Work) -> None:
     if work.spot is Spot.NOWHERE:
         return
     waiting = state.waiting
-    kinds = (waiting.kindred(work), waiting.quota_kind(work))
+    kinds = (waiting.came_from(work) or waiting.kindred(work), waiting.quota_kind(work))
     waiting.remove(work)
     started(state, work)
     for kind in kinds:  # those behind it were to come when it was served

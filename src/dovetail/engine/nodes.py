@@ -91,10 +91,10 @@ def drained(state: EngineState, event: NodeDrained, now: float) -> list[Command]
     ]
 
 
-def observed(state: EngineState, event: NodeObserved, now: float) -> list[Command]:  # noqa: ARG001
+def observed(state: EngineState, event: NodeObserved, now: float) -> list[Command]:
     row = state.cluster.rows.get(event.name)
     if row is not None:
-        state.cluster.observe(event.name, event.used)
+        state.cluster.observe(event.name, event.used, now)
         state.stirred.add(row)
     return []
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from dovetail.cluster.horizon import NEVER
 from dovetail.engine.preempting import Claim, find_room, may_displace
 from dovetail.engine.state import EngineState
-from dovetail.engine.terms import terms_of
+from dovetail.model.badge import badge_of
 from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.shape import Shape
 from dovetail.model.task import TaskId
@@ -54,7 +54,7 @@ class Displacement:
 def plan(state: EngineState, spec: Workload, most: int, now: float) -> list[PlannedTask]:
     """The tasks that may run at once, one after the other; the first that has no place is the last. Raises what
     routing raises."""
-    terms = terms_of(state.router, spec)
+    terms = state.terms(spec)
     wanted = min(spec.replicas, spec.concurrency or spec.replicas, most)
     allowed, over = within_quota(state, spec, wanted)
     trial = _Trial(state, spec, terms.shape, now)
@@ -69,10 +69,23 @@ def plan(state: EngineState, spec: Workload, most: int, now: float) -> list[Plan
     return found
 
 
+def request_for(state: EngineState, spec: Workload, shape: Shape, now: float, owner: int = _TRIAL_WORKLOAD) -> Request:
+    """What one task of it would ask for, and what promises to others than the owner leave it."""
+    return _Trial(state, spec, shape, now, owner).request()
+
+
+def count_placed(
+    state: EngineState, spec: Workload, shape: Shape, most: int, now: float, owner: int = _TRIAL_WORKLOAD
+) -> int:
+    """How many of so many tasks find a node, placed one after the other; quotas are left out. `owner`: the live
+    workload that asks, so that what it was promised itself does not stand in its way."""
+    return sum(task.node is not None for task in _Trial(state, spec, shape, now, owner).run(most))
+
+
 def would_displace(state: EngineState, spec: Workload, now: float) -> Displacement | None:
     """The cheapest victims that make room for as many of its tasks as may run at once, or else for one of them; for a
     gang for all of it. None: it may displace nobody, that does not help, or it does not need to."""
-    terms = terms_of(state.router, spec)
+    terms = state.terms(spec)
     rank = spec.priority.rank
     if not may_displace(state, terms.shape, rank):
         return None
@@ -119,10 +132,14 @@ def within_quota(state: EngineState, spec: Workload, wanted: int) -> tuple[int, 
 class _Trial:
     """Placing tasks for the time of a question."""
 
-    def __init__(self, state: EngineState, spec: Workload, shape: Shape, now: float) -> None:
-        self._state, self._spec, self._shape, self._now = state, spec, shape, now
+    def __init__(
+        self, state: EngineState, spec: Workload, shape: Shape, now: float, owner: int = _TRIAL_WORKLOAD
+    ) -> None:
+        self._state, self._spec, self._shape, self._now, self._owner = state, spec, shape, now, owner
         self._pipeline: Pipeline = state.pipelines[shape.profile]
-        self._run_s = spec.deadline.run_for
+        self._run_s = expected_run_s(state, spec, shape)
+        labels = tuple(sorted(spec.labels.items()))
+        self._badge = badge_of(spec.namespace, spec.name, shape.service, labels, shape.company)
 
     def run(self, most: int) -> list[PlannedTask]:
         cluster, pipeline = self._state.cluster, self._pipeline
@@ -143,7 +160,7 @@ class _Trial:
     def _decide(self, task: TaskId) -> tuple[Request, Choice]:
         """As it is, and then with less and less of what it insists on."""
         repeats = self._spec.replicas > 1
-        request = self._request()
+        request = self.request()
         choice = self._pipeline.decide(request, str(task), repeats=repeats)
         first = choice
         given_up: list[str] = []
@@ -156,11 +173,12 @@ class _Trial:
             choice.explanation.notes = (*choice.explanation.notes, f"gave up: {'; '.join(given_up)}")
         return request, choice if choice.row is not None else first
 
-    def _request(self) -> Request:
+    def request(self) -> Request:
         state = self._state
-        request = self._pipeline.for_task(state.request(self._shape), _TRIAL_WORKLOAD, self._spec.replicas)
+        asked = state.asked(self._shape, self._badge)
+        request = self._pipeline.for_task(asked, _TRIAL_WORKLOAD, self._spec.replicas)
         if state.promises:
-            promised = state.promises.against(_TRIAL_WORKLOAD, self._spec.namespace, self._run_s, self._now)
+            promised = state.promises.against(self._owner, self._spec.namespace, self._run_s, self._now)
             if promised is not None:
                 return replace(request, promised=promised)
         return request
@@ -168,11 +186,19 @@ class _Trial:
     def _place(self, task: TaskId, request: Request, row: int) -> None:
         state, now = self._state, self._now
         before = state.cluster.changes
-        state.cluster.place(task, row, request.column, self._shape.service_key)
+        state.cluster.place(task, row, request.column, self._shape.service_key, badge=self._badge)
         self._pipeline.placed(request, row)
         if state.promises:
             end = NEVER if self._run_s is None else now + self._run_s
             state.promises.placed(row, request.column, end, now, before)
+
+
+def expected_run_s(state: EngineState, spec: Workload, shape: Shape) -> float | None:
+    """How long its tasks would be taken to run, as it is for work that was submitted."""
+    declared_s = spec.deadline.run_for
+    if state.courses[shape.scheduler].backfill.run_times == "declared":
+        return declared_s
+    return state.run_times.expected_s(f"{spec.namespace}/{spec.user or ''}", declared_s)
 
 
 def _gang_refused(last: PlannedTask, gang: int, have_room: int) -> PlannedTask:

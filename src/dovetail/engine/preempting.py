@@ -25,9 +25,10 @@ from dovetail.model.task import TaskId
 from dovetail.model.workload import Priority
 from dovetail.placement.contract import Request
 from dovetail.placement.preemption import StakeArrays, Victims, find_victims
+from dovetail.placement.preemption.pool import Eligible
 
 #: The least urgent class that may displace anyone.
-_LAST_TO_PREEMPT = Priority.MEDIUM.rank
+LAST_TO_PREEMPT = Priority.MEDIUM.rank
 _NAMED = 3
 
 
@@ -46,7 +47,7 @@ def may_displace(state: EngineState, shape: Shape, rank: int) -> bool:
     """A first look: is there anybody at all who might have to give way?"""
     if not state.pipelines[shape.profile].settings.preemption:
         return False
-    below = rank <= _LAST_TO_PREEMPT and any(state.cluster.placements.by_rank[rank + 1 :])
+    below = rank <= LAST_TO_PREEMPT and any(state.cluster.placements.by_rank[rank + 1 :])
     return below or bool(state.router.queues.shared_out)
 
 
@@ -74,7 +75,7 @@ def _as_if_gone(state: EngineState, now: float) -> Iterator[None]:
 
 def _find_room(state: EngineState, claim: Claim, request: Request, now: float) -> Victims | None:
     reclaim = _reclaimable(state, claim)
-    if claim.rank > _LAST_TO_PREEMPT and not reclaim:
+    if claim.rank > LAST_TO_PREEMPT and not reclaim:
         return None
     candidates = _candidates(state, claim, request, now)
     if not candidates.any():
@@ -98,7 +99,7 @@ def _search(
     back, spared = (np.array(sorted(codes), dtype=np.int64) for codes in (reclaim, kept))
 
     def eligible(stakes: StakeArrays) -> B1:
-        lower: B1 = (stakes.rank > claim.rank) & (claim.rank <= _LAST_TO_PREEMPT)
+        lower: B1 = (stakes.rank > claim.rank) & (claim.rank <= LAST_TO_PREEMPT)
         if len(spared):
             lower &= ~np.isin(stakes.queue, spared)
         if len(back):
@@ -106,12 +107,18 @@ def _search(
         lower &= stakes.group != claim.work  # its own may have been placed as less urgent
         return lower & stakes.preemptible
 
+    return cheapest_victims(state, candidates, request, claim.count, eligible, now)
+
+
+def cheapest_victims(
+    state: EngineState, candidates: B1, request: Request, count: int, eligible: Eligible, now: float
+) -> Victims | None:
+    """Of those eligible, with the disruption budgets and the gangs that there are now."""
     slack = {id_: _slack(state.work[id_]) for id_ in state.gangs}
     budgets = {id_: _budget(state.work[id_]) for id_ in state.budgeted}
     return find_victims(
-        state.cluster, candidates, request.column, claim.count, eligible, now, budgets, slack, state.stopping,
-        state.stakes,
-    )  # fmt: skip
+        state.cluster, candidates, request.column, count, eligible, now, budgets, slack, state.stopping, state.stakes
+    )
 
 
 def preempt(state: EngineState, work: Work, request: Request, victims: Victims, now: float) -> list[Command]:
@@ -238,7 +245,7 @@ def _candidates(state: EngineState, claim: Claim, request: Request, now: float) 
 def _yields(state: EngineState, owner: Work, claim: Claim) -> bool:
     """May the claim have room that was promised to another? Only if it is more urgent and the owner does not take what
     it is guaranteed: else three could take the same room from one another in turn, for ever."""
-    if claim.rank > _LAST_TO_PREEMPT or claim.rank >= owner.rank:
+    if claim.rank > LAST_TO_PREEMPT or claim.rank >= owner.rank:
         return False
     return not state.quotas.entitled(owner.queue, _amounts(owner.shape, max(1, owner.gang_short)))
 

@@ -14,7 +14,7 @@ from dovetail.engine.engine import Engine
 from dovetail.engine.forecast import StartGuess, guesses
 from dovetail.engine.planning import Displacement, PlannedTask, plan, would_displace
 from dovetail.engine.scheduling import request_of
-from dovetail.engine.terms import terms_of
+from dovetail.engine.suggestions import Impasse, impasse
 from dovetail.model.reason import Explanation, Refused
 from dovetail.model.resources import CORE_RESOURCES
 from dovetail.model.shape import Shape
@@ -89,7 +89,7 @@ class Questions:
 
     def shape(self, spec: Workload) -> Shape:
         """Raises what routing raises: unknown scheduler or profile."""
-        return terms_of(self._state.router, spec).shape
+        return self._state.terms(spec).shape
 
     def plan(self, spec: Workload, most: int = 1000, now: float = 0.0) -> list[PlannedTask]:
         """Where the tasks would go now, one after the other, without doing it."""
@@ -98,6 +98,11 @@ class Questions:
     def would_displace(self, spec: Workload, now: float) -> Displacement | None:
         """Who would have to give way for work that does not fit."""
         return would_displace(self._state, spec, now)
+
+    def impasse(self, spec: Workload, workload: int = -1, now: float = 0.0) -> Impasse:
+        """What keeps a workload from being placed whole, and what would change that; of a live one, for what waits of
+        it."""
+        return impasse(self._state, spec, self._state.work.get(workload), now)
 
     def explain(self, shape: Shape, workload: int = -1, now: float = 0.0) -> Explanation:
         """What the pipeline says about one more task of this shape, now; of a live workload, with what others were

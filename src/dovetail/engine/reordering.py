@@ -18,7 +18,10 @@ def reorder(state: EngineState, now: float) -> None:
     """Before deciding, where something has come or changed."""
     for name in state.waiting.moving:
         line, blocked = state.waiting.lines[name], state.waiting.blocked[name]
-        if len(line) or (len(blocked) and state.stirred):
+        news = state.unsettled.get(name, state.news) != state.news
+        if news:
+            del state.unsettled[name]  # who is refused again says so
+        if len(line) or (len(blocked) and (state.stirred or news)):
             state.waiting.rekey(name, now)
             _look_again(state, name, now)
 
@@ -26,7 +29,7 @@ def reorder(state: EngineState, now: float) -> None:
 def _look_again(state: EngineState, scheduler: str, now: float) -> None:
     blocked, course = state.waiting.blocked[scheduler], state.courses[scheduler]
     first = blocked.peek()
-    if first is None:
+    if first is None or not state.cluster.width:
         return
     head = state.work[first]
     take_the_lead(state, course, first)

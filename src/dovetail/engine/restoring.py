@@ -31,6 +31,7 @@ def restore(state: EngineState, snapshot: Snapshot) -> None:
             state.cluster.set_outcomes(name, succeeded, failed)
     state.set_cursors(snapshot.cursors)
     reservations.restore(state, snapshot.reservations)
+    state.policies.restore(snapshot.policies)
     state.recall(snapshot.memory)
     known: dict[str, Terms] = {}
     placements: list[tuple[TaskId, Placement]] = []
@@ -42,6 +43,8 @@ def restore(state: EngineState, snapshot: Snapshot) -> None:
     state.cluster.place_many(placements)
     for work in state.work.values():
         state.waiting.enqueue(work)
+    if state.policies.adjusting:
+        state.timers.set(About.ADJUSTMENT, None, 0.0)
     for record in snapshot.nodes:
         if any(taint.effect is Effect.NO_EXECUTE for taint in record.node.taints):
             state.timers.set(About.EVICTION, record.node.name, 0.0)
@@ -78,6 +81,8 @@ def _restore_work(
         started_at=record.started_at,
         cancelled=record.reason == "cancelled",
     )
+    if state.policies:
+        work.take_on(state.policies.in_force(terms, work.namespace, work.name))
     shape = work.shape
     service = shape.service_key
     for task in restored.tasks:
@@ -86,7 +91,7 @@ def _restore_work(
             continue
         since = task.placed_at or 0.0
         row, column = state.cluster.rows[node], state.request(shape).column
-        placements.append((task.task, Placement(row, column, service, state.stake(work, since))))
+        placements.append((task.task, Placement(row, column, service, state.stake(work, since), work.badge)))
         if task.state is TaskState.STOPPING:
             state.stopping[task.task] = None
         run_s = state.expected_s(work)

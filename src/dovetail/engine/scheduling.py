@@ -4,15 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 
+from dovetail.cluster.arrays import Rows
+from dovetail.engine.attention import attend, looks_around, stirs
 from dovetail.engine.backfilling import keep_promises, refused, started, wake_heads
 from dovetail.engine.forecast import learn, sample
 from dovetail.engine.gangs import try_together
 from dovetail.engine.preempting import Claim, find_room, is_clearing, may_displace, preempt, victims_in_words
+from dovetail.engine.promises import Promise
+from dovetail.engine.reconsidering import adjust
 from dovetail.engine.reordering import lane_refusal, reorder
 from dovetail.engine.state import EngineState
 from dovetail.engine.taking import Taking
 from dovetail.engine.timers import About
-from dovetail.engine.waiting import Kindred, OverQuota
+from dovetail.engine.waiting import Kindred, OverQuota, Watch
 from dovetail.engine.work import Spot, Work
 from dovetail.model.command import Command
 from dovetail.model.reason import Explanation, Outcome
@@ -21,6 +25,7 @@ from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
 from dovetail.placement.filters.resources import Resources
 from dovetail.placement.pipeline import Choice
+from dovetail.placement.preemption import Victims
 from dovetail.queueing.retry import backoff_s
 
 #: Looking for victims costs about as much as so many decisions.
@@ -31,6 +36,7 @@ _BAD_LUCK = 2
 
 def schedule(state: EngineState, limit: int, now: float) -> list[Command]:
     """At most about `limit` decisions, the lines of all schedulers taking turns."""
+    adjust(state, now)
     state.refresh_capacity()
     keep_promises(state, now)
     if state.waiting.moving:
@@ -57,7 +63,9 @@ def has_waiting(state: EngineState, now: float) -> bool:
     """Is there something to decide right now?"""
     if any(len(line) and not _held_up(state, name, now) for name, line in state.waiting.lines.items()):
         return True
-    if state.stirred and any(map(len, state.waiting.blocked.values())):
+    changed = state.stirred or (state.watches and state.watched != state.news)
+    changed = changed or any(seen != state.news for seen in state.unsettled.values())
+    if changed and any(map(len, state.waiting.blocked.values())):
         return True
     return bool(state.waiting.over and state.eased)
 
@@ -99,18 +107,38 @@ def wake_parked(state: EngineState) -> None:
     waiting = state.waiting
     if state.eased:
         _wake_over_quota(state)
-    if not state.stirred:
+    if not state.stirred and (not state.watches or state.watched == state.news):
         return
+    state.watched = state.news
     rows = np.array(sorted(state.stirred), dtype=np.intp)
     state.stirred.clear()
     if not waiting.parked and not state.promises:
         return
-    free = state.cluster.resources.free[:, rows]
-    most = free.max(axis=1)
-    wake_heads(state)
+    if len(rows):
+        wake_heads(state)
+    changed = _Room(state, rows)
     for kind in list(waiting.parked):
-        if _may_fit(state, state.request(kind.shape), free, most):
+        watch = state.watches.get(kind)
+        room = changed if watch is None else _watched_room(state, watch, changed)
+        if room is not None and len(room.rows) and room.may_fit(state.request(kind.shape)):
             wake_next(state, kind)
+            if watch is not None:
+                _wake_heads_of(state, kind)
+    if len(state.watches) > len(waiting.parked):
+        state.watches = {kind: watch for kind, watch in state.watches.items() if kind in waiting.parked}
+
+
+def _watched_room(state: EngineState, watch: Watch, changed: "_Room") -> "_Room | None":
+    rows = stirs(state, watch, changed.rows)
+    return None if rows is None else changed if len(rows) == len(changed.rows) else _Room(state, rows)
+
+
+def _wake_heads_of(state: EngineState, kind: Kindred) -> None:
+    """Heads come back themselves: where nobody may overtake them, another of their kind would only stand behind."""
+    for course in state.courses.values():
+        head = None if course.head is None else state.work[course.head]
+        if head is not None and head.spot is Spot.PARKED and state.waiting.kind_of(head) == kind:
+            state.waiting.enqueue(head)
 
 
 def wake_next(state: EngineState, kind: Kindred | OverQuota | None) -> None:
@@ -131,17 +159,27 @@ def _wake_over_quota(state: EngineState) -> None:
             state.waiting.enqueue(state.work[first])
 
 
-def _may_fit(state: EngineState, request: Request, free: np.ndarray, most: np.ndarray) -> bool:
-    """A quick look at room alone; where measured use counts, only the full evaluation can tell."""
-    resources = state.pipelines[request.shape.profile].evaluator.filters[-1]
-    if isinstance(resources, Resources) and resources.by_observation:
-        return True
-    needs = request.column
-    n = len(needs)
-    if (most[:n] < needs).any():
-        return False
-    column = needs[:, None]
-    return bool(((free[:n] >= column) | (column == 0)).all(axis=0).any())
+class _Room:
+    """What is free on some rows: a quick look at room alone."""
+
+    def __init__(self, state: EngineState, rows: Rows) -> None:
+        self._state = state
+        self.rows = rows
+        self._free = state.cluster.resources.free[:, rows]
+        self._most = self._free.max(axis=1) if len(rows) else None
+
+    def may_fit(self, request: Request) -> bool:
+        """Where measured use counts, only the full evaluation can tell."""
+        assert self._most is not None
+        resources = self._state.pipelines[request.shape.profile].evaluator.filters[-1]
+        if isinstance(resources, Resources) and resources.by_observation:
+            return True
+        needs = request.column
+        n = len(needs)
+        if (self._most[:n] < needs).any():
+            return False
+        column = needs[:, None]
+        return bool(((self._free[:n] >= column) | (column == 0)).all(axis=0).any())
 
 
 # --- one workload --------------------------------------------------------------------------------------------
@@ -150,7 +188,7 @@ def _may_fit(state: EngineState, request: Request, free: np.ndarray, most: np.nd
 def _decide(state: EngineState, work: Work, limit: int, now: float, commands: list[Command]) -> int:
     """Place what can be placed of a workload, and see to where it waits afterwards. Returns decisions made."""
     # Whose turn it is afterwards, if any of its kind was set aside; nearly always nobody was.
-    kind = state.waiting.kindred(work) if state.waiting.parked else None
+    kind = state.waiting.came_from(work) or (state.waiting.kindred(work) if state.waiting.parked else None)
     quota_kind = state.waiting.quota_kind(work) if state.waiting.over else None
     made, refusal = _place_waiting(state, work, limit, now, commands)
     if refusal is None or refusal.outcome != Outcome.OVER_QUOTA:
@@ -167,7 +205,14 @@ def _decide(state: EngineState, work: Work, limit: int, now: float, commands: li
         state.waiting.shelve(work)
         started(state, work)
         return made
-    state.waiting.park(work)
+    parked_with = state.waiting.park(work)
+    if parked_with is None:
+        if looks_around(state, work):
+            state.unsettled.setdefault(work.shape.scheduler, state.news)
+    else:
+        attend(state, work, parked_with)
+        if parked_with != kind:
+            wake_next(state, kind)  # it was kept away by what does not concern the others
     if refusal.outcome != Outcome.PREEMPTING:
         refused(state, work, now)
     return made
@@ -203,7 +248,8 @@ def _place_waiting(
 
 def request_of(state: EngineState, work: Work, now: float) -> Request:
     """What one of its tasks asks for, and what promises to others leave it."""
-    request = state.pipelines[work.shape.profile].for_task(state.request(work.shape), work.id, work.replicas)
+    asked = state.asked(work.shape, work.badge)
+    request = state.pipelines[work.shape.profile].for_task(asked, work.id, work.replicas)
     if state.promises:
         promised = state.promises.against(work.id, work.namespace, state.expected_s(work), now)
         if promised is not None:
@@ -298,22 +344,38 @@ def _displace(
         if (again := work.in_vain - _BAD_LUCK) > 0:
             work.patient_until = now + backoff_s(state.settings.backoff, again, state.settings.seed, str(work.id))
             state.timers.set(About.LOOK, work.id, work.patient_until)
+    kept = state.promises.withdraw(work.id)
     # Two that claim the same room could take it from each other for ever.
     if work.displaced_at == state.news or now < work.patient_until:
-        state.promises.withdraw(work.id)
+        _offer(state, kept)
         return refusal
     work.displaced_at = state.news
-    state.promises.withdraw(work.id)
     claim = Claim(work.shape.least, work.rank, work.queue, together, work.id)
-    request = state.request(claim.shape)
+    request = state.asked(claim.shape, work.badge)
     victims = find_room(state, claim, request, now)
-    if victims is None:
+    if victims is None or (request.beyond and not _would_fit(state, work, request, victims, together)):
+        _offer(state, kept)
         return refusal
     commands += preempt(state, work, request, victims, now)
     work.displacing = True
     words = victims_in_words(state, victims.tasks) if victims.tasks else "tasks that are stopping already"
     message = f"makes room for {together} task{'' if together == 1 else 's'}: waits for {words}"
     return replace(refusal, outcome=Outcome.PREEMPTING, message=message)
+
+
+def _offer(state: EngineState, kept: Promise | None) -> None:
+    """Others may have the room that was cleared for one that cannot use it after all."""
+    if kept is not None and kept.clearing:
+        state.stirred.update(row for row, _ in kept.rows)
+
+
+def _would_fit(state: EngineState, work: Work, request: Request, victims: Victims, together: int) -> bool:
+    """Victims are sought by room alone: whether the tasks then keep their rules about each other has to be tried."""
+    with state.cluster.trial():
+        for task in (*victims.tasks, *state.stopping):
+            if task in state.cluster.placements.by_task:
+                state.cluster.remove(task)
+        return try_together(state, work, request, sorted(work.waiting)[:together]).refusal is None
 
 
 def _say(state: EngineState, work: Work, refusal: Explanation, now: float) -> None:

@@ -3,21 +3,26 @@
 import json
 from collections import OrderedDict, deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dovetail.cluster.placements import Stake
 from dovetail.cluster.state import Cluster
 from dovetail.engine.ends import Ends
+from dovetail.engine.policies import Policies
 from dovetail.engine.promises import Promises
 from dovetail.engine.settings import EngineSettings, Router
+from dovetail.engine.terms import Terms, terms_of
 from dovetail.engine.timers import Timers
-from dovetail.engine.waiting import Waiting
+from dovetail.engine.waiting import Kindred, Waiting, Watch
 from dovetail.engine.work import Work
+from dovetail.model.badge import Badge
 from dovetail.model.record import Changes, Decision, ReservationRecord
 from dovetail.model.resources import CPU
-from dovetail.model.shape import Shape
+from dovetail.model.shape import Company, Shape
 from dovetail.model.task import TaskId, WorkloadState
+from dovetail.model.workload import Workload
 from dovetail.placement.contract import Request
+from dovetail.placement.filters.constraints import looks_beyond
 from dovetail.placement.pipeline import Pipeline
 from dovetail.placement.preemption import StakeTable
 from dovetail.queueing.backfill import BackfillSettings
@@ -68,7 +73,7 @@ class EngineState:
         lines = {
             name: Line(self.router.queues, self._usage, self.router.ordering(name)) for name in self.router.schedulers
         }
-        self.waiting = Waiting(lines, self.entry)
+        self.waiting = Waiting(lines, self.entry, self.repelled)
         self.courses = {name: Course(scheduler.backfill) for name, scheduler in self.schedulers.items()}
         self.ends = Ends(self.cluster.placements)
         self.run_times = RunTimes()
@@ -80,6 +85,10 @@ class EngineState:
         self.timers = Timers()
         self.stakes = StakeTable(self.cluster)
         self.news = 0  # grows with every event, timer and placement; not with promises, which could go round for ever
+        self.watches: dict[Kindred, Watch] = {}  # what kinds of work that were set aside wait for beside room
+        self.watched = 0  # the news at which those were looked at
+        # By scheduler whose order moves: the earliest news at which work was set aside that other work may let in.
+        self.unsettled: dict[str, int] = {}
         self.stirred: set[int] = set()  # rows where something may fit now that did not before
         self.eased: set[int] = set()  # queues that hold less than before
         self.stopping: dict[TaskId, None] = {}  # tasks that were told to stop
@@ -90,6 +99,7 @@ class EngineState:
         self.budgeted: dict[int, None] = {}  # workloads with a disruption budget
         self.ended: OrderedDict[tuple[str, str], tuple[int, WorkloadState]] = OrderedDict()  # the last of each name
         self.reservations: dict[int, ReservationRecord] = {}
+        self.policies = Policies()
         self.decisions: list[Decision] = []
         self.preempted = 0
         self.changed_work: dict[int, None] = {}
@@ -110,16 +120,35 @@ class EngineState:
 
     # --- work and what it asks for ---------------------------------------------------------------------------
 
+    def terms(self, spec: Workload) -> Terms:
+        """What would count for a workload if it were submitted now, with what policies add. Raises what routing
+        raises."""
+        asked = terms_of(self.router, spec)
+        return replace(asked, shape=self.policies.in_force(asked, spec.namespace, spec.name))
+
     def request(self, shape: Shape) -> Request:
         """The shape compiled against this cluster's resource rows; kept while it is in use."""
         found = self._requests.get(shape)
         if found is None or len(found.column) < len(self.cluster.resources.names):
             needs = {name: float(amount) for name, amount in shape.amounts}
-            found = Request(shape, self.cluster.resources.vector(needs), needs, self._scopes[shape.scheduler])
+            column, scope = self.cluster.resources.vector(needs), self._scopes[shape.scheduler]
+            found = Request(shape, column, needs, scope, beyond=looks_beyond(shape))
             self._requests[shape] = found
             if len(self._requests) > _REQUESTS_KEPT:
                 self._requests.popitem(last=False)
         return found
+
+    def asked(self, shape: Shape, badge: Badge) -> Request:
+        """The same for a task with this badge: with what other work means to it."""
+        request = self.request(shape)
+        repelled = self.cluster.placements.tallies.repelled(badge)
+        if not repelled and not request.beyond:
+            return request
+        return replace(request, badge=badge, repelled=repelled, beyond=True)
+
+    def repelled(self, work: Work) -> tuple[Company, ...]:
+        """Rules of placed tasks that keep the work away from them."""
+        return self.cluster.placements.tallies.repelled(work.badge)
 
     def entry(self, work: Work) -> Entry:
         """The workload as the line sees it."""
@@ -228,6 +257,8 @@ class EngineState:
             self.calibration = Calibration.from_json(json.loads(memory["calibration"]))
         if "run_times" in memory:
             self.run_times = RunTimes.from_json(json.loads(memory["run_times"]))
+        if "policies" in memory:
+            self.policies.recall(memory["policies"])
 
     def memory(self, now: float) -> dict[str, str]:
         """The inverse of `recall`."""
@@ -235,6 +266,8 @@ class EngineState:
             "run_times": json.dumps(self.run_times.to_json()),
             "calibration": json.dumps(self.calibration.to_json()),
         }
+        if self.policies:
+            found["policies"] = self.policies.memory()
         if past := self.usage.history(now):
             found["usage"] = json.dumps(past)
         return found
@@ -295,6 +328,9 @@ class EngineState:
                 changes.reservations.append(self.reservations[id_])
             else:
                 changes.reservations_gone.append(id_)
+        changes.policies, changes.switches = self.policies.take_records()
+        if (adjusted := self.policies.take_memory()) is not None:
+            changes.memory["policies"] = adjusted
         for pipeline in self._taking_turns:
             if pipeline.cursor != self._recorded_cursors[pipeline.name]:
                 changes.cursors[pipeline.name] = self._recorded_cursors[pipeline.name] = pipeline.cursor

@@ -38,7 +38,7 @@ class Taking:
         task = TaskId(work.id, replica)
         live = work.task(replica)
         before = cluster.changes
-        cluster.place(task, row, column, self._service, self._stake)
+        cluster.place(task, row, column, self._service, self._stake, work.badge)
         self._pipeline.placed(self._request, row)
         if self._end is not None:
             state.ends.set(task, self._end)

@@ -20,6 +20,7 @@ class About(StrEnum):
     PROBE = "probe"  # a quarantined node gets another chance
     WINDOW = "window"  # an advance reservation begins or ends
     LOOK = "look"  # a workload that gave up displacing others for a while
+    ADJUSTMENT = "adjustment"  # conditions of policies are to be looked at
 
 
 class Timer(NamedTuple):

@@ -5,10 +5,12 @@ Only the first of each kind comes back when something changed, and the next when
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
+from dovetail.cluster.tallies import Counted, concerns, selects
 from dovetail.engine.work import Spot, Work
-from dovetail.model.shape import Shape
+from dovetail.model.shape import Company, Even, Shape
 from dovetail.queueing.entry import Entry
 from dovetail.queueing.line import Line
 from dovetail.queueing.orderings import Key, Moving
@@ -25,6 +27,21 @@ class Kindred(NamedTuple):
     together: int
     namespace: str  # where reservations make a difference between namespaces, else empty
     turn: tuple[int, str] | None  # queue and tenant where they take turns: the first of each is looked at
+    repelled: tuple[Company, ...] = ()  # what kept it away when it was set aside; the same for all of a kind
+    own: tuple[Company | Even, ...] = ()  # of its rules, those that count its own tasks: labels differ within a shape
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What a kind waits for beside room. `counted`: tallies that matter wherever they change; `levels`: domains
+    in which any change matters."""
+
+    counted: tuple[Counted, ...]
+    levels: frozenset[str]
+    anything: bool  # what it looks at may change with any placement
+    versions: tuple[int, ...]
+    nodes: tuple[int, ...]  # which nodes there were, and which of them took work
+    news: int
 
 
 class OverQuota(NamedTuple):
@@ -39,7 +56,12 @@ class OverQuota(NamedTuple):
 class Waiting:
     """Work is in one place at a time; `Work.spot` says where."""
 
-    def __init__(self, lines: dict[str, Line], entry: Callable[[Work], Entry]) -> None:
+    def __init__(
+        self,
+        lines: dict[str, Line],
+        entry: Callable[[Work], Entry],
+        repelled: Callable[[Work], tuple[Company, ...]],
+    ) -> None:
         self.lines = lines
         self.parked: dict[Kindred, PendingQueue] = {}
         self.blocked: dict[str, PendingQueue] = {name: PendingQueue() for name in lines}  # all that are parked
@@ -47,8 +69,10 @@ class Waiting:
         self.favoured: set[str] = set()  # namespaces that have reservations of their own
         self.moving = {name: line.ordering for name, line in lines.items() if isinstance(line.ordering, Moving)}
         self._entry = entry
+        self._repelled = repelled
         self._entries: dict[int, Entry] = {}  # of those whose order moves: as they arrived
         self._kindred: dict[int, Kindred] = {}
+        self._came_from: dict[int, Kindred] = {}  # of those that were brought back to be looked at
         self._shelved: dict[int, OverQuota] = {}
         # Who is first of those set aside depends on what each tenant holds, where the order is fair.
         self._fair = {name: line.another() for name, line in lines.items() if line.ordering.by_tenant}
@@ -101,12 +125,18 @@ class Waiting:
         """To the line, if it can start at all and is not there yet."""
         if work.spot is Spot.LINE or not work.can_start:
             return
+        kind = self._kindred.get(work.id)
         self.remove(work)
+        if kind is not None:
+            self._came_from[work.id] = kind
+        if work.shape.scheduler in self.moving and work.id not in self._entries:  # nothing of it waited at a restart
+            self.arrived(work, work.submitted_at)
         self.line_of(work).push(self.entry(work))
         work.spot = Spot.LINE
 
     def remove(self, work: Work) -> None:
         """From wherever it is."""
+        self._came_from.pop(work.id, None)
         if work.spot is Spot.LINE:
             self.line_of(work).drop(work.id)
         elif work.spot is Spot.PARKED:
@@ -120,10 +150,15 @@ class Waiting:
             _drop(self.over, self._shelved.pop(work.id), work.id)
         work.spot = Spot.NOWHERE
 
-    def park(self, work: Work) -> None:
-        """Set it aside until something changes on the nodes."""
+    def came_from(self, work: Work) -> Kindred | None:
+        """The kind it was set aside with before it was brought back."""
+        return self._came_from.get(work.id)
+
+    def park(self, work: Work) -> Kindred | None:
+        """Set it aside until something changes on the nodes, with those of its kind."""
         self.remove(work)
         key = self.key(work)
+        kind = None
         if work.shape.scheduler not in self.moving:  # who moves is looked at one by one
             kind = self._kindred[work.id] = self.kindred(work)
             self.parked.setdefault(kind, PendingQueue()).push(work.id, key)
@@ -131,6 +166,7 @@ class Waiting:
         if work.shape.scheduler in self._fair:
             self._fair[work.shape.scheduler].push(self.entry(work))
         work.spot = Spot.PARKED
+        return kind
 
     def shelve(self, work: Work) -> None:
         """Set it aside until its queue holds less."""
@@ -142,7 +178,12 @@ class Waiting:
     def kindred(self, work: Work) -> Kindred:
         namespace = work.namespace if work.namespace in self.favoured else ""
         turn = (work.queue, work.terms.tenant) if work.shape.scheduler in self._fair else None
-        return Kindred(work.shape, work.terms.run_s, work.gang_short, namespace, turn)
+        repelled, own = self._repelled(work), _about_itself(work)
+        return Kindred(work.shape, work.terms.run_s, work.gang_short, namespace, turn, repelled, own)
+
+    def kind_of(self, work: Work) -> Kindred | None:
+        """The kind it is set aside with."""
+        return self._kindred.get(work.id)
 
     def quota_kind(self, work: Work) -> OverQuota:
         return OverQuota(work.queue, work.terms.user, work.shape, work.gang_short)
@@ -165,6 +206,14 @@ class Waiting:
             yield from self.blocked[name]
         for waiting in self.over.values():
             yield from waiting
+
+
+def _about_itself(work: Work) -> tuple[Company | Even, ...]:
+    shape, badge = work.shape, work.badge
+    if not shape.company and not shape.spread:
+        return ()
+    rules = [rule for rule in shape.company if concerns(rule, badge)]
+    return (*rules, *[even for even in shape.spread if any(selects(whom, badge) for whom in even.whom)])
 
 
 def _drop(places: dict[K, PendingQueue], kind: K, id_: int) -> None:

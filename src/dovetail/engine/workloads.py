@@ -28,6 +28,8 @@ def submitted(state: EngineState, event: Submitted, now: float) -> list[Command]
         submitted_at=now,
         after=dict(event.after),
     )
+    if state.policies:
+        work.take_on(state.policies.in_force(terms, work.namespace, work.name))
     work.waiting.extend(range(spec.replicas))
     if work.after:
         work.reason, work.message = DEPENDENCY, _waits_for(state, work.after)

@@ -1,8 +1,9 @@
 """What is wrong with something a user wrote: where, which field, what, and what would be accepted.
 
-Guarantees: a complaint is one line; it echoes at most about 60 characters of input, and nothing of what stands under
-`env` or another secret. Every error of Pydantic becomes one complaint, up to a hundred. The sentences for Pydantic's
-own kinds of error are left to `wording`, where an error stands in what was written to `location`.
+Guarantees: a complaint is one line, with a few lines of detail under it where an expression is shown; the line echoes
+at most about 60 characters of input, and nothing of what stands under `env` or another secret. Every error of Pydantic
+becomes one complaint, up to a hundred. The sentences for Pydantic's own kinds of error are left to `wording`, where an
+error stands in what was written to `location`.
 """
 
 from dataclasses import dataclass
@@ -25,17 +26,20 @@ SECRET = frozenset({"env", "password", "secret", "secrets", "token", "tokens"})
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """One thing to put right. `accepted` lists the words the field takes, where there is such a list."""
+    """One thing to put right. `accepted` lists the words the field takes, where there is such a list; `detail` are
+    lines to be shown under it, such as the text with a caret."""
 
     source: str
     line: int | None
     field: str
     message: str
     accepted: tuple[str, ...] = ()
+    detail: str = ""
 
     def __str__(self) -> str:
         place = f"{self.source}:{self.line}" if self.line is not None else self.source
-        return ": ".join(part for part in (place, self.field, self.message) if part)
+        line = ": ".join(part for part in (place, self.field, self.message) if part)
+        return "\n    ".join([line, *self.detail.splitlines()])
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -44,7 +48,7 @@ class Complaint:
             "field": self.field,
             "message": self.message,
             "accepted": list(self.accepted),
-        }
+        } | ({"detail": self.detail} if self.detail else {})
 
 
 class Invalid(Exception):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from dovetail.model.node import Node
+from dovetail.model.policy import Policy
 from dovetail.model.reservation import Reservation
 from dovetail.model.resources import Amounts
 from dovetail.model.task import TaskId
@@ -124,6 +125,27 @@ class ReservationReleased:
 
 
 @dataclass(frozen=True, slots=True)
+class PolicySet:
+    """A policy is there, or another version of it. `author` and `note` say whose change it is and why, if known."""
+
+    policy: Policy
+    version: int
+    author: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRemoved:
+    """A policy goes, unless live work names it at this moment: whoever asks looks first, and afterwards whether it is
+    still there. Its removal is a version of its own."""
+
+    name: str
+    version: int
+    author: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Go on deciding: at most `limit` decisions, so that a slice stays short."""
 
@@ -146,5 +168,7 @@ Event = (
     | BindFailed
     | ReservationMade
     | ReservationReleased
+    | PolicySet
+    | PolicyRemoved
     | Tick
 )

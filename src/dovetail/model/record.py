@@ -122,6 +122,27 @@ class ReservationRecord:
         return "degraded" if self.trouble else "active" if self.begun else "planned"
 
 
+@dataclass(frozen=True, slots=True)
+class PolicyRecord:
+    """One version of a policy, kept for ever. `definition` is its JSON, None where this version is its removal."""
+
+    name: str
+    version: int
+    at: float
+    author: str
+    note: str
+    definition: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySwitch:
+    """A rule of a policy that began or ended to adjust a constraint: for the history, the log and counting."""
+
+    policy: str
+    on: bool
+    message: str
+
+
 @dataclass(slots=True)
 class Decision:
     """One answer of the engine about one task, with its explanation. `node` None: it stays pending."""
@@ -143,8 +164,10 @@ class Changes:
     `outcomes`: by node, how many tasks succeeded and failed there so far; only nodes whose counts changed.
 
     `notes`: by workload, what a restart needs to know beyond its definition and its tasks, as JSON; `memory`: by name,
-    what the scheduler learned (past use of tenants, run times), as JSON. `preempted`: tasks told to give way; for
-    counting only.
+    what the scheduler learned (past use of tenants, run times), as JSON. `preempted`: tasks told to give way, and
+    `switches`: rules of policies that began or ended; for counting and telling only.
+
+    `policies`: every version made, in order.
     """
 
     workloads: list[WorkloadRecord] = field(default_factory=list)
@@ -153,6 +176,8 @@ class Changes:
     nodes_gone: list[str] = field(default_factory=list)
     reservations: list[ReservationRecord] = field(default_factory=list)
     reservations_gone: list[int] = field(default_factory=list)
+    policies: list[PolicyRecord] = field(default_factory=list)
+    switches: list[PolicySwitch] = field(default_factory=list)
     cursors: dict[str, int] = field(default_factory=dict)
     outcomes: dict[str, tuple[int, int]] = field(default_factory=dict)
     notes: dict[int, str] = field(default_factory=dict)
@@ -168,6 +193,8 @@ class Changes:
             or self.nodes_gone
             or self.reservations
             or self.reservations_gone
+            or self.policies
+            or self.switches
             or self.cursors
             or self.outcomes
             or self.notes
@@ -223,7 +250,7 @@ class RestoredWorkload:
 
 @dataclass(slots=True)
 class Snapshot:
-    """What a restart restores before the first decision; nodes by row."""
+    """What a restart restores before the first decision; nodes by row; of each policy the last version."""
 
     nodes: list[NodeRecord]
     reservations: list[ReservationRecord]
@@ -234,3 +261,4 @@ class Snapshot:
     next_workload: int
     next_reservation: int
     memory: dict[str, str] = field(default_factory=dict)
+    policies: list[PolicyRecord] = field(default_factory=list)

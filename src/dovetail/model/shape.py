@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from dovetail.model.company import HOST, REGION, Affinity, Peers, Spread
+from dovetail.model.company import HOST, REGION, Affinity, Conflict, Peers, Spread
 from dovetail.model.constraint import Kind as Demand
 from dovetail.model.selection import (
     Effect,
@@ -299,7 +299,7 @@ def _sorted_items(items: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], 
     return tuple(sorted(items))
 
 
-def _near(rules: Sequence[Affinity]) -> tuple[str, ...]:
+def near_of(rules: Sequence[Affinity]) -> tuple[str, ...]:
     """Workloads it wants to be as near to as can be; those that it must be near to it should be nearest to, too."""
     near = [rule.near for rule in rules if rule.near is not None]
     return tuple(sorted({peers.workload for peers in near if peers.workload and not peers.namespaces}))
@@ -334,20 +334,22 @@ def _companion(rule: Affinity, namespace: str) -> Company | None:
     return Company(relation, whom, level, weight=rule.weight)
 
 
-def company_of(spec: Workload) -> tuple[Company, ...]:
-    """Its affinity and its conflict sets."""
-    if not spec.affinity and not spec.conflicts:
+def company_of(
+    affinity: Sequence[Affinity], conflicts: Sequence[Conflict], namespace: str, name: str
+) -> tuple[Company, ...]:
+    """The affinity and the conflict sets of a workload."""
+    if not affinity and not conflicts:
         return ()
-    space = (spec.namespace,)
-    rules = [found for rule in spec.affinity if (found := _companion(rule, spec.namespace)) is not None]
+    space = (namespace,)
+    rules = [found for rule in affinity if (found := _companion(rule, namespace)) is not None]
     sets = [
         Company(
             Relation.APART,
             (Selector(space, conflict=conflict.set),),
             conflict.within,
-            but=Selector(space, workload=spec.name),
+            but=Selector(space, workload=name, conflict=conflict.set),  # a part of those that the rule is about
         )
-        for conflict in spec.conflicts
+        for conflict in conflicts
     ]
     return tuple(dict.fromkeys([*rules, *sets]))
 
@@ -383,9 +385,9 @@ def shape_of(spec: Workload, scheduler: str, profile: str, wants: tuple[Want, ..
             [Tolerance(t.key, t.operator, t.value, t.effect, t.toleration_seconds) for t in spec.tolerations]
         ),
         backends=tuple(spec.backends.allow),
-        near=_near(spec.affinity) if spec.affinity else (),
+        near=near_of(spec.affinity) if spec.affinity else (),
         insisted=tuple([Insisted(w.priority, _term(w)) for w in wishes.preferred if w.priority is not None]),
         wants=wants,
-        company=company_of(spec),
+        company=company_of(spec.affinity, spec.conflicts, spec.namespace, spec.name),
         spread=spread_of(spec.spread, spec.namespace, spec.name) if spec.spread else (),
     )

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Protocol
 
 from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.cluster.view import View
+from dovetail.model.badge import Badge
 from dovetail.model.reason import Refused
-from dovetail.model.shape import Shape
+from dovetail.model.shape import Company, Shape
 from dovetail.model.strict import Strict
 
 
@@ -43,10 +44,16 @@ class Request:
     scope: tuple[tuple[str, str], ...] = ()  # labels every node of the scheduler must have
     siblings: tuple[int, int] | None = None  # the task's workload and its replicas; only where a score is not local
     promised: PromisedRoom | None = None
+    badge: Badge | None = None  # of the task's workload; only where other work matters to it
+    repelled: tuple[Company, ...] = ()  # rules of placed tasks that keep it away from them
+    beyond: bool = False  # its nodes cannot be judged by their own rows alone: nothing of a decision is kept
 
 
 class Filter(Protocol):
-    """Which nodes may take the task."""
+    """Which nodes may take the task.
+
+    A plugin that reads less for some requests than `reads` says may have `reads_of(request)`; the same goes for scores.
+    """
 
     name: ClassVar[str]
     reason: ClassVar[str]

@@ -100,6 +100,14 @@ class Evaluator:
             counts.append(int(np.count_nonzero(alive)))
         return Sifted(stages, counts, notes)
 
+    def reads_of(self, plugin: Filter | Score, request: Request) -> frozenset[str]:
+        """Which column groups the plugin reads for this request."""
+        reads_of = getattr(plugin, "reads_of", None)
+        if reads_of is None or plugin.name in self._outsiders:
+            return plugin.reads
+        found: frozenset[str] = reads_of(request)
+        return found
+
     def allows(self, plugin: Filter, request: Request, view: View) -> tuple[bool, str]:
         """One filter's word on the first node of a view, and what went wrong if the filter failed."""
         answer, failure = self.mask(plugin, request, view)

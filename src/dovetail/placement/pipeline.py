@@ -139,13 +139,13 @@ class Pipeline:
         return int(rows[int.from_bytes(digest, "big") % len(rows)])
 
     def _standing(self, request: Request, repeats: bool) -> Standing | None:
+        if request.beyond or not self.evaluator.local:
+            return None  # depends on other workloads or nodes: nothing of it stays true
         shape = request.shape
         found = self._standings.get(shape)
         if found is not None:
             self._standings.move_to_end(shape)
             return found
-        if shape.near or not self.evaluator.local:
-            return None  # depends on other workloads or nodes: nothing of it stays true
         if not repeats and shape not in self._remembered:
             self._remembered[shape] = None
             if len(self._remembered) > REMEMBERED_SHAPES:

@@ -14,13 +14,16 @@ from dovetail.cluster.state import GROUPS
 from dovetail.model.strict import Strict, closest
 from dovetail.placement.contract import Filter, Hook, NoSettings, Score
 from dovetail.placement.filters.backend import Backend
+from dovetail.placement.filters.constraints import Constraints
 from dovetail.placement.filters.node_affinity import NodeAffinity
 from dovetail.placement.filters.node_selector import NodeSelector
 from dovetail.placement.filters.promised import Promised
 from dovetail.placement.filters.ready import Ready
 from dovetail.placement.filters.resources import Resources
 from dovetail.placement.filters.scope import Scope
+from dovetail.placement.filters.spread import Spread
 from dovetail.placement.filters.taints import Taints
+from dovetail.placement.filters.workload_affinity import WorkloadAffinity
 from dovetail.placement.scores.affinity import Affinity, Avoided, Preferred
 from dovetail.placement.scores.best_fit import BestFit
 from dovetail.placement.scores.colocation import Colocation
@@ -38,7 +41,20 @@ from dovetail.placement.scores.resource_balance import ResourceBalance
 from dovetail.placement.scores.resource_utilisation import ResourceUtilisation
 
 FILTERS: dict[str, type[Any]] = {
-    plugin.name: plugin for plugin in (Ready, Scope, Backend, NodeSelector, NodeAffinity, Taints, Promised, Resources)
+    plugin.name: plugin
+    for plugin in (
+        Ready,
+        Scope,
+        Backend,
+        NodeSelector,
+        NodeAffinity,
+        Taints,
+        Constraints,
+        WorkloadAffinity,
+        Spread,
+        Promised,
+        Resources,
+    )
 }
 SCORES: dict[str, type[Any]] = {
     plugin.name: plugin

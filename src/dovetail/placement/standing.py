@@ -48,8 +48,11 @@ class Standing:
         self._cluster = cluster
         # Looking ahead assumes that one more copy changes nothing but the node's own resources.
         self._can_look_ahead = request.shape.service is None and not evaluator.outsiders_read_placements
+        self._filter_reads = [evaluator.reads_of(plugin, request) for plugin in evaluator.filters]
+        self._score_reads = [evaluator.reads_of(plugin, request) for plugin in evaluator.scores]
+        self._reads: frozenset[str] = frozenset().union(*self._filter_reads, *self._score_reads)
         # What placing one of our own tasks changes, as far as the profile looks at it.
-        self._own_groups = [group for group in (RESOURCES, PLACEMENTS) if group in evaluator.reads]
+        self._own_groups = [group for group in (RESOURCES, PLACEMENTS) if group in self._reads]
         self._own_rows: set[int] = set()  # taken by us since the last refresh
         self._streak = 0
         self._evaluate_all()
@@ -148,7 +151,7 @@ class Standing:
     def _evaluate_all(self) -> None:
         cluster, evaluator = self._cluster, self._evaluator
         self._epoch, self._changes = cluster.epoch, cluster.changes
-        self._seen = {group: len(cluster.log[group]) for group in evaluator.reads}
+        self._seen = {group: len(cluster.log[group]) for group in self._reads}
         width = cluster.width
         self._failures = [""] * (len(evaluator.filters) + len(evaluator.scores))
         self.masks = np.empty((len(evaluator.filters), width), dtype=np.bool_)
@@ -211,7 +214,7 @@ class Standing:
 
     def _verdicts_hold(self, view: View, rows: Rows, groups: set[str]) -> bool:
         for i, filter_ in enumerate(self._evaluator.filters):
-            if not groups.isdisjoint(filter_.reads):
+            if not groups.isdisjoint(self._filter_reads[i]):
                 mask, failure = self._evaluator.mask(filter_, self.request, view)
                 if failure or (mask != self.masks[i].take(rows)).any():
                     return False
@@ -225,7 +228,7 @@ class Standing:
         for i, (score, weight) in enumerate(zip(evaluator.scores, evaluator.weights, strict=True)):
             constant = self._constants[i]
             points: F8 | float
-            if groups.isdisjoint(score.reads):
+            if groups.isdisjoint(self._score_reads[i]):
                 points = self.points[i].take(rows) if constant is None else constant
             else:
                 points, failure = evaluator.points(score, self.request, view)
@@ -263,10 +266,10 @@ class Standing:
     ) -> None:
         evaluator = self._evaluator
         for i, filter_ in enumerate(evaluator.filters):
-            if groups is None or not groups.isdisjoint(filter_.reads):
+            if groups is None or not groups.isdisjoint(self._filter_reads[i]):
                 masks[i], failures[i] = evaluator.mask(filter_, self.request, view)
         for i, score in enumerate(evaluator.scores):
-            if groups is None or not groups.isdisjoint(score.reads):
+            if groups is None or not groups.isdisjoint(self._score_reads[i]):
                 answer, failures[len(masks) + i] = evaluator.points(score, self.request, view)
                 points[i] = answer
                 constants[i] = answer if isinstance(answer, float) else None

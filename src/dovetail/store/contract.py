@@ -39,8 +39,8 @@ class Store(Protocol):
         ...
 
     def restore(self) -> Snapshot:
-        """Unfinished workloads with all their tasks and notes, nodes, reservations, what was learned, open commands;
-        ids that were never used."""
+        """Unfinished workloads with all their tasks and notes, nodes, reservations, the last version of each policy,
+        what was learned, open commands; ids that were never used."""
         ...
 
     def write(self, batch: Batch) -> None:
@@ -90,6 +90,10 @@ class Store(Protocol):
 
     def newest_history(self) -> int:
         """The `seq` of the last line, 0 if there is none."""
+        ...
+
+    def policy_versions(self, name: str) -> list[dict[str, Any]]:
+        """Every version of a policy, newest first, `definition` parsed; None where that version is its removal."""
         ...
 
     def idempotent_response(self, key: str) -> str | None: ...

@@ -23,6 +23,7 @@ from dovetail.store.schema import (
     decisions,
     history,
     idempotency,
+    policies,
     shapes,
     tasks,
     workloads,
@@ -123,6 +124,14 @@ class Reads(ABC):
     def newest_history(self) -> int:
         with self._reading() as connection:
             return connection.scalar(select(func.max(history.c.seq))) or 0
+
+    def policy_versions(self, name: str) -> list[dict[str, Any]]:
+        query = select(policies).where(policies.c.name == name).order_by(policies.c.version.desc())
+        with self._reading() as connection:
+            found = list(_rows(connection, query))
+        for row in found:
+            row["definition"] = None if row["definition"] is None else orjson.loads(row["definition"])
+        return found
 
     def idempotent_response(self, key: str) -> str | None:
         with self._reading() as connection:

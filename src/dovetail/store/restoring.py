@@ -15,12 +15,14 @@ from typing import Any
 
 import orjson
 from pydantic import ValidationError
-from sqlalchemy import ColumnElement, Connection, Select, select
+from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from dovetail.model.command import Bind, Stop
 from dovetail.model.node import Node
+from dovetail.model.policy import Policy
 from dovetail.model.record import (
     NodeRecord,
+    PolicyRecord,
     ReservationRecord,
     RestoredWorkload,
     Snapshot,
@@ -38,6 +40,7 @@ from dovetail.store.schema import (
     node_outcomes,
     nodes,
     outbox,
+    policies,
     reservations,
     shapes,
     tasks,
@@ -64,6 +67,7 @@ def restore_snapshot(connection: Connection) -> Snapshot:
             next_workload=highest.get("workload", 0) + 1,
             next_reservation=highest.get("reservation", 0) + 1,
             memory=dict(_tuples(connection, select(memory.c.name, memory.c.json))),
+            policies=_policies(connection),
         )
 
 
@@ -162,6 +166,28 @@ def _reservations(connection: Connection) -> list[ReservationRecord]:
         ReservationRecord(id_, Target.from_json(target), orjson.loads(holds), *rest)
         for id_, target, holds, *rest in connection.execute(query)
     ]
+
+
+def _policies(connection: Connection) -> list[PolicyRecord]:
+    """The last version of each, also of those that were removed: their numbers go on from there."""
+    columns = policies.c
+    last = select(columns.name, func.max(columns.version).label("version")).group_by(columns.name).subquery()
+    query = (
+        select(columns.name, columns.version, columns.at, columns.author, columns.note, columns.definition)
+        .join(last, (columns.name == last.c.name) & (columns.version == last.c.version))
+        .order_by(columns.name)
+    )
+    found = [PolicyRecord(*row) for row in _tuples(connection, query)]
+    for record in found:
+        try:
+            if record.definition is not None:
+                Policy.model_validate_json(record.definition)
+        except ValidationError as error:
+            raise StoreError(
+                f"the stored definition of policy {record.name!r} cannot be read by this version of Dovetail: {error}. "
+                "Start the version that wrote it and remove the policy, or restore a backup."
+            ) from error
+    return found
 
 
 def _outbox(connection: Connection) -> list[Bind | Stop]:

@@ -158,6 +158,18 @@ reservations = Table(
     Column("trouble", Text, nullable=False),
 )
 
+# Every version of every policy, for ever; what counts is the highest of each name. No definition: it was removed then.
+policies = Table(
+    "policies",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("at", Double, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("definition", Text),
+)
+
 # What a restart needs to know of an unfinished workload beyond its definition and its tasks; most have no row.
 workload_notes = Table(
     "workload_notes",

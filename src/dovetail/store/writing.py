@@ -78,6 +78,7 @@ class BatchWriter:
         self._outcomes_gone = delete_by(schema.node_outcomes, ["node"], dialect)
         self._reservations = upsert(schema.reservations, dialect)
         self._reservations_gone = delete_by(schema.reservations, ["id"], dialect)
+        self._policies = insert_if_absent(schema.policies, dialect)
         self._notes = upsert(schema.workload_notes, dialect)
         self._notes_gone = delete_by(schema.workload_notes, ["workload"], dialect)
         self._noted: set[int] | None = None  # workloads that have a note; read at the first write
@@ -93,6 +94,7 @@ class BatchWriter:
         self._workload_row = self._workloads.picker()
         self._task_row = self._tasks.picker(workload="task.workload", replica="task.replica")
         self._history_row = self._history.picker()
+        self._policy_row = self._policies.picker()
         expect(self._new_workloads, *_DEFINITION, "shape", "submitted_at", *_STATE)
         expect(self._nodes, "name", "row", "definition", "online", "cordoned", "drained", "reason")
         expect(self._outcomes, "node", "succeeded", "failed")
@@ -120,6 +122,7 @@ class BatchWriter:
         self._outcomes_gone.run(connection, ((name,) for name in changes.nodes_gone))
         self._reservations.run(connection, map(_reservation_row, changes.reservations))
         self._reservations_gone.run(connection, ((gone,) for gone in changes.reservations_gone))
+        self._policies.run(connection, map(self._policy_row, changes.policies))
         self._cursors.run(connection, changes.cursors.items())
         self._memory.run(connection, changes.memory.items())
 

@@ -12,6 +12,7 @@ from dovetail.model.record import (
     HistoryLine,
     NewWorkload,
     NodeRecord,
+    PolicyRecord,
     ReservationRecord,
     TaskRecord,
     WorkloadRecord,
@@ -104,6 +105,18 @@ def reservation_record(id_: int, **changed: Any) -> ReservationRecord:
         "trouble": "node-c left",
     }
     return ReservationRecord(**fields | changed)
+
+
+def policy_record(name: str, version: int, **changed: Any) -> PolicyRecord:
+    fields: dict[str, Any] = {
+        "name": name,
+        "version": version,
+        "at": NOW + version,
+        "author": "ann",
+        "note": "disks are slow",
+        "definition": f'{{"name":"{name}","require":"node.labels.disk == \\"nvme\\""}}',
+    }
+    return PolicyRecord(**fields | changed)
 
 
 def explanation(message: str = "placed") -> Explanation:

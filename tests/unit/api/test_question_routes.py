@@ -1,5 +1,7 @@
 """Plan, explain, why-not and capacity over HTTP: they answer in sentences and change nothing."""
 
+from typing import Any
+
 import httpx
 from tests.unit.api.server import in_state, problem_in, submitted, until
 
@@ -44,6 +46,40 @@ def test_waiting_work_is_explained_with_what_is_short_now(http: httpx.Client) ->
     assert why["rank"] is None
     assert "node-2 cannot take waits" in why["answer"]
     http.delete("/workloads/waits")
+
+
+def test_waiting_work_is_told_what_cannot_be_had_and_what_would_help(http: httpx.Client) -> None:
+    submitted(http, {"name": "picky", "resources": {"gpu": 3}, "node_selector": {"zone": "east"}})
+    until(lambda: http.get("/workloads/picky").json()["reason"])
+    found = http.get("/workloads/picky/explain").json()
+    assert found["core"] == [{"requirement": "gpu 3 free", "field": "resources.gpu", "nodes_alone": 0}]
+    assert found["core_exact"]
+    less = found["suggestions"][0]
+    assert less["words"] == "ask for 2 gpu instead of 3"
+    assert (less["kind"], less["patch"], less["action"]) == ("resources", {"resources": {"gpu": 2}}, None)
+    assert "No node has gpu 3 free. Try: ask for 2 gpu instead of 3." in found["answer"]
+    http.delete("/workloads/picky")
+
+
+def test_a_gang_that_fits_in_part_is_told_how_much_of_it_fits(http: httpx.Client) -> None:
+    [plan] = http.post(
+        "/plan", json={"name": "wide", "replicas": 6, "resources": {"cpu": 8}, "gang": {"min": 6}}
+    ).json()["plans"]
+    assert plan["core"] == []
+    assert plan["waits_for"].endswith(" of 6 tasks fit at once")  # one node runs work of another test
+    assert plan["waits_for"] in plan["answer"]
+    assert plan["suggestions"][0]["patch"]
+
+
+def test_a_plan_that_is_refused_says_what_would_help(http: httpx.Client) -> None:
+    work: list[dict[str, Any]] = [{"name": "elsewhere", "node_selector": {"zone": "west"}}, {"name": "fits"}]
+    elsewhere, fits = http.post("/plan", json=work).json()["plans"]
+    assert [member["field"] for member in elsewhere["core"]] == ["node_selector.zone"]
+    assert [one["words"] for one in elsewhere["suggestions"]] == ["allow zone east"]
+    assert elsewhere["answer"].endswith("No node has zone=west. Try: allow zone east.")
+    assert (fits["core"], fits["suggestions"]) == ([], [])
+    patched = work[0] | {"node_selector": {}} | {"node_affinity": elsewhere["suggestions"][0]["patch"]["node_affinity"]}
+    assert http.post("/plan", json=patched).json()["plans"][0]["placed"] == 1
 
 
 def test_finished_work_is_still_explained(http: httpx.Client) -> None:

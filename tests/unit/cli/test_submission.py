@@ -51,6 +51,17 @@ def test_what_the_server_says_of_a_workload_is_traced_back_to_its_file_and_line(
     assert str(caught.value) == f"{file}:5: profile: is unknown"
 
 
+def test_what_the_server_says_of_a_constraint_names_its_line_and_shows_its_text(tmp_path: Path) -> None:
+    file = tmp_path / "one.yaml"
+    file.write_text("name: one\nconstraints:\n  - require: 2 > 1\n  - prefer: node.nope\n    weight: 0.5\n")
+    submission = read_submission([str(file)])
+    refusal = _refusal("one", "constraints[1].prefer")
+    refusal.problem["errors"][0]["detail"] = "node.nope\n     ^"
+    with pytest.raises(Invalid) as caught, submission.located():
+        raise refusal
+    assert str(caught.value) == f"{file}:4: constraints[1].prefer: is unknown\n    node.nope\n         ^"
+
+
 def test_what_the_server_says_of_a_command_is_about_the_command_line() -> None:
     with pytest.raises(Invalid) as caught, described({"name": "a"}).located():
         raise _refusal("a", "profile")

@@ -35,6 +35,12 @@ def test_a_complaint_reads_as_file_line_field_and_message() -> None:
     }  # fmt: skip
 
 
+def test_lines_of_detail_stand_indented_under_a_complaint() -> None:
+    complaint = Complaint("jobs.yaml", 7, "constraints[0].require", "column 3: no", detail="a &&\n   ^")
+    assert str(complaint) == "jobs.yaml:7: constraints[0].require: column 3: no\n    a &&\n       ^"
+    assert complaint.to_dict()["detail"] == "a &&\n   ^"
+
+
 def test_a_path_reads_like_code() -> None:
     assert field_name(("tolerations", 0, "effect")) == "tolerations[0].effect"
     assert field_name(("labels", "a.b/c")) == "labels['a.b/c']"

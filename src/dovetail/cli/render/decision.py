@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from dovetail.cli.render.funnel import funnel
+from dovetail.cli.render.impasse import impasse_view
 from dovetail.cli.render.scores import candidate_table, score_table
 from dovetail.cli.render.spans import span
 from dovetail.cli.render.starts import starts_about
@@ -55,6 +56,7 @@ def explain_view(answer: Explained, now_s: float, wide: bool = False) -> Rendera
     parts: list[RenderableType] = [Text(answer["answer"], style="bold")]
     if start := starts_about(answer, now_s, rest=answer["workload"]["active"] > 0):
         parts.append(Text(start))
+    parts += impasse_view(answer, now_s, wide)
     decision, now = answer["decision"], answer["now"]
     if now:
         parts += [Text(""), explanation_view(now, wide=wide)]
@@ -97,6 +99,7 @@ def plan_view(plan: Plan, wide: bool = False) -> RenderableType:
     parts: list[RenderableType] = [Text(plan["answer"], style="bold")]
     if displaced := plan.get("displaces"):
         parts += [Text("\nwho would have to give way", style="dim"), _victims(displaced["victims"], wide)]
+    parts += impasse_view(plan, wide=wide)
     used = Counter(task["node"] for task in tasks if task["node"] is not None)
     if len(used) > 1:
         lines = [[node, number] for node, number in used.most_common(MOST_NODES)]

@@ -25,10 +25,10 @@ def starts_about(row: Start, now: float, rest: bool = False) -> str:
     at, early, late = row.get("starts_at"), row.get("starts_early"), row.get("starts_late")
     if at is None:
         return ""
-    expected = f"{'The rest starts' if rest else 'Starts'} about {_clock(max(at, now), now)}"
+    expected = f"{'The rest starts' if rest else 'Starts'} about {clock(max(at, now), now)}"
     if early is None or late is None:
         return expected
-    return f"{expected} ({_clock(max(early, now), now)}–{_clock(max(late, now), now)})"
+    return f"{expected} ({clock(max(early, now), now)}–{clock(max(late, now), now)})"
 
 
 def _roughly(seconds: float) -> str:
@@ -48,7 +48,8 @@ def _between(early: str, late: str) -> str:
     return f"{figure}–{late}" if unit == other or figure == "0" else f"{early}–{late}"
 
 
-def _clock(at: float, now: float) -> str:
+def clock(at: float, now: float) -> str:
+    """`14:20`, with the date where that is not today's."""
     when = datetime.fromtimestamp(at).astimezone()
     today = datetime.fromtimestamp(now).astimezone().date()
     return when.strftime("%H:%M" if when.date() == today else "%Y-%m-%d %H:%M")

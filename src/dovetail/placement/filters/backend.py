@@ -17,6 +17,18 @@ def _allowed(backend: str, patterns: tuple[str, ...]) -> bool:
     return not patterns or any(fnmatchcase(backend, pattern) for pattern in patterns)
 
 
+def runnable(request: Request, view: View) -> B1 | bool:
+    """Nodes of allowed backends that can run such a workload."""
+    runs_kind = view.runs(request.shape.kind)
+    if not request.shape.backends:
+        return runs_kind
+    allowed = np.array([_allowed(name, request.shape.backends) for name in view.backend_names], dtype=np.bool_)
+    if not len(allowed):
+        return False
+    backends: B1 = allowed[view.backend_codes]
+    return backends if runs_kind is True else backends & runs_kind
+
+
 class Backend:
     name: ClassVar[str] = "backend"
     reason: ClassVar[str] = "backend_not_allowed"
@@ -24,14 +36,7 @@ class Backend:
     Settings: ClassVar[type[Strict]] = NoSettings
 
     def mask(self, request: Request, view: View) -> B1 | bool:
-        runs_kind = view.runs(request.shape.kind)
-        if not request.shape.backends:
-            return runs_kind
-        allowed = np.array([_allowed(name, request.shape.backends) for name in view.backend_names], dtype=np.bool_)
-        if not len(allowed):
-            return False
-        backends: B1 = allowed[view.backend_codes]
-        return backends if runs_kind is True else backends & runs_kind
+        return runnable(request, view)
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         backend = view.backend_names[int(view.backend_codes[position])]

@@ -21,6 +21,12 @@ def untolerated(request: Request, taints: tuple[Taint, ...], soft: bool) -> list
     ]
 
 
+def tolerated(request: Request, view: View) -> B1 | bool:
+    """Nodes all of whose hard taints the request tolerates."""
+    question = ("tolerated", request.shape.tolerations)
+    return view.by_taints(question, lambda taints: not untolerated(request, taints, soft=False))
+
+
 class Taints:
     name: ClassVar[str] = "taints"
     reason: ClassVar[str] = "untolerated_taint"
@@ -28,8 +34,7 @@ class Taints:
     Settings: ClassVar[type[Strict]] = NoSettings
 
     def mask(self, request: Request, view: View) -> B1 | bool:
-        question = ("tolerated", request.shape.tolerations)
-        return view.by_taints(question, lambda taints: not untolerated(request, taints, soft=False))
+        return tolerated(request, view)
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         taints = untolerated(request, view.taint_sets[int(view.taint_codes[position])], soft=False)

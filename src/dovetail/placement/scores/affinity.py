@@ -7,13 +7,16 @@ from dovetail.cluster.state import LABELS, TAINTS
 from dovetail.cluster.view import View
 from dovetail.model.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
-from dovetail.placement.scores.wishes import avoided_share, preferred_share
+from dovetail.placement.scores.wishes import avoided_share, preferred_share, reads_of_wishes
 
 
 class Affinity:
     name: ClassVar[str] = "affinity"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS, TAINTS})
     Settings: ClassVar[type[Strict]] = NoSettings
+
+    def reads_of(self, request: Request) -> frozenset[str]:
+        return reads_of_wishes(self.reads, request)
 
     def points(self, request: Request, view: View) -> F8 | float:
         points, disliked = preferred_share(request, view, 0.5), avoided_share(request, view, 0.5)
@@ -30,6 +33,9 @@ class Preferred:
     reads: ClassVar[frozenset[str]] = frozenset({LABELS})
     Settings: ClassVar[type[Strict]] = NoSettings
 
+    def reads_of(self, request: Request) -> frozenset[str]:
+        return reads_of_wishes(self.reads, request)
+
     def points(self, request: Request, view: View) -> F8 | float:
         return preferred_share(request, view)
 
@@ -40,6 +46,9 @@ class Avoided:
     name: ClassVar[str] = "avoided"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS, TAINTS})
     Settings: ClassVar[type[Strict]] = NoSettings
+
+    def reads_of(self, request: Request) -> frozenset[str]:
+        return reads_of_wishes(self.reads, request)
 
     def points(self, request: Request, view: View) -> F8 | float:
         return avoided_share(request, view)

@@ -19,6 +19,9 @@ class NetworkProximity:
     reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS})
     Settings: ClassVar[type[Strict]] = NoSettings
 
+    def reads_of(self, request: Request) -> frozenset[str]:
+        return self.reads if request.shape.near else frozenset()
+
     def points(self, request: Request, view: View) -> F8 | float:
         found = view.proximity(request.shape.namespace, request.shape.near) if request.shape.near else None
         return 0.0 if found is None else found[0] * (1.0 / found[1])
@@ -30,6 +33,9 @@ class RelatedProximity:
     name: ClassVar[str] = "related_proximity"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS})
     Settings: ClassVar[type[Strict]] = NoSettings
+
+    def reads_of(self, request: Request) -> frozenset[str]:
+        return self.reads if request.shape.near else frozenset()
 
     def points(self, request: Request, view: View) -> F8 | float:
         found = view.proximity(request.shape.namespace, request.shape.near) if request.shape.near else None

@@ -1,28 +1,45 @@
 """Soft wishes about nodes: the share of preferred and of avoided weight that a node meets.
 
-A PreferNoSchedule taint that the task does not tolerate outweighs all else it would avoid: such a node has all of it.
-Each node's share depends on that node alone, so a share that is kept for a shape stays true when other nodes change.
+Wishes are label terms (weights 1 to 100), expressions, and company without must (weights 0 to 1, where 1 stands beside
+a term of 100). A PreferNoSchedule taint that the task does not tolerate outweighs all else it would avoid: such a node
+has all of it. Where a task has no wishes about other work, each node's share depends on that node alone, so a share
+that is kept for a shape stays true when other nodes change.
 """
+
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
-from dovetail.cluster.arrays import F8
+from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.view import View
-from dovetail.model.shape import Weighted
+from dovetail.constraints.program import compile_node
+from dovetail.model.constraint import Kind as Demand
+from dovetail.model.shape import Even, Relation
+from dovetail.placement.company import keeps, skews
 from dovetail.placement.contract import Request
 from dovetail.placement.filters.taints import untolerated
+
+FULL = 100.0  # the weight of a term that an expression of weight 1 stands beside
+
+#: Its weight, and its points on each node when so much is given for it: a new array, or a plain float.
+Wish = tuple[float, Callable[[float], F8 | float]]
 
 
 def preferred_share(request: Request, view: View, whole: float = 1.0) -> F8 | float:
     """In [0, whole]: how much of what the task prefers a node has; 0 for a task without preferences."""
-    terms = request.shape.preferred
-    return _share(view, terms, whole) if terms else 0.0
+    shape = request.shape
+    if not (shape.preferred or shape.wants or shape.company or shape.spread):
+        return 0.0
+    return _share(_preferred(request, view), bool(shape.preferred), whole)
 
 
 def avoided_share(request: Request, view: View, whole: float = 1.0) -> F8 | float:
     """In [0, whole]: how much of what the task would rather avoid a node has."""
-    terms = request.shape.avoided
-    share = _share(view, terms, whole) if terms else 0.0
+    shape = request.shape
+    share: F8 | float = 0.0
+    if shape.avoided or shape.wants or shape.company:
+        share = _share(_avoided(request, view), bool(shape.avoided), whole)
     if not view.has_soft_taints:
         return share
     question = ("avoided", request.shape.tolerations)
@@ -32,13 +49,61 @@ def avoided_share(request: Request, view: View, whole: float = 1.0) -> F8 | floa
     return np.where(tainted, whole, share)
 
 
-def _share(view: View, terms: tuple[Weighted, ...], whole: float) -> F8 | float:
-    """Term by term in the order written, `weight * (whole / weight of all terms)` where it is met: an array of its
-    own, to be worked on further."""
-    each = whole / sum([weight for weight, _ in terms])
+def reads_of_wishes(reads: frozenset[str], request: Request) -> frozenset[str]:
+    """What label terms and taints read, and expressions beyond that."""
+    wishes = [want for want in request.shape.wants if want.demand is not Demand.REQUIRE]
+    return reads.union(*[compile_node(want.text).reads for want in wishes]) if wishes else reads
+
+
+def _preferred(request: Request, view: View) -> list[Wish]:
+    shape = request.shape
+    found: list[Wish] = [(weight, partial(view.weighted, term)) for weight, term in shape.preferred]
+    found += _expressions(Demand.PREFER, request, view)
+    for rule in shape.company:
+        if rule.weight and rule.relation is not Relation.APART:
+            found += [(rule.weight * FULL, partial(_where, keeps(rule, request, view)))]
+    found += [(even.weight * FULL, partial(_evenness, even, request, view)) for even in shape.spread if even.weight]
+    return found
+
+
+def _avoided(request: Request, view: View) -> list[Wish]:
+    shape = request.shape
+    found: list[Wish] = [(weight, partial(view.weighted, term)) for weight, term in shape.avoided]
+    found += _expressions(Demand.AVOID, request, view)
+    for rule in shape.company:
+        if rule.weight and rule.relation is Relation.APART:
+            kept = keeps(rule, request, view)
+            found.append((rule.weight * FULL, partial(_where, not kept if isinstance(kept, bool) else ~kept)))
+    return found
+
+
+def _expressions(demand: Demand, request: Request, view: View) -> list[Wish]:
+    wants = [want for want in request.shape.wants if want.demand is demand and want.weight]
+    space = request.shape.namespace
+    return [(want.weight * FULL, partial(_where, compile_node(want.text).holds(view, space))) for want in wants]
+
+
+def _where(holds: B1 | bool, points: float) -> F8 | float:
+    return holds * points if isinstance(holds, bool) else np.multiply(holds, points, dtype=np.float64)
+
+
+def _evenness(even: Even, request: Request, view: View, points: float) -> F8:
+    """All of it in the emptiest domain, less and less in fuller ones, nothing in no domain."""
+    skew, inside = skews(even, request, view)
+    found: F8 = points / np.maximum(skew, 1.0) * inside
+    return found
+
+
+def _share(wishes: list[Wish], terms: bool, whole: float) -> F8 | float:
+    """Wish by wish in the order written, `weight * (whole / weight of all)` where it is met: an array of its own, to be
+    worked on further. Label terms share the whole out among them; an expression alone gets no more than its weight."""
+    if not wishes:
+        return 0.0
+    total = sum([weight for weight, _ in wishes])
+    each = whole / (total if terms else max(total, FULL))
     met: F8 | float = 0.0
-    for weight, term in terms:
-        one = view.weighted(term, weight * each)
+    for weight, points in wishes:
+        one = points(weight * each)
         if isinstance(met, float) and not isinstance(one, float):
             if met:
                 one += met  # the array is new, and adding to it in place gives the same bits as met + one

@@ -1,0 +1,131 @@
+"""Comparing values of any type, and asking whether one is in a list."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dovetail.constraints import arithmetic
+from dovetail.constraints.scene import Scene
+from dovetail.constraints.values import (
+    Column,
+    Items,
+    Sets,
+    Strings,
+    Test,
+    Value,
+    among,
+    as_numbers,
+    decide_pairs,
+    either,
+    equal_to,
+    is_constant,
+    text_of,
+    truth,
+)
+
+Run = Callable[[Scene], Value]
+
+_ORDERS = {
+    "<": Test(str.__lt__, lambda values, other: [value < other for value in values]),
+    "<=": Test(str.__le__, lambda values, other: [value <= other for value in values]),
+    ">": Test(str.__gt__, lambda values, other: [value > other for value in values]),
+    ">=": Test(str.__ge__, lambda values, other: [value >= other for value in values]),
+}
+
+
+def comparing(operator: str, left: Run, right: Run) -> Run:
+    return lambda scene: compare(operator, left(scene), right(scene))
+
+
+def membership(wanted: Run, of: Run) -> Run:
+    return lambda scene: member(wanted(scene), of(scene))
+
+
+def counting(of: Run) -> Run:
+    def count(scene: Scene) -> Value:
+        found = of(scene)
+        if isinstance(found, Items):
+            return Column(np.array(len(found.items)), found.error)
+        assert isinstance(found, Sets)
+        return Column(np.array([len(one) for one in found.sets]).take(found.codes), found.error)
+
+    return count
+
+
+def compare(operator: str, left: Value, right: Value) -> Column:
+    if isinstance(left, Column) and isinstance(right, Column):
+        return arithmetic.compare(operator, left, right)
+    if operator == "!=":
+        same = compare("==", left, right)
+        return truth(np.asarray(~same.data), same.error)
+    if isinstance(left, Strings) and isinstance(right, Strings):
+        return _equal_strings(left, right) if operator == "==" else decide_pairs(left, right, _ORDERS[operator])
+    return _equal_lists(left, right)
+
+
+def _equal_strings(left: Strings, right: Strings) -> Column:
+    error = either(left.error, right.error)
+    if is_constant(right):
+        return truth(equal_to(left, text_of(right)).data, error)
+    if is_constant(left):
+        return truth(equal_to(right, text_of(left)).data, error)
+    one, other = as_numbers(left, right)
+    return truth(np.asarray(one == other), error)
+
+
+def _equal_lists(left: Value, right: Value) -> Column:
+    error = either(left.error, right.error)
+    if isinstance(left, Sets) and isinstance(right, Sets):
+        known: dict[tuple[str, ...], int] = {}
+        one, other = (
+            np.array([known.setdefault(tuple(names), len(known)) for names in value.sets], dtype=np.intp).take(
+                value.codes
+            )
+            for value in (left, right)
+        )
+        return truth(np.asarray(one == other), error)
+    if isinstance(left, Items) and isinstance(right, Items):
+        if len(left.items) != len(right.items):
+            return truth(np.zeros((), dtype=np.bool_), error)
+        found = np.ones((), dtype=np.bool_)
+        for mine, theirs in zip(left.items, right.items, strict=True):
+            found = found & compare("==", mine, theirs).data
+        return truth(np.asarray(found), error)
+    sets, items = (left, right) if isinstance(left, Sets) else (right, left)
+    assert isinstance(sets, Sets)
+    assert isinstance(items, Items)
+    # Item by item: the first of each list, the second…; lists of another length are unlike.
+    long_enough = np.array([len(one) == len(items.items) for one in sets.sets], dtype=np.bool_)
+    same = long_enough.take(sets.codes)
+    for place, item in enumerate(items.items):
+        names = Strings(sets.codes, [one[place] if place < len(one) else "" for one in sets.sets])
+        same = same & compare("==", names, item).data
+    return truth(np.asarray(same), error)
+
+
+def member(wanted: Value, of: Value) -> Column:
+    error = either(wanted.error, of.error)
+    if isinstance(of, Sets):
+        assert isinstance(wanted, Strings)
+        return truth(_in_sets(wanted, of), error)
+    assert isinstance(of, Items)
+    texts = [item for item in of.items if isinstance(item, Strings) and is_constant(item)]
+    if isinstance(wanted, Strings) and len(texts) == len(of.items):
+        return truth(among(wanted, [text_of(item) for item in texts]).data, error)
+    found = np.zeros((), dtype=np.bool_)
+    for item in of.items:
+        found = found | compare("==", wanted, item).data
+    return truth(np.asarray(found), error)
+
+
+def _in_sets(wanted: Strings, of: Sets) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    if not of.codes.ndim:
+        return np.asarray(among(wanted, of.sets[int(of.codes)]).data)
+    if is_constant(wanted):
+        text = text_of(wanted)
+        return np.asarray(np.array([text in one for one in of.sets], dtype=np.bool_).take(of.codes))
+    found = np.zeros(np.broadcast_shapes(wanted.codes.shape, of.codes.shape), dtype=np.bool_)
+    for code, one in enumerate(of.sets):
+        if one:
+            found |= (of.codes == code) & among(wanted, one).data
+    return found

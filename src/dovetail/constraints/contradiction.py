@@ -1,0 +1,200 @@
+"""Requirements of one workload that no node whatsoever could meet together.
+
+Guarantees: what is refused here no conceivable node satisfies; where that cannot be shown with little work it is
+accepted, and the scheduler will say why nothing fits. Named is a small set of requirements: without any one of them the
+others could hold. Wishes are no requirements, whatever their priority: they are given up when nothing fits. Left to
+others: whether an expression makes sense (`program`), what can be known of texts (`texts`), of numbers (`ranges`) and
+of other work (`opposites`), and the nodes there really are.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import combinations, islice
+from typing import NamedTuple
+
+from dovetail.constraints.normal_form import (
+    ALWAYS,
+    EQUAL,
+    MORE,
+    MOST_CASES,
+    NODE,
+    Atom,
+    Cases,
+    Matched,
+    Order,
+    label,
+    parts_of,
+)
+from dovetail.constraints.opposites import opposites
+from dovetail.constraints.ranges import IN_THOUSANDTHS, MARGIN, Room
+from dovetail.constraints.structure import text_of
+from dovetail.constraints.together import Search, apart, subjects_of
+from dovetail.constraints.tree import Index, Literal, Select
+from dovetail.model.complaint import field_name
+from dovetail.model.resources import CPU, DISK, MEMORY, SLOTS, show_amount
+from dovetail.model.selection import NodeTerm, Operator
+from dovetail.model.shape import Match
+from dovetail.model.workload import Workload
+
+MOST_REQUIREMENTS = 200  # looked at; the rest is left to the scheduler
+MOST_PAIRED = 20  # requirements among which every pair is tried
+MOST_NAMED = 4
+MAX_WORDS = 100
+KEPT = 4096
+SIMPLE = ("node_selector", "resources")  # such alone never contradict each other
+MEASURED = frozenset({CPU, MEMORY, DISK})
+
+Path = tuple[str | int, ...]
+
+
+class Requirement(NamedTuple):
+    """One thing the user wrote: where, in which words, and when it is met."""
+
+    path: Path
+    words: str
+    cases: Cases
+
+
+class Contradiction(NamedTuple):
+    path: Path
+    message: str
+
+
+class _Asked(NamedTuple):
+    """What a workload requires of nodes; alike in all workloads of one kind."""
+
+    selector: tuple[tuple[str, str], ...]
+    amounts: tuple[tuple[str, int], ...]
+    terms: tuple[tuple[Match, ...], ...]
+    texts: tuple[tuple[int, str], ...]  # by the index of the constraint
+
+
+def find(spec: Workload, room: Room | None = None) -> Contradiction | None:
+    """A contradiction in the workload. Its expressions have been checked before."""
+    if len(spec.affinity) + len(spec.conflicts) > 1 and (found := opposites(spec)) is not None:
+        return Contradiction(*found)
+    required = [(index, one.require) for index, one in enumerate(spec.constraints) if one.require is not None]
+    if not required and not spec.node_affinity.required:
+        return None
+    asked = _Asked(
+        tuple(spec.node_selector.items()),
+        tuple(spec.resources.amounts().items()),
+        tuple([_term(term) for term in spec.node_affinity.required]),
+        tuple([(index, text_of(expression)) for index, expression in required]),
+    )
+    return _among(asked, room or Room())
+
+
+def _term(term: NodeTerm) -> tuple[Match, ...]:
+    return tuple([Match(match.key, match.operator, tuple(match.values)) for match in term.match])
+
+
+@lru_cache(maxsize=KEPT)
+def _among(asked: _Asked, room: Room) -> Contradiction | None:
+    core = smallest_core(list(islice(_requirements(asked, room), MOST_REQUIREMENTS)), room)
+    return None if core is None else _told(core)
+
+
+def _requirements(asked: _Asked, room: Room) -> Iterator[Requirement]:
+    for key, value in asked.selector:
+        match = Match(key, Operator.IN, (value,))
+        yield Requirement(("node_selector", key), f"node_selector {key}={value}", ((Matched(label(key), match),),))
+    for resource, amount in asked.amounts:
+        words = f"resources.{resource}: {show_amount(resource, amount)}"
+        if resource == SLOTS:
+            words = "the slot that every task takes"
+        yield Requirement(("resources", resource), words, _holds(resource, amount, room))
+    yield from _affinity(asked.terms)
+    for index, text in asked.texts:
+        for part in parts_of(text):
+            yield Requirement(("constraints", index, "require"), part.text, part.cases)
+
+
+def _holds(resource: str, amount: int, room: Room) -> Cases:
+    """The node has room for it now, so it is at least so large."""
+    unit = 1000 if resource in IN_THOUSANDTHS else None
+    asked = amount if unit is None else amount / unit
+    ratio = room.ratio(resource)
+    least = asked if ratio <= 1 else asked / ratio * (1 - MARGIN)
+    found: list[Atom] = [_at_least("capacity", resource, least)]
+    if not (room.measured and resource in MEASURED):
+        found.append(_at_least("free", resource, asked))
+    return (tuple(found),)
+
+
+def _at_least(what: str, resource: str, amount: float) -> Order:
+    return Order(Index(Select(NODE, what), Literal(resource)), Literal(amount), frozenset({MORE, EQUAL}))
+
+
+def _affinity(terms: Sequence[Sequence[Match]]) -> Iterator[Requirement]:
+    """Any one of the terms; the only one there is must hold match by match."""
+    path: Path = ("node_affinity", "required")
+    if len(terms) == 1:
+        for index, match in enumerate(terms[0]):
+            yield Requirement((*path, 0, "match", index), str(match), ((Matched(label(match.key), match),),))
+    elif terms:
+        words = ", or ".join(" and ".join(map(str, term)) for term in terms)
+        cases = tuple([tuple([Matched(label(match.key), match) for match in term]) for term in terms])
+        yield Requirement(path, words, cases if len(cases) <= MOST_CASES else ALWAYS)
+
+
+def smallest_core(asked: list[Requirement], room: Room) -> list[Requirement] | None:
+    """The smallest contradiction: one requirement, or two; else a set from which none can be left out."""
+    asked = [one for one in asked if one.cases != ALWAYS]
+    search = Search(room)
+    for group in apart(asked, [subjects_of(one.cases) for one in asked]):
+        if any(one.path[0] not in SIMPLE for one in group) and _never(group, search):
+            return _smallest(group, Search(room))
+    return None
+
+
+def _never(asked: Sequence[Requirement], search: Search) -> bool:
+    return search.in_vain([one.cases for one in asked])
+
+
+def _smallest(asked: list[Requirement], search: Search) -> list[Requirement]:
+    for one in asked:
+        if _never([one], search):
+            return [one]
+    if len(asked) <= MOST_PAIRED:
+        for pair in combinations(asked, 2):
+            if _never(pair, search):
+                return list(pair)
+    core = _needed([], asked, search, new=False)
+    return [one for one in asked if any(one is other for other in core)]
+
+
+def _needed(given: list[Requirement], asked: list[Requirement], search: Search, *, new: bool) -> list[Requirement]:
+    """Of what is asked, as little as contradicts what is given: by halves, for a few of many are to be found. `new`
+    says that what is given has grown since it was looked at."""
+    if new and _never(given, search):
+        return []
+    if len(asked) == 1:
+        return asked
+    first, second = asked[: len(asked) // 2], asked[len(asked) // 2 :]
+    of_second = _needed(given + first, second, search, new=True)
+    of_first = _needed(given + of_second, first, search, new=bool(of_second))
+    return of_first + of_second
+
+
+def _told(core: list[Requirement]) -> Contradiction:
+    last = core[-1]
+    if len(core) == 1:
+        return Contradiction(last.path, f"{_short(last.words)} can never hold")
+    named = [_named(one, last) for one in core[:-1]]
+    if len(named) > MOST_NAMED:
+        named[MOST_NAMED:] = [f"{len(named) - MOST_NAMED} more"]
+    others = " and ".join(named)
+    return Contradiction(last.path, f"{_short(last.words)} cannot hold together with {others}")
+
+
+def _named(one: Requirement, beside: Requirement) -> str:
+    """With its field, unless it is said already: in the words themselves, or by what stands beside it."""
+    if one.path == beside.path or one.path[0] in SIMPLE:
+        return _short(one.words)
+    return f"{field_name(one.path)}: {_short(one.words)}"
+
+
+def _short(words: str) -> str:
+    line = " ".join(words.split())
+    return line if len(line) <= MAX_WORDS else line[: MAX_WORDS - 1] + "…"

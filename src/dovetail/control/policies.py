@@ -1,0 +1,189 @@
+"""The doors of policies: checked, numbered, made durable; and what follows from a change.
+
+Guarantees: a policy that comes in makes sense as a whole, or `Invalid` names every field that does not, with a caret
+under the place; what changes nothing makes no version; changes take turns, so that versions count up without a gap.
+Left to others: what a policy does (`engine.policies`) and how it is shown (`api.policies`).
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from dovetail.constraints.error import ExpressionError
+from dovetail.constraints.program import compile_cluster, compile_node
+from dovetail.constraints.structure import text_of
+from dovetail.control.errors import Conflict, NotFound
+from dovetail.engine.policies import Policies, Ruling
+from dovetail.engine.reconsidering import named_by
+from dovetail.engine.state import EngineState
+from dovetail.engine.violations import Violation, violations
+from dovetail.model.complaint import Complaint, Invalid, complaints_of, field_name
+from dovetail.model.constraint import Expression
+from dovetail.model.event import Event, PolicyRemoved, PolicySet
+from dovetail.model.policy import Policy, Reach
+from dovetail.model.strict import closest
+from dovetail.model.workload import Workload
+from dovetail.store.contract import Store
+
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a change came to: the policy as it is now, whether that is news, and who is affected by it."""
+
+    ruling: Ruling
+    changed: bool
+    reconsidered: int
+    violations: list[Violation]
+
+
+class PolicyDoors:
+    """`told` returns when events are durable."""
+
+    def __init__(self, state: EngineState, store: Store, told: Callable[[list[Event]], Awaitable[None]]) -> None:
+        self._state = state
+        self._store = store
+        self._told = told
+        self._turn = asyncio.Lock()
+
+    # --- asking ----------------------------------------------------------------------------------------------
+
+    def all(self) -> list[Ruling]:
+        return list(self._state.policies.rulings.values())
+
+    def find(self, name: str) -> Ruling | None:
+        return self._state.policies.rulings.get(name)
+
+    def get(self, name: str) -> Ruling:
+        found = self.find(name)
+        if found is None:
+            hint = closest(name, self._state.policies.rulings)
+            raise NotFound(f"no policy {name[:100]!r}{'.' if hint else ''}{hint}")
+        return found
+
+    def violations(self, name: str) -> list[Violation]:
+        self.get(name)
+        return violations(self._state, name)
+
+    def reached(self) -> Counter[str]:
+        """By policy, how many live workloads it applies to."""
+        policies, found = self._state.policies, Counter[str]()
+        if policies:
+            for work in self._state.work.values():
+                found.update(policies.applying(work.namespace, work.shape.service, work.name, work.terms.policies))
+        return found
+
+    async def versions(self, name: str) -> list[dict[str, Any]]:
+        """Every version, newest first, also of a policy that is gone. Raises NotFound."""
+        found = await asyncio.to_thread(self._store.policy_versions, name)
+        if not found:
+            self.get(name)
+        return found
+
+    # --- changing --------------------------------------------------------------------------------------------
+
+    async def set(self, policy: Policy, author: str = "", note: str = "") -> Outcome:
+        """A new policy, or another version of one. Raises Invalid."""
+        check_policy(policy)
+        async with self._turn:
+            return await self._set(policy, author, note)
+
+    async def attach(self, name: str, more: Reach, author: str = "") -> Outcome:
+        async with self._turn:
+            policy = self.get(name).policy
+            try:
+                reach = policy.applies_to.with_more(more)
+            except ValidationError as error:  # more than a policy may be attached to
+                raise Invalid(complaints_of(error, Reach)) from None
+            note = f"attached to {_listed(policy.applies_to.missing(more))}"
+            return await self._set(_attached(policy, reach), author, note)
+
+    async def detach(self, name: str, less: Reach, author: str = "") -> Outcome:
+        """Raises Conflict for what it is not attached to."""
+        async with self._turn:
+            policy = self.get(name).policy
+            missing = policy.applies_to.missing(less)
+            if missing:
+                raise Conflict(f"policy {name} is not attached to {_listed(missing)}")
+            note = f"detached from {_listed(Reach().missing(less))}"
+            return await self._set(_attached(policy, policy.applies_to.without(less)), author, note)
+
+    async def remove(self, name: str, author: str = "", note: str = "") -> None:
+        """Raises Conflict while live work names it."""
+        async with self._turn:
+            self.get(name)
+            self._check_unnamed(name)
+            version = self._state.policies.next_version(name)
+            await self._told([PolicyRemoved(name, version, author, note)])
+            self._check_unnamed(name)  # somebody may have named it while it was on its way
+
+    async def _set(self, policy: Policy, author: str, note: str) -> Outcome:
+        policies = self._state.policies
+        before = policies.rulings.get(policy.name)
+        if before is not None and before.policy == policy:
+            return Outcome(before, False, 0, violations(self._state, policy.name))
+        await self._told([PolicySet(policy, policies.next_version(policy.name), author, note)])
+        ruling = self.get(policy.name)
+        return Outcome(ruling, True, ruling.reconsidered, violations(self._state, policy.name))
+
+    def _check_unnamed(self, name: str) -> None:
+        if name in self._state.policies.rulings and (live := named_by(self._state, name)):
+            words = f"policy {name} is named by work that has not ended: {_listed(live)}"
+            raise Conflict(f"{words}; wait for its end, or cancel it")
+
+
+def _attached(policy: Policy, reach: Reach) -> Policy:
+    return policy.model_copy(update={"applies_to": reach})
+
+
+def _listed(words: list[str]) -> str:
+    more = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
+    return f"{', '.join(words[:_NAMED])}{more}"
+
+
+# --- what makes sense ----------------------------------------------------------------------------------------
+
+
+def check_policy(policy: Policy) -> None:
+    """Raises Invalid with every expression that cannot be understood."""
+    complaints = []
+    for path, expression, compiled in _expressions(policy):
+        try:
+            compiled(text_of(expression))
+        except ExpressionError as error:
+            source, (_, _, place) = f"policy {policy.name}", error.caret.partition("\n")
+            complaints.append(Complaint(source, None, field_name(path), str(error), detail=place))
+    if complaints:
+        raise Invalid(complaints)
+
+
+def _expressions(policy: Policy) -> Iterator[tuple[tuple[str | int, ...], Expression, Callable[[str], object]]]:
+    """Everything in it that is in the constraint language: where, what, and what it is to be compiled to."""
+    for index, rule in enumerate(policy.rules):
+        at = policy.field_of(index)
+        yield (*at, str(rule.kind)), rule.expression, compile_node
+        for place, adjustment in enumerate(rule.adjust):
+            yield (*at, "adjust", place, "when"), adjustment.when, compile_cluster
+            if adjustment.until is not None:
+                yield (*at, "adjust", place, "until"), adjustment.until, compile_cluster
+
+
+def check_names(specs: Iterable[Workload], policies: Policies) -> None:
+    """Raises Invalid for policies that workloads name and nobody has made."""
+    complaints = [
+        Complaint(f"workload {spec.name}", None, field_name(("policies", index)), _unknown(name, policies))
+        for spec in specs
+        for index, name in enumerate(spec.policies)
+        if name not in policies.rulings
+    ]
+    if complaints:
+        raise Invalid(complaints)
+
+
+def _unknown(name: str, policies: Policies) -> str:
+    return f"no policy {name!r}; make it first with dovetail policy set.{closest(name, policies.rulings)}"

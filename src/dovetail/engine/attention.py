@@ -1,0 +1,106 @@
+"""What work that was set aside waits for beside room on a node: other work that comes or goes, in its domain or
+anywhere, or amounts that its expressions look at.
+
+Room on a changed row is all that most work waits for. Work that looks beyond a node's own row may be let in, or find
+the company it needs, when something changes elsewhere; it is looked at again when a tally it follows has changed, and
+when something changed in a domain that it looks at.
+Guarantees: nothing is looked at twice for the same news, so that two that try in vain never wake each other for ever.
+"""
+
+import numpy as np
+
+from dovetail.cluster.arrays import Rows
+from dovetail.cluster.domains import SINGLE, level_column
+from dovetail.cluster.state import PLACEMENTS, RESOURCES, STATUS
+from dovetail.cluster.tallies import Counted
+from dovetail.constraints.program import compile_node
+from dovetail.engine.state import EngineState
+from dovetail.engine.waiting import Kindred, Watch
+from dovetail.engine.work import Work
+from dovetail.model.shape import Company, Selector, Shape
+
+
+def looks_around(state: EngineState, work: Work) -> bool:
+    """May it fit one day on a node on which nothing has ended?"""
+    return state.asked(work.shape, work.badge).beyond or _reads_amounts(work.shape)
+
+
+def attend(state: EngineState, work: Work, kind: Kindred) -> None:
+    """Keep watch for work of this kind, which has just been set aside."""
+    request = state.asked(work.shape, work.badge)
+    if not request.beyond and not _reads_amounts(work.shape):
+        return
+    # Who keeps it away by distance does so beyond any domain.
+    afar = [rule for rule in request.repelled if rule.distance is not None]
+    counted = tuple(dict.fromkeys([*_counted(work.shape), *afar]))
+    state.watches[kind] = Watch(
+        counted,
+        frozenset(_levels(work.shape, request.repelled)),
+        _reads_amounts(work.shape),
+        _versions(state, counted),
+        _nodes(state),
+        state.news,
+    )
+
+
+def stirs(state: EngineState, watch: Watch, rows: Rows) -> Rows | None:
+    """Rows on which work with this watch may fit now, as far as what it watches is concerned; None: on no row. `rows`
+    are those that changed."""
+    if watch.news != state.news and _has_changed(state, watch):
+        return np.arange(state.cluster.width)
+    if not len(rows):
+        return None
+    return _with_domains(state, rows, watch.levels)
+
+
+def _has_changed(state: EngineState, watch: Watch) -> bool:
+    """Something that may matter on any row. A node that comes or goes, or may take work or not any longer, changes what
+    an even spread is, and distances."""
+    return watch.anything or _nodes(state) != watch.nodes or _versions(state, watch.counted) != watch.versions
+
+
+def _nodes(state: EngineState) -> tuple[int, ...]:
+    cluster = state.cluster
+    return cluster.generation, cluster.epoch, len(cluster.log[STATUS])
+
+
+def _with_domains(state: EngineState, rows: Rows, levels: frozenset[str]) -> Rows:
+    """The rows, and all that share a domain of one of the levels with one of them."""
+    found = np.zeros(state.cluster.width, dtype=np.bool_)
+    found[rows] = True
+    for level in levels - SINGLE:
+        column = level_column(state.cluster, level)
+        if column is not None:
+            codes = column.codes[: state.cluster.width]
+            changed = np.zeros(len(column.vocabulary) + 1, dtype=np.bool_)
+            changed[codes[rows]] = True
+            changed[0] = False
+            found |= changed[codes]
+    return np.flatnonzero(found)
+
+
+def _versions(state: EngineState, counted: tuple[Counted, ...]) -> tuple[int, ...]:
+    return tuple([state.cluster.placements.tally(one).version for one in counted])
+
+
+def _counted(shape: Shape) -> list[Counted]:
+    """Work whose coming or going anywhere may let it in."""
+    found: list[Counted] = [whom for rule in shape.company for whom in rule.whom]
+    found += [whom for even in shape.spread for whom in even.whom]
+    for want in shape.wants:
+        if want.must_hold:
+            names = sorted(compile_node(want.text).workloads)
+            found += [Selector((shape.namespace,), workload=name) for name in names]
+    return found
+
+
+def _levels(shape: Shape, repelled: tuple[Company, ...]) -> list[str]:
+    found = [rule.level for rule in (*shape.company, *repelled)]
+    found += [even.level for even in shape.spread]
+    return found + [level for want in shape.wants if want.must_hold for level in compile_node(want.text).levels]
+
+
+def _reads_amounts(shape: Shape) -> bool:
+    """An expression may come to hold when something is placed, too: `domain("leaf").allocated.gpu > 0`."""
+    wants = [compile_node(want.text) for want in shape.wants if want.must_hold]
+    return any(program.reads & {RESOURCES, PLACEMENTS} for program in wants)

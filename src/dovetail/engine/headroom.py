@@ -1,0 +1,68 @@
+"""How many copies of a task each node has room for, over arrays, with amounts that may be varied.
+
+Guarantees: exact for a request whose nodes are judged by their own rows, where a copy takes nothing but its amounts
+(`is_exact`); for others it is the most there can be. Room that is promised to others for the time is not counted.
+Left to others: whether the nodes allow the task at all.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from dovetail.cluster import state as groups
+from dovetail.cluster.arrays import F8, Rows
+from dovetail.cluster.view import View
+from dovetail.placement.contract import Request
+from dovetail.placement.evaluation import Evaluator
+from dovetail.placement.filters.promised import Promised
+from dovetail.placement.filters.resources import Resources
+from dovetail.placement.filters.workload_affinity import WorkloadAffinity
+
+#: What one more copy changes on its node.
+_TAKEN = frozenset({groups.RESOURCES, groups.PLACEMENTS})
+
+
+class Headroom:
+    def __init__(self, evaluator: Evaluator, request: Request, view: View) -> None:
+        self._evaluator, self._request, self._view = evaluator, request, view
+        self._promised = request.promised
+
+    @property
+    def is_exact(self) -> bool:
+        """Does a copy leave the verdict of every filter but those about room as it is, on all nodes?"""
+        shape, request = self._request.shape, self._request
+        if request.beyond or shape.company or shape.spread or request.repelled:
+            return False
+        # Nobody keeps it away, and it keeps away from nobody: what others are placed does not matter to it.
+        settled = (Resources, Promised, WorkloadAffinity)
+        others = [plugin for plugin in self._evaluator.filters if not isinstance(plugin, settled)]
+        return all(_TAKEN.isdisjoint(self._evaluator.reads_of(plugin, request)) for plugin in others)
+
+    def total(self) -> int:
+        """Copies on all nodes that allow the task."""
+        rows = np.flatnonzero(self._evaluator.sift(self._request, self._view).alive)
+        return int(self.copies(rows, self._request.needs).sum()) if len(rows) else 0
+
+    def free(self, resource: str, rows: Rows) -> F8:
+        """What a copy could take: free, and not promised to others while it would run."""
+        resources = self._evaluator.filters[-1]
+        assert isinstance(resources, Resources), "profiles end with the resources filter"
+        found = resources.free(self._view, resource)
+        if found is None:
+            return np.zeros(len(rows))
+        free: F8 = found[rows]
+        if self._promised is not None:
+            index = list(self._view.resource_names).index(resource)
+            if index < len(self._promised.room):
+                left = np.full(self._view.width, np.inf)
+                left[self._promised.rows] = self._promised.room[index]
+                free = np.minimum(free, left[rows])
+        return np.maximum(free, 0.0)
+
+    def copies(self, rows: Rows, amounts: Mapping[str, float]) -> F8:
+        """float64[row of `rows`]"""
+        found = np.full(len(rows), np.inf)
+        for resource, amount in amounts.items():
+            if amount:
+                found = np.minimum(found, np.floor(self.free(resource, rows) / amount))
+        return found

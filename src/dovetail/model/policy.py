@@ -1,0 +1,208 @@
+"""Policies: constraints with a name, kept in one place and applied to many workloads.
+
+A policy is what a workload could say of itself (constraints, affinity, spread, conflicts), said once. It reaches the
+namespaces, services and workloads that it is attached to, and whoever names it in `policies`. A constraint of a policy
+may change with the cluster: each of its `adjust` rules says when, until when, and what it is meanwhile.
+
+Whether expressions make sense is left to the `constraints` room, what follows from a policy to the engine.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from dovetail.model.company import Affinity, ConflictField, Spread
+from dovetail.model.constraint import MAX_CONSTRAINTS, Constraint, Expression, Kind, Text, Weight
+from dovetail.model.quantity import Count
+from dovetail.model.strict import AtField, Name, Strict, check_name, shared, shown
+
+MAX_ATTACHMENTS = 1000
+MAX_ADJUSTMENTS = 10
+
+_PATTERN = re.compile(r"[A-Za-z0-9*?][A-Za-z0-9*?._-]{0,99}", re.ASCII)
+
+
+def _check_pattern(value: str) -> str:
+    if not _PATTERN.fullmatch(value):
+        raise ValueError(f"{shown(value)} is no pattern of namespaces; write a name, or one with * such as team-*")
+    return value
+
+
+def _check_place(value: str) -> str:
+    """`NAME`, or `NAMESPACE/NAME`."""
+    for part in value.split("/", 1):
+        check_name(part)
+    return value
+
+
+def check_prose(value: str) -> str:
+    """Words for people, in one or several lines."""
+    if not value.replace("\n", "").replace("\t", "").isprintable():
+        raise ValueError("holds a control character; write plain text")
+    return value
+
+
+Prose = Annotated[str, AfterValidator(check_prose)]
+Pattern = Annotated[str, AfterValidator(_check_pattern)]
+Place = Annotated[str, AfterValidator(_check_place)]
+
+
+class Reach(Strict):
+    """What a policy is attached to: everything in these namespaces, and these services and workloads. A bare name is
+    meant in every namespace, `NAMESPACE/NAME` in that one."""
+
+    namespaces: Annotated[list[Pattern], Field(max_length=MAX_ATTACHMENTS)] = shared([])
+    services: Annotated[list[Place], Field(max_length=MAX_ATTACHMENTS)] = shared([])
+    workloads: Annotated[list[Place], Field(max_length=MAX_ATTACHMENTS)] = shared([])
+
+    def __bool__(self) -> bool:
+        return bool(self.namespaces or self.services or self.workloads)
+
+    def with_more(self, more: "Reach") -> "Reach":
+        """Attached to all of both, each once."""
+        return self._made(lambda mine, theirs: list(dict.fromkeys([*mine, *theirs])), more)
+
+    def without(self, less: "Reach") -> "Reach":
+        return self._made(lambda mine, theirs: [one for one in mine if one not in theirs], less)
+
+    def _made(self, of: Callable[[list[str], list[str]], list[str]], other: "Reach") -> "Reach":
+        kinds = ("namespaces", "services", "workloads")
+        found = {kind: of(getattr(self, kind), getattr(other, kind)) for kind in kinds}
+        return Reach.model_validate({kind: places for kind, places in found.items() if places})
+
+    def missing(self, other: "Reach") -> list[str]:
+        """What the other is attached to and this is not, in words."""
+        kinds = (
+            ("namespace", self.namespaces, other.namespaces),
+            ("service", self.services, other.services),
+            ("workload", self.workloads, other.workloads),
+        )
+        return [f"{word} {one}" for word, mine, theirs in kinds for one in theirs if one not in mine]
+
+
+class Adjustment(Strict):
+    """While the cluster is so, the constraint is switched off, weighs something else, or becomes another demand.
+
+    It begins when `when` holds and ends when `until` holds, or, without `until`, when `when` no longer does.
+    """
+
+    when: Text
+    until: Text | None = None
+    off: bool = False
+    weight: Weight | None = None
+    become: Kind | None = None
+
+    @model_validator(mode="after")
+    def _says_what_then(self) -> Self:
+        if not self.off and self.weight is None and self.become is None:
+            raise ValueError("says not what happens then; give off: true, weight, or become")
+        if self.off and (self.weight is not None or self.become is not None):
+            raise AtField(("off",), "goes without weight and become: what is off has neither")
+        if self.become is Kind.REQUIRE and self.weight is not None:
+            raise AtField(("weight",), "does not go with become: require, which has no weight")
+        return self
+
+    @property
+    def words(self) -> str:
+        """What it does: `off`, `weight 0.2`, `become prefer with weight 0.2`."""
+        if self.off:
+            return "off"
+        weight = "" if self.weight is None else f"weight {self.weight:g}"
+        if self.become is None:
+            return weight
+        return f"become {self.become}{f' with {weight}' if weight else ''}"
+
+
+class PolicyConstraint(Constraint):
+    """A constraint that may change with the cluster. Of several adjustments that are on, the first counts."""
+
+    adjust: Annotated[list[Adjustment], Field(max_length=MAX_ADJUSTMENTS)] = shared([])
+
+    @model_validator(mode="after")
+    def _adjustments_change_something(self) -> Self:
+        check_adjustments(self.kind, self.adjust)
+        return self
+
+
+def check_adjustments(kind: Kind, adjustments: Sequence[Adjustment]) -> None:
+    """What a constraint of this kind cannot become. Raises AtField."""
+    for index, one in enumerate(adjustments):
+        at = ("adjust", index)
+        if one.become is kind:
+            raise AtField((*at, "become"), f"is what the constraint is already, {kind}")
+        if kind is Kind.AVOID and one.become is Kind.REQUIRE:
+            words = "would require what is avoided; write the opposite as prefer, which may become require"
+            raise AtField((*at, "become"), words)
+        if kind is Kind.REQUIRE and one.become is Kind.AVOID:
+            words = "would avoid what is required; let it become prefer, or be off"
+            raise AtField((*at, "become"), words)
+        if kind is Kind.REQUIRE and one.become is None and one.weight is not None:
+            raise AtField((*at, "weight"), "needs become: prefer, since what is required has no weight")
+
+
+class Policy(Strict):
+    """Constraints, affinity, spread and conflicts under one name. A single constraint may stand at the top:
+    `require`, `prefer` or `avoid` in place of `constraints`."""
+
+    name: Name
+    description: Annotated[Prose, Field(max_length=1000)] = ""
+    require: Expression | None = None
+    prefer: Expression | None = None
+    avoid: Expression | None = None
+    weight: Weight | None = None
+    priority: Annotated[Count, Field(ge=1, le=100)] | None = None
+    adjust: Annotated[list[Adjustment], Field(max_length=MAX_ADJUSTMENTS)] = shared([])
+    constraints: Annotated[list[PolicyConstraint], Field(max_length=MAX_CONSTRAINTS)] = shared([])
+    affinity: Annotated[list[Affinity], Field(max_length=100)] = shared([])
+    spread: Annotated[list[Spread], Field(max_length=10)] = shared([])
+    conflicts: Annotated[list[ConflictField], Field(max_length=20)] = shared([])
+    applies_to: Reach = shared(Reach())
+
+    @model_validator(mode="after")
+    def _says_something_once(self) -> Self:
+        given = [kind for kind in Kind if getattr(self, kind) is not None]
+        if given and self.constraints:
+            raise AtField(("constraints",), f"goes without {given[0]} at the top; put all of them here")
+        if len(given) > 1:
+            raise AtField((given[1],), f"goes without {given[0]}; give one of them, or a list under constraints")
+        for field in ("weight", "priority", "adjust"):
+            if not given and field in self.model_fields_set:
+                raise AtField((field,), "goes with require, prefer or avoid at the top, or inside constraints")
+        if not (given or self.constraints or self.affinity or self.spread or self.conflicts):
+            words = "says nothing; give require, prefer or avoid, or constraints, affinity, spread or conflicts"
+            raise ValueError(words)
+        if given:
+            self._check_short_form(given[0])
+        return self
+
+    def _check_short_form(self, kind: Kind) -> None:
+        """The rules of a constraint hold for one that is written at the top."""
+        if kind is Kind.REQUIRE:
+            for field in ("weight", "priority"):
+                if getattr(self, field) is not None:
+                    raise AtField((field,), "goes with prefer or avoid: what is required has no weight or priority")
+        check_adjustments(kind, self.adjust)
+
+    def _short(self, kind: Kind) -> PolicyConstraint:
+        weight = 1.0 if self.weight is None else self.weight
+        fields = {str(kind): getattr(self, kind), "weight": weight, "priority": self.priority, "adjust": self.adjust}
+        return PolicyConstraint.model_construct(set(fields), **fields)
+
+    @cached_property
+    def rules(self) -> tuple[PolicyConstraint, ...]:
+        """Its constraints, however they are written."""
+        for kind in Kind:
+            if getattr(self, kind) is not None:
+                return (self._short(kind),)
+        return tuple(self.constraints)
+
+    @property
+    def adjusts(self) -> bool:
+        return any(rule.adjust for rule in self.rules)
+
+    def field_of(self, index: int) -> tuple[str | int, ...]:
+        """Where a rule is written."""
+        return ("constraints", index) if self.constraints else ()

@@ -1,0 +1,44 @@
+"""With the task, no domain would have more than `max_skew` tasks more than the emptiest one."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1
+from dovetail.cluster.state import GROUPS
+from dovetail.cluster.view import View
+from dovetail.model.reason import Refused
+from dovetail.model.strict import Strict
+from dovetail.placement.company import skews
+from dovetail.placement.contract import NoSettings, Request
+
+
+class Spread:
+    name: ClassVar[str] = "spread"
+    reason: ClassVar[str] = "spread_uneven"
+    reads: ClassVar[frozenset[str]] = frozenset(GROUPS)
+    Settings: ClassVar[type[Strict]] = NoSettings
+
+    def reads_of(self, request: Request) -> frozenset[str]:
+        return self.reads if request.shape.spread else frozenset()
+
+    def mask(self, request: Request, view: View) -> B1 | bool:
+        found: B1 | bool = True
+        for even in request.shape.spread:
+            if even.weight is None:
+                skew, inside = skews(even, request, view)
+                found = found & (skew <= even.max_skew) & inside
+        return found
+
+    def refuse(self, request: Request, view: View, position: int) -> Refused:
+        here = view.subset(np.array([position], dtype=np.intp))
+        for even in request.shape.spread:
+            if even.weight is not None:
+                continue
+            skew, inside = skews(even, request, here)
+            if not np.all(inside):
+                return Refused(self.name, self.reason, f"the node is in no {even.level}, so nothing is spread over it")
+            if skew[0] > even.max_skew:
+                words = f"its {even.level} would have {skew[0]:g} more tasks than the emptiest one, at most"
+                return Refused(self.name, self.reason, f"{words} {even.max_skew} are allowed")
+        raise AssertionError("refuse() asked of a node that keeps the balance")
