@@ -348,9 +348,9 @@ class ReferenceScheduler:
     def _preferred(self, ask: Ask, node: ReferenceNode, whole: float = 1.0) -> float:
         terms = ask.workload.node_affinity.preferred
         met = _terms_met(terms, node) + self._expressions_met(ask, Demand.PREFER, node)
-        for rule in ask.company.rules if ask.company else ():
-            if rule.weight and rule.relation != APART:
-                met.append((rule.weight * 100.0, _met(ask.company.keeps(rule, node))))
+        if ask.company is not None:
+            wishes = [rule for rule in ask.company.rules if rule.weight and rule.relation != APART]
+            met += [((rule.weight or 0.0) * 100.0, _met(ask.company.keeps(rule, node))) for rule in wishes]
         for spread in spreads_of(ask.workload):
             if spread.weight:
                 skew = self._skew(ask, spread, node)
@@ -362,9 +362,9 @@ class ReferenceScheduler:
             return whole
         terms = ask.workload.node_affinity.avoided
         met = _terms_met(terms, node) + self._expressions_met(ask, Demand.AVOID, node)
-        for rule in ask.company.rules if ask.company else ():
-            if rule.weight and rule.relation == APART:
-                met.append((rule.weight * 100.0, _met(not ask.company.keeps(rule, node))))
+        if ask.company is not None:
+            wishes = [rule for rule in ask.company.rules if rule.weight and rule.relation == APART]
+            met += [((rule.weight or 0.0) * 100.0, _met(not ask.company.keeps(rule, node))) for rule in wishes]
         return _share(met, bool(terms), whole)
 
     def _expressions_met(self, ask: Ask, kind: Demand, node: ReferenceNode) -> "Met":

@@ -5,7 +5,7 @@ node without the label of a level is in no domain: near to nobody there, apart f
 over it. Expressions are evaluated by an independent CEL implementation.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
@@ -111,7 +111,7 @@ def domain(level: str, node: Placed, nodes: Iterable[Placed]) -> str | None:
 class Company:
     """What one workload's rules say, with the cluster as it is now."""
 
-    def __init__(self, workload: Workload, nodes: list[Placed], distance: Distance) -> None:
+    def __init__(self, workload: Workload, nodes: Sequence[Placed], distance: Distance) -> None:
         self._workload, self._nodes, self._distance = workload, nodes, distance
         self.rules = rules_of(workload)
         self._repelling = [

@@ -164,7 +164,8 @@ def _a_rule(r: Random) -> dict[str, Any]:
     found: dict[str, Any] = {"weight": r.choice([0, 0.3, 1])} if r.randrange(2) else {}
     if relation not in ("near", "apart"):
         found |= {relation: _some(r, PEERS, 3)} | ({"n": r.choice([1, 2, 3])} if relation == "in_n_regions" else {})
-        return found | _seldom(r, lambda: {"within": r.choice(LEVELS)}, {})
+        found |= _seldom(r, lambda: {"within": r.choice(LEVELS)}, {})
+        return found
     found[relation] = r.choice(PEERS)
     how = {"distance": r.choice([0, 20, 40, 75, 100])} if not r.randrange(3) else {"within": r.choice(LEVELS)}
     return found | how
@@ -181,7 +182,8 @@ def _a_constraint(r: Random) -> dict[str, Any]:
     found: dict[str, Any] = {kind: r.choice(EXPRESSIONS)}
     if kind == "require":
         return found
-    return found | {"weight": r.choice([0, 0.4, 1])} | _seldom(r, lambda: {"priority": r.randint(1, 3)}, {})
+    found |= {"weight": r.choice([0, 0.4, 1])} | _seldom(r, lambda: {"priority": r.randint(1, 3)}, {})
+    return found
 
 
 def _company(r: Random) -> dict[str, Any]:

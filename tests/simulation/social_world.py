@@ -85,7 +85,10 @@ class SocialWorld(SharedWorld):
         if state.promises:  # what is promised to one is refused to another, as long as it is
             return
         for work in state.work.values():
-            if work.spot is Spot.PARKED and not self._is_held_back(work):
+            # A gang with rules about itself is tried from the node that its first task likes best: another might do,
+            # and is tried when that one is taken.
+            greedy = work.gang_short > 1 and bool(work.shape.company or work.shape.spread)
+            if work.spot is Spot.PARKED and not greedy:
                 assert self._fits_nowhere(work), f"{work.id} waits and would fit: {work.reason}: {work.message}"
 
     def _is_held_back(self, work: Work) -> bool:

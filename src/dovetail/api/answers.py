@@ -214,7 +214,8 @@ def room(found: Room) -> str:
     most = found.by_node[0]
     nodes = found.explanation.funnel[-1].remaining if found.explanation.funnel else len(found.by_node)
     fit = "fits" if found.total == 1 else "fit"
-    return f"{found.total:,} more of these {fit}, on {counted(nodes, 'node')}; the most on {most[0]} ({most[1]:,})."
+    total = f"At least {found.total:,}" if found.at_least else f"{found.total:,}"
+    return f"{total} more of these {fit}, on {counted(nodes, 'node')}; the most on {most[0]} ({most[1]:,})."
 
 
 # --- a node in words -----------------------------------------------------------------------------------------

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from dovetail.control.crowding import Crowd
 from dovetail.control.errors import Conflict
-from dovetail.control.expressions import complaints_about
 from dovetail.control.policies import check_names
 from dovetail.control.settings import RequestLimits
 from dovetail.engine.dependencies import After, CircularWait, Ended, Key, in_order, key_of, resolve
+from dovetail.engine.sense import complaints_about
 from dovetail.engine.settings import Router, Unroutable
 from dovetail.engine.state import EngineState
 from dovetail.model.complaint import Complaint, Invalid, field_name

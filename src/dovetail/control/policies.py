@@ -7,22 +7,19 @@ Left to others: what a policy does (`engine.policies`) and how it is shown (`api
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
 
-from dovetail.constraints.error import ExpressionError
-from dovetail.constraints.program import compile_cluster, compile_node
-from dovetail.constraints.structure import text_of
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.engine.policies import Policies, Ruling
 from dovetail.engine.reconsidering import named_by
+from dovetail.engine.sense import complaints_about_policy
 from dovetail.engine.state import EngineState
 from dovetail.engine.violations import Violation, violations
 from dovetail.model.complaint import Complaint, Invalid, complaints_of, field_name
-from dovetail.model.constraint import Expression
 from dovetail.model.event import Event, PolicyRemoved, PolicySet
 from dovetail.model.policy import Policy, Reach
 from dovetail.model.strict import closest
@@ -151,26 +148,8 @@ def _listed(words: list[str]) -> str:
 
 def check_policy(policy: Policy) -> None:
     """Raises Invalid with every expression that cannot be understood."""
-    complaints = []
-    for path, expression, compiled in _expressions(policy):
-        try:
-            compiled(text_of(expression))
-        except ExpressionError as error:
-            source, (_, _, place) = f"policy {policy.name}", error.caret.partition("\n")
-            complaints.append(Complaint(source, None, field_name(path), str(error), detail=place))
-    if complaints:
+    if complaints := complaints_about_policy(policy):
         raise Invalid(complaints)
-
-
-def _expressions(policy: Policy) -> Iterator[tuple[tuple[str | int, ...], Expression, Callable[[str], object]]]:
-    """Everything in it that is in the constraint language: where, what, and what it is to be compiled to."""
-    for index, rule in enumerate(policy.rules):
-        at = policy.field_of(index)
-        yield (*at, str(rule.kind)), rule.expression, compile_node
-        for place, adjustment in enumerate(rule.adjust):
-            yield (*at, "adjust", place, "when"), adjustment.when, compile_cluster
-            if adjustment.until is not None:
-                yield (*at, "adjust", place, "until"), adjustment.until, compile_cluster
 
 
 def check_names(specs: Iterable[Workload], policies: Policies) -> None:

@@ -22,13 +22,13 @@ from dovetail.model.shape import Company, Selector, Shape
 
 def looks_around(state: EngineState, work: Work) -> bool:
     """May it fit one day on a node on which nothing has ended?"""
-    return state.asked(work.shape, work.badge).beyond or _reads_amounts(work.shape)
+    return state.asked(work.shape, work.badge).beyond or reads_amounts(work.shape)
 
 
 def attend(state: EngineState, work: Work, kind: Kindred) -> None:
     """Keep watch for work of this kind, which has just been set aside."""
     request = state.asked(work.shape, work.badge)
-    if not request.beyond and not _reads_amounts(work.shape):
+    if not request.beyond and not reads_amounts(work.shape):
         return
     # Who keeps it away by distance does so beyond any domain.
     afar = [rule for rule in request.repelled if rule.distance is not None]
@@ -36,7 +36,7 @@ def attend(state: EngineState, work: Work, kind: Kindred) -> None:
     state.watches[kind] = Watch(
         counted,
         frozenset(_levels(work.shape, request.repelled)),
-        _reads_amounts(work.shape),
+        reads_amounts(work.shape),
         _versions(state, counted),
         _nodes(state),
         state.news,
@@ -100,7 +100,7 @@ def _levels(shape: Shape, repelled: tuple[Company, ...]) -> list[str]:
     return found + [level for want in shape.wants if want.must_hold for level in compile_node(want.text).levels]
 
 
-def _reads_amounts(shape: Shape) -> bool:
+def reads_amounts(shape: Shape) -> bool:
     """An expression may come to hold when something is placed, too: `domain("leaf").allocated.gpu > 0`."""
     wants = [compile_node(want.text) for want in shape.wants if want.must_hold]
     return any(program.reads & {RESOURCES, PLACEMENTS} for program in wants)

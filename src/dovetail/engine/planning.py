@@ -82,6 +82,12 @@ def count_placed(
     return sum(task.node is not None for task in _Trial(state, spec, shape, now, owner).run(most))
 
 
+def nodes_in_turn(state: EngineState, spec: Workload, shape: Shape, most: int) -> list[str]:
+    """The nodes of so many tasks, placed one after the other until one finds none; promises are left out."""
+    copies = spec.model_copy(update={"replicas": most})
+    return [task.node for task in _Trial(state, copies, shape, 0.0).run(most) if task.node is not None]
+
+
 def would_displace(state: EngineState, spec: Workload, now: float) -> Displacement | None:
     """The cheapest victims that make room for as many of its tasks as may run at once, or else for one of them; for a
     gang for all of it. None: it may displace nobody, that does not help, or it does not need to."""
@@ -96,11 +102,22 @@ def would_displace(state: EngineState, spec: Workload, now: float) -> Displaceme
     queue = state.router.queue(spec.queue, spec.namespace)
     for count in dict.fromkeys(counts):
         if 0 < count <= allowed:
-            found = find_room(state, Claim(shape, rank, queue, count), state.request(shape), now)
-            if found is not None:
+            request = request_for(state, spec, shape, now)
+            found = find_room(state, Claim(shape, rank, queue, count), replace(request, promised=None), now)
+            if found is not None and (not request.beyond or _fits_without(state, spec, shape, found.tasks, count, now)):
                 victims = tuple(_victim(state, task, now) for task in found.tasks)
                 return Displacement(count, victims) if victims else None
     return None
+
+
+def _fits_without(
+    state: EngineState, spec: Workload, shape: Shape, victims: tuple[TaskId, ...], count: int, now: float
+) -> bool:
+    """Victims are sought by room alone: whether the tasks then keep their rules about each other has to be tried."""
+    with state.cluster.trial():
+        for task in victims:
+            state.cluster.remove(task)
+        return count_placed(state, spec, shape, count, now) == count
 
 
 def within_quota(state: EngineState, spec: Workload, wanted: int) -> tuple[int, OverQuota | None]:

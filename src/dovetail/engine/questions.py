@@ -3,6 +3,7 @@
 All are answered by the same pipeline that decides, on the same state, in trials that undo themselves.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -10,9 +11,10 @@ from itertools import islice
 import numpy as np
 
 from dovetail.cluster.view import View
+from dovetail.engine.attention import reads_amounts
 from dovetail.engine.engine import Engine
 from dovetail.engine.forecast import StartGuess, guesses
-from dovetail.engine.planning import Displacement, PlannedTask, plan, would_displace
+from dovetail.engine.planning import Displacement, PlannedTask, nodes_in_turn, plan, would_displace
 from dovetail.engine.scheduling import request_of
 from dovetail.engine.suggestions import Impasse, impasse
 from dovetail.model.reason import Explanation, Refused
@@ -23,6 +25,7 @@ from dovetail.placement.contract import Request
 from dovetail.placement.refusal import refusals
 
 KEPT_S = 5.0
+MOST_IN_TURN = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ class Room:
     total: int
     by_node: list[tuple[str, int]]
     explanation: Explanation
+    at_least: bool = False  # nobody counted further
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +143,12 @@ class Questions:
         return float(scored.total[0]), dict(zip(pipeline.settings.scores, points, strict=True))
 
     def capacity(self, spec: Workload, most_nodes: int = 100) -> Room:
-        """How many more tasks of this shape fit: on each node as many as its scarcest requested resource allows."""
+        """How many more tasks of this shape fit: on each node as many as its scarcest requested resource allows; where
+        one matters to the next, as many as find a node one after the other."""
         shape = self.shape(spec)
         pipeline, request = self._state.pipelines[shape.profile], self._state.request(shape)
+        if request.beyond or reads_amounts(shape):
+            return self._room_in_turn(spec, shape, most_nodes)
         view = View(self._state.cluster)
         sifted = pipeline.evaluator.sift(request, view)
         rows = np.flatnonzero(sifted.alive)
@@ -153,6 +160,11 @@ class Questions:
         order = np.argsort(-fits, kind="stable")[:most_nodes]
         by_node = [(self._state.cluster.names[int(rows[i])], int(fits[i])) for i in order]
         return Room(int(fits.sum()) if len(rows) else 0, by_node, self.explain(shape))
+
+    def _room_in_turn(self, spec: Workload, shape: Shape, most_nodes: int) -> Room:
+        nodes = Counter(nodes_in_turn(self._state, spec, shape, MOST_IN_TURN))
+        total = nodes.total()
+        return Room(total, nodes.most_common(most_nodes), self.explain(shape), at_least=total == MOST_IN_TURN)
 
     def node(self, name: str) -> NodeUse:
         """Raises KeyError for an unknown node."""

@@ -122,8 +122,6 @@ def wake_parked(state: EngineState) -> None:
         room = changed if watch is None else _watched_room(state, watch, changed)
         if room is not None and len(room.rows) and room.may_fit(state.request(kind.shape)):
             wake_next(state, kind)
-            if watch is not None:
-                _wake_heads_of(state, kind)
     if len(state.watches) > len(waiting.parked):
         state.watches = {kind: watch for kind, watch in state.watches.items() if kind in waiting.parked}
 
@@ -131,14 +129,6 @@ def wake_parked(state: EngineState) -> None:
 def _watched_room(state: EngineState, watch: Watch, changed: "_Room") -> "_Room | None":
     rows = stirs(state, watch, changed.rows)
     return None if rows is None else changed if len(rows) == len(changed.rows) else _Room(state, rows)
-
-
-def _wake_heads_of(state: EngineState, kind: Kindred) -> None:
-    """Heads come back themselves: where nobody may overtake them, another of their kind would only stand behind."""
-    for course in state.courses.values():
-        head = None if course.head is None else state.work[course.head]
-        if head is not None and head.spot is Spot.PARKED and state.waiting.kind_of(head) == kind:
-            state.waiting.enqueue(head)
 
 
 def wake_next(state: EngineState, kind: Kindred | OverQuota | None) -> None:

@@ -181,10 +181,6 @@ class Waiting:
         repelled, own = self._repelled(work), _about_itself(work)
         return Kindred(work.shape, work.terms.run_s, work.gang_short, namespace, turn, repelled, own)
 
-    def kind_of(self, work: Work) -> Kindred | None:
-        """The kind it is set aside with."""
-        return self._kindred.get(work.id)
-
     def quota_kind(self, work: Work) -> OverQuota:
         return OverQuota(work.queue, work.terms.user, work.shape, work.gang_short)
 

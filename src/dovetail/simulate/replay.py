@@ -22,10 +22,21 @@ from dovetail.backends.simulated.world import World
 from dovetail.engine.dependencies import CircularWait, in_order, resolve
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions import Questions
+from dovetail.engine.sense import complaints_about
 from dovetail.engine.settings import EngineSettings, Unroutable
 from dovetail.model.command import Bind, Command, Stop, attempt_key
-from dovetail.model.event import BindFailed, Event, NodeHealthChanged, NodeJoined, Submitted, TaskBound, Tick
+from dovetail.model.event import (
+    BindFailed,
+    Event,
+    NodeHealthChanged,
+    NodeJoined,
+    PolicySet,
+    Submitted,
+    TaskBound,
+    Tick,
+)
 from dovetail.model.node import Node
+from dovetail.model.policy import Policy
 from dovetail.model.reason import Outcome as Answer
 from dovetail.model.workload import Workload
 from dovetail.placement.profiles import UnknownProfile
@@ -61,6 +72,7 @@ class Simulation:
         incidents: Sequence[Incident] = (),
         horizon_s: float | None = None,
         watch: Watch | None = None,
+        policies: Sequence[Policy] = (),
     ) -> None:
         """`nodes` are those the world describes unless given; `watch` is shown every event and its commands.
 
@@ -85,6 +97,7 @@ class Simulation:
         self._next_id = 1
         self._horizon_s = math.inf if horizon_s is None else horizon_s
         self._watch = watch
+        self._policies = policies
         self._digest = blake2b(digest_size=16)
         for incident in incidents:
             self._plan(incident.at, incident)
@@ -102,10 +115,13 @@ class Simulation:
             nodes=scenario.cluster.fleet(),
             incidents=scenario.events,
             horizon_s=scenario.horizon,
+            policies=scenario.policies,
         )
 
     def run(self, progress: Progress | None = None) -> Outcome:
         """Play until everything is finished, nothing more can happen, or the horizon is reached."""
+        for policy in self._policies:
+            self._hear(PolicySet(policy, 1))
         for node in self._nodes:
             self._hear(NodeJoined(node))
         self._settle()
@@ -191,12 +207,18 @@ class Simulation:
                 return
 
     def _submit(self, spec: Workload) -> None:
-        """As the control plane does it: a name in use, a profile or a queue that does not exist, or a dependency that
-        cannot be met is turned away."""
+        """As the control plane does it: a name in use, a profile or a queue that does not exist, a dependency that
+        cannot be met, or requirements that make no sense are turned away."""
         key = (spec.namespace, spec.name)
         taken = self.engine.state.cluster.placements.directory.get(key)
         if taken is not None:
             self._turn_away(spec, "conflict", f"workload {taken[0]} of that name is not finished")
+            return
+        settings, state = self.engine.settings, self.engine.state
+        profile = state.router.profiles.get(spec.profile or settings.default_profile)
+        complaints = [] if profile is None else complaints_about(spec, spec.name, profile, settings.overcommit)
+        if complaints:
+            self._turn_away(spec, "senseless", f"{complaints[0].field}: {complaints[0].message}")
             return
         after, unmet = resolve(self.engine.state, spec, {}, {}, self.now)
         if unmet:

@@ -18,10 +18,12 @@ from pydantic import Field, ValidationError, model_validator
 
 from dovetail.backends.simulated.fleet import fleet
 from dovetail.backends.simulated.settings import MAX_NODES, SimulatedSettings
+from dovetail.engine.sense import complaints_about_policy
 from dovetail.engine.settings import EngineSettings
 from dovetail.model.complaint import Complaint, Invalid, complaints_of
 from dovetail.model.document import Document, read_documents
 from dovetail.model.node import Node
+from dovetail.model.policy import Policy
 from dovetail.model.quantity import Duration
 from dovetail.model.reading import check_documents, read_one
 from dovetail.model.strict import AtField, Strict, closest
@@ -74,6 +76,7 @@ class Scenario(Strict):
     workloads: list[Arrival] = Field(default=[], max_length=1_000_000)
     stream: Stream | None = None
     events: list[Incident] = Field(default=[], max_length=100_000)
+    policies: list[Policy] = Field(default=[], max_length=1000)
     settings: EngineSettings = EngineSettings()
     horizon: Duration | None = Field(default=None, description="stop here, whatever still runs or waits")
     seed: int = 0
@@ -127,7 +130,10 @@ def read_scenario(text: str | bytes, source: str, horizon_s: float | None = None
     document = documents[0]
     if horizon_s is not None and isinstance(document.data, dict):
         document = Document({**document.data, "horizon": horizon_s}, source, document.lines)
-    return check_documents(Scenario, [document])[0]
+    scenario = check_documents(Scenario, [document])[0]
+    if complaints := [one for policy in scenario.policies for one in complaints_about_policy(policy)]:
+        raise Invalid(complaints)
+    return scenario
 
 
 def read_cluster(text: str | bytes, source: str) -> ClusterFile:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.unit.engine.scene import Scene
 
-from dovetail.model.event import NodeCordoned, NodeHealthChanged
+from dovetail.model.event import NodeCordoned, NodeHealthChanged, Tick
 
 NEAR_DB = [{"near": "db", "within": "zone"}]
 NOT_WITH_WEB = [{"apart": {"labels": {"app": "web"}}, "within": "zone"}]
@@ -82,15 +82,17 @@ def test_apart_work_is_placed_anywhere_in_the_zone_that_the_other_left() -> None
     assert scene.on("db") != scene.on("filler")
 
 
-def test_work_that_is_kept_away_is_placed_in_the_zone_when_the_repelling_work_ends() -> None:
-    scene = scene_of("aab", cpu=2)
-    scene.run("hermit", 2, node_selector={"zone": "a"}, affinity=NOT_WITH_WEB)
-    scene.run("wide", 2, node_selector={"zone": "b"})
-    scene.submit("web", 1, labels={"app": "web"})
+def test_work_that_is_kept_away_is_placed_on_another_node_of_the_zone_when_the_repelling_work_ends() -> None:
+    """The hermit's own node has no room for it, before and after."""
+    scene = scene_of("aa", cpu=4)
+    scene.run("hermit", 1, affinity=NOT_WITH_WEB)
+    scene.run("filler", 3, affinity=[{"near": "hermit", "within": "host"}])
+    scene.submit("web", 2, labels={"app": "web"})
     assert scene.tick() == []
-    assert scene.why("web")[0] in ("kept_away", "insufficient_resources")
+    assert scene.why("web")[0] == "kept_away"
     scene.end("hermit")
     assert scene.tick() == ["web.0"]
+    assert scene.on("web") != scene.on("filler")
 
 
 def test_who_is_kept_away_by_distance_hears_of_it_on_every_node() -> None:
@@ -151,13 +153,19 @@ def test_one_that_waits_for_company_does_not_block_one_that_is_its_own() -> None
 
 
 def test_those_behind_a_cancelled_one_are_not_forgotten_when_what_keeps_them_away_has_changed() -> None:
+    """The first of them is brought back for all; by then another rule concerns them than when they were set aside."""
     scene = Scene()
-    scene.join("n0", 2)
+    scene.join("n0", 1, labels={"disk": "hdd"})
+    scene.join("n1", 2)
     scene.run("filler", 2)
-    scene.submit("web-1", labels={"app": "web"}, affinity=[{"near": "web-1", "weight": 0.1, "within": "host"}])
-    scene.submit("web-2", labels={"app": "web"}, affinity=[{"near": "web-1", "weight": 0.1, "within": "host"}])
+    for name in ("web-1", "web-2"):
+        scene.submit(name, 2, labels={"app": "web"}, disruption={"allowed": False})
     assert scene.tick() == []
     scene.end("filler")
+    apart = [{"apart": {"labels": {"app": "web"}}}]
+    scene.submit("hermit", priority="critical", node_selector={"disk": "hdd"}, affinity=apart)
+    scene.hear(Tick(1))  # the hermit is placed; the first of the others stands in line
+    assert scene.on("hermit") == ["n0"]
     scene.cancel("web-1")
     assert scene.tick() == ["web-2.0"]
 
@@ -269,14 +277,33 @@ def test_nobody_is_looked_at_again_without_news() -> None:
     assert not scene.engine.busy
 
 
-def test_strict_order_lets_its_head_go_when_its_company_comes() -> None:
-    """Nobody may overtake the head; the company is there already and only has to be seen."""
-    scene = scene_of(schedulers={"default": {"backfill": {"mode": "none"}}})
-    scene.submit("db", 1, node_selector={"zone": "b"})
-    scene.tick()
-    scene.submit("web", affinity=[{"near": "db", "within": "zone"}, {"apart": {"labels": {"app": "x"}}}])
-    scene.submit("next")
-    assert scene.tick() == ["web.0", "next.0"]
+def test_a_head_that_nobody_may_overtake_goes_when_what_it_waits_for_comes_true() -> None:
+    """It sticks to the lead; another of its kind that would go before it must not be woken in its stead."""
+    backfill = {"mode": "none", "head": "sticky"}
+    scene = scene_of(schedulers={"default": {"backfill": backfill}})
+    scene.run("db", node_selector={"zone": "b"})
+    gone = [{"require": 'workload("db").tasks == 0'}]
+    scene.submit("first", constraints=gone, priority="low")
+    assert scene.tick() == []
+    scene.submit("urgent", constraints=gone, priority="critical")
+    assert scene.tick() == []
+    scene.end("db")
+    assert scene.tick() == ["first.0", "urgent.0"]
+
+
+def test_a_promise_is_made_to_work_that_may_be_the_first_of_its_company() -> None:
+    """Nobody it wants to be near to is there yet: it is its own company, and a short job may not delay it."""
+    scene = Scene(schedulers={"default": {"backfill": {"mode": "easy"}}})
+    scene.join("n0", 4, labels={"zone": "a"})
+    scene.run("filler", 3, deadline={"run_for": 100})
+    ring: dict[str, Any] = {
+        "labels": {"app": "ring"},
+        "affinity": [{"near": {"labels": {"app": "ring"}}, "within": "zone"}],
+    }
+    scene.submit("ring", 4, deadline={"run_for": 100}, **ring)
+    scene.submit("long", 1, deadline={"run_for": 1000})
+    assert scene.tick() == []
+    assert scene.ids["ring"] in scene.engine.state.promises.of_work
 
 
 def test_work_in_the_batch_order_is_placed_when_its_company_comes() -> None:
@@ -299,7 +326,7 @@ def test_urgent_work_with_rules_displaces_only_where_that_makes_it_fit() -> None
     scene.join("n1", 2)
     scene.run("low", 2, priority="low")
     scene.run("kept", 2, priority="critical")
-    gang = {"gang": {"min": 2}, "replicas": 2, "affinity": [{"apart": "urgent", "within": "host"}]}
+    gang: dict[str, Any] = {"gang": {"min": 2}, "replicas": 2, "affinity": [{"apart": "urgent", "within": "host"}]}
     scene.submit("urgent", 1, priority="high", **gang)
     assert scene.tick() == []
     assert scene.stopping() == []

@@ -1,14 +1,15 @@
-"""What a workload requires, looked at when it is submitted: expressions that make no sense, and contradictions.
+"""What a workload or a policy requires, looked at when it comes in: expressions that make no sense, contradictions.
 
 Guarantees: a complaint about an expression shows its text with a caret under the place. Contradictions are looked for
 only where every expression makes sense. A workload that requires nothing of that kind costs nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dovetail.model.complaint import Complaint, field_name
-from dovetail.model.constraint import Constraint
+from dovetail.model.constraint import Constraint, Expression
+from dovetail.model.policy import Policy
 from dovetail.model.workload import Workload
 from dovetail.placement.profiles import ProfileSettings
 
@@ -37,17 +38,47 @@ def senseless(constraints: Sequence[Constraint], source: str) -> list[Complaint]
     """A complaint for each expression that cannot be read or used."""
     if not constraints:
         return []
-    from dovetail.constraints.error import ExpressionError
     from dovetail.constraints.program import compile_node
+
+    expressions = (
+        (("constraints", index, constraint.kind.value), constraint.expression, compile_node)
+        for index, constraint in enumerate(constraints)
+    )
+    return _uncompilable(expressions, source)
+
+
+def complaints_about_policy(policy: Policy) -> list[Complaint]:
+    """The same for a policy."""
+    return _uncompilable(_expressions(policy), f"policy {policy.name}")
+
+
+Compiled = tuple[tuple[str | int, ...], Expression, Callable[[str], object]]
+
+
+def _expressions(policy: Policy) -> Iterator[Compiled]:
+    """Everything in it that is in the constraint language: where, what, and what it is to be compiled to."""
+    from dovetail.constraints.program import compile_cluster, compile_node
+
+    for index, rule in enumerate(policy.rules):
+        at = policy.field_of(index)
+        yield (*at, str(rule.kind)), rule.expression, compile_node
+        for place, adjustment in enumerate(rule.adjust):
+            yield (*at, "adjust", place, "when"), adjustment.when, compile_cluster
+            if adjustment.until is not None:
+                yield (*at, "adjust", place, "until"), adjustment.until, compile_cluster
+
+
+def _uncompilable(expressions: Iterable[Compiled], source: str) -> list[Complaint]:
+    from dovetail.constraints.error import ExpressionError
     from dovetail.constraints.structure import text_of
 
     found = []
-    for index, constraint in enumerate(constraints):
+    for path, expression, compile_text in expressions:
         try:
-            compile_node(text_of(constraint.expression))
+            compile_text(text_of(expression))
         except ExpressionError as error:
-            where = field_name(("constraints", index, constraint.kind.value))
-            found.append(Complaint(source, None, where, str(error), detail=error.caret.partition("\n")[2]))
+            place = error.caret.partition("\n")[2]
+            found.append(Complaint(source, None, field_name(path), str(error), detail=place))
     return found
 
 
