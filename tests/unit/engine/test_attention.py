@@ -154,7 +154,7 @@ def test_one_that_waits_for_company_does_not_block_one_that_is_its_own() -> None
 
 def test_those_behind_a_cancelled_one_are_not_forgotten_when_what_keeps_them_away_has_changed() -> None:
     """The first of them is brought back for all; by then another rule concerns them than when they were set aside."""
-    scene = Scene()
+    scene = Scene(schedulers={"default": {"backfill": {"mode": "off"}}})
     scene.join("n0", 1, labels={"disk": "hdd"})
     scene.join("n1", 2)
     scene.run("filler", 2)
