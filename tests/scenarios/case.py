@@ -15,7 +15,7 @@ from dovetail.model.event import (
     Tick,
 )
 from dovetail.model.quantity import Duration
-from dovetail.model.reason import NodePoints
+from dovetail.model.reason import Explanation, NodePoints
 from dovetail.model.strict import Name, Strict
 from dovetail.model.workload import Workload
 from dovetail.simulate.incident import Incident
@@ -34,7 +34,7 @@ class Expected(Strict):
     because: dict[Name, str] = {}
     loads: dict[Name, dict[Name, float]] = {}
     scores: dict[Name, dict[Name, float]] = {}
-    funnel: dict[Name, list[int]] = {}
+    funnel: dict[Name, dict[str, int]] = {}  # nodes left by each filter that refused some
     states: dict[Name, str] = {}
     waits_s: dict[Name, float] = {}
 
@@ -75,7 +75,7 @@ class Decided:
     order: list[str] = field(default_factory=list)
     waiting: dict[str, tuple[str, str]] = field(default_factory=dict)
     best: dict[str, dict[str, NodePoints]] = field(default_factory=dict)
-    funnel: dict[str, list[int]] = field(default_factory=dict)
+    funnel: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
 def decide(case: Case) -> Decided:
@@ -103,10 +103,18 @@ def decide(case: Case) -> Decided:
             found.placed.setdefault(name, []).append(command.node)
     for decision in engine.take_changes(NOW).decisions:
         name, explanation = specs[decision.task.workload].name, decision.explanation
-        found.funnel.setdefault(name, [explanation.nodes, *(step.remaining for step in explanation.funnel)])
+        found.funnel.setdefault(name, _narrowing(explanation))
         found.best.setdefault(name, {line.node: line for line in explanation.best})
         if decision.node is None:
             found.waiting[name] = (str(explanation.outcome), explanation.message)
+    return found
+
+
+def _narrowing(explanation: Explanation) -> dict[str, int]:
+    found = {"nodes": explanation.nodes}
+    for step in explanation.funnel:
+        if step.remaining != [*found.values()][-1]:
+            found[step.filter] = step.remaining
     return found
 
 

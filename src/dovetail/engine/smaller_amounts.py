@@ -13,6 +13,7 @@ from dovetail.engine.friendly import friendly_below
 from dovetail.engine.headroom import Headroom
 
 _HALVINGS = 48
+_NEARLY = 0.01  # of the smallest unit: so far halving stays below what fits
 #: Whoever asked for an amount is not helped by being told to ask for less than this share of it.
 LEAST_SHARE = 0.05
 
@@ -33,7 +34,7 @@ def largest_amounts(
     free = {name: headroom.free(name, rows) for name in names}
     others = headroom.copies(rows, {name: amount for name, amount in needs.items() if name not in asked})
     share = _largest_share(asked, free, others, wanted) if wanted > 1 else 0.0
-    most = {name: min(amount * share, allowed.get(name, np.inf)) for name, amount in asked.items()}
+    most = {name: min(amount * share + _NEARLY, allowed.get(name, np.inf)) for name, amount in asked.items()}
     found = _written(most, asked)
     if found is not None:
         return found
