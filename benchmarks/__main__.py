@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--only PATTERN] [--out FILE] [--data DIR] [--list]`.
+"""`python -m benchmarks [--only PATTERN] [--out FILE] [--data DIR] [--seeds N] [--list]`.
 
 The table goes to stdout, progress to stderr, the figures to the file, which is brought up to date after each
 benchmark. Exit status: 0 when everything ran or was reported as not run, whether or not the bars were met (a missed
@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.catalogue import load
-from benchmarks.harness import REGISTRY, Bench, Figure, matches
+from benchmarks.harness import REGISTRY, SEEDS, Bench, Figure, matches
 from benchmarks.report import print_table, write_json
 
 OUT = Path("build/bench.json")
@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     figures: list[Figure] = []
     try:
-        for more in REGISTRY.run(Bench(scratch=asked.out.parent, data=asked.data), asked.only):
+        for more in REGISTRY.run(Bench(scratch=asked.out.parent, data=asked.data, seeds=asked.seeds), asked.only):
             figures += more
             write_json(asked.out, figures)
     except KeyboardInterrupt:
@@ -47,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", metavar="PATTERN", help="names that match: a part of the name, or a glob")
     parser.add_argument("--out", metavar="FILE", type=Path, default=OUT, help="default: %(default)s")
     parser.add_argument("--data", metavar="DIR", type=Path, help="recorded data, for the benchmarks that need it")
+    parser.add_argument("--seeds", metavar="N", type=int, default=SEEDS, help="of those that repeat by chance")
     parser.add_argument("--list", action="store_true", help="print the names and leave")
     return parser
 

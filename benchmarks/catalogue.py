@@ -17,8 +17,11 @@ MODULES = (
     "benchmarks.queues",
     "benchmarks.preemption",
     "benchmarks.company",
+    "benchmarks.topology",
+    "benchmarks.gangs",
     "benchmarks.explain",
     "benchmarks.batch",
+    "benchmarks.openb",
     "benchmarks.constraints",
     "benchmarks.startup",
 )

@@ -19,6 +19,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+SEEDS = 10
+
 
 class Better(StrEnum):
     HIGHER = "higher"
@@ -100,6 +102,7 @@ class Bench:
 
     scratch: Path
     data: Path | None = None
+    seeds: int = SEEDS  # of benchmarks that repeat by chance
 
     def say(self, text: str) -> None:
         """Progress, for whoever waits; stdout is kept for the result."""

@@ -15,6 +15,8 @@ from math import floor, inf
 from typing import Any, Protocol
 
 from tests.reference_company import APART, Company, expression_holds, spreads_of
+from tests.reference_devices import ReferenceGpus
+from tests.reference_gangs import Place, fits
 
 from dovetail.model.company import Spread
 from dovetail.model.constraint import Expression
@@ -34,11 +36,12 @@ from dovetail.model.workload import Kind, Workload
 
 FILTERS = (
     *("ready", "scope", "backend", "node_selector", "node_affinity", "taints"),
-    *("constraints", "workload_affinity", "spread", "promised", "resources"),
+    *("gpu_model", "constraints", "workload_affinity", "spread", "promised", "gpus", "resources"),
 )
 MEASURABLE = ("cpu", "memory", "disk")
 BLEND = (("cpu", 0.4), ("memory", 0.4), ("disk", 0.2))
-LEVELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone", "spine", "leaf", "rack")  # widest first
+#: Widest first.
+LEVELS = ("topology.kubernetes.io/region", "region", "topology.kubernetes.io/zone", "zone", "spine", "leaf", "rack")
 
 
 class Profile(Protocol):
@@ -65,6 +68,7 @@ class ReferenceNode:
     observed: dict[str, int] = field(default_factory=dict)
     unseen: dict[str, int] = field(default_factory=dict)  # allocated since the last measurement
     minding: int = 0  # tasks on it with rules about other tasks
+    gpus: ReferenceGpus = field(default_factory=ReferenceGpus)
     capacity: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -73,9 +77,11 @@ class ReferenceNode:
     def redefine(self, definition: Node) -> None:
         self.definition, self.online = definition, True
         self.capacity = definition.capacity.amounts()
+        self.gpus.redefine(definition)
 
     def take(self, task: Hashable, workload: Workload) -> None:
         self.tasks[task] = workload
+        self.gpus.take(task, workload.resources)
         self.minding += bool(workload.affinity or workload.conflicts)
         for resource, amount in workload.resources.amounts().items():
             self.allocated[resource] = self.allocated.get(resource, 0) + amount
@@ -83,6 +89,7 @@ class ReferenceNode:
 
     def give(self, task: Hashable) -> None:
         workload = self.tasks.pop(task)
+        self.gpus.give(task)
         self.minding -= bool(workload.affinity or workload.conflicts)
         for resource, amount in workload.resources.amounts().items():
             self.allocated[resource] -= amount
@@ -102,11 +109,12 @@ class Ask:
     needs: dict[str, int]
     asked: list[str]  # what utilisation looks at: all but the slot every task takes, unless there is nothing else
     near: frozenset[str]
+    exchanged: dict[str, int]  # Mbps by workload that it talks to or that talks to it
     kind: Kind
     company: Company | None  # None where neither it nor anything that runs has rules about other tasks
 
     @staticmethod
-    def of(workload: Workload, company: Company | None) -> "Ask":
+    def of(workload: Workload, company: Company | None, heard: dict[str, int] | None = None) -> "Ask":
         needs = workload.resources.amounts()
         return Ask(
             workload,
@@ -117,10 +125,17 @@ class Ask:
                 for one in workload.affinity
                 if one.near is not None and one.near.workload is not None and not one.near.namespaces
             ),
+            _exchanged(workload, heard or {}),
             # A job with an image needs a node that runs containers.
             Kind.CONTAINER if workload.run.image and workload.kind is Kind.JOB else workload.kind,
             company,
         )
+
+
+def _exchanged(workload: Workload, heard: dict[str, int]) -> dict[str, int]:
+    """Both directions added up."""
+    own = {one.to: one.mbps for one in workload.traffic}
+    return {name: own.get(name, 0) + heard.get(name, 0) for name in sorted({*own, *heard})}
 
 
 @dataclass(frozen=True)
@@ -199,7 +214,8 @@ class ReferenceScheduler:
         nodes = list(self.present())
         minds = workload.affinity or workload.conflicts or workload.spread
         some = minds or any(node.minding for node in nodes)
-        return Ask.of(workload, Company(workload, nodes, self.distance) if some else None)
+        company = Company(workload, nodes, self.distance) if some else None
+        return Ask.of(workload, company, self._heard(workload))
 
     def decision(self, workload: Workload, task: str = "") -> Decision:
         ask = self.ask(workload)
@@ -225,6 +241,29 @@ class ReferenceScheduler:
         row_chosen = self._select(totals, task)
         chosen = None if row_chosen is None else self.nodes[row_chosen]
         return Decision(chosen.definition.name if chosen else None, tuple(remaining), totals, points)
+
+    def gang_places(self, workload: Workload) -> list[Place]:
+        """Every node, and how many tasks of a workload it could take, found by giving it one after the other."""
+        ask, found = self.ask(workload), []
+        for node in self.present():
+            copies = 0
+            while all(self.passes(name, ask, node) for name in FILTERS):
+                node.take(("copy", copies), workload)
+                copies += 1
+            for copy in range(copies):
+                node.give(("copy", copy))
+            found.append(Place(node.definition.name, node.definition.labels, copies))
+        return found
+
+    def gang_fits(self, workload: Workload) -> bool:
+        """Is there a domain that holds the least of a gang as its layout has it? Which of them is best it does not
+        say."""
+        assert workload.gang is not None
+        layout = workload.topology
+        slices = [] if layout is None else [(one.size, one.within) for one in layout.slices]
+        carried = [level for level in LEVELS if any(level in node.definition.labels for node in self.present())]
+        required = None if layout is None else layout.required
+        return fits(self.gang_places(workload), carried, workload.gang.min, required, slices)
 
     def _select(self, totals: dict[int, float], task: str) -> int | None:
         rows = sorted(totals)
@@ -273,11 +312,20 @@ class ReferenceScheduler:
             return ask.company is None or ask.company.required_kept(node)
         if name == "spread":
             return not workload.spread or self._is_even(ask, node)
+        if name in ("gpu_model", "gpus"):
+            return not workload.resources.gpu or self._has_gpus(name, ask, node)
         if name == "promised":
             return True  # nobody was promised anything here
         if name == "taints":
             return not untolerated(node.definition.taints, workload.tolerations, soft=False)
         return all(self.free(node, resource) >= amount for resource, amount in ask.needs.items())
+
+    def _has_gpus(self, name: str, ask: Ask, node: ReferenceNode) -> bool:
+        asked = ask.workload.resources
+        if name == "gpu_model":
+            return node.gpus.could_have(asked)
+        # Where the amount is too small, that is the reason to give.
+        return self.unallocated(node, "gpu") < ask.needs["gpu"] or node.gpus.choose(asked) is not None
 
     def _is_even(self, ask: Ask, node: ReferenceNode) -> bool:
         for spread in spreads_of(ask.workload):
@@ -383,14 +431,31 @@ class ReferenceScheduler:
         return nearness * (1.0 / tasks) if tasks else 0.0
 
     def _related_proximity(self, ask: Ask, node: ReferenceNode) -> float:
-        return self._nearness(ask, node)[0]
+        total = self._nearness(ask, node)[0]
+        for name, mbps in ask.exchanged.items():
+            share = mbps / sum(ask.exchanged.values())
+            total += share * self._near_to(ask.workload.namespace, frozenset({name}), node)[0]
+        return total
+
+    def _heard(self, workload: Workload) -> dict[str, int]:
+        """Who of the work that runs talks to it, and how much."""
+        others = [task for node in self.present() for task in node.tasks.values() if task.name != workload.name]
+        return {
+            task.name: one.mbps
+            for task in others
+            if task.namespace == workload.namespace
+            for one in task.traffic
+            if one.to == workload.name
+        }
 
     def _nearness(self, ask: Ask, node: ReferenceNode) -> tuple[float, int]:
-        """Sum of 1 - distance / 100 over the tasks it wants to be near, and how many those are."""
-        namespace = ask.workload.namespace
+        return self._near_to(ask.workload.namespace, ask.near, node)
+
+    def _near_to(self, namespace: str, names: frozenset[str], node: ReferenceNode) -> tuple[float, int]:
+        """Sum of 1 - distance / 100 over the tasks of workloads of these names, and how many those are."""
         total, tasks = 0.0, 0
-        for other in self.present() if ask.near else ():
-            count = sum(t.namespace == namespace and t.name in ask.near for t in other.tasks.values())
+        for other in self.present() if names else ():
+            count = sum(t.namespace == namespace and t.name in names for t in other.tasks.values())
             if count:
                 total += count * (1.0 - self.distance(node, other) / 100.0)
                 tasks += count
@@ -453,6 +518,14 @@ class ReferenceScheduler:
 
     def _domain_history(self, _: Ask, __: ReferenceNode) -> float:
         return 1.0  # nothing ever ends here
+
+    def _gpu_model_preference(self, ask: Ask, node: ReferenceNode) -> float:
+        return node.gpus.preference(ask.workload.resources)
+
+    def _fragmentation(self, _: Ask, __: ReferenceNode) -> float:
+        return 0.0  # goes by what usually comes, which is not known here: `reference_fragments` has its oracle
+
+    _gpu_scarcity = _fragmentation
 
     def _gpu_packing(self, ask: Ask, node: ReferenceNode) -> float:
         return node.share("gpu", ask.needs.get("gpu", 0)) if node.capacity.get("gpu") else 1.0

@@ -36,7 +36,23 @@ LABELS: dict[str, list[str]] = {
 COMPARED = ["nvme", "hdd", "", "r1", "z1", "5", "true", "never"]
 ASKED = {"cpu": ["100m", "250m", "1", "1.3"], "memory": ["64MiB", "333MB", "1GiB"], "disk": ["1GB", "7GB"]}
 FPGA, UNHEARD_OF = "example.com/fpga", "nobody.example/has"
-RARE: list[dict[str, int]] = [{"gpu": 1}, {FPGA: 1}, {"gpu": 2, FPGA: 1}, {UNHEARD_OF: 1}]
+#: GPUs of nodes: whether known one by one, mixed, in islands, large or small.
+GPUS: list[list[dict[str, Any]]] = [
+    [{"count": 4, "model": "A", "memory": "40GiB"}],
+    [{"count": 4, "model": "A", "memory": "40GiB", "islands": 2}, {"count": 2, "model": "B", "memory": "80GiB"}],
+    [{"count": 1, "model": "C"}, {"count": 2, "model": "A", "memory": "16GiB"}, {"count": 3}],
+]
+SOME_GPU: list[dict[str, Any]] = [
+    *({"gpu": amount} for amount in (1, 2, "300m", 0.5, 0.7)),
+    {"gpu": 2, "gpu_island": "same"},
+    {"gpu": 3, "gpu_island": "same"},
+    {"gpu": 2, "gpu_model": ["B", "A"]},
+    {"gpu": "250m", "gpu_model": ["C", "B"]},
+    {"gpu": 1, "gpu_memory": "32GiB"},
+    {"gpu": 3, "gpu_model": "A"},
+    {"gpu": "600m", "gpu_model": ["A", "never"], "gpu_memory": "16GiB", "gpu_island": "same"},
+]
+RARE: list[dict[str, Any]] = [{FPGA: 1}, {"gpu": 2, FPGA: 1}, {UNHEARD_OF: 1}]
 TOLERATIONS: list[dict[str, Any]] = [
     {"operator": "Exists"},
     {"operator": "Exists", "effect": "NoSchedule"},
@@ -104,8 +120,12 @@ def a_node(r: Random, name: str | None = None) -> Node:
         "slots": _often(r, 110, 0, 3, 7),
         FPGA: r.choice([0, 3]),
     }
+    gpus: list[dict[str, Any]] = [] if r.randrange(3) else r.choice(GPUS)
+    if gpus:
+        del capacity["gpu"]
     return Node.model_validate(
         {
+            "gpus": gpus,
             "name": name or r.choice(NODE_NAMES),
             "backend": r.choice(BACKENDS),
             "capacity": capacity,
@@ -192,7 +212,12 @@ def _company(r: Random) -> dict[str, Any]:
         "affinity": _seldom(r, lambda: [_a_rule(r) for _ in range(r.randint(1, 3))], []),
         "spread": _seldom(r, lambda: [_a_spread(r) for _ in range(r.randint(1, 2))], []),
         "conflicts": _seldom(r, lambda: [{"set": r.choice(["c1", "c2"]), "within": r.choice(LEVELS)}], []),
+        "traffic": _seldom(r, lambda: _some_traffic(r), []),
     }
+
+
+def _some_traffic(r: Random) -> list[dict[str, Any]]:
+    return [{"to": name, "mbps": r.choice([7, 100, "4Gbps"])} for name in r.sample(WORKLOAD_NAMES, r.randint(1, 3))]
 
 
 def a_workload(r: Random) -> Workload:
@@ -203,7 +228,8 @@ def a_workload(r: Random) -> Workload:
             "kind": _seldom(r, lambda: r.choice(list(Kind)), Kind.JOB),
             "run": _seldom(r, lambda: {"image": "trainer:1"}, {}),
             "resources": {name: r.choice(pool) for name, pool in ASKED.items() if r.randrange(4)}
-            | _seldom(r, lambda: r.choice(RARE), {}),
+            | _seldom(r, lambda: r.choice(RARE), {})
+            | (r.choice(SOME_GPU) if not r.randrange(4) else {}),
             "service": _seldom(r, lambda: r.choice(["web", "db"]), None),
             "node_selector": _seldom(r, lambda: r.choice(SELECTORS), {}),
             "node_affinity": {

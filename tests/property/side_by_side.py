@@ -58,8 +58,11 @@ class Submitted:
         needs = {name: float(amount) for name, amount in self.shape.amounts}
         repelled = self.cluster.placements.tallies.repelled(self.badge)
         column = self.cluster.resources.vector(needs)
-        beyond = bool(repelled) or looks_beyond(self.shape)
-        return Request(self.shape, column, needs, self.scope, badge=self.badge, repelled=repelled, beyond=beyond)
+        heard = self.cluster.placements.conversations.with_whom(self.badge)
+        beyond = bool(repelled or heard) or looks_beyond(self.shape)
+        request = Request(self.shape, column, needs, self.scope, badge=self.badge, repelled=repelled, heard=heard)
+        request.beyond = beyond
+        return request
 
 
 @dataclass
@@ -156,7 +159,7 @@ class SideBySide:
                 return known
         shape = shape_of(workload, "default", "tried", wants_of(workload.constraints))
         labels = tuple(sorted(workload.labels.items()))
-        badge = badge_of(workload.namespace, workload.name, shape.service, labels, shape.company)
+        badge = badge_of(workload.namespace, workload.name, shape.service, labels, shape.company, shape.traffic)
         scope = tuple(self.scope.items())
         found = Submitted(len(self.submitted), workload, self.cluster, shape, scope, badge)
         self.submitted.append(found)
@@ -199,8 +202,10 @@ class SideBySide:
     def _place(self, submitted: Submitted, task: TaskId, row: int) -> None:
         workload = submitted.workload
         service = (workload.namespace, workload.service) if workload.service else None
-        self.cluster.place(task, row, submitted.request.column, service, badge=submitted.badge)
+        gpus = submitted.shape.gpus
+        slots = self.cluster.place(task, row, submitted.request.column, service, badge=submitted.badge, gpus=gpus)
         self.oracle.place(workload, task, self.cluster.names[row])
+        _same("which GPUs", slots, self.oracle.node(self.cluster.names[row]).gpus.slots(task))
 
     def finish(self, task: TaskId) -> None:
         self.placed.remove(task)

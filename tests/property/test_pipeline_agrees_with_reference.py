@@ -13,7 +13,14 @@ from dovetail.placement.profiles import BUILT_IN, ProfileSettings
 pytestmark = pytest.mark.usefixtures("small_limits")
 
 MIXED = ProfileSettings(
-    scores={"colocation": 3, "best_fit": 0.7, "avoided": -1.3, "resource_balance": 0.1, "related_proximity": 0.01},
+    scores={
+        "colocation": 3,
+        "best_fit": 0.7,
+        "avoided": -1.3,
+        "resource_balance": 0.1,
+        "related_proximity": 0.01,
+        "gpu_model_preference": 0.2,
+    },
 )
 PROFILES = {
     **BUILT_IN,

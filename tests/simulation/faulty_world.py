@@ -6,6 +6,7 @@ keys, more than once, and forgets to say things until it is asked again after a 
 
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from tests.simulation.notebook import Notebook
 
@@ -274,11 +275,25 @@ class FaultyWorld:
         assert not self.engine.state.cluster.placements.by_task
 
 
+GPUS: list[list[dict[str, Any]]] = [
+    [],
+    [{"count": 2, "model": "A"}],
+    [{"count": 2, "model": "A", "islands": 2}, {"count": 1, "model": "B"}],
+]
+GPU_ASKS: list[dict[str, Any]] = [
+    *({"gpu": amount} for amount in (1, 0.3, "600m")),
+    {"gpu": 2, "gpu_island": "same"},
+    {"gpu": 1, "gpu_model": ["B", "A"]},
+    {"gpu": 0.5, "gpu_model": "A"},
+]
+
+
 def some_node(chance: Random, name: str) -> Node:
     capacity = {"cpu": chance.choice([2, 4, 8]), "memory": "16GiB", "slots": chance.choice([3, 110])}
     labels = {"rack": chance.choice("ab")}
+    gpus = chance.choice(GPUS)
     return Node.model_validate(
-        {"name": name, "backend": chance.choice(BACKENDS), "capacity": capacity, "labels": labels}
+        {"name": name, "backend": chance.choice(BACKENDS), "capacity": capacity, "labels": labels, "gpus": gpus}
     )
 
 
@@ -287,7 +302,8 @@ def some_work(chance: Random, number: int) -> Workload:
         "name": f"w{number}",
         "priority": chance.choice(["critical", "high", "medium", "batch"]),
         "replicas": chance.choice([1, 1, 2, 5, 12]),
-        "resources": {"cpu": chance.choice(["500m", 1, 2, 5, 9]), "memory": chance.choice(["1GiB", "4GiB"])},
+        "resources": {"cpu": chance.choice(["500m", 1, 2, 5, 9]), "memory": chance.choice(["1GiB", "4GiB"])}
+        | (chance.choice(GPU_ASKS) if not chance.randrange(3) else {}),
         "retries": chance.choice([0, 0, 1, 3]),
         "service": chance.choice([None, None, "web"]),
         "node_selector": chance.choice([{}, {}, {}, {"rack": "a"}]),

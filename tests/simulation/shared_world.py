@@ -8,7 +8,7 @@ from collections import Counter
 from random import Random
 from typing import Any
 
-from tests.simulation.faulty_world import NODES, FaultyWorld
+from tests.simulation.faulty_world import GPU_ASKS, NODES, FaultyWorld
 from tests.simulation.misfortune import DEEDS, Deed
 
 from dovetail.engine.gangs import try_together
@@ -64,7 +64,7 @@ class SharedWorld(FaultyWorld):
         assert work.stopping == states[TaskState.STOPPING]
         assert work.succeeded == states[TaskState.SUCCEEDED]
         firm = work.holding - work.stopping
-        if work.terms.gang_min and firm and not work.stopping:
+        if work.terms.gang_min and firm and not work.stopping and work.recovery is None:
             assert firm + work.succeeded >= work.terms.gang_min, f"gang {work.id} is half placed"
         if work.terms.concurrency:
             assert work.holding <= work.terms.concurrency, f"too many of {work.id} run at once"
@@ -135,7 +135,8 @@ def shared_work(chance: Random, number: int) -> Workload:
         "queue": chance.choice([None, "lab/ml", "lab/web", "small"]),
         "priority": chance.choice(["critical", "high", "medium", "low", "batch"]),
         "replicas": replicas,
-        "resources": {"cpu": chance.choice(["500m", 1, 2, 4]), "memory": chance.choice(["1GiB", "4GiB"])},
+        "resources": {"cpu": chance.choice(["500m", 1, 2, 4]), "memory": chance.choice(["1GiB", "4GiB"])}
+        | (chance.choice(GPU_ASKS) if not chance.randrange(4) else {}),
         "retries": chance.choice([0, 0, 1, 3]),
         "deadline": {
             "run_for": chance.choice([None, 10, 60, 300]),

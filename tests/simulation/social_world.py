@@ -24,6 +24,14 @@ from dovetail.placement.profiles import ProfileSettings
 JUDGED = ("constraints", "workload_affinity", "spread")
 APPS = ["web", "db", "ring"]
 LEVELS = ["host", "host", "rack"]
+LAYOUTS: list[dict[str, Any]] = [
+    {"required": "rack"},
+    {"required": "host"},
+    {"preferred": "rack"},
+    {"required": "rack", "preferred": "host"},
+    {"slices": [{"size": 2, "within": "rack"}], "strategy": "spread"},
+    {"required": "rack", "slices": [{"size": 2, "within": "host"}]},
+]
 
 
 class SocialWorld(SharedWorld):
@@ -43,7 +51,18 @@ class SocialWorld(SharedWorld):
             ask, node = oracle.ask(spec), oracle.node(bind.node)
             broken = [name for name in JUDGED if not oracle.passes(name, ask, node)]
             assert not broken, f"{bind.task} is placed on {bind.node} against {broken}: {spec}"
+            self._judge_layout(oracle, bind, spec)
             oracle.place(self.notebook.specs[bind.task.workload], bind.task, bind.node)
+
+    def _judge_layout(self, oracle: ReferenceScheduler, bind: Bind, spec: Workload) -> None:
+        """Where some of its tasks are, or one of them at least if nodes were moved since."""
+        level = None if spec.topology is None else spec.topology.required
+        own = self.notebook.specs[bind.task.workload]
+        others = [node for node in oracle.present() for other in node.tasks.values() if other is own]
+        if level is None or not others:
+            return
+        where = [_domain(node, level) for node in others]
+        assert None is not _domain(oracle.node(bind.node), level) in where, f"{bind.task} is not in their {level}"
 
     def _oracle(self, but: set[Any]) -> ReferenceScheduler:
         cluster = self.engine.state.cluster
@@ -85,10 +104,7 @@ class SocialWorld(SharedWorld):
         if state.promises:  # what is promised to one is refused to another, as long as it is
             return
         for work in state.work.values():
-            # A gang with rules about itself is tried from the node that its first task likes best: another might do,
-            # and is tried when that one is taken.
-            greedy = work.gang_short > 1 and bool(work.shape.company or work.shape.spread)
-            if work.spot is Spot.PARKED and not greedy:
+            if work.spot is Spot.PARKED:
                 assert self._fits_nowhere(work), f"{work.id} waits and would fit: {work.reason}: {work.message}"
 
     def _is_held_back(self, work: Work) -> bool:
@@ -109,6 +125,10 @@ class SocialWorld(SharedWorld):
             or len(together) < work.gang_short
             or try_together(state, work, request, together).refusal is not None
         )
+
+
+def _domain(node: ReferenceNode, level: str) -> str | None:
+    return node.definition.name if level in ON_ITS_OWN else node.definition.labels.get(level)
 
 
 def _without_wishes(spec: Workload) -> Workload:
@@ -145,6 +165,8 @@ def social_work(chance: Random, number: int) -> Workload:
         fields["spread"] = [spread | of | ({"weight": 1} if chance.random() < 0.3 else {})]
     if chance.random() < 0.2:
         fields["conflicts"] = [{"set": "licence", "within": chance.choice(LEVELS)}]
+    if chance.random() < 0.3:
+        fields["topology"] = chance.choice(LAYOUTS)
     if chance.random() < 0.2:
         text = chance.choice(['node.labels.rack == "a"', "node.allocated.cpu > 0.0", "node.free.slots > 50"])
         kind = chance.choice([{"require": text}, {"prefer": text, "priority": 2}, {"avoid": text, "priority": 1}])

@@ -4,12 +4,13 @@ Every sentence that the API sends as `answer`, and the description of a node in 
 the CLI prints them as they come. Pure functions: from data to text.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dovetail.engine.planning import Displacement, PlannedTask, Victim
-from dovetail.engine.questions import NodeUse, Room, WhyNot
+from dovetail.engine.questions import GpuUse, NodeUse, Room, WhyNot
 from dovetail.engine.suggestions import CoreMember, Impasse
+from dovetail.model.quantity import show_bytes
 from dovetail.model.reason import Eviction
 from dovetail.model.resources import CPU, DISK, GPU, MEMORY, SLOTS, show_amount
 from dovetail.model.workload import Workload
@@ -138,6 +139,8 @@ def why_not(workload: str, asked: WhyNot, total: float, holds: bool) -> str:
         helps = all(refusal.eviction is Eviction.HELPS for refusal in asked.refusals)
         tail = " Moving other work away would help." if helps else ""
         return f"{asked.node} cannot take {workload}: {against}.{tail}"
+    if asked.together:
+        return f"{asked.node} could take a task of {workload}, but they have to lie together: {asked.together}."
     if asked.rank == 1 or asked.best_node == asked.node:
         return f"{asked.node} can take {workload} and is the best of {counted(asked.feasible, 'node')} now."
     best = asked.explanation.best
@@ -221,13 +224,14 @@ def room(found: Room) -> str:
 # --- a node in words -----------------------------------------------------------------------------------------
 
 
-def node_in_words(use: NodeUse) -> str:
-    """One line a fact, as the operators of the VM scheduler know it."""
+def node_in_words(use: NodeUse, gpus: Sequence[GpuUse] = ()) -> str:
+    """One line a fact, as the operators of the VM scheduler know it; one a GPU."""
     lines = [f"Node: {use.name}", f"Status: {use.status}{f' ({use.reason})' if use.reason else ''}"]
     lines.append(f"Backend: {use.backend}")
     for title, resource in (("CPU", CPU), ("Memory", MEMORY), ("Disk", DISK), ("GPU", GPU)):
         if resource != GPU or use.capacity.get(GPU):
             lines.append(f"{title}: {_used(use, resource)}")
+    lines += map(_gpu_in_words, gpus)
     extended = sorted(name for name in use.capacity if name not in (CPU, MEMORY, DISK, GPU, SLOTS))
     lines += [f"{name}: {_used(use, name)}" for name in extended]
     slots = use.capacity.get(SLOTS, 0)
@@ -241,6 +245,14 @@ def node_in_words(use: NodeUse) -> str:
     if use.labels:
         lines.append(f"Labels: {', '.join(f'{key}={value}' for key, value in sorted(use.labels.items()))}")
     return "\n".join(lines) + "\n"
+
+
+def _gpu_in_words(gpu: GpuUse) -> str:
+    """`  gpu 3: H100, 80GiB, island 1, numa 0: 0.25 in use`"""
+    device = gpu.device
+    facts = [device.model or "unknown model", show_bytes(device.memory) if device.memory else ""]
+    facts += [f"island {device.island}", "" if device.numa is None else f"numa {device.numa}", device.address or ""]
+    return f"  gpu {gpu.slot}: {', '.join(filter(None, facts))}: {show_amount(GPU, gpu.used)} in use"
 
 
 def _used(use: NodeUse, resource: str) -> str:

@@ -69,6 +69,15 @@ async def model_in(request: Request, model: type[Model], defaults: dict[str, obj
     return await _read(request, read)
 
 
+async def content_in(request: Request) -> bytes:
+    """What was sent, of whatever kind, as it is."""
+    return await _content(request, plane_of(request).settings.limits.max_body)
+
+
+def is_csv(request: Request) -> bool:
+    return request.headers.get("Content-Type", "").split(";")[0].strip().lower() == "text/csv"
+
+
 async def _read(request: Request, read: Callable[[list[Document]], T]) -> T:
     media_type = _media_type(request)
     limit = plane_of(request).settings.limits.max_body

@@ -61,4 +61,5 @@ def _order(assignment: Assignment) -> dict[str, Any]:
         "limits": spec.limits.model_dump(mode="json", exclude_none=True),
         "deadline": spec.deadline.model_dump(mode="json", exclude_none=True),
         "grace_s": spec.disruption.grace,
+        "devices": list(assignment.devices),
     }

@@ -62,8 +62,10 @@ def _row(use: NodeUse) -> dict[str, Any]:
 
 
 def _detail(plane: ControlPlane, name: str) -> dict[str, Any]:
-    definition = _row(use_of(plane, name))
-    return definition | {"definition": plane.engine.state.cluster.node(name).model_dump(mode="json")}
+    found = _row(use_of(plane, name))
+    found["definition"] = plane.engine.state.cluster.node(name).model_dump(mode="json")
+    found["gpus"] = [{"slot": gpu.slot, **gpu.device._asdict(), "used": gpu.used} for gpu in plane.questions.gpus(name)]
+    return found
 
 
 @router.get("")
@@ -139,7 +141,8 @@ async def drain(request: Request, name: str) -> Response:
 @router.get("/{name}/diagnostics")
 async def diagnostics(request: Request, name: str) -> Response:
     """The node in words."""
-    return Text(answers.node_in_words(use_of(plane_of(request), name)))
+    plane = plane_of(request)
+    return Text(answers.node_in_words(use_of(plane, name), plane.questions.gpus(name)))
 
 
 @router.get("/{name}/tasks")

@@ -11,6 +11,7 @@ from dovetail.engine.planning import Displacement
 from dovetail.model.complaint import Complaint, Invalid
 from dovetail.model.reason import Outcome
 from dovetail.model.workload import Workload
+from dovetail.placement.communication import Estimate
 
 MOST_WORKLOADS = 500  # of one plan: each is decided for real, and the loop waits meanwhile
 MOST_TASKS = 1000  # of one workload
@@ -49,6 +50,7 @@ def _plan(plane: ControlPlane, spec: Workload, *, may_search: bool) -> dict[str,
     if last.node is None and may_search:
         displaced = None if over_quota else plane.questions.would_displace(spec, now)
         impasse = plane.questions.impasse(spec, now=now)
+    talk = plane.questions.communication(tasks) if spec.gang is not None and last.node is not None else None
     return {
         "name": spec.name,
         "namespace": spec.namespace,
@@ -60,6 +62,7 @@ def _plan(plane: ControlPlane, spec: Workload, *, may_search: bool) -> dict[str,
         "queue": _queue(plane, spec),
         "over_quota": last.explanation.message if over_quota else None,
         "displaces": None if displaced is None else _displaced(displaced),
+        "communication": None if talk is None else _communication(talk),
         **impasse_dict(impasse),
         "answer": answers.planned(spec, tasks, displaced, impasse),
     }
@@ -68,6 +71,21 @@ def _plan(plane: ControlPlane, spec: Workload, *, may_search: bool) -> dict[str,
 def _queue(plane: ControlPlane, spec: Workload) -> str:
     router = plane.engine.state.router
     return router.queues[router.queue(spec.queue, spec.namespace)].path
+
+
+def _communication(talk: Estimate) -> dict[str, Any]:
+    return {
+        "ranks": talk.ranks,
+        "nodes": talk.nodes,
+        "size_bytes": talk.size_bytes,
+        "all_reduce_s": round(talk.all_reduce.seconds, 9),
+        "all_reduce_best_s": round(talk.all_reduce.best_seconds, 9),
+        "algorithm": talk.all_reduce.algorithm,
+        "all_to_all_s": round(talk.all_to_all.seconds, 9),
+        "all_to_all_best_s": round(talk.all_to_all.best_seconds, 9),
+        "busiest": talk.all_reduce.busiest,
+        "message": str(talk),
+    }
 
 
 def _displaced(displaced: Displacement) -> dict[str, Any]:

@@ -20,12 +20,13 @@ class Refusal(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One attempt of one task on one node. `key` names it for ever."""
+    """One attempt of one task on one node. `key` names it for ever. `devices`: the slots of the GPUs it has there."""
 
     key: str
     task: TaskId
     node: str
     spec: Workload
+    devices: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import typer
 Cpu = Annotated[str | None, typer.Option(metavar="CORES", help="Cores, such as 2, 0.5 or 500m.")]
 Memory = Annotated[str | None, typer.Option(metavar="BYTES", help="Memory, such as 512MiB or 64GiB.")]
 Disk = Annotated[str | None, typer.Option(metavar="BYTES", help="Disk, such as 10GiB.")]
-Gpu = Annotated[str | None, typer.Option(metavar="N", help="Whole GPUs.")]
+Gpu = Annotated[str | None, typer.Option(metavar="N", help="Whole GPUs, or a share of one such as 0.25.")]
 
 
 def resources(cpu: str | None, memory: str | None, disk: str | None, gpu: str | None) -> dict[str, Any]:

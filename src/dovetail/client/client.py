@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 from urllib.parse import quote
 
 from dovetail.client import types as t
+from dovetail.client.network import NetworkCalls
 from dovetail.client.policies import PolicyCalls
 from dovetail.client.streams import events_in
 from dovetail.client.transport import API, Transport
 from dovetail.client.wire import segment, written
 
 if TYPE_CHECKING:  # models take longer to load than a server takes to answer, and plain mappings do as well
+    from dovetail.client.fragmentation_types import FragmentationReport
     from dovetail.model.node import Node
     from dovetail.model.reservation import Reservation
     from dovetail.model.workload import Workload
@@ -27,7 +29,7 @@ LOG_BYTES = 65536
 Work: TypeAlias = "Workload | Mapping[str, Any]"
 
 
-class Client(PolicyCalls):
+class Client(NetworkCalls, PolicyCalls):
     """Talks to one server. Use it as a context manager, or call `close`.
 
     A workload is asked for by its id, or by its name in a namespace (`default` where none is given).
@@ -227,6 +229,10 @@ class Client(PolicyCalls):
     def queues(self) -> t.Queues:
         """The tree of queues with use, limits and loans, and how fair it is between tenants."""
         return cast("t.Queues", self._http.json("GET", f"{API}/queues"))
+
+    def fragmentation(self) -> "FragmentationReport":
+        """Free GPU capacity that typical work cannot use, and what moving work would win back."""
+        return cast("FragmentationReport", self._http.json("GET", f"{API}/fragmentation"))
 
     def profiles(self) -> t.Profiles:
         return cast("t.Profiles", self._http.json("GET", f"{API}/profiles"))

@@ -88,6 +88,7 @@ class TaskRow(TypedDict):
     finished_at: float | None
     failures: int
     bind_failures: int
+    devices: list[int]  # slots of the GPUs it has on its node
 
 
 class NodeTask(TaskRow):
@@ -241,9 +242,26 @@ class Displacement(TypedDict):
     victims: list[VictimRow]
 
 
+class Communication(TypedDict):
+    """How long a gang would take to exchange so much data between its ranks, and how long at best; `busiest` is what
+    holds it up."""
+
+    ranks: int
+    nodes: int
+    size_bytes: int
+    all_reduce_s: float
+    all_reduce_best_s: float
+    algorithm: str
+    all_to_all_s: float
+    all_to_all_best_s: float
+    busiest: str
+    message: str
+
+
 class Plan(Impasse):
     """`tasks` are those that were tried: the first one that fits nowhere is the last. `over_quota` is the reason where
-    a limit of its queue stands in the way, `displaces` who would have to give way for what does not fit."""
+    a limit of its queue stands in the way, `displaces` who would have to give way for what does not fit.
+    `communication` is there for gangs that would lie on several nodes of a network that somebody described."""
 
     name: str
     namespace: str
@@ -253,6 +271,7 @@ class Plan(Impasse):
     queue: str
     over_quota: str | None
     displaces: Displacement | None
+    communication: NotRequired[Communication | None]
     answer: str
 
 
@@ -298,10 +317,24 @@ class NodeRow(TypedDict):
     resources: dict[str, NodeResource]
 
 
+class NodeGpu(TypedDict):
+    """One GPU of a node; `used` in thousandths."""
+
+    slot: int
+    model: str
+    memory: int
+    island: int
+    numa: int | None
+    address: str | None
+    uuid: str | None
+    used: int
+
+
 class NodeDetail(NodeRow):
     """`definition` is what would register the node again."""
 
     definition: dict[str, Any]
+    gpus: list[NodeGpu]
 
 
 class TaskReport(TypedDict):
@@ -323,6 +356,7 @@ class RunOrder(TypedDict):
     limits: dict[str, Any]
     deadline: dict[str, Any]
     grace_s: float | None
+    devices: list[int]
 
 
 class Orders(TypedDict):

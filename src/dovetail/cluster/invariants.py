@@ -5,7 +5,8 @@ import numpy as np
 from dovetail.cluster.resources import loads
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.tallies import Tallies
-from dovetail.model.resources import SLOTS
+from dovetail.model.device import WHOLE
+from dovetail.model.resources import GPU, SLOTS
 
 
 class Violation(AssertionError):
@@ -40,9 +41,38 @@ def check_invariants(cluster: Cluster, *, within_capacity: bool = True) -> None:
     if within_capacity:
         over = np.argwhere(tables.allocated[:, :n] > tables.schedulable[:, :n])
         _must(not len(over), f"over capacity: {[(tables.names[r], cluster.names[j]) for r, j in over[:3]]}")
+    _check_devices(cluster, within_capacity)
     _check_services(cluster)
     _check_tallies(cluster)
     _check_rows(cluster)
+
+
+def _check_devices(cluster: Cluster, within_capacity: bool) -> None:
+    """No device is double-booked, and devices have given what the amounts say. Tasks that were put where there is no
+    room for them have no device; that can be only where amounts may exceed capacity, too."""
+    devices, n, at = cluster.devices, cluster.width, cluster.resources.index[GPU]
+    taken = np.zeros(devices.free.shape, dtype=np.int64)
+    for task, placement in cluster.placements.by_task.items():
+        gpu = int(placement.column[at])
+        _must(bool(gpu) or not placement.slots, f"task {task} has a GPU and asked for none")
+        _must(len(set(placement.slots)) == len(placement.slots), f"task {task} has one GPU twice")
+        if placement.slots:
+            _must(gpu % len(placement.slots) == 0, f"task {task} has GPUs {placement.slots} for {gpu} thousandths")
+            taken[placement.row, list(placement.slots)] += gpu // len(placement.slots)
+        elif gpu:
+            _must(not within_capacity, f"task {task} asked for GPUs and has none")
+    _must(bool((taken <= WHOLE).all()), "a GPU is double-booked")
+    _must(bool((WHOLE * devices.there - devices.free == taken).all()), "free GPUs differ from the placements")
+    if within_capacity:
+        same = taken[:n].sum(axis=1) == cluster.resources.allocated[at, :n]
+        _must(bool(same.all()), "what GPUs have given differs from the allocated amounts")
+    whole = ((devices.free == WHOLE) & devices.there).sum(axis=1)
+    _must(bool((whole == devices.whole).all()), "the count of whole GPUs is stale")
+    _must(int(((taken > 0) & (taken < WHOLE)).sum()) == devices.split, "the count of split GPUs is stale")
+    shares = sum(len(p.slots) for p in cluster.placements.by_task.values() if p.column[at] < WHOLE)
+    _must(shares == devices.shares, "the count of shares is stale")
+    there = devices.there[:n].sum(axis=1) * WHOLE
+    _must(bool((there == cluster.resources.capacity[at, :n]).all()), "GPUs one by one differ from their capacity")
 
 
 def _check_services(cluster: Cluster) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dovetail.cluster.arrays import F8
+from dovetail.cluster.conversations import Conversations
 from dovetail.cluster.tallies import Counted, Tallies, Tally
 from dovetail.model.badge import Badge
 from dovetail.model.task import TaskId
@@ -37,13 +38,15 @@ NOTHING_AT_STAKE = Stake()
 
 @dataclass(slots=True)
 class Placement:
-    """Where a task is, what it takes there, the service it counts for, and what it has to lose."""
+    """Where a task is, what it takes there, the service it counts for, and what it has to lose. `slots`: which GPUs of
+    its node it has, or has a share of."""
 
     row: int
     column: F8
     service: Key | None
     stake: Stake = NOTHING_AT_STAKE
     badge: Badge | None = None
+    slots: tuple[int, ...] = ()
 
 
 class PlacementTable:
@@ -56,6 +59,7 @@ class PlacementTable:
         self.by_rank = [0] * RANKS  # tasks of each priority
         self.directory: dict[Key, tuple[int, int]] = {}  # live workloads: id and number of replicas
         self.tallies = Tallies()
+        self.conversations = Conversations()
 
     def add(self, task: TaskId, placement: Placement) -> None:
         self.by_task[task] = placement
@@ -66,6 +70,8 @@ class PlacementTable:
             counts[placement.row] = counts.get(placement.row, 0) + 1
         if placement.badge is not None:
             self.tallies.count(placement.badge, placement.row, 1)
+            if placement.badge.talks:
+                self.conversations.count(placement.badge, 1)
 
     def remove(self, task: TaskId) -> Placement:
         placement = self.by_task.pop(task)
@@ -80,6 +86,8 @@ class PlacementTable:
                     del self.by_service[placement.service]
         if placement.badge is not None:
             self.tallies.count(placement.badge, placement.row, -1)
+            if placement.badge.talks:
+                self.conversations.count(placement.badge, -1)
         return placement
 
     def tally(self, counted: Counted) -> Tally:

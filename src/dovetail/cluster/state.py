@@ -12,24 +12,30 @@ from heapq import heappop, heappush
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, FIRST_CAPACITY, I4, grown
+from dovetail.cluster.devices import DeviceTable, Slots
 from dovetail.cluster.labels import LabelTable
 from dovetail.cluster.placements import NOTHING_AT_STAKE, Key, Placement, PlacementTable, Stake
 from dovetail.cluster.resources import ResourceTable
 from dovetail.cluster.taints import TaintTable
+from dovetail.cluster.topology import NetworkTopology
 from dovetail.cluster.usage_trend import UsageTrend
 from dovetail.model.badge import Badge
 from dovetail.model.node import Node
 from dovetail.model.record import NodeRecord
-from dovetail.model.resources import Amounts, capacity_of
+from dovetail.model.resources import CORE_RESOURCES, GPU, Amounts, capacity_of
+from dovetail.model.shape import GpuAsk, gpus_in
 from dovetail.model.task import TaskId
+from dovetail.model.topology import Topology
 from dovetail.model.workload import Kind
 
 #: Column groups. A plugin names the groups it reads; a cached result is recomputed for rows changed in those.
 RESOURCES, PLACEMENTS, LABELS, TAINTS, STATUS = "resources", "placements", "labels", "taints", "status"
-GROUPS = (RESOURCES, PLACEMENTS, LABELS, TAINTS, STATUS)
+DEVICES = "devices"
+GROUPS = (RESOURCES, PLACEMENTS, LABELS, TAINTS, STATUS, DEVICES)
 
 _KIND_BITS = {kind: 1 << i for i, kind in enumerate(Kind)}
 _LOG_LIMIT = 200_000
+_GPU = CORE_RESOURCES.index(GPU)
 
 
 class Cluster:
@@ -37,9 +43,11 @@ class Cluster:
         self.names: list[str] = []  # by row; "" where the row is vacant
         self.rows: dict[str, int] = {}
         self.resources = ResourceTable(overcommit)
+        self.devices = DeviceTable()
         self.usage_trend = UsageTrend()
         self.labels = LabelTable()
         self.taints = TaintTable()
+        self.topology = NetworkTopology()
         self.placements = PlacementTable()
         self.online: B1 = np.zeros(FIRST_CAPACITY, dtype=np.bool_)
         self.cordoned: B1 = np.zeros(FIRST_CAPACITY, dtype=np.bool_)
@@ -81,7 +89,8 @@ class Cluster:
         if row is None:
             row = self._new_row(node.name, at)
         self.resources.set_capacity(row, node.capacity.amounts())
-        self.labels.set_row(row, node.labels)
+        self.devices.set_row(row, node.gpus, node.capacity.gpu)
+        self.labels.set_row(row, self.topology.worn(node.name, node.labels))
         self.taints.set_row(row, list(node.taints))
         self.kinds[row] = sum(_KIND_BITS[kind] for kind in set(node.kinds))
         self.backends[row] = self._backend_code(node.backend)
@@ -100,7 +109,9 @@ class Cluster:
         assert not self.placements.by_row[row], f"node {name} still holds tasks"
         self.names[row] = ""
         self.resources.clear(row)
+        self.devices.set_row(row, (), 0)
         self.usage_trend.clear(row)
+        self.topology.forget(name)
         self.labels.set_row(row, {})
         self.taints.set_row(row, [])
         for flags in (self.online, self.cordoned, self.present, self.ready):
@@ -195,9 +206,10 @@ class Cluster:
             name=name,
             backend=self.backend_names[self.backends[row]],
             capacity=capacity_of(amounts),
-            labels=self.labels.row(row),
+            labels=self.topology.own(name, self.labels.row(row)),
             taints=list(self.taints.row(row)),
             kinds=[kind for kind, bit in _KIND_BITS.items() if self.kinds[row] & bit],
+            gpus=list(self.devices.groups(row)),
         )
 
     def reason(self, name: str) -> str:
@@ -215,6 +227,36 @@ class Cluster:
             drained=name in self.drained,
         )
 
+    # --- the network -----------------------------------------------------------------------------------------
+
+    def set_topology(self, definition: Topology) -> None:
+        """Another description of the network; an empty one forgets it. Not for trials."""
+        own = {name: self.topology.own(name, self.labels.row(row)) for name, row in self.rows.items()}
+        self.topology.set(definition)
+        for name, labels in own.items():
+            self.labels.set_row(self.rows[name], self.topology.worn(name, labels))
+        self.generation += 1
+        self.epoch += 1
+
+    def set_distance(self, one: str, other: str, distance: float | None) -> None:
+        """Between two nodes, whatever links say; None: as links say. Not for trials."""
+        self.topology.distances.set(one, other, distance)
+        self.topology.version += 1
+        self.epoch += 1
+
+    def clear_distances(self) -> None:
+        """Forget all that were set by hand. Not for trials."""
+        self.topology.distances.clear()
+        self.topology.version += 1
+        self.epoch += 1
+
+    def reserve_bandwidth(self, key: str, code: int, mbps: float, sign: int = 1) -> None:
+        """Hold bandwidth of the links up from a domain (sign 1) or let it go (sign -1). `key` is the label of the level
+        (`domains.level_key`), `code` the domain's in that column; at the level `host` it is a row."""
+        self.topology.bandwidth.add(key, code, sign * mbps)
+        if self._undo is not None:
+            self._undo.append(lambda: self.reserve_bandwidth(key, code, mbps, -sign))
+
     # --- tasks -----------------------------------------------------------------------------------------------
 
     def place(
@@ -225,14 +267,24 @@ class Cluster:
         service: Key | None = None,
         stake: Stake = NOTHING_AT_STAKE,
         badge: Badge | None = None,
-    ) -> None:
+        gpus: GpuAsk | None = None,
+        slots: Slots | None = None,
+    ) -> Slots:
+        """The task takes the column on the node, and of its GPUs these slots or else those that suit `gpus` best (any
+        will do if nothing is said of them). Which it got: none where they do not fit, as a filter should have said."""
+        given: Slots = ()
+        if gpu := column.item(_GPU):
+            given = (self.devices.choose(row, gpus or _ask(gpu)) or ()) if slots is None else slots
+            self.devices.take(row, given, _each(gpu, given))
+            self.log[DEVICES].append(row)
         self.resources.take(row, column)
-        self.placements.add(task, Placement(row, column, service, stake, badge))
+        self.placements.add(task, Placement(row, column, service, stake, badge, given))
         self.log[RESOURCES].append(row)
         self.log[PLACEMENTS].append(row)
         self.changes += 1
         if self._undo is not None:
             self._undo.append(lambda: self._unplace(task))
+        return given
 
     def place_many(self, placements: list[tuple[TaskId, Placement]]) -> None:
         """Many at once, as after a restart; not for trials. Cached results start afresh."""
@@ -243,6 +295,12 @@ class Cluster:
             nodes.setdefault(id(placement.column), (placement.column, []))[1].append(placement.row)
         for column, rows in nodes.values():
             self.resources.take_many(column, rows)
+        with_gpus = [placement for _, placement in placements if placement.column.item(_GPU)]
+        # First those whose devices are known: the others, which are from before devices were, take what is left.
+        for placement in sorted(with_gpus, key=lambda one: not one.slots):
+            gpu = placement.column.item(_GPU)
+            placement.slots = placement.slots or self.devices.choose(placement.row, _ask(gpu)) or ()
+            self.devices.take(placement.row, placement.slots, _each(gpu, placement.slots))
         self.epoch += 1
 
     def remove(self, task: TaskId) -> Placement:
@@ -254,12 +312,18 @@ class Cluster:
         return placement
 
     def _put_back(self, task: TaskId, placement: Placement, unseen: F8) -> None:
-        self.place(task, placement.row, placement.column, placement.service, placement.stake, placement.badge)
+        self.place(
+            *(task, placement.row, placement.column, placement.service, placement.stake, placement.badge),
+            slots=placement.slots,
+        )
         self.resources.unseen[: len(unseen), placement.row] = unseen
 
     def _unplace(self, task: TaskId) -> Placement:
         placement = self.placements.remove(task)
         self.resources.give(placement.row, placement.column)
+        if gpu := placement.column.item(_GPU):
+            self.devices.take(placement.row, placement.slots, -_each(gpu, placement.slots))
+            self.log[DEVICES].append(placement.row)
         self._touch(placement.row, (RESOURCES, PLACEMENTS))
         return placement
 
@@ -311,6 +375,7 @@ class Cluster:
 
     def _widen(self, width: int) -> None:
         self.resources.widen(width)
+        self.devices.widen(width)
         self.usage_trend.widen(width)
         self.labels.widen(width)
         self.taints.widen(width)
@@ -328,6 +393,17 @@ class Cluster:
         available = self.backend_available[self.backends[row]]
         usable = available and self.names[row] not in self.quarantines
         self.ready[row] = self.present[row] and self.online[row] and not self.cordoned[row] and usable
+
+
+def _ask(gpu: float) -> GpuAsk:
+    found = gpus_in(gpu)
+    assert found is not None
+    return found
+
+
+def _each(gpu: float, slots: Slots) -> int:
+    """Thousandths of each of the devices."""
+    return int(gpu) // len(slots) if slots else 0
 
 
 def _note(reasons: dict[str, str], name: str, reason: str) -> None:

@@ -14,12 +14,14 @@ from dovetail.cluster.arrays import B1, F8, I4, Rows
 from dovetail.cluster.distance import distance_to, proximity_to
 from dovetail.cluster.domains import SINGLE, domain_sum, level_column
 from dovetail.cluster.labels import ABSENT, LabelColumn, value_matches
+from dovetail.cluster.path_headroom import headroom_from
 from dovetail.cluster.resources import loads
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.taints import TaintSet
 from dovetail.cluster.tallies import Counted, Tally
-from dovetail.model.resources import SLOTS
-from dovetail.model.shape import Match, Term
+from dovetail.model.device import WHOLE, Gpus
+from dovetail.model.resources import GPU, SLOTS
+from dovetail.model.shape import GpuAsk, Match, Term
 from dovetail.model.task import TaskId
 from dovetail.model.workload import Kind
 
@@ -144,6 +146,68 @@ class View:
             return None
         tables = self._tables
         return self._cut(self._cluster.usage_trend.forecast(index, tables.observed[index], tables.capacity[index]))
+
+    # --- GPUs one by one -------------------------------------------------------------------------------------
+
+    def device_copies(self, ask: GpuAsk) -> F8:
+        """How many tasks of an ask the GPUs of each node have room for."""
+        return self._cluster.devices.copies(ask, self._which)
+
+    def largest_devices(self, ask: GpuAsk) -> F8:
+        """The most thousandths of GPUs that one task of such an ask could have on each node."""
+        return self._cluster.devices.largest(ask, self._which)
+
+    def could_have_devices(self, ask: GpuAsk) -> B1:
+        """On which nodes one task of an ask would fit if nobody had any of their GPUs."""
+        return self._cluster.devices.ever(ask, self._which)
+
+    @property
+    def amounts_tell_devices(self) -> bool:
+        """As many whole GPUs are free as the amounts say, on every node: none is shared, none given out twice."""
+        return not self._cluster.devices.split and self._tables.overcommit.get(GPU, 1.0) <= 1.0
+
+    def free_parts(self, ask: GpuAsk, position: int) -> list[int]:
+        """Of each GPU of one node that suits an ask, the thousandths that are free, where any are."""
+        devices, row = self._cluster.devices, int(self.rows[position])
+        parts: list[int] = devices.free[row][devices.suitable(ask)[row]].tolist()
+        return [part for part in parts if part > 0]
+
+    def device_groups(self, position: int) -> Sequence[Gpus]:
+        """The GPUs of one node as it described them."""
+        return self._cluster.devices.groups(int(self.rows[position]))
+
+    @property
+    def device_slots(self) -> int:
+        """GPUs that the node with the most of them has."""
+        return int(self._cluster.devices.free.shape[1])
+
+    @property
+    def device_free(self) -> I4:
+        """int32[node, slot]: thousandths of each GPU that nobody has."""
+        return self._cluster.devices.free[self._which]
+
+    def suitable_devices(self, ask: GpuAsk) -> B1:
+        """bool[node, slot]: GPUs that an ask allows, whoever has them."""
+        return self._cluster.devices.suitable(ask)[self._which]
+
+    @property
+    def device_kinds(self) -> I4:
+        """int32[node, slot]: the kind of each GPU, 0 where there is none."""
+        return self._cluster.devices.kinds[self._which]
+
+    @property
+    def device_kind(self) -> I4:
+        """int32[node]: the kind of all of its GPUs, 0 where it has none, SEVERAL where they differ."""
+        return self._cluster.devices.kind[self._which]
+
+    @property
+    def device_kind_list(self) -> Sequence[tuple[str, int]]:
+        """Model and memory of each kind."""
+        return self._cluster.devices.kind_list
+
+    @property
+    def _which(self) -> Rows | slice:
+        return slice(0, self.size)
 
     @property
     def load(self) -> F8:
@@ -348,6 +412,18 @@ class View:
             return None
         return self._cut(proximity_to(self._cluster, related)), len(related)
 
+    def path_headroom(self, namespace: str, name: str, mbps: float) -> F8 | None:
+        """The mean over the placed tasks of a workload of what the way to them has left of so much bandwidth, in
+        [0, 1]; None where it has none, or nobody says how fast links are."""
+        rows = self._cluster.placements.rows_of_workload(namespace, name) if self._cluster.topology.has_speeds else []
+        if not rows:
+            return None
+        found = np.zeros(self._cluster.width)
+        distinct, counts = np.unique(np.array(rows), return_counts=True)
+        for row, count in zip(distinct.tolist(), counts.tolist(), strict=True):
+            found += count * np.minimum(headroom_from(self._cluster, row) / mbps, 1.0)
+        return self._cut(found / len(rows))
+
 
 def _domain_sums(column: LabelColumn, counts: F8) -> F8:
     """float64[code]: the sum of `counts` over each domain; nodes without the label are in none."""
@@ -369,6 +445,10 @@ class _Subset(View):
         found: F8 = table[index].take(self._rows)
         return found
 
+    @property
+    def _which(self) -> Rows | slice:
+        return self._rows
+
     def name(self, position: int) -> str:
         return self._cluster.names[int(self._rows[position])]
 
@@ -386,6 +466,7 @@ class _Ahead(_Subset):
     def __init__(self, cluster: Cluster, rows: Rows, column: F8, copies: F8) -> None:
         super().__init__(cluster, rows)
         self._more = column[:, None] * copies
+        self._copies = copies
 
     def _extra(self, resource: str) -> F8 | None:
         index = self._cluster.resources.index.get(resource)
@@ -393,6 +474,20 @@ class _Ahead(_Subset):
 
     def all_have(self, resource: str, needed: float) -> bool:  # noqa: ARG002 (the bound is about now)
         return False
+
+    def device_copies(self, ask: GpuAsk) -> F8:
+        """Of the ask that is placed ahead: each copy leaves room for one less."""
+        return super().device_copies(ask) - self._copies
+
+    @property
+    def device_free(self) -> I4:
+        raise NotImplementedError(
+            "which GPUs copies would get is not known ahead; a score that asks has no looks_ahead"
+        )
+
+    @property
+    def amounts_tell_devices(self) -> bool:
+        return super().amounts_tell_devices and not (self._more[self._index[GPU]] % WHOLE).any()
 
     def allocated(self, resource: str) -> F8 | None:
         found, extra = super().allocated(resource), self._extra(resource)

@@ -13,7 +13,7 @@ from dovetail.control.policies import check_names
 from dovetail.control.settings import RequestLimits
 from dovetail.engine.dependencies import After, CircularWait, Ended, Key, in_order, key_of, resolve
 from dovetail.engine.sense import complaints_about
-from dovetail.engine.settings import Router, Unroutable
+from dovetail.engine.settings import Router, UnknownStrategy, Unroutable
 from dovetail.engine.state import EngineState
 from dovetail.model.complaint import Complaint, Invalid, field_name
 from dovetail.model.node import Node
@@ -42,6 +42,9 @@ def check_submission(
             complaints += complaints_about(spec, source, router.profiles[profile], overcommit)
         except UnknownProfile as error:
             complaints.append(Complaint(source, None, "profile", f"invalid_strategy: {error}", tuple(router.profiles)))
+        except UnknownStrategy as error:
+            known = tuple(router.strategies)
+            complaints.append(Complaint(source, None, "topology.strategy", f"invalid_strategy: {error}", known))
         except Unroutable as error:
             complaints.append(Complaint(source, None, "scheduler", str(error)))
         try:

@@ -76,7 +76,7 @@ class Adoption:
     async def _adopt_chunk(self, held: Held) -> None:
         specs = await self._specs.many({task.workload for task, _ in held})
         assignments = [
-            Assignment(attempt_key(task, live.attempt), task, live.node, specs[task.workload])
+            Assignment(attempt_key(task, live.attempt), task, live.node, specs[task.workload], live.devices)
             for task, live in held
             if live.node is not None and live.state.holds_node and task.workload in specs
         ]

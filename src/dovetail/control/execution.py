@@ -81,7 +81,7 @@ class Executor:
             return News([], done)  # its Stop is on the way and will be answered by the backend
         spec = await self._spec_of(command.task.workload)
         try:
-            await self.backend.bind(Assignment(command.key, command.task, command.node, spec))
+            await self.backend.bind(Assignment(command.key, command.task, command.node, spec, command.devices))
         except Refusal as refusal:
             return News([BindFailed(command.task, command.key, str(refusal))], done)
         return News([TaskBound(command.task, command.key)], done)

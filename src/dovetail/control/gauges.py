@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from prometheus_client.metrics_core import GaugeMetricFamily
 
+from dovetail.cluster.levels import present_levels
 from dovetail.engine.state import EngineState
 from dovetail.model.resources import CPU, GPU, SLOTS, Amounts
 
@@ -25,7 +26,7 @@ class Gauges:
         self._seen: list[GaugeMetricFamily] = []
 
     def look(self) -> None:
-        self._seen = [self._utilisation(), *self._queues(), self._deviation()]
+        self._seen = [self._utilisation(), *self._queues(), self._deviation(), *self._topology()]
 
     def collect(self) -> list[GaugeMetricFamily]:
         """What was seen at the last look."""
@@ -79,6 +80,27 @@ class Gauges:
         for tenant, deviation in self._state.usage.fair_share_deviation().items():
             found.add_metric([tenant], deviation)
         return found
+
+    def _topology(self) -> Iterator[GaugeMetricFamily]:
+        """Of levels with very many domains nothing is told one by one; wider levels tell of them."""
+        state = self._state
+        used = GaugeMetricFamily(
+            "topology_domain_utilization_ratio",
+            "Share of a domain's GPUs, or of its cores where it has none, that is taken or on nodes that take no work",
+            labels=["level", "domain"],
+        )
+        for level in present_levels(state.cluster):
+            domains = state.domains.domains(level)
+            for domain in domains if len(domains) <= MOST_NODES else ():
+                resource = GPU if domain.capacity.get(GPU) else CPU
+                if capacity := domain.capacity.get(resource, 0):
+                    used.add_metric([level.name, domain.name], 1.0 - domain.free.get(resource, 0) / capacity)
+        yield used
+        whole = GaugeMetricFamily("topology_gpu_allocation_ratio", "Share of all GPUs that tasks have")
+        tables, n = state.cluster.resources, state.cluster.width
+        allocated, total = (table[tables.index[GPU], :n].sum() for table in (tables.allocated, tables.capacity))
+        whole.add_metric([], float(allocated / total) if total else 0.0)
+        yield whole
 
 
 def _of_queues(name: str, words: str) -> GaugeMetricFamily:

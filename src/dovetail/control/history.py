@@ -30,6 +30,7 @@ def lines_of(batch: Batch, now: float) -> list[HistoryLine]:
         found.append(HistoryLine(now, "node", f"node {record.node.name} {state}{tail}", node=record.node.name))
     found += [HistoryLine(now, "node", f"node {name} left", node=name) for name in batch.changes.nodes_gone]
     found += [HistoryLine(now, "policy", _policy_words(record)) for record in batch.changes.policies]
+    found += [HistoryLine(now, "recovery", note.message, note.workload) for note in batch.changes.recoveries]
     found += [HistoryLine(now, "policy", switch.message) for switch in batch.changes.switches]
     return found
 

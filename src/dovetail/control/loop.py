@@ -183,7 +183,7 @@ class Loop:
         """What the engine learned goes along with a step now and then: losing a minute of it harms nobody."""
         self._learned = self._learned or bool(batch)
         if self._learned and now - self._remembered_at >= REMEMBER_EVERY_S:
-            batch.changes.memory = self._engine.state.memory(now)
+            batch.changes.memory |= self._engine.state.memory(now)
             self._remembered_at, self._learned = now, False
 
     async def remember(self) -> None:
@@ -208,7 +208,7 @@ class Loop:
         elapsed_s = time.perf_counter() - began
         made = len(self._engine.state.decisions) - before
         if made:
-            self._metrics.decision_s.observe(elapsed_s / made)
+            self._metrics.decided(self._engine.state.decisions[before:], elapsed_s)
         if made >= self._limit or elapsed_s > self._slice_s:
             wanted = self._limit * self._slice_s / max(elapsed_s, 1e-6)
             self._limit = int(min(max(wanted, self._limit / 2, FEWEST), 2 * self._limit, MOST_DECISIONS))

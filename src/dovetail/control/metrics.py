@@ -4,6 +4,7 @@ Counters and histograms are fed by each durable step; gauges are read off the en
 """
 
 from collections import Counter as Counted
+from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -11,7 +12,7 @@ from dovetail.control.gauges import Gauges
 from dovetail.engine.questions import Questions
 from dovetail.engine.state import EngineState
 from dovetail.model.reason import Outcome
-from dovetail.model.record import Batch, Changes
+from dovetail.model.record import Batch, Changes, Decision
 from dovetail.model.task import TaskId, TaskState
 
 _LATENCIES_S = (0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3)
@@ -47,6 +48,18 @@ class Metrics:
             buckets=_LATENCIES_S,
             registry=self.registry,
         )
+        self.topology_s = Histogram(
+            "topology_scheduler_latency_seconds",
+            "Mean time of a decision in each slice in which tasks were arranged by the network",
+            buckets=_LATENCIES_S,
+            registry=self.registry,
+        )
+        self.topology_decisions = Counter(
+            "topology_placement_decisions",
+            "Decisions about tasks that are arranged by the network",
+            ["outcome"],
+            registry=self.registry,
+        )
         self.slice_s = Histogram(
             "dovetail_slice_seconds", "Time of one turn of the loop", ["part"], registry=self.registry
         )
@@ -63,6 +76,20 @@ class Metrics:
             buckets=_WAITS_S,
             registry=self.registry,
         )
+        self.gang_recovery_s = Histogram(
+            "topology_recovery_duration_seconds",
+            "From a gang's loss of nodes to being whole again",
+            buckets=_WAITS_S,
+            registry=self.registry,
+        )
+        self.gang_recoveries = Counter(
+            "topology_recoveries", "Steps in mending broken gangs", ["outcome"], registry=self.registry
+        )
+        self.recovery_moves = Counter(
+            "topology_recovery_moves",
+            "Tasks moved, though not lost, for gangs to be whole again",
+            registry=self.registry,
+        )
         self.waiting = Gauge("dovetail_workloads_waiting", "Workloads with waiting tasks", registry=self.registry)
         self.nodes = Gauge("dovetail_nodes", "Nodes by status", ["status"], registry=self.registry)
         self.share = Gauge(
@@ -71,16 +98,34 @@ class Metrics:
         self.plugin_failures = Gauge(
             "dovetail_plugin_failures", "Failed plugin calls", ["profile", "plugin"], registry=self.registry
         )
+        self._state = state
         self._gauges = Gauges(state)
         self.registry.register(self._gauges)
         self.decisions_total = 0
         self._lost_at: dict[TaskId, float] = {}  # tasks that had a node and wait for another
+
+    def decided(self, decisions: Sequence[Decision], elapsed_s: float) -> None:
+        """What one slice decided, at least one thing, and how long that took."""
+        each_s = elapsed_s / len(decisions)
+        self.decision_s.observe(each_s)
+        # Asked here, where all of it is alive: by the time the step is durable some may have ended.
+        work = self._state.work
+        arranged = [d for d in decisions if (one := work.get(d.task.workload)) is not None and one.shape.layout]
+        if arranged:
+            self.topology_s.observe(each_s)
+            for outcome, count in Counted([str(d.explanation.outcome) for d in arranged]).items():
+                self.topology_decisions.labels(outcome).inc(count)
 
     def count(self, batch: Batch, now: float) -> None:
         self.submitted.inc(len(batch.submitted))
         self.preemptions.inc(batch.changes.preempted)
         for switch in batch.changes.switches:
             self.adjustments.labels(switch.policy, "on" if switch.on else "off").inc()
+        for note in batch.changes.recoveries:
+            self.gang_recoveries.labels(note.outcome).inc()
+            if note.took_s is not None:
+                self.gang_recovery_s.observe(max(0.0, note.took_s))
+                self.recovery_moves.inc(note.moved)
         outcomes = Counted([(str(d.explanation.outcome), d.node is None) for d in batch.changes.decisions])
         for (outcome, refused), count in outcomes.items():
             self.decisions.labels(outcome).inc(count)

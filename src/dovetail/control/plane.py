@@ -27,6 +27,7 @@ from dovetail.control.hooks import Hooks
 from dovetail.control.inbox import Accepted, News, Submission
 from dovetail.control.loop import Loop
 from dovetail.control.metrics import Metrics
+from dovetail.control.network import NetworkDoors, read_topology_file
 from dovetail.control.policies import PolicyDoors, check_names
 from dovetail.control.service_affinity import ServiceAffinity
 from dovetail.control.settings import Settings
@@ -49,6 +50,7 @@ from dovetail.model.event import (
     NodeObserved,
     ReservationMade,
     ReservationReleased,
+    TopologySet,
 )
 from dovetail.model.node import Node
 from dovetail.model.record import Batch, ReservationRecord, Snapshot
@@ -77,6 +79,7 @@ class ControlPlane:
         self.store: Store = sqlite_store(settings.database)
         self.policies = PolicyDoors(self.engine.state, self.store, self._told)
         self.affinity = ServiceAffinity(self.policies)
+        self.network = NetworkDoors(self.engine.state, self._told)
         self.registered = RegisteredBackend(REGISTERED)
         self.started_at = 0.0
         self._specs = Specs(self.store)
@@ -93,7 +96,8 @@ class ControlPlane:
     # --- starting and stopping -------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Raises StoreError when the database cannot be used."""
+        """Raises StoreError when the database cannot be used, Invalid when the topology of the settings cannot."""
+        described = read_topology_file(self.settings.topology)
         self._make_folder()
         gc.disable()  # hundreds of thousands of objects come to stay: looking for garbage among them only takes time
         await asyncio.to_thread(self.store.open)
@@ -114,6 +118,8 @@ class ControlPlane:
         )
         for name, entry in self.settings.backends.items():
             self._backends[name] = build(name, entry, self.settings.folder / "backends" / name)
+        if described is not None:
+            self._tell([TopologySet(described)])
         adopting = await self._start_backends(snapshot)
         self.started_at = time.time()
         ready = asyncio.to_thread(warm_up)  # the first expression should not wait for its parser

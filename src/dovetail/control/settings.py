@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from dovetail.backends.registry import BackendEntry, LocalEntry
 from dovetail.engine.settings import EngineSettings
@@ -17,6 +17,7 @@ from dovetail.model.complaint import Complaint, Invalid, complaints_of
 from dovetail.model.document import Document, read_documents
 from dovetail.model.quantity import Bytes, Count, Duration
 from dovetail.model.strict import Name, Strict
+from dovetail.model.topology_format import TopologyFormat
 from dovetail.placement.evaluation import Evaluator
 from dovetail.placement.profiles import UnknownProfile
 from dovetail.placement.registry import PluginError, build_hook
@@ -60,6 +61,17 @@ class Logging(Strict):
     decisions: bool = True
 
 
+class TopologyFile(Strict):
+    """A description of the network that is read at every start; its name says the format, unless that is given."""
+
+    file: Annotated[str, Field(min_length=1, max_length=3000)]
+    format: TopologyFormat | None = None
+
+
+def _as_topology_file(value: Any) -> Any:
+    return {"file": value} if isinstance(value, str) else value
+
+
 class Settings(Strict):
     data: Annotated[str, Field(min_length=1, max_length=3000)] = "~/.local/share/dovetail"
     listen: Listen = Listen()
@@ -68,6 +80,7 @@ class Settings(Strict):
     retention: Retention = Retention()
     logging: Logging = Logging()
     scheduling: EngineSettings = EngineSettings()
+    topology: Annotated[TopologyFile | None, BeforeValidator(_as_topology_file)] = None
     backends: dict[Name, BackendEntry] = {"local": LocalEntry(kind="local")}
     hooks: dict[str, dict[str, Any]] = {}
 

@@ -11,6 +11,8 @@ import numpy as np
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.horizon import NEVER, Slot
 from dovetail.cluster.view import View
+from dovetail.engine.gangs import places_to_clear
+from dovetail.engine.one_by_one import Party
 from dovetail.engine.promises import Promise
 from dovetail.engine.state import Course, EngineState
 from dovetail.engine.work import Spot, Work
@@ -120,9 +122,17 @@ def earliest(state: EngineState, work: Work, now: float) -> Slot | None:
     evaluator = state.pipelines[work.shape.profile].evaluator
     mask = evaluator.sift(request, View(state.cluster)).but_for_room
     run_s = state.expected_s(work)
-    horizon = state.promises.horizon(now, work.id, work.namespace)
-    column = lane_column(state, work)
-    return horizon.earliest(mask, column, max(1, work.gang_short), NEVER if run_s is None else run_s)
+    column, count = lane_column(state, work), max(1, work.gang_short)
+    party = Party(work.id, work.shape, work.badge)
+    best: Slot | None = None
+    # A gang that has to be in one domain is promised room in one.
+    for place in places_to_clear(state, party, request, count):
+        horizon = state.promises.horizon(now, work.id, work.namespace)
+        among = mask if place.among is None else mask & place.among
+        slot = horizon.earliest(among, column, count, NEVER if run_s is None else run_s)
+        if slot is not None and (best is None or slot.start < best.start):
+            best = slot
+    return best
 
 
 def lane_column(state: EngineState, work: Work) -> F8:

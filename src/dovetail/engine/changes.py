@@ -10,8 +10,10 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
+from dovetail.model.quantity import show_bytes
 from dovetail.model.resources import show_amount, write_amount
 from dovetail.model.selection import Taint
+from dovetail.model.shape import GpuAsk
 from dovetail.model.workload import Workload
 
 Draft = dict[str, Any]
@@ -134,6 +136,25 @@ def allow_backends(names: list[str]) -> Change:
         draft["backends"]["allow"] = [*draft["backends"]["allow"], *names]
 
     return Change(f"allow backend {_either(names)}", "backends", 1.1, edit)
+
+
+def allow_gpu_models(models: list[str]) -> Change:
+    def edit(draft: Draft) -> None:
+        draft["resources"]["gpu_model"] = [*draft["resources"]["gpu_model"], *models]
+
+    return Change(f"allow GPU model {_either(models)}", "gpu_model", 1.2, edit)
+
+
+def drop_gpu_field(field: str, ask: GpuAsk) -> Change:
+    """What it says of its GPUs beside how many."""
+
+    def edit(draft: Draft) -> None:
+        draft["resources"].pop(field, None)
+
+    words = (
+        f"ask for GPUs with less than {show_bytes(ask.memory)}" if field == "gpu_memory" else "take any GPUs of a node"
+    )
+    return Change(words, field, 1.8, edit)
 
 
 def drop_item(field: str, index: int, words: str) -> Change:

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from dovetail.engine import nodes, reservations, tasks, workloads
+from dovetail.engine import losses, nodes, reservations, tasks, topology, workloads
 from dovetail.engine.adjusting import ask_to_judge
 from dovetail.engine.life import tell_dependents
 from dovetail.engine.quarantine import probe
 from dovetail.engine.reconsidering import policy_removed, policy_set
+from dovetail.engine.recovery import after_event, is_due, mend, recovery_due
 from dovetail.engine.restoring import restore
 from dovetail.engine.scheduling import has_waiting, schedule
 from dovetail.engine.settings import EngineSettings
@@ -19,6 +20,9 @@ from dovetail.model.event import (
     BackendHealthChanged,
     BindFailed,
     CancelAsked,
+    DistancesCleared,
+    DistancesSet,
+    DomainFailed,
     Event,
     NodeCordoned,
     NodeDrained,
@@ -35,6 +39,7 @@ from dovetail.model.event import (
     TaskFinished,
     TaskStarted,
     Tick,
+    TopologySet,
 )
 from dovetail.model.record import Changes, Snapshot
 from dovetail.model.task import TaskId
@@ -48,6 +53,7 @@ def _tick(state: EngineState, event: Tick, now: float) -> list[Command]:
         state.news += 1
         commands += _due(state, timer, now)
     commands += tell_dependents(state, now)
+    commands += mend(state, now)
     return commands + schedule(state, event.limit, now)
 
 
@@ -64,6 +70,10 @@ def _due(state: EngineState, timer: Timer, now: float) -> list[Command]:
         return nodes.eviction_due(state, key, now)
     if timer.about is About.WINDOW:
         return reservations.window_due(state, key, now)
+    if timer.about is About.RECOVERY:
+        return recovery_due(state, key, now)
+    if timer.about is About.LOSS:
+        return losses.silence_due(state, key, now)
     if timer.about is About.PROBE:
         probe(state, key)
     if timer.about is About.LOOK and key in state.work:
@@ -79,6 +89,7 @@ _HANDLERS: dict[type, Handler] = {
     NodeHealthChanged: nodes.health,
     NodeCordoned: nodes.cordoned,
     NodeDrained: nodes.drained,
+    DomainFailed: losses.domain_failed,
     NodeObserved: nodes.observed,
     BackendHealthChanged: nodes.backend_health,
     TaskBound: tasks.bound,
@@ -89,6 +100,9 @@ _HANDLERS: dict[type, Handler] = {
     ReservationReleased: reservations.released,
     PolicySet: policy_set,
     PolicyRemoved: policy_removed,
+    TopologySet: topology.topology_set,
+    DistancesSet: topology.distances_set,
+    DistancesCleared: topology.distances_cleared,
     Tick: _tick,
 }
 
@@ -105,6 +119,8 @@ class Engine:
         if not isinstance(event, Tick):
             self.state.news += 1
         commands = _HANDLERS[type(event)](self.state, event, now)
+        if self.state.recoveries:
+            commands = commands + after_event(self.state, now)
         if self.state.finishing:
             commands = commands + tell_dependents(self.state, now)
         if self.state.policies.adjusting:
@@ -122,7 +138,7 @@ class Engine:
     @property
     def busy(self) -> bool:
         """A Tick now would decide something."""
-        return has_waiting(self.state, self._now)
+        return has_waiting(self.state, self._now) or is_due(self.state, self._now)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Nodes, cordons, reservations, placements and queue as they were; call before the first event."""

@@ -1,45 +1,85 @@
 """Placing several tasks at once: all of them are tried on the real state and taken back; only a whole gang is placed.
 
-So nobody holds room while the rest of the gang waits, and two gangs cannot each hold half of what both need.
+So nobody holds room while the rest of the gang waits, and two gangs cannot each hold half of what both need. A gang
+whose tasks must or should lie together in the network is arranged as a whole (`gang_layout`); others are tried one
+after the other.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+import numpy as np
+
+from dovetail.cluster.tallies import concerns, selects
+from dovetail.cluster.view import View
+from dovetail.engine.gang_layout import GangLayout
+from dovetail.engine.one_by_one import Party, Together, one_by_one
 from dovetail.engine.state import EngineState
 from dovetail.engine.work import Work
-from dovetail.model.reason import Explanation
-from dovetail.model.task import TaskId
+from dovetail.model.badge import Badge
+from dovetail.model.shape import Company, Layout, Relation, Selector
 from dovetail.placement.contract import Request
-from dovetail.placement.pipeline import Choice
 
-
-@dataclass(slots=True)
-class Together:
-    """A row and its explanation for each task, or how many found room and why the next one did not."""
-
-    choices: list[Choice]
-    refusal: Explanation | None = None
+_MOST_CLEARED = 8
 
 
 def try_together(state: EngineState, work: Work, request: Request, replicas: list[int]) -> Together:
-    """Where these tasks would go, one after the other; nothing is changed."""
-    pipeline, cluster = state.pipelines[work.shape.profile], state.cluster
-    cursor = pipeline.cursor
-    found: list[Choice] = []
-    refusal = None
-    with cluster.trial():
-        for replica in replicas:
-            task = TaskId(work.id, replica)
-            choice = pipeline.decide(request, str(task), repeats=len(replicas) > 1)
-            if choice.row is None:
-                refusal = choice.explanation
-                break
-            found.append(choice)
-            cluster.place(task, choice.row, request.column, work.shape.service_key, badge=work.badge)
-            pipeline.placed(request, choice.row)
-            if request.promised is not None:
-                request = replace(request, promised=request.promised.without(choice.row, request.column))
-    pipeline.cursor = cursor
-    if refusal is not None:
-        refusal.message = f"{len(replicas)} tasks must start together and {len(found)} have room: {refusal.message}"
-    return Together(found, refusal)
+    """Where these tasks of a workload would go; nothing is changed."""
+    return try_party(state, Party(work.id, work.shape, work.badge), request, replicas, begun=bool(work.holding))
+
+
+def try_party(state: EngineState, party: Party, request: Request, replicas: list[int], begun: bool) -> Together:
+    """The same of anybody. `begun`: others of its tasks have their nodes already, and these go where those are."""
+    layout = layout_of(state, party) if len(replicas) > 1 and not begun else None
+    if layout is not None:
+        return GangLayout(state, party, request, replicas, layout).arranged()
+    return one_by_one(state, party, request, replicas)
+
+
+def places_to_clear(state: EngineState, party: Party, request: Request, count: int) -> list[Request]:
+    """Where others might give way for so many tasks: in one domain of the level it requires that could hold them all if
+    it were empty, those with most room first; anywhere, if it requires none."""
+    layout = layout_of(state, party) if count > 1 else None
+    if layout is None or layout.required is None:
+        return [request]
+    tiers = state.tiers.of(layout.levels)
+    tier = tiers[tiers.at(layout.required)]
+    view = View(state.cluster)
+    allowed = state.pipelines[party.shape.profile].evaluator.sift(request, view).but_for_room
+    empty, free = np.where(allowed, np.inf, 0.0), np.where(allowed, np.inf, 0.0)
+    for resource, needed in request.needs.items():
+        most, kept, now = view.schedulable(resource), view.reserved(resource), view.free(resource)
+        if most is None or kept is None or now is None:
+            return []
+        empty = np.minimum(empty, np.floor(np.maximum(most - kept, 0.0) / needed))
+        free = np.minimum(free, np.floor(np.maximum(now, 0.0) / needed))
+    could = np.flatnonzero(tier.sums(empty) >= count)
+    first = could[np.argsort(-tier.sums(free)[could], kind="stable")]
+    return [replace(request, among=tier.codes == domain) for domain in first[:_MOST_CLEARED].tolist()]
+
+
+def layout_of(state: EngineState, party: Party) -> Layout | None:
+    """How its tasks lie to each other: as it says, and as it must be near itself."""
+    shape = party.shape
+    near = [
+        rule.level
+        for rule in shape.company
+        if rule.relation is Relation.NEAR and rule.weight is None and rule.distance is None
+        # Where others of those run, it may go to any of them, and need not be in one place itself.
+        if concerns(rule, party.badge) and not _others_run(state, rule, party.badge)
+    ]
+    if not near:
+        return shape.layout
+    layout = shape.layout or Layout()
+    levels = [level for level in (layout.required, *near) if level is not None]
+    tiers = state.tiers.of((*layout.levels, *near))
+    return layout._replace(required=max(levels, key=tiers.at))
+
+
+def _others_run(state: EngineState, rule: Company, badge: Badge) -> bool:
+    """Does anybody but the gang itself run of those that the rule is about?"""
+    placements = state.cluster.placements
+    running = {whom: placements.tally(whom).total for whom in rule.whom}
+    if not any(running.values()):
+        return False
+    own = placements.tally(Selector((badge.namespace,), workload=badge.workload)).total
+    return any(count > (own if selects(whom, badge) else 0) for whom, count in running.items())

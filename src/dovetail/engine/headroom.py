@@ -1,8 +1,8 @@
 """How many copies of a task each node has room for, over arrays, with amounts that may be varied.
 
 Guarantees: exact for a request whose nodes are judged by their own rows, where a copy takes nothing but its amounts
-(`is_exact`); for others it is the most there can be. Room that is promised to others for the time is not counted.
-Left to others: whether the nodes allow the task at all.
+(`is_exact`); for others, and where another amount of GPUs is tried, it is the most there can be. Room that is promised
+to others for the time is not counted. Left to others: whether the nodes allow the task at all.
 """
 
 from collections.abc import Mapping
@@ -12,14 +12,16 @@ import numpy as np
 from dovetail.cluster import state as groups
 from dovetail.cluster.arrays import F8, Rows
 from dovetail.cluster.view import View
+from dovetail.model.resources import GPU
 from dovetail.placement.contract import Request
 from dovetail.placement.evaluation import Evaluator
+from dovetail.placement.filters.gpus import FreeGpus
 from dovetail.placement.filters.promised import Promised
 from dovetail.placement.filters.resources import Resources
 from dovetail.placement.filters.workload_affinity import WorkloadAffinity
 
 #: What one more copy changes on its node.
-_TAKEN = frozenset({groups.RESOURCES, groups.PLACEMENTS})
+_TAKEN = frozenset({groups.RESOURCES, groups.PLACEMENTS, groups.DEVICES})
 
 
 class Headroom:
@@ -34,7 +36,7 @@ class Headroom:
         if request.beyond or shape.company or shape.spread or request.repelled:
             return False
         # Nobody keeps it away, and it keeps away from nobody: what others are placed does not matter to it.
-        settled = (Resources, Promised, WorkloadAffinity)
+        settled = (Resources, FreeGpus, Promised, WorkloadAffinity)
         others = [plugin for plugin in self._evaluator.filters if not isinstance(plugin, settled)]
         return all(_TAKEN.isdisjoint(self._evaluator.reads_of(plugin, request)) for plugin in others)
 
@@ -65,4 +67,16 @@ class Headroom:
         for resource, amount in amounts.items():
             if amount:
                 found = np.minimum(found, np.floor(self.free(resource, rows) / amount))
+        ask = self._request.shape.gpus
+        if ask is not None and amounts.get(GPU) == self._request.needs[GPU]:
+            # Where there are no such GPUs at all others will have to do: how many of those fit is what amounts say.
+            limited = self._view.could_have_devices(ask)[rows]
+            found = np.where(limited, np.minimum(found, self._view.device_copies(ask)[rows]), found)
         return found
+
+    def for_one(self, resource: str, rows: Rows) -> F8:
+        """What a single copy could take: of GPUs no more than are in one piece."""
+        free, ask = self.free(resource, rows), self._request.shape.gpus
+        if resource != GPU or ask is None:
+            return free
+        return np.minimum(free, self._view.largest_devices(ask)[rows])

@@ -7,6 +7,7 @@ is gone (`EngineState.release`).
 from heapq import heappush
 
 from dovetail.engine.backfilling import started
+from dovetail.engine.recoveries import Recovery
 from dovetail.engine.state import EngineState
 from dovetail.engine.timers import About
 from dovetail.engine.work import Spot, Work
@@ -15,8 +16,10 @@ from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workload import Condition
 
 #: Reasons of STOPPING that mean "to run elsewhere"; a restart tells by them.
-EVICTING, PREEMPTING, CANCELLING = "evicting", "preempting", "cancelling"
-TO_RUN_ELSEWHERE = frozenset({EVICTING, PREEMPTING})
+EVICTING, PREEMPTING, CANCELLING, MOVING = "evicting", "preempting", "cancelling", "moving"
+TO_RUN_ELSEWHERE = frozenset({EVICTING, PREEMPTING, MOVING})
+#: Why a task waits again that gave way to a recovery.
+MOVED = "moved"
 
 
 def stop_task(
@@ -77,6 +80,7 @@ def retry_task(
     live = work.task(task.replica)
     work.move(live, TaskState.PENDING, reason, message)
     live.node = live.backend = None
+    live.devices = ()
     live.placed_at = live.started_at = None
     live.evicting = False
     work.reason, work.message = reason, message
@@ -142,9 +146,28 @@ def keep_gang(state: EngineState, work: Work, now: float) -> list[Command]:
     if work.replicas - lost < work.terms.gang_min:
         words = f"{lost} of {work.replicas} tasks failed, and the gang needs {work.terms.gang_min}"
         return doom(state, work, "gang_failed", words, now)
+    if _keeps_its_nodes(state, work, firm, now):
+        return []
+    work.recovery = None  # what was kept for it is given back as soon as this event is dealt with
     if firm:
         return stop_all(state, work, f"its gang fell below {work.terms.gang_min} tasks", evicting=True)
     return []
+
+
+def _keeps_its_nodes(state: EngineState, work: Work, firm: int, now: float) -> bool:
+    """A gang that lost tasks with their nodes, and nothing else, is made whole again where that can be done
+    (`recovery`); what is left of it stays meanwhile."""
+    lost = state.recoveries.fresh.get(work.id)
+    if not firm or not state.settings.recovery.enabled or work.delayed:
+        return False
+    if lost is None:
+        return work.recovery is not None and work.reason == MOVED
+    if work.recovery is None:
+        work.recovery = Recovery(now)
+        state.recoveries.mending[work.id] = None
+    work.recovery.lost |= lost
+    state.changed_notes[work.id] = None
+    return True
 
 
 def doom(state: EngineState, work: Work, reason: str, message: str, now: float) -> list[Command]:

@@ -1,10 +1,11 @@
 """Events about nodes and backends: who is there, who is not, and what has to leave them."""
 
-from dovetail.engine.life import end_task, retry_task, stop_task
+from dovetail.engine.life import stop_task
+from dovetail.engine.losses import fell_silent, lose_tasks, speaks_again
 from dovetail.engine.reservations import forget_node, mend, node_joined
 from dovetail.engine.state import EngineState
 from dovetail.engine.timers import About
-from dovetail.model.command import Command, Stop, attempt_key
+from dovetail.model.command import Command
 from dovetail.model.event import (
     BackendHealthChanged,
     NodeCordoned,
@@ -16,11 +17,12 @@ from dovetail.model.event import (
 )
 from dovetail.model.selection import Effect, Taint
 from dovetail.model.shape import Shape
-from dovetail.model.task import TaskId, TaskState
+from dovetail.model.task import TaskId
 
 
 def joined(state: EngineState, event: NodeJoined, now: float) -> list[Command]:
     row = state.cluster.join(event.node)
+    speaks_again(state, event.node.name)
     _changed(state, event.node.name, row)
     node_joined(state, now)
     return evict_intolerant(state, row, now)
@@ -36,18 +38,8 @@ def left(state: EngineState, event: NodeLeft, now: float) -> list[Command]:
     row = cluster.rows.get(event.name)
     if row is None:
         return []
-    commands: list[Command] = []
-    for task in sorted(cluster.placements.by_row[row]):
-        work = state.work[task.workload]
-        live = work.task(task.replica)
-        if live.state is not TaskState.STOPPING:  # else it was told already
-            assert live.backend is not None
-            commands.append(Stop(task, event.name, live.backend, attempt_key(task, live.attempt), event.reason))
-        state.release(work, task, now)
-        if live.state is TaskState.STOPPING and not live.evicting:
-            commands += end_task(state, work, task, TaskState.CANCELLED, "cancelled", event.reason, now)
-        else:
-            commands += retry_task(state, work, task, "node_left", f"{event.name} left: {event.reason}", now)
+    state.recoveries.forget_node(event.name)
+    commands = lose_tasks(state, row, "node_left", event.reason, f"{event.name} left: {event.reason}", now)
     to_mend = forget_node(state, event.name)
     cluster.leave(event.name)
     state.trouble.pop(event.name, None)
@@ -61,11 +53,15 @@ def left(state: EngineState, event: NodeLeft, now: float) -> list[Command]:
     return commands
 
 
-def health(state: EngineState, event: NodeHealthChanged, now: float) -> list[Command]:  # noqa: ARG001
+def health(state: EngineState, event: NodeHealthChanged, now: float) -> list[Command]:
     row = state.cluster.rows.get(event.name)
     if row is not None and bool(state.cluster.online[row]) != event.online:
         state.cluster.set_online(event.name, event.online, event.reason)
         _changed(state, event.name, row)
+        if event.online:
+            speaks_again(state, event.name)
+        else:
+            fell_silent(state, event.name, now)
     return []
 
 

@@ -8,9 +8,11 @@ others: the words (`api.answers`), and work that already waits (`forecast`).
 from dataclasses import dataclass, replace
 
 from dovetail.cluster.horizon import NEVER
-from dovetail.engine.preempting import Claim, find_room, may_displace
+from dovetail.engine.gangs import layout_of, places_to_clear, try_party
+from dovetail.engine.one_by_one import Party
+from dovetail.engine.preempting import Claim, find_room, may_displace, to_be_tried
 from dovetail.engine.state import EngineState
-from dovetail.model.badge import badge_of
+from dovetail.model.badge import Badge, badge_of
 from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.shape import Shape
 from dovetail.model.task import TaskId
@@ -103,11 +105,21 @@ def would_displace(state: EngineState, spec: Workload, now: float) -> Displaceme
     for count in dict.fromkeys(counts):
         if 0 < count <= allowed:
             request = request_for(state, spec, shape, now)
-            found = find_room(state, Claim(shape, rank, queue, count), replace(request, promised=None), now)
-            if found is not None and (not request.beyond or _fits_without(state, spec, shape, found.tasks, count, now)):
-                victims = tuple(_victim(state, task, now) for task in found.tasks)
-                return Displacement(count, victims) if victims else None
+            claim = Claim(shape, rank, queue, count)
+            party = Party(_TRIAL_WORKLOAD, shape, badge_for(spec, shape))
+            places = places_to_clear(state, party, replace(request, promised=None), count)
+            rooms = [room for place in places if (room := find_room(state, claim, place, now)) is not None]
+            for room in sorted(rooms, key=lambda room: room.cost):
+                if not to_be_tried(state, request) or _fits_without(state, spec, shape, room.tasks, count, now):
+                    victims = tuple(_victim(state, task, now) for task in room.tasks)
+                    return Displacement(count, victims) if victims else None
     return None
+
+
+def badge_for(spec: Workload, shape: Shape) -> Badge:
+    """What other work would know its tasks by."""
+    labels = tuple(sorted(spec.labels.items()))
+    return badge_of(spec.namespace, spec.name, shape.service, labels, shape.company, shape.traffic)
 
 
 def _fits_without(
@@ -155,15 +167,19 @@ class _Trial:
         self._state, self._spec, self._shape, self._now, self._owner = state, spec, shape, now, owner
         self._pipeline: Pipeline = state.pipelines[shape.profile]
         self._run_s = expected_run_s(state, spec, shape)
-        labels = tuple(sorted(spec.labels.items()))
-        self._badge = badge_of(spec.namespace, spec.name, shape.service, labels, shape.company)
+        self._badge = badge_for(spec, shape)
+        self._party = Party(_TRIAL_WORKLOAD, shape, self._badge)
 
     def run(self, most: int) -> list[PlannedTask]:
         cluster, pipeline = self._state.cluster, self._pipeline
         found: list[PlannedTask] = []
         cursor = pipeline.cursor
         with cluster.trial():
-            for replica in range(most):
+            if self._spec.gang is not None and layout_of(self._state, self._party) is not None:
+                found = self._gang(min(self._spec.gang.min, most))
+            for replica in range(len(found), most):
+                if found and found[-1].node is None:
+                    break
                 task = TaskId(_TRIAL_WORKLOAD, replica)
                 request, choice = self._decide(task)
                 node = None if choice.row is None else cluster.names[choice.row]
@@ -173,6 +189,19 @@ class _Trial:
                 self._place(task, request, choice.row)
         pipeline.cursor = cursor
         return found
+
+    def _gang(self, count: int) -> list[PlannedTask]:
+        """Those that must start together, where they would lie together."""
+        request = self.request()
+        found = try_party(self._state, self._party, request, list(range(count)), begun=False)
+        if found.refusal is not None:
+            return [PlannedTask(0, None, found.refusal)]
+        planned = []
+        for replica, choice in enumerate(found.choices):
+            assert choice.row is not None
+            self._place(TaskId(_TRIAL_WORKLOAD, replica), request, choice.row)
+            planned.append(PlannedTask(replica, self._state.cluster.names[choice.row], choice.explanation))
+        return planned
 
     def _decide(self, task: TaskId) -> tuple[Request, Choice]:
         """As it is, and then with less and less of what it insists on."""
@@ -203,7 +232,9 @@ class _Trial:
     def _place(self, task: TaskId, request: Request, row: int) -> None:
         state, now = self._state, self._now
         before = state.cluster.changes
-        state.cluster.place(task, row, request.column, self._shape.service_key, badge=self._badge)
+        state.cluster.place(
+            task, row, request.column, self._shape.service_key, badge=self._badge, gpus=request.shape.gpus
+        )
         self._pipeline.placed(request, row)
         if state.promises:
             end = NEVER if self._run_s is None else now + self._run_s

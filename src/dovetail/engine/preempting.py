@@ -24,6 +24,9 @@ from dovetail.model.shape import Shape
 from dovetail.model.task import TaskId
 from dovetail.model.workload import Priority
 from dovetail.placement.contract import Request
+from dovetail.placement.evaluation import Evaluator
+from dovetail.placement.filters.gpus import FreeGpus
+from dovetail.placement.filters.resources import Resources
 from dovetail.placement.preemption import StakeArrays, Victims, find_victims
 from dovetail.placement.preemption.pool import Eligible
 
@@ -108,6 +111,17 @@ def _search(
         return lower & stakes.preemptible
 
     return cheapest_victims(state, candidates, request, claim.count, eligible, now)
+
+
+def to_be_tried(state: EngineState, request: Request) -> bool:
+    """Can amounts alone not tell whether the tasks fit once others are gone? They know nothing of other work, nor of
+    GPUs one by one."""
+    ask = request.shape.gpus
+    return (
+        request.beyond
+        or request.shape.layout is not None
+        or (ask is not None and (ask.is_picky or ask.share > 0 or state.cluster.devices.shares > 0))
+    )
 
 
 def cheapest_victims(
@@ -229,7 +243,9 @@ def _is_entitled(state: EngineState, queue: int, shape: Shape, count: int, over:
 def _candidates(state: EngineState, claim: Claim, request: Request, now: float) -> B1:
     """Rows that pass every filter but room, and that are promised to nobody with as much right to them."""
     evaluator = state.pipelines[claim.shape.profile].evaluator
-    found = evaluator.sift(request, View(state.cluster)).but_for_room.copy()
+    view = View(state.cluster)
+    found = evaluator.sift(request, view).but_for_room.copy()
+    found &= _tells_by_amounts(evaluator, request, view)
     for owner, promise in state.promises.of_work.items():
         if owner != claim.work and not _yields(state, state.work[owner], claim):
             found[[row for row, _ in promise.rows]] = False
@@ -239,6 +255,18 @@ def _candidates(state: EngineState, claim: Claim, request: Request, now: float) 
         "" if work is None else work.namespace, now, NEVER if run_s is None else now + run_s
     )
     found[sorted(reserved)] = False
+    return found
+
+
+def _tells_by_amounts(evaluator: Evaluator, request: Request, view: View) -> B1 | bool:
+    """All nodes but those with room for a task by every amount, and none by their GPUs one by one: who is in the way
+    there amounts do not tell, and nobody would be found who has to go."""
+    plugins = {plugin.name: plugin for plugin in evaluator.filters}
+    whole, _ = evaluator.mask(plugins[FreeGpus.name], request, view)
+    if whole is True:
+        return True
+    enough, _ = evaluator.mask(plugins[Resources.name], request, view)
+    found: B1 = np.logical_or(whole, np.logical_not(enough))
     return found
 
 

@@ -7,20 +7,26 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
 from dovetail.cluster.view import View
 from dovetail.engine.attention import reads_amounts
+from dovetail.engine.communication import estimate_for
 from dovetail.engine.engine import Engine
 from dovetail.engine.forecast import StartGuess, guesses
+from dovetail.engine.gangs import layout_of, try_together
+from dovetail.engine.one_by_one import Party
 from dovetail.engine.planning import Displacement, PlannedTask, nodes_in_turn, plan, would_displace
 from dovetail.engine.scheduling import request_of
 from dovetail.engine.suggestions import Impasse, impasse
+from dovetail.model.device import Device
 from dovetail.model.reason import Explanation, Refused
 from dovetail.model.resources import CORE_RESOURCES
 from dovetail.model.shape import Shape
 from dovetail.model.workload import Workload
+from dovetail.placement.communication import Estimate
 from dovetail.placement.contract import Request
 from dovetail.placement.refusal import refusals
 
@@ -38,6 +44,7 @@ class WhyNot:
     feasible: int
     best_node: str | None
     explanation: Explanation
+    together: str = ""  # why its tasks, which must lie together, fit nowhere as a whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,14 @@ class Room:
     by_node: list[tuple[str, int]]
     explanation: Explanation
     at_least: bool = False  # nobody counted further
+
+
+class GpuUse(NamedTuple):
+    """One GPU of a node, and how many thousandths of it tasks have."""
+
+    slot: int
+    device: Device
+    used: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +114,12 @@ class Questions:
         """Where the tasks would go now, one after the other, without doing it."""
         return plan(self._state, spec, most, now)
 
+    def communication(self, tasks: Sequence[PlannedTask]) -> Estimate | None:
+        """How long planned tasks would take to exchange data; None where all are on one node, or nobody says where
+        nodes are in the network."""
+        rows = self._state.cluster.rows
+        return estimate_for(self._state, [rows[task.node] for task in tasks if task.node is not None])
+
     def would_displace(self, spec: Workload, now: float) -> Displacement | None:
         """Who would have to give way for work that does not fit."""
         return would_displace(self._state, spec, now)
@@ -111,8 +132,17 @@ class Questions:
     def explain(self, shape: Shape, workload: int = -1, now: float = 0.0) -> Explanation:
         """What the pipeline says about one more task of this shape, now; of a live workload, with what others were
         promised."""
-        pipeline = self._state.pipelines[shape.profile]
-        return pipeline.decide(self._request(shape, workload, now), "explain").explanation
+        pipeline, request = self._state.pipelines[shape.profile], self._request(shape, workload, now)
+        return self._apart(request, workload) or pipeline.decide(request, "explain").explanation
+
+    def _apart(self, request: Request, workload: int) -> Explanation | None:
+        """Why a gang whose tasks must lie together cannot start, where one task could."""
+        work = self._state.work.get(workload)
+        if work is None or work.gang_short < 2 or len(work.waiting) < work.gang_short:
+            return None
+        if layout_of(self._state, Party(work.id, work.shape, work.badge)) is None:
+            return None
+        return try_together(self._state, work, request, sorted(work.waiting)[: work.gang_short]).refusal
 
     def _request(self, shape: Shape, workload: int, now: float) -> Request:
         work = self._state.work.get(workload)
@@ -132,7 +162,9 @@ class Questions:
             better = alive & ((total > total[row]) | ((total == total[row]) & (np.arange(view.size) < row)))
             rank = int(np.count_nonzero(better)) + 1
         best = None if choice.row is None else cluster.names[choice.row]
-        return WhyNot(node, against, rank, int(np.count_nonzero(alive)), best, choice.explanation)
+        apart = None if against else self._apart(request, workload)
+        together = "" if apart is None else apart.message
+        return WhyNot(node, against, rank, int(np.count_nonzero(alive)), best, choice.explanation, together)
 
     def points_of(self, shape: Shape, node: str) -> tuple[float, dict[str, float]]:
         """Total and points per score of one node, feasible or not."""
@@ -157,6 +189,8 @@ class Questions:
         for resource, needed in request.needs.items():
             free = resources.free(view, resource)  # type: ignore[attr-defined]
             fits = np.minimum(fits, np.floor(free[rows] / needed))
+        if shape.gpus is not None:
+            fits = np.minimum(fits, view.device_copies(shape.gpus)[rows])
         order = np.argsort(-fits, kind="stable")[:most_nodes]
         by_node = [(self._state.cluster.names[int(rows[i])], int(fits[i])) for i in order]
         return Room(int(fits.sum()) if len(rows) else 0, by_node, self.explain(shape))
@@ -189,6 +223,12 @@ class Questions:
             load=float(tables.load[row]),
             tasks=len(cluster.placements.by_row[row]),
         )
+
+    def gpus(self, name: str) -> list[GpuUse]:
+        """The GPUs of a node by slot. Raises KeyError for an unknown node."""
+        devices, row = self._state.cluster.devices, self._state.cluster.rows[name]
+        taken = devices.taken(row).tolist()
+        return [GpuUse(slot, device, taken[slot]) for slot, device in enumerate(devices.devices(row))]
 
     def in_use(self, name: str, resources: Sequence[str]) -> list[tuple[str, float, float]] | None:
         """(resource, allocated, capacity) of one node, or None if it is gone."""

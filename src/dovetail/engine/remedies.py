@@ -16,9 +16,11 @@ from dovetail.cluster.view import View
 from dovetail.engine.changes import (
     Change,
     allow_backends,
+    allow_gpu_models,
     allow_label,
     ask_for,
     definition,
+    drop_gpu_field,
     drop_item,
     drop_selector,
     fewer_at_once,
@@ -32,6 +34,7 @@ from dovetail.engine.requirements import (
     BACKEND,
     COMPANY,
     CONSTRAINTS,
+    GPU_MODEL,
     RESOURCES,
     SELECTOR,
     SPREAD,
@@ -150,6 +153,8 @@ class Remedies:
                 found.append(cluster.taints.codes[rows])
             elif one.filter == BACKEND:
                 found.append(cluster.backends[rows])
+            elif one.filter == GPU_MODEL:
+                found += list(cluster.devices.models[rows].T)
             else:
                 found += [cluster.labels.columns[key].codes[rows] for key in self._keys(one)]
         return np.vstack(found)
@@ -209,6 +214,8 @@ class Remedies:
             return allow_backends(list(dict.fromkeys(names[self._state.cluster.backends[row]] for row in samples)))
         if one.filter == CONSTRAINTS:
             return self._loosen(one, nodes)
+        if one.filter == GPU_MODEL:
+            return self._other_gpus(one, samples)
         return self._about_company(one, nodes)
 
     def _allow_label(self, one: Requirement, samples: list[int]) -> Change:
@@ -223,6 +230,16 @@ class Remedies:
         for row in samples:
             found |= dict.fromkeys(untolerated(self._request, self._state.cluster.taints.row(row), soft=False))
         return tolerate(list(found))
+
+    def _other_gpus(self, one: Requirement, samples: list[int]) -> Change | None:
+        """The models that those nodes have; or else no word about memory or islands."""
+        ask = one.shape.gpus
+        assert ask is not None
+        if not ask.models:
+            return drop_gpu_field(str(one.path[1]), ask)
+        groups = [group for row in samples for group in self._state.cluster.devices.groups(row)]
+        models = [group.model for group in groups if group.model is not None and group.model not in ask.models]
+        return allow_gpu_models(list(dict.fromkeys(models))) if models else None
 
     def _loosen(self, one: Requirement, nodes: Nodes) -> Change:
         from dovetail.engine.expressions import loosen

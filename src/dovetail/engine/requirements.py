@@ -16,7 +16,7 @@ from dovetail.cluster.arrays import B1, Rows
 from dovetail.cluster.view import View
 from dovetail.model.complaint import field_name
 from dovetail.model.constraint import Kind as Demand
-from dovetail.model.resources import SLOTS, show_amount
+from dovetail.model.resources import GPU, SLOTS, show_amount
 from dovetail.model.shape import Company, Shape, Want, company_of, spread_of
 from dovetail.model.workload import Kind, Workload
 from dovetail.placement.contract import Filter, Request
@@ -24,9 +24,11 @@ from dovetail.placement.evaluation import Evaluator
 
 READY, BACKEND, SELECTOR, AFFINITY = "ready", "backend", "node_selector", "node_affinity"
 TAINTS, CONSTRAINTS, COMPANY, SPREAD = "taints", "constraints", "workload_affinity", "spread"
-PROMISED, RESOURCES = "promised", "resources"
+PROMISED, RESOURCES, GPU_MODEL, FREE_GPUS = "promised", "resources", "gpu_model", "gpus"
 #: Filters that are not asked which nodes are looked at: about its own requirements, or about how things are just now.
-_OWN = frozenset({BACKEND, SELECTOR, AFFINITY, TAINTS, CONSTRAINTS, COMPANY, SPREAD, RESOURCES, READY, PROMISED})
+_OWN = frozenset({BACKEND, SELECTOR, AFFINITY, TAINTS, CONSTRAINTS, COMPANY, SPREAD, RESOURCES, READY, PROMISED}) | {
+    *(GPU_MODEL, FREE_GPUS)
+}
 
 #: Whose rules about other work are that the workload did not write itself.
 _NOT_ITS_OWN = "a policy"
@@ -71,6 +73,7 @@ def requirements_of(shape: Shape, spec: Workload) -> tuple[Requirement, ...]:
     return (
         *_about_backends(whole, blank),
         *_about_labels(whole, blank),
+        *_about_gpus(whole, blank),
         *_about_expressions(whole, blank),
         *_about_company(whole, blank, spec),
         Requirement((), "nobody who keeps it away", COMPANY, blank),
@@ -100,6 +103,14 @@ def _about_labels(whole: Shape, blank: Shape) -> Iterator[Requirement]:
     borne = ", ".join(dict.fromkeys(t.key or "any" for t in whole.tolerations))
     words = f"only taints it tolerates ({borne})" if borne else "no taints"
     yield Requirement(("tolerations",), words, TAINTS, replace(blank, tolerations=whole.tolerations))
+
+
+def _about_gpus(whole: Shape, blank: Shape) -> Iterator[Requirement]:
+    """Which GPUs the node must have, whoever has them; that they are free is a matter of room."""
+    ask = whole.gpus
+    if ask is not None and ask.is_picky:
+        field = "gpu_model" if ask.models else "gpu_memory" if ask.memory else "gpu_island"
+        yield Requirement(("resources", field), str(ask), GPU_MODEL, replace(blank, gpus=ask))
 
 
 def _about_expressions(whole: Shape, blank: Shape) -> Iterator[Requirement]:
@@ -149,7 +160,8 @@ def _about_room(whole: Shape, blank: Shape) -> Iterator[Requirement]:
     for resource, amount in whole.amounts:
         words = "a free task slot" if resource == SLOTS else f"{resource} {show_amount(resource, amount)} free"
         path: Path = () if resource == SLOTS else ("resources", resource)
-        yield Requirement(path, words, RESOURCES, replace(blank, amounts=((resource, amount),)))
+        gpus = whole.gpus if resource == GPU else None
+        yield Requirement(path, words, RESOURCES, replace(blank, amounts=((resource, amount),), gpus=gpus))
 
 
 # --- asking the filters ----------------------------------------------------------------------------------------
@@ -182,7 +194,12 @@ class Examination:
             # The filter looks at kinds as well: whatever kind of work the node runs, its backend is allowed.
             either: B1 = np.logical_or.reduce([self._mask(plugin, alone, replace(shape, kind=kind)) for kind in Kind])
             return either
-        return self._mask(plugin, alone, shape)
+        found = self._mask(plugin, alone, shape)
+        if requirement.filter == RESOURCES and shape.gpus is not None:
+            # Room for GPUs is also that they are in one piece; where there are no such GPUs, that is said elsewhere.
+            pieces, models = (self._mask(self._filters[name], alone, shape) for name in (FREE_GPUS, GPU_MODEL))
+            found = found & (pieces | ~models)
+        return found
 
     def _repelled(self, requirement: Requirement) -> tuple[Company, ...]:
         """Rules of others that keep it away because of this: members of a conflict set keep away from one another. All

@@ -11,6 +11,7 @@ from heapq import heapify
 from dovetail.cluster.placements import Placement
 from dovetail.engine import reservations
 from dovetail.engine.life import TO_RUN_ELSEWHERE
+from dovetail.engine.recoveries import Recovery
 from dovetail.engine.state import EngineState
 from dovetail.engine.terms import Terms
 from dovetail.engine.timers import About
@@ -48,6 +49,8 @@ def restore(state: EngineState, snapshot: Snapshot) -> None:
     for record in snapshot.nodes:
         if any(taint.effect is Effect.NO_EXECUTE for taint in record.node.taints):
             state.timers.set(About.EVICTION, record.node.name, 0.0)
+        if not record.online and state.settings.recovery.lost_after is not None:
+            state.timers.set(About.LOSS, record.node.name, 0.0)
 
 
 def _restore_node(state: EngineState, record: NodeRecord) -> None:
@@ -91,12 +94,16 @@ def _restore_work(
             continue
         since = task.placed_at or 0.0
         row, column = state.cluster.rows[node], state.request(shape).column
-        placements.append((task.task, Placement(row, column, service, state.stake(work, since), work.badge)))
+        stake = state.stake(work, since)
+        placements.append((task.task, Placement(row, column, service, stake, work.badge, task.devices)))
         if task.state is TaskState.STOPPING:
             state.stopping[task.task] = None
         run_s = state.expected_s(work)
         if run_s is not None:
             state.ends.set(task.task, (since if task.started_at is None else task.started_at) + run_s)
+    if "recovery" in notes and terms.gang_min:
+        work.recovery = Recovery.from_json(notes["recovery"])
+        state.recoveries.mending[work.id] = None
     work.delayed = {int(replica): at for replica, at in notes.get("delayed", {}).items()}
     for replica, at in work.delayed.items():
         state.timers.set(About.RETRY, TaskId(work.id, replica), at)
@@ -142,6 +149,7 @@ def _restore_task(work: Work, record: TaskRecord) -> str | None:
         finished_at=record.finished_at,
         failures=record.failures,
         bind_failures=record.bind_failures,
+        devices=record.devices,
         evicting=record.reason in TO_RUN_ELSEWHERE,
     )
     if record.state is TaskState.PENDING:

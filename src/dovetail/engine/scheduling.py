@@ -2,36 +2,28 @@
 
 from dataclasses import replace
 
-import numpy as np
-
-from dovetail.cluster.arrays import Rows
-from dovetail.engine.attention import attend, looks_around, stirs
-from dovetail.engine.backfilling import keep_promises, refused, started, wake_heads
+from dovetail.engine.attention import attend, looks_around
+from dovetail.engine.backfilling import keep_promises, refused, started
+from dovetail.engine.communication import note_communication
+from dovetail.engine.displacing import displace
 from dovetail.engine.forecast import learn, sample
 from dovetail.engine.gangs import try_together
-from dovetail.engine.preempting import Claim, find_room, is_clearing, may_displace, preempt, victims_in_words
-from dovetail.engine.promises import Promise
+from dovetail.engine.preempting import may_displace
 from dovetail.engine.reconsidering import adjust
 from dovetail.engine.reordering import lane_refusal, reorder
 from dovetail.engine.state import EngineState
 from dovetail.engine.taking import Taking
-from dovetail.engine.timers import About
-from dovetail.engine.waiting import Kindred, OverQuota, Watch
+from dovetail.engine.waking import wake_next, wake_parked
 from dovetail.engine.work import Spot, Work
 from dovetail.model.command import Command
 from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.record import Decision
 from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
-from dovetail.placement.filters.resources import Resources
 from dovetail.placement.pipeline import Choice
-from dovetail.placement.preemption import Victims
-from dovetail.queueing.retry import backoff_s
 
 #: Looking for victims costs about as much as so many decisions.
 _SEARCH_COST = 50
-#: So often others may give way in vain before a workload waits a while with having them do so again.
-_BAD_LUCK = 2
 
 
 def schedule(state: EngineState, limit: int, now: float) -> list[Command]:
@@ -99,79 +91,6 @@ def _next(state: EngineState, scheduler: str, now: float) -> Work | None:
     return None if id_ is None else state.work[id_]
 
 
-# --- bringing back what was set aside ------------------------------------------------------------------------
-
-
-def wake_parked(state: EngineState) -> None:
-    """Bring back the first of every kind that was set aside, if a node that changed since has room for it."""
-    waiting = state.waiting
-    if state.eased:
-        _wake_over_quota(state)
-    if not state.stirred and (not state.watches or state.watched == state.news):
-        return
-    state.watched = state.news
-    rows = np.array(sorted(state.stirred), dtype=np.intp)
-    state.stirred.clear()
-    if not waiting.parked and not state.promises:
-        return
-    if len(rows):
-        wake_heads(state)
-    changed = _Room(state, rows)
-    for kind in list(waiting.parked):
-        watch = state.watches.get(kind)
-        room = changed if watch is None else _watched_room(state, watch, changed)
-        if room is not None and len(room.rows) and room.may_fit(state.request(kind.shape)):
-            wake_next(state, kind)
-    if len(state.watches) > len(waiting.parked):
-        state.watches = {kind: watch for kind, watch in state.watches.items() if kind in waiting.parked}
-
-
-def _watched_room(state: EngineState, watch: Watch, changed: "_Room") -> "_Room | None":
-    rows = stirs(state, watch, changed.rows)
-    return None if rows is None else changed if len(rows) == len(changed.rows) else _Room(state, rows)
-
-
-def wake_next(state: EngineState, kind: Kindred | OverQuota | None) -> None:
-    """Bring back the first of a kind. Where one does not fit, none does: the others follow one by one, each when the
-    one before it has found its nodes."""
-    first = None if kind is None else state.waiting.next_of(kind)
-    if first is not None:
-        state.waiting.enqueue(state.work[first])
-
-
-def _wake_over_quota(state: EngineState) -> None:
-    """The first of every kind in queues whose tree holds less now."""
-    queues = state.router.queues
-    trees = {queues[queue].lineage[-2] for queue in state.eased}
-    state.eased.clear()
-    for kind, first in state.waiting.first_over():
-        if queues[kind.queue].lineage[-2] in trees:
-            state.waiting.enqueue(state.work[first])
-
-
-class _Room:
-    """What is free on some rows: a quick look at room alone."""
-
-    def __init__(self, state: EngineState, rows: Rows) -> None:
-        self._state = state
-        self.rows = rows
-        self._free = state.cluster.resources.free[:, rows]
-        self._most = self._free.max(axis=1) if len(rows) else None
-
-    def may_fit(self, request: Request) -> bool:
-        """Where measured use counts, only the full evaluation can tell."""
-        assert self._most is not None
-        resources = self._state.pipelines[request.shape.profile].evaluator.filters[-1]
-        if isinstance(resources, Resources) and resources.by_observation:
-            return True
-        needs = request.column
-        n = len(needs)
-        if (self._most[:n] < needs).any():
-            return False
-        column = needs[:, None]
-        return bool(((self._free[:n] >= column) | (column == 0)).all(axis=0).any())
-
-
 # --- one workload --------------------------------------------------------------------------------------------
 
 
@@ -230,7 +149,7 @@ def _place_waiting(
                     continue
                 if may_displace(state, work.shape, work.rank):
                     made += _SEARCH_COST
-                    refusal = _displace(state, work, refusal, together, now, commands)
+                    refusal = displace(state, work, refusal, together, now, commands)
             _say(state, work, refusal, now)
             return made, refusal
     return made, None
@@ -261,6 +180,7 @@ def _place(
         found = try_together(state, work, request, sorted(work.waiting)[:together])
         if found.refusal is not None:
             return 0, found.refusal
+        note_communication(state, found.choices)
         return _take_all(Taking(state, work, request, now, commands), found.choices), None
     pipeline = state.pipelines[work.shape.profile]
     # One by one where each changes what the next may do: promises, quotas, the number that may run.
@@ -271,6 +191,8 @@ def _place(
     refusal = None
     while work.waiting and taking.made < most:
         task = TaskId(work.id, work.waiting[0])
+        if pipeline.evaluator.minds_outlook:
+            state.mix.refresh()
         choice = pipeline.decide(request, str(task), repeats=repeats)
         if choice.row is None:
             refusal = choice.explanation
@@ -317,55 +239,10 @@ def _with_less(state: EngineState, work: Work, together: int, now: float, comman
         if found.refusal is None:
             for choice in found.choices:
                 choice.explanation.notes = (*choice.explanation.notes, f"gave up: {'; '.join(given_up)}")
+            note_communication(state, found.choices)
             _take_all(Taking(state, work, request, now, commands), found.choices)
             return True
     return False
-
-
-def _displace(
-    state: EngineState, work: Work, refusal: Explanation, together: int, now: float, commands: list[Command]
-) -> Explanation:
-    """Have less urgent work give way, if that helps; what is said of it while it waits."""
-    if is_clearing(state, work):
-        return replace(refusal, outcome=Outcome.PREEMPTING, message=work.message)
-    if work.displacing:  # they gave way, and it still does not fit: others were quicker, or it keeps losing its room
-        work.displacing = False
-        work.in_vain += 1
-        if (again := work.in_vain - _BAD_LUCK) > 0:
-            work.patient_until = now + backoff_s(state.settings.backoff, again, state.settings.seed, str(work.id))
-            state.timers.set(About.LOOK, work.id, work.patient_until)
-    kept = state.promises.withdraw(work.id)
-    # Two that claim the same room could take it from each other for ever.
-    if work.displaced_at == state.news or now < work.patient_until:
-        _offer(state, kept)
-        return refusal
-    work.displaced_at = state.news
-    claim = Claim(work.shape.least, work.rank, work.queue, together, work.id)
-    request = state.asked(claim.shape, work.badge)
-    victims = find_room(state, claim, request, now)
-    if victims is None or (request.beyond and not _would_fit(state, work, request, victims, together)):
-        _offer(state, kept)
-        return refusal
-    commands += preempt(state, work, request, victims, now)
-    work.displacing = True
-    words = victims_in_words(state, victims.tasks) if victims.tasks else "tasks that are stopping already"
-    message = f"makes room for {together} task{'' if together == 1 else 's'}: waits for {words}"
-    return replace(refusal, outcome=Outcome.PREEMPTING, message=message)
-
-
-def _offer(state: EngineState, kept: Promise | None) -> None:
-    """Others may have the room that was cleared for one that cannot use it after all."""
-    if kept is not None and kept.clearing:
-        state.stirred.update(row for row, _ in kept.rows)
-
-
-def _would_fit(state: EngineState, work: Work, request: Request, victims: Victims, together: int) -> bool:
-    """Victims are sought by room alone: whether the tasks then keep their rules about each other has to be tried."""
-    with state.cluster.trial():
-        for task in (*victims.tasks, *state.stopping):
-            if task in state.cluster.placements.by_task:
-                state.cluster.remove(task)
-        return try_together(state, work, request, sorted(work.waiting)[:together]).refusal is None
 
 
 def _say(state: EngineState, work: Work, refusal: Explanation, now: float) -> None:

@@ -1,13 +1,16 @@
 """Settings of the engine: schedulers, profiles, overcommit, seed. Validated once, at start."""
 
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from dovetail.model.recovery import RecoverySettings
 from dovetail.model.selection import Labels
-from dovetail.model.strict import Name, Strict, closest
+from dovetail.model.strict import AtField, Name, Strict, closest
 from dovetail.model.workload import Workload
+from dovetail.placement.domain_choice import FEATURES, STRATEGIES, Weights
 from dovetail.placement.profiles import BUILT_IN, DEFAULT_PROFILE, ProfileSettings, UnknownProfile
 from dovetail.queueing.backfill import BackfillSettings
 from dovetail.queueing.orderings import Ordering, build_ordering
@@ -16,6 +19,7 @@ from dovetail.queueing.settings import FairSettings, QueueSettings
 from dovetail.queueing.tree import QueueTree
 
 DEFAULT_SCHEDULER = "default"
+StrategyWeight = Annotated[float, Field(ge=-1000, le=1000, allow_inf_nan=False)]
 Ratio = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 
 
@@ -45,6 +49,28 @@ class EngineSettings(Strict):
     backoff: BackoffSettings = BackoffSettings()
     promotion: PromotionSettings | None = None
     quarantine: QuarantineSettings = QuarantineSettings()
+    recovery: RecoverySettings = RecoverySettings()
+    strategies: dict[Name, dict[str, StrategyWeight]] = Field(
+        default={}, description="how gangs choose their domain: weights of features, by name"
+    )
+    gang_strategy: Name | None = Field(default=None, description="that of gangs that name none")
+
+    @model_validator(mode="after")
+    def _strategies_make_sense(self) -> Self:
+        for name, weights in self.strategies.items():
+            for feature in weights:
+                if feature not in FEATURES:
+                    words = f"is no feature of a domain.{closest(feature, FEATURES)} Known: {', '.join(FEATURES)}"
+                    raise AtField(("strategies", name, feature), words)
+            if not weights:
+                raise AtField(("strategies", name), f"weighs nothing; give weights of {', '.join(FEATURES)}")
+        if self.gang_strategy is not None and self.gang_strategy not in self.all_strategies():
+            raise AtField(("gang_strategy",), str(UnknownStrategy(self.gang_strategy, self.all_strategies())))
+        return self
+
+    def all_strategies(self) -> dict[str, Weights]:
+        """Built-in ones, overlaid by the user's."""
+        return {**STRATEGIES, **self.strategies}
 
     def all_profiles(self) -> dict[str, ProfileSettings]:
         """Built-in ones, overlaid by the user's."""
@@ -59,19 +85,29 @@ class Unroutable(ValueError):
     """No scheduler may decide about this workload; says why and what would do."""
 
 
+class UnknownStrategy(Unroutable):
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        names = list(known)
+        super().__init__(f"unknown strategy {name!r}.{closest(name, names)} Known: {', '.join(names)}")
+
+
 class Router:
     """Which scheduler and which profile decide about a workload."""
 
     def __init__(self, settings: EngineSettings) -> None:
         self.schedulers = settings.all_schedulers()
         self.profiles = settings.all_profiles()
+        self.strategies = settings.all_strategies()
         self.fair = settings.fair
         self.queues = QueueTree(settings.queues)
         self._default_profile = settings.default_profile
         self._special = [name for name, scheduler in self.schedulers.items() if scheduler.namespaces]
 
     def route(self, spec: Workload) -> tuple[str, str]:
-        """Scheduler and profile. Raises Unroutable or UnknownProfile."""
+        """Scheduler and profile. Raises Unroutable (a strategy that there is not, too) or UnknownProfile."""
+        strategy = None if spec.topology is None else spec.topology.strategy
+        if strategy is not None and strategy not in self.strategies:
+            raise UnknownStrategy(strategy, self.strategies)
         scheduler = self._named(spec) if spec.scheduler is not None else self._serving(spec.namespace)
         profile = spec.profile or self.schedulers[scheduler].profile or self._default_profile
         if profile not in self.profiles:

@@ -38,7 +38,7 @@ def largest_amounts(
     found = _written(most, asked)
     if found is not None:
         return found
-    each = {name: np.minimum(amounts, allowed.get(name, np.inf)) for name, amounts in free.items()}
+    each = {name: np.minimum(headroom.for_one(name, rows), allowed.get(name, np.inf)) for name in names}
     return _of_nearest(asked, each, others)
 
 

@@ -5,26 +5,33 @@ from collections import OrderedDict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from dovetail.cluster.domain_table import DomainTable
 from dovetail.cluster.placements import Stake
 from dovetail.cluster.state import Cluster
+from dovetail.engine import network_memory
 from dovetail.engine.ends import Ends
 from dovetail.engine.policies import Policies
 from dovetail.engine.promises import Promises
+from dovetail.engine.recoveries import Recoveries
 from dovetail.engine.settings import EngineSettings, Router
 from dovetail.engine.terms import Terms, terms_of
 from dovetail.engine.timers import Timers
 from dovetail.engine.waiting import Kindred, Waiting, Watch
 from dovetail.engine.work import Work
+from dovetail.engine.workload_mix import WorkloadMix
 from dovetail.model.badge import Badge
 from dovetail.model.record import Changes, Decision, ReservationRecord
-from dovetail.model.resources import CPU
+from dovetail.model.resources import CPU, GPU
 from dovetail.model.shape import Company, Shape
 from dovetail.model.task import TaskId, WorkloadState
 from dovetail.model.workload import Workload
+from dovetail.placement.communication import Communication
 from dovetail.placement.contract import Request
+from dovetail.placement.domain_choice import Weights
 from dovetail.placement.filters.constraints import looks_beyond
 from dovetail.placement.pipeline import Pipeline
 from dovetail.placement.preemption import StakeTable
+from dovetail.placement.tiers import TierTable
 from dovetail.queueing.backfill import BackfillSettings
 from dovetail.queueing.entry import Entry
 from dovetail.queueing.line import Line
@@ -62,9 +69,11 @@ class EngineState:
         self.router = Router(settings)
         self.schedulers = self.router.schedulers
         self.cluster = Cluster(settings.overcommit)
+        self.tiers = TierTable(self.cluster)
         self.pipelines: dict[str, Pipeline] = {
             name: Pipeline(name, profile, self.cluster, settings.seed) for name, profile in self.router.profiles.items()
         }
+        self.mix = WorkloadMix(self.cluster)
         self.work: dict[int, Work] = {}
         self._usage = Usage(self.router.queues, {}, settings.fair)
         self._quotas = Quotas(self.router.queues, self._usage)
@@ -84,6 +93,8 @@ class EngineState:
         self.promises = Promises(self.cluster, self.ends)
         self.timers = Timers()
         self.stakes = StakeTable(self.cluster)
+        self.domains = DomainTable(self.cluster)
+        self.communication = Communication(self.cluster)
         self.news = 0  # grows with every event, timer and placement; not with promises, which could go round for ever
         self.watches: dict[Kindred, Watch] = {}  # what kinds of work that were set aside wait for beside room
         self.watched = 0  # the news at which those were looked at
@@ -99,6 +110,7 @@ class EngineState:
         self.budgeted: dict[int, None] = {}  # workloads with a disruption budget
         self.ended: OrderedDict[tuple[str, str], tuple[int, WorkloadState]] = OrderedDict()  # the last of each name
         self.reservations: dict[int, ReservationRecord] = {}
+        self.recoveries = Recoveries()
         self.policies = Policies()
         self.decisions: list[Decision] = []
         self.preempted = 0
@@ -109,6 +121,7 @@ class EngineState:
         self.gone_nodes: dict[str, None] = {}
         self.changed_reservations: dict[int, None] = {}
         self.changed_outcomes: dict[str, None] = {}
+        self.changed_network: dict[str, None] = {}  # what of it a restart has to know
         self._capacity_as_of = -1
         self._uncharged: dict[tuple[int, str | None, str, tuple[tuple[str, int], ...]], int] = {}
         self._requests: OrderedDict[Shape, Request] = OrderedDict()
@@ -128,11 +141,12 @@ class EngineState:
 
     def request(self, shape: Shape) -> Request:
         """The shape compiled against this cluster's resource rows; kept while it is in use."""
+        self.mix.prepare()
         found = self._requests.get(shape)
         if found is None or len(found.column) < len(self.cluster.resources.names):
             needs = {name: float(amount) for name, amount in shape.amounts}
             column, scope = self.cluster.resources.vector(needs), self._scopes[shape.scheduler]
-            found = Request(shape, column, needs, scope, beyond=looks_beyond(shape))
+            found = Request(shape, column, needs, scope, outlook=self.mix.outlook, beyond=looks_beyond(shape))
             self._requests[shape] = found
             if len(self._requests) > _REQUESTS_KEPT:
                 self._requests.popitem(last=False)
@@ -142,9 +156,17 @@ class EngineState:
         """The same for a task with this badge: with what other work means to it."""
         request = self.request(shape)
         repelled = self.cluster.placements.tallies.repelled(badge)
-        if not repelled and not request.beyond:
+        heard = self.cluster.placements.conversations.with_whom(badge)
+        if not repelled and not heard and not request.beyond:
             return request
-        return replace(request, badge=badge, repelled=repelled, beyond=True)
+        return replace(request, badge=badge, repelled=repelled, heard=heard, beyond=True)
+
+    def strategy(self, name: str, shape: Shape) -> Weights:
+        """The weights by which a gang of this shape chooses its domain. GPU gangs are packed unless they say otherwise:
+        domains that stay whole are what large ones need."""
+        known = self.router.strategies
+        usual = self.settings.gang_strategy or ("pack" if any(one == GPU for one, _ in shape.amounts) else "balanced")
+        return known.get(name or usual, known["balanced"])
 
     def repelled(self, work: Work) -> tuple[Company, ...]:
         """Rules of placed tasks that keep the work away from them."""
@@ -259,12 +281,16 @@ class EngineState:
             self.run_times = RunTimes.from_json(json.loads(memory["run_times"]))
         if "policies" in memory:
             self.policies.recall(memory["policies"])
+        network_memory.recall(self.cluster, memory)
+        if "workload_mix" in memory:
+            self.mix.recall(json.loads(memory["workload_mix"]))
 
     def memory(self, now: float) -> dict[str, str]:
         """The inverse of `recall`."""
         found = {
             "run_times": json.dumps(self.run_times.to_json()),
             "calibration": json.dumps(self.calibration.to_json()),
+            "workload_mix": json.dumps(self.mix.memory()),
         }
         if self.policies:
             found["policies"] = self.policies.memory()
@@ -328,9 +354,12 @@ class EngineState:
                 changes.reservations.append(self.reservations[id_])
             else:
                 changes.reservations_gone.append(id_)
+        changes.recoveries = self.recoveries.take_notes()
         changes.policies, changes.switches = self.policies.take_records()
         if (adjusted := self.policies.take_memory()) is not None:
             changes.memory["policies"] = adjusted
+        for what in self.changed_network:
+            changes.memory[what] = network_memory.remembered(self.cluster, what)
         for pipeline in self._taking_turns:
             if pipeline.cursor != self._recorded_cursors[pipeline.name]:
                 changes.cursors[pipeline.name] = self._recorded_cursors[pipeline.name] = pipeline.cursor
@@ -343,6 +372,7 @@ class EngineState:
         self.gone_nodes.clear()
         self.changed_reservations.clear()
         self.changed_outcomes.clear()
+        self.changed_network.clear()
         return changes
 
     def _forget(self, work: Work, state: WorkloadState) -> None:
@@ -361,4 +391,7 @@ class EngineState:
 def _notes(work: Work) -> str:
     """What a restart needs to know of a workload beyond its definition and its tasks."""
     after = {str(id_): str(condition) for id_, condition in work.after.items()}
-    return json.dumps({"rank": work.rank, "after": after, "delayed": {str(r): at for r, at in work.delayed.items()}})
+    found = {"rank": work.rank, "after": after, "delayed": {str(r): at for r, at in work.delayed.items()}}
+    if work.recovery is not None:
+        found["recovery"] = work.recovery.to_json()
+    return json.dumps(found)

@@ -6,6 +6,7 @@ from dovetail.cluster.horizon import NEVER
 from dovetail.engine.state import EngineState
 from dovetail.engine.work import Work
 from dovetail.model.command import Bind, Command, attempt_key
+from dovetail.model.device import slots_in_words
 from dovetail.model.record import Decision
 from dovetail.model.task import TaskId, TaskState
 from dovetail.placement.contract import Request
@@ -38,8 +39,11 @@ class Taking:
         task = TaskId(work.id, replica)
         live = work.task(replica)
         before = cluster.changes
-        cluster.place(task, row, column, self._service, self._stake, work.badge)
+        gpus = self._request.shape.gpus
+        slots = cluster.place(task, row, column, self._service, self._stake, work.badge, gpus, choice.slots)
         self._pipeline.placed(self._request, row)
+        if slots:
+            state.mix.moved()
         if self._end is not None:
             state.ends.set(task, self._end)
         if state.promises:
@@ -47,11 +51,14 @@ class Taking:
         node = cluster.names[row]
         backend = cluster.backend_names[cluster.backends[row]]
         live.attempt += 1
-        live.node, live.backend, live.placed_at = node, backend, now
+        live.node, live.backend, live.placed_at, live.devices = node, backend, now, slots
+        explanation = choice.explanation
+        if slots:
+            explanation = explanation.with_note(slots_in_words(slots, node))
         work.move(live, TaskState.PLACED, "placed", f"placed on {node}")
-        state.decisions.append(Decision(task, live.attempt, now, node, choice.explanation))
+        state.decisions.append(Decision(task, live.attempt, now, node, explanation))
         state.touch_task(task)
-        self._commands.append(Bind(task, node, backend, attempt_key(task, live.attempt)))
+        self._commands.append(Bind(task, node, backend, attempt_key(task, live.attempt), slots))
         self.made += 1
 
     def close(self) -> int:

@@ -75,7 +75,7 @@ def finished(state: EngineState, event: TaskFinished, now: float) -> list[Comman
 
 
 #: Why a task waits again, by why it was told to stop.
-_EVICTED = {"preempting": "preempted"}
+_EVICTED = {"preempting": "preempted", "moving": "moved"}
 
 
 def bind_failed(state: EngineState, event: BindFailed, now: float) -> list[Command]:

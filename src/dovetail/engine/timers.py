@@ -20,6 +20,8 @@ class About(StrEnum):
     PROBE = "probe"  # a quarantined node gets another chance
     WINDOW = "window"  # an advance reservation begins or ends
     LOOK = "look"  # a workload that gave up displacing others for a while
+    RECOVERY = "recovery"  # a broken gang has kept its nodes long enough, or may be looked at again
+    LOSS = "loss"  # a node has been silent for so long that its work is lost
     ADJUSTMENT = "adjustment"  # conditions of policies are to be looked at
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from dovetail.engine.recoveries import Recovery
 from dovetail.engine.terms import Terms
 from dovetail.model.badge import Badge, badge_of
 from dovetail.model.record import TaskRecord, WorkloadRecord
@@ -43,6 +44,7 @@ class LiveTask:
     finished_at: float | None = None
     failures: int = 0
     bind_failures: int = 0
+    devices: tuple[int, ...] = ()  # slots of its GPUs
     evicting: bool = False  # STOPPING in order to run elsewhere, not to end
 
     def record(self, task: TaskId) -> TaskRecord:
@@ -60,6 +62,7 @@ class LiveTask:
             finished_at=self.finished_at,
             failures=self.failures,
             bind_failures=self.bind_failures,
+            devices=self.devices,
         )
 
 
@@ -91,6 +94,7 @@ class Work:
     patient_until: float = 0.0  # before this it displaces nobody again
     cancelled: bool = False
     doomed: str = ""  # why no task of it may start any more
+    recovery: Recovery | None = None  # a gang that lost tasks and keeps the nodes of the others
     told: WorkloadRecord | None = None  # the last record that was handed over
     shape: Shape = field(init=False)  # as asked for, with what policies add to it
     badge: Badge = field(init=False)
@@ -101,7 +105,9 @@ class Work:
     def take_on(self, shape: Shape) -> None:
         """What placement looks at from now on. What waits must not be in its place meanwhile: that follows from it."""
         self.shape = shape
-        self.badge = badge_of(self.namespace, self.name, shape.service, self.terms.labels, shape.company)
+        self.badge = badge_of(
+            self.namespace, self.name, shape.service, self.terms.labels, shape.company, shape.traffic
+        )
 
     @property
     def key(self) -> tuple[str, str]:
@@ -127,6 +133,7 @@ class Work:
             and not self.after
             and not self.at_limit
             and not self.doomed
+            and self.recovery is None
             and (not self.terms.gang_min or self.gang_short <= len(self.waiting))
         )
 

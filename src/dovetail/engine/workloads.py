@@ -35,6 +35,7 @@ def submitted(state: EngineState, event: Submitted, now: float) -> list[Command]
         work.reason, work.message = DEPENDENCY, _waits_for(state, work.after)
         state.changed_notes[work.id] = None
     set_timers(state, work, now)
+    state.mix.saw(work.shape, work.replicas)
     state.admit(work)
     state.changed_work[work.id] = None
     return []

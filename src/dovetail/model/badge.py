@@ -18,6 +18,7 @@ class Badge:
     labels: Labels = ()
     conflicts: frozenset[str] = frozenset()
     repels: tuple[Company, ...] = ()  # who must stay apart from it, as it must from them
+    talks: tuple[tuple[str, int], ...] = ()  # to whom in its namespace, and how much in Mbps
     digest: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
@@ -28,7 +29,14 @@ class Badge:
         return self.digest
 
 
-def badge_of(namespace: str, workload: str, service: str | None, labels: Labels, company: tuple[Company, ...]) -> Badge:
+def badge_of(
+    namespace: str,
+    workload: str,
+    service: str | None,
+    labels: Labels,
+    company: tuple[Company, ...],
+    talks: tuple[tuple[str, int], ...] = (),
+) -> Badge:
     conflicts = frozenset(whom.conflict for rule in company for whom in rule.whom if whom.conflict is not None)
     repels = tuple(rule for rule in company if rule.relation is Relation.APART and rule.weight is None)
-    return Badge(namespace, workload, service, labels, conflicts, repels)
+    return Badge(namespace, workload, service, labels, conflicts, repels, talks)

@@ -29,13 +29,15 @@ def task_of_key(key: str) -> TaskId:
 class Bind:
     """Start the task on the node.
 
-    Before: the task is placed there. After: the backend has it, under `key`. Undo: Stop with the same key.
+    Before: the task is placed there. After: the backend has it, under `key`. Undo: Stop with the same key. `devices`:
+    the slots of the GPUs it has there, or has a share of.
     """
 
     task: TaskId
     node: str
     backend: str
     key: str
+    devices: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dovetail.model.policy import Policy
 from dovetail.model.reservation import Reservation
 from dovetail.model.resources import Amounts
 from dovetail.model.task import TaskId
+from dovetail.model.topology import Topology
 from dovetail.model.workload import Condition, Workload
 
 
@@ -60,6 +61,15 @@ class NodeCordoned:
 class NodeDrained:
     """Cordon it and move its work elsewhere."""
 
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DomainFailed:
+    """All nodes of a domain failed at once, as somebody says: what ran there is lost. Level `node`: one node."""
+
+    level: str
     name: str
     reason: str
 
@@ -146,6 +156,25 @@ class PolicyRemoved:
 
 
 @dataclass(frozen=True, slots=True)
+class TopologySet:
+    """How the network between the nodes is, instead of what was known of it; an empty one forgets it."""
+
+    topology: Topology
+
+
+@dataclass(frozen=True, slots=True)
+class DistancesSet:
+    """Distances, 0 to 100, between two nodes each, in both directions; None takes back what was set."""
+
+    pairs: tuple[tuple[str, str, float | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DistancesCleared:
+    """No distance is set by hand any longer."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Go on deciding: at most `limit` decisions, so that a slice stays short."""
 
@@ -160,6 +189,7 @@ Event = (
     | NodeHealthChanged
     | NodeCordoned
     | NodeDrained
+    | DomainFailed
     | NodeObserved
     | BackendHealthChanged
     | TaskBound
@@ -170,5 +200,8 @@ Event = (
     | ReservationReleased
     | PolicySet
     | PolicyRemoved
+    | TopologySet
+    | DistancesSet
+    | DistancesCleared
     | Tick
 )

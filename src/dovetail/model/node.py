@@ -1,17 +1,35 @@
 """A node: anywhere a task can run."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from dovetail.model.device import MAX_DEVICES, Gpus
 from dovetail.model.resources import Capacity
 from dovetail.model.selection import Labels, Taint
-from dovetail.model.strict import Name, Strict, shared
+from dovetail.model.strict import AtField, Name, Strict, shared
 from dovetail.model.workload import Kind
 
 
+def counting_gpus(capacity: Capacity, gpus: Sequence[Gpus]) -> Capacity:
+    """The capacity of a node that has these GPUs. Raises AtField where it says something else itself."""
+    described, given = sum(group.count for group in gpus), capacity.gpu
+    if max(described, given) > MAX_DEVICES:
+        raise AtField(("capacity", "gpu"), f"{max(described, given)} GPUs; a node has at most {MAX_DEVICES}")
+    if not gpus or given == described:
+        return capacity
+    if "gpu" in capacity.model_fields_set:
+        words = f"is {given}, but gpus describes {described}; leave capacity.gpu out or make the two agree"
+        raise AtField(("capacity", "gpu"), words)
+    return capacity.model_copy(update={"gpu": described})
+
+
 class Node(Strict):
-    """What is known of a node when it joins. Cordon, health and use are state, not definition."""
+    """What is known of a node when it joins. Cordon, health and use are state, not definition.
+
+    `gpus` says which GPUs it has, one group for each sort; `capacity.gpu` is then their number and need not be given.
+    """
 
     name: Name
     backend: Name = "registered"
@@ -19,3 +37,11 @@ class Node(Strict):
     labels: Labels = shared({})
     taints: Annotated[list[Taint], Field(max_length=100)] = shared([])
     kinds: list[Kind] = shared(list(Kind))
+    gpus: Annotated[list[Gpus], Field(max_length=MAX_DEVICES)] = shared([])
+
+    @model_validator(mode="after")
+    def _counts_its_gpus(self) -> Self:
+        counted = counting_gpus(self.capacity, self.gpus)
+        if counted is not self.capacity:
+            self.__dict__["capacity"] = counted  # past the freezing, before anybody else has seen the node
+        return self

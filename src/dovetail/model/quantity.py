@@ -2,7 +2,8 @@
 
 Each kind of quantity has one parser and one formatter, and they are inverse: `parse(format(x)) == x`.
 Inside the program amounts are whole numbers of the smallest unit (millicores, bytes, milli-GPUs), so that
-sums are exact and a node that gave everything back is exactly empty again; durations are whole milliseconds.
+sums are exact and a node that gave everything back is exactly empty again; durations are whole milliseconds,
+bandwidths whole megabits a second, latencies of links whole nanoseconds.
 Anything else that is typed raises a ValueError of one line which says what would be accepted.
 """
 
@@ -32,10 +33,17 @@ DURATION_UNITS_US = {
     "us": 1, "ms": 10**3, "s": 10**6, "m": 60 * 10**6, "h": 3600 * 10**6,
     "d": 86_400 * 10**6, "w": 604_800 * 10**6,
 }  # fmt: skip
+BANDWIDTH_UNITS_BPS = {
+    "bps": 1, "Bps": 8, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12,
+    "KBps": 8 * 10**3, "MBps": 8 * 10**6, "GBps": 8 * 10**9, "TBps": 8 * 10**12,
+}  # fmt: skip
+LATENCY_UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 
 MAX_CORES = 1_000_000.0
 MAX_BYTES = 8 * 2**50  # float64 columns hold whole bytes exactly up to here
 MAX_COUNT = 10**12
+MAX_MBPS = 10**9
+MAX_LATENCY_NS = 10**10
 MAX_DURATION_S = 100 * 365 * 86400.0
 MAX_TYPED = 100  # characters; nobody types a longer quantity, and a short text is matched in no time
 
@@ -160,6 +168,77 @@ def parse_count(value: object) -> int:
     return int(number)
 
 
+def parse_gpus(value: object) -> float:
+    """Whole devices, or a share of one in thousandths."""
+    accepted = "a whole number of GPUs such as 2, or a share of one such as 0.25 or 250m"
+    number, unit = _split(value, accepted)
+    if unit not in ("", "m"):
+        raise ValueError(f"unknown unit {unit!r} in {shown(value)}; write {accepted}")
+    gpus = _within(value, number / 1000 if unit == "m" else number, MAX_COUNT, str(MAX_COUNT), accepted)
+    if gpus == int(gpus):
+        return int(gpus)
+    if gpus > 1:
+        raise ValueError(
+            f"{shown(value)} is neither whole nor a share of one GPU: a task gets whole GPUs, or a share of a single "
+            f"one; write {accepted}"
+        )
+    thousandths = round(gpus * 1000)
+    if not thousandths:
+        raise ValueError(f"{shown(value)} is below the smallest share, 1m (a thousandth of a GPU)")
+    return thousandths / 1000 if thousandths < 1000 else 1
+
+
+def format_gpus(gpus: float) -> int | str:
+    milli = round(gpus * 1000)
+    return milli // 1000 if milli % 1000 == 0 else f"{milli}m"
+
+
+def parse_bandwidth_mbps(value: object) -> int:
+    accepted = "a bandwidth with a unit such as 400Gbps, 100Mbps or, in bytes, 50GBps"
+    plain = value.strip().replace("/s", "ps").replace("bit", "b") if isinstance(value, str) else value
+    number, unit = _split(plain, accepted)
+    if not unit:
+        raise ValueError(f"{shown(value)} has no unit; write {accepted}")
+    # A large B is bytes and a small one bits; of the letter before it, people write either.
+    factor = BANDWIDTH_UNITS_BPS.get(unit if len(unit) < 4 else unit[0].upper() + unit[1:])
+    if factor is None:
+        raise ValueError(f"unknown unit {unit!r} in {shown(value)}; write {accepted}")
+    mbps = round(_within(value, number * factor / 10**6, MAX_MBPS, "1000Tbps", accepted))
+    if number and not mbps:
+        raise ValueError(f"{shown(value)} is below the smallest bandwidth, 1Mbps")
+    return mbps
+
+
+def format_bandwidth(mbps: int) -> str:
+    """The shortest exact text: `400Gbps`, `1500Mbps`."""
+    for unit, factor in (("Tbps", 10**6), ("Gbps", 10**3)):
+        if mbps and mbps % factor == 0:
+            return f"{mbps // factor}{unit}"
+    return f"{mbps}Mbps"
+
+
+def parse_latency_ns(value: object) -> int:
+    accepted = "a latency with a unit such as 500ns, 5us or 2ms"
+    number, unit = _split(value.strip().replace("µ", "u") if isinstance(value, str) else value, accepted)
+    if not unit and number:
+        raise ValueError(f"{shown(value)} has no unit; write {accepted}")
+    factor = LATENCY_UNITS_NS.get(unit or "ns")
+    if factor is None:
+        raise ValueError(f"unknown unit {unit!r} in {shown(value)}; write {accepted}")
+    latency_ns = round(_within(value, number * factor, MAX_LATENCY_NS, "10s", accepted))
+    if number and not latency_ns:
+        raise ValueError(f"{shown(value)} is below the smallest latency, 1ns")
+    return latency_ns
+
+
+def format_latency(latency_ns: int) -> str:
+    """The shortest exact text: `5us`, `1500ns`."""
+    for unit, factor in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if latency_ns and latency_ns % factor == 0:
+            return f"{latency_ns // factor}{unit}"
+    return f"{latency_ns}ns"
+
+
 def _schema(kind: str, pattern: Callable[[object], object], example: str) -> WithJsonSchema:
     return WithJsonSchema(
         {
@@ -177,11 +256,29 @@ Cores = Annotated[
     PlainSerializer(format_cores, return_type=str),
     _schema("CPU cores", parse_cores, "500m"),
 ]
+GpuAmount = Annotated[
+    float,
+    BeforeValidator(parse_gpus),
+    PlainSerializer(format_gpus, return_type=int | str),
+    _schema("whole GPUs, or a share of one", parse_gpus, "250m"),
+]
 Bytes = Annotated[
     int,
     BeforeValidator(parse_bytes),
     PlainSerializer(format_bytes, return_type=str),
     _schema("bytes with a unit", parse_bytes, "64GiB"),
+]
+Bandwidth = Annotated[
+    int,
+    BeforeValidator(parse_bandwidth_mbps),
+    PlainSerializer(format_bandwidth, return_type=str),
+    _schema("a bandwidth", parse_bandwidth_mbps, "400Gbps"),
+]
+Latency = Annotated[
+    int,
+    BeforeValidator(parse_latency_ns),
+    PlainSerializer(format_latency, return_type=str),
+    _schema("a latency", parse_latency_ns, "5us"),
 ]
 Duration = Annotated[
     float,

@@ -120,6 +120,13 @@ class Explanation:
         """As people and programs outside get it."""
         return explanation_dict(asdict(self))
 
+    def with_note(self, note: str) -> "Explanation":
+        """The same with one note more. Written out, since it is done for every task with a GPU."""
+        return Explanation(
+            *(self.outcome, self.message, self.profile, self.nodes, self.funnel, self.weights, self.best),
+            *(self.shortages, self.eviction, (*self.notes, note)),
+        )
+
 
 def explanation_dict(raw: dict[str, Any]) -> dict[str, Any]:
     """The same from an explanation's plain fields, which is how the store keeps it: thousands are written for each one

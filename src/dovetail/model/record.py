@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from dovetail.model.command import Bind, Stop
 from dovetail.model.node import Node
 from dovetail.model.reason import Explanation
+from dovetail.model.recovery import RecoveryNote
 from dovetail.model.reservation import Target
 from dovetail.model.resources import Amounts
 from dovetail.model.task import TaskId, TaskState, WorkloadState
@@ -68,7 +69,8 @@ class NewWorkload:
 
 @dataclass(slots=True)
 class TaskRecord:
-    """`failures` and `bind_failures` are what it has used up of its retries and of its backend's refusals."""
+    """`failures` and `bind_failures` are what it has used up of its retries and of its backend's refusals; `devices`
+    are the slots of the GPUs that it has on its node, or has a share of."""
 
     task: TaskId
     state: TaskState
@@ -83,6 +85,12 @@ class TaskRecord:
     finished_at: float | None
     failures: int = 0
     bind_failures: int = 0
+    devices: tuple[int, ...] = ()
+
+    @property
+    def devices_json(self) -> str | None:
+        """As it is stored; most tasks have none."""
+        return str(list(self.devices)) if self.devices else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +173,8 @@ class Changes:
 
     `notes`: by workload, what a restart needs to know beyond its definition and its tasks, as JSON; `memory`: by name,
     what the scheduler learned (past use of tenants, run times), as JSON. `preempted`: tasks told to give way, and
-    `switches`: rules of policies that began or ended; for counting and telling only.
+    `switches`: rules of policies that began or ended, `recoveries`: what was done for broken gangs; for counting and
+    telling only.
 
     `policies`: every version made, in order.
     """
@@ -178,6 +187,7 @@ class Changes:
     reservations_gone: list[int] = field(default_factory=list)
     policies: list[PolicyRecord] = field(default_factory=list)
     switches: list[PolicySwitch] = field(default_factory=list)
+    recoveries: list[RecoveryNote] = field(default_factory=list)
     cursors: dict[str, int] = field(default_factory=dict)
     outcomes: dict[str, tuple[int, int]] = field(default_factory=dict)
     notes: dict[int, str] = field(default_factory=dict)
@@ -195,6 +205,7 @@ class Changes:
             or self.reservations_gone
             or self.policies
             or self.switches
+            or self.recoveries
             or self.cursors
             or self.outcomes
             or self.notes

@@ -98,6 +98,10 @@ class Reservation(Strict):
             raise AtField(("resources",), "is empty; say how much to hold, such as cpu: 4")
         if self.count is not None and self.resources is None:
             raise AtField(("resources",), "is missing; say what each of the tasks takes, such as cpu: 4")
+        for name in ("gpu_model", "gpu_memory", "gpu_island"):
+            if self.resources is not None and getattr(self.resources, name):
+                words = "cannot be reserved: amounts are held, not single GPUs; choose the nodes by label instead"
+                raise AtField(("resources", name), words)
         return self
 
     @model_validator(mode="after")

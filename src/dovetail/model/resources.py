@@ -5,12 +5,23 @@ one slot, one piece of an extended resource. `amounts()` is the only way from wh
 """
 
 import re
-from typing import Self
+from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from dovetail.model.quantity import Bytes, Cores, Count, format_bytes, format_cores, parse_count, show_bytes
-from dovetail.model.strict import AtField, Strict, closest, shown
+from dovetail.model.device import WHOLE, ModelName
+from dovetail.model.quantity import (
+    Bytes,
+    Cores,
+    Count,
+    GpuAmount,
+    format_bytes,
+    format_cores,
+    format_gpus,
+    parse_count,
+    show_bytes,
+)
+from dovetail.model.strict import AtField, Strict, closest, shared, shown
 
 CPU, MEMORY, DISK, GPU, SLOTS = "cpu", "memory", "disk", "gpu", "slots"
 CORE_RESOURCES = (CPU, MEMORY, DISK, GPU, SLOTS)
@@ -30,7 +41,7 @@ class _WithExtended(Strict):
     cpu: Cores = 0.0
     memory: Bytes = 0
     disk: Bytes = 0
-    gpu: Count = 0
+    gpu: GpuAmount = 0
 
     @model_validator(mode="after")
     def _check_extended(self) -> Self:
@@ -59,14 +70,35 @@ class _WithExtended(Strict):
         if self.disk:
             found[DISK] = self.disk
         if self.gpu:
-            found[GPU] = self.gpu * 1000
+            found[GPU] = round(self.gpu * WHOLE)
         if self.__pydantic_extra__:
             found.update({name: amount for name, amount in self.__pydantic_extra__.items() if amount})
         return found
 
 
+def _as_list(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
 class Request(_WithExtended):
-    """What one task asks for. Every task also takes one slot of its node."""
+    """What one task asks for. Every task also takes one slot of its node.
+
+    `gpu` is a number of whole GPUs, or a share of one. They are of one of the models (the first is best), each with so
+    much memory, and all in one island, where that is asked for.
+    """
+
+    gpu_model: Annotated[list[ModelName], Field(max_length=32), BeforeValidator(_as_list)] = shared([])
+    gpu_memory: Bytes = 0
+    gpu_island: Literal["same"] | None = None
+
+    @model_validator(mode="after")
+    def _asks_for_gpus(self) -> Self:
+        for name in ("gpu_model", "gpu_memory", "gpu_island"):
+            if getattr(self, name) and not self.gpu:
+                raise AtField((name,), "says which GPU, but none is asked for; write gpu: 1, or a share as gpu: 0.5")
+        if len(set(self.gpu_model)) != len(self.gpu_model):
+            raise AtField(("gpu_model",), "names a model twice; the first is the best, each stands once")
+        return self
 
     def amounts(self) -> Amounts:
         found = super().amounts()
@@ -77,6 +109,7 @@ class Request(_WithExtended):
 class Capacity(_WithExtended):
     """What a node has."""
 
+    gpu: Count = 0
     slots: Count = DEFAULT_NODE_SLOTS
 
     def amounts(self) -> Amounts:
@@ -115,4 +148,4 @@ def write_amount(resource: str, amount: int) -> str | int:
         return format_cores(amount / 1000)
     if resource in (MEMORY, DISK):
         return format_bytes(amount)
-    return amount // 1000 if resource == GPU else amount
+    return format_gpus(amount / WHOLE) if resource == GPU else amount

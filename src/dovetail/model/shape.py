@@ -11,8 +11,12 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from dovetail.model.arrangement import Arrangement
 from dovetail.model.company import HOST, REGION, Affinity, Conflict, Peers, Spread
 from dovetail.model.constraint import Kind as Demand
+from dovetail.model.device import WHOLE
+from dovetail.model.quantity import show_bytes
+from dovetail.model.resources import GPU, Request
 from dovetail.model.selection import (
     Effect,
     LabelMatch,
@@ -41,7 +45,7 @@ class Match(NamedTuple):
 Term = tuple[Match, ...]
 _OPTIONAL = (
     *("service", "node_selector", "required", "preferred", "avoided", "tolerations", "backends", "near", "insisted"),
-    *("wants", "company", "spread"),
+    *("wants", "company", "spread", "traffic", "layout", "gpus"),
 )
 
 
@@ -129,6 +133,56 @@ class Company(NamedTuple):
         return f"{self.relation} {'to' if self.relation is Relation.NEAR else 'from'} {whom} within {where}"
 
 
+class GpuAsk(NamedTuple):
+    """Which GPUs one task gets: `count` whole ones or, where that is 0, `share` thousandths of a single one; of one of
+    the models (any, if none is named; the first is best), each with at least so many bytes of memory."""
+
+    count: int = 0  # type: ignore[assignment]  # tuples have a method of this name, which nobody calls here
+    share: int = 0
+    models: tuple[str, ...] = ()
+    memory: int = 0
+    same_island: bool = False
+
+    @property
+    def each(self) -> int:
+        """Thousandths that are taken of each device."""
+        return WHOLE if self.count else self.share
+
+    @property
+    def is_picky(self) -> bool:
+        """Not every GPU will do, or not any of them together."""
+        return bool(self.models) or self.memory > 0 or self.same_island
+
+    def __str__(self) -> str:
+        words = (
+            f"{self.count} GPU{'' if self.count == 1 else 's'}" if self.count else f"{self.share / WHOLE:g} of a GPU"
+        )
+        models = f" of model {' or '.join(self.models)}" if self.models else ""
+        memory = f" with {show_bytes(self.memory)} each" if self.memory else ""
+        return words + models + memory + (" in one island" if self.same_island else "")
+
+
+def gpus_in(amount: float) -> GpuAsk | None:
+    """What is asked for where only an amount of GPUs is known, in thousandths."""
+    if not amount:
+        return None
+    return GpuAsk(count=int(amount) // WHOLE) if amount >= WHOLE else GpuAsk(share=int(amount))
+
+
+class Layout(NamedTuple):
+    """How the tasks of a gang lie to each other: levels by name, slices as (size, level), large ones first."""
+
+    required: str | None = None
+    preferred: str | None = None
+    slices: tuple[tuple[int, str], ...] = ()
+    strategy: str = ""  # empty: whichever suits such work
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        named = (self.required, self.preferred, *(level for _, level in self.slices))
+        return tuple(level for level in named if level is not None)
+
+
 class Even(NamedTuple):
     """Spread: at most `max_skew` more of them in a domain of the level than in the emptiest one."""
 
@@ -161,9 +215,14 @@ class Shape:
     wants: tuple[Want, ...] = ()
     company: tuple[Company, ...] = ()
     spread: tuple[Even, ...] = ()
+    traffic: tuple[tuple[str, int], ...] = ()  # workloads it talks to, by name, and how much in Mbps
+    layout: Layout | None = None
+    gpus: GpuAsk | None = None  # None only if it asks for no GPU
     digest: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
+        if self.gpus is None:
+            object.__setattr__(self, "gpus", gpus_in(next((a for name, a in self.amounts if name == GPU), 0)))
         # Shapes are dictionary keys on the hottest path: hash the long tuples once, not at every lookup.
         whole = (
             self.amounts,
@@ -183,6 +242,9 @@ class Shape:
             self.wants,
             self.company,
             self.spread,
+            self.traffic,
+            self.layout,
+            self.gpus,
         )
         object.__setattr__(self, "digest", hash(whole))
 
@@ -228,6 +290,9 @@ class Shape:
             wants=tuple(Want(Demand(demand), *rest) for demand, *rest in found.get("wants", ())),
             company=tuple(_company_from(parts) for parts in found.get("company", ())),
             spread=tuple(_even_from(*parts) for parts in found.get("spread", ())),
+            traffic=tuple((to, mbps) for to, mbps in found.get("traffic", ())),
+            layout=None if "layout" not in found else _layout_from(*found["layout"]),
+            gpus=None if "gpus" not in found else _gpus_from(*found["gpus"]),
         )
 
     @property
@@ -270,6 +335,23 @@ def _company_from(parts: list[Any]) -> Company:
     return Company(
         Relation(relation), selectors, level, distance, count, weight, None if but is None else _selector_from(but)
     )
+
+
+def _gpus_from(count: int, share: int, models: list[str], memory: int, same_island: bool) -> GpuAsk:
+    return GpuAsk(count, share, tuple(models), memory, same_island)
+
+
+def gpus_of(asked: Request) -> GpuAsk | None:
+    """What a task asks for of GPUs, one by one."""
+    plain = gpus_in(asked.amounts().get(GPU, 0)) if asked.gpu else None
+    if plain is None:
+        return None
+    together = asked.gpu_island is not None and plain.count > 1
+    return plain._replace(models=tuple(asked.gpu_model), memory=asked.gpu_memory, same_island=together)
+
+
+def _layout_from(required: str | None, preferred: str | None, slices: list[Any], strategy: str) -> Layout:
+    return Layout(required, preferred, tuple((size, level) for size, level in slices), strategy)
 
 
 def _even_from(level: str, max_skew: int, whom: list[Any], min_domains: int, weight: float | None) -> Even:
@@ -362,13 +444,27 @@ def spread_of(spread: Sequence[Spread], namespace: str, name: str) -> tuple[Even
     return tuple(dict.fromkeys(found))
 
 
+def _layout(wanted: Arrangement) -> Layout:
+    slices = tuple((one.size, one.within) for one in wanted.slices)
+    return Layout(wanted.required, wanted.preferred, slices, str(wanted.strategy or ""))
+
+
+def _kept_together(spec: Workload) -> tuple[Company, ...]:
+    """What its layout means for one task that comes after the others, or takes the place of one of them."""
+    if spec.topology is None or spec.replicas == 1:
+        return ()
+    own = (Selector((spec.namespace,), workload=spec.name),)
+    wanted = ((spec.topology.required, None), (spec.topology.preferred, 1.0))
+    return tuple([Company(Relation.NEAR, own, level, weight=weight) for level, weight in wanted if level is not None])
+
+
 def shape_of(spec: Workload, scheduler: str, profile: str, wants: tuple[Want, ...] = ()) -> Shape:
     """The shape of a workload's tasks under the scheduler and profile that were resolved for it.
 
     A workload with an image needs a node that runs containers, whatever it calls itself. The namespace counts only
     where it matters to placement (names of other workloads and services live in it), so that tenants share shapes.
     """
-    named = bool(spec.affinity or spec.service or wants)
+    named = bool(spec.affinity or spec.service or wants or spec.traffic)
     wishes = spec.node_affinity
     return Shape(
         amounts=_sorted_items(tuple(spec.resources.amounts().items())),
@@ -388,6 +484,9 @@ def shape_of(spec: Workload, scheduler: str, profile: str, wants: tuple[Want, ..
         near=near_of(spec.affinity) if spec.affinity else (),
         insisted=tuple([Insisted(w.priority, _term(w)) for w in wishes.preferred if w.priority is not None]),
         wants=wants,
-        company=company_of(spec.affinity, spec.conflicts, spec.namespace, spec.name),
+        company=(*company_of(spec.affinity, spec.conflicts, spec.namespace, spec.name), *_kept_together(spec)),
         spread=spread_of(spec.spread, spec.namespace, spec.name) if spec.spread else (),
+        traffic=tuple(sorted((one.to, one.mbps) for one in spec.traffic)) if spec.traffic else (),
+        gpus=gpus_of(spec.resources),
+        layout=None if spec.topology is None else _layout(spec.topology),
     )

@@ -5,12 +5,14 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
 
+from dovetail.model.arrangement import Arrangement
 from dovetail.model.company import Affinity, ConflictField, Spread
 from dovetail.model.constraint import MAX_CONSTRAINTS, Constraint
 from dovetail.model.quantity import Count, Duration
 from dovetail.model.resources import Limits, Request
 from dovetail.model.selection import Labels, NodeAffinity, Toleration, as_text
 from dovetail.model.strict import AtField, Name, Strict, check_name, shared
+from dovetail.model.traffic import Traffic
 
 DEFAULT_NAMESPACE = "default"
 MAX_LIST = 1000
@@ -150,11 +152,13 @@ class Workload(Strict):
     affinity: Annotated[list[Affinity], Field(max_length=100)] = shared([])
     spread: Annotated[list[Spread], Field(max_length=10)] = shared([])
     conflicts: Annotated[list[ConflictField], Field(max_length=20)] = shared([])
+    traffic: Annotated[list[Traffic], Field(max_length=100)] = shared([])
     backends: BackendChoice = shared(BackendChoice())
     scheduler: Name | None = None
     profile: Name | None = Field(default=None, validation_alias=AliasChoices("profile", "strategy"))
     queue: QueuePath | None = None
     gang: Gang | None = None
+    topology: Arrangement | None = None
     concurrency: Annotated[Count, Field(ge=1)] | None = None
     after: Annotated[list[After], Field(max_length=100)] = shared([])
     deadline: Deadline = shared(Deadline())
@@ -178,6 +182,15 @@ class Workload(Strict):
                 raise AtField(("gang", "min"), f"{self.gang.min} is more than replicas: {self.replicas}")
             if self.concurrency is not None and self.concurrency < self.gang.min:
                 raise AtField(("concurrency",), f"is below gang.min: {self.gang.min} tasks have to run at once")
+        return self
+
+    @model_validator(mode="after")
+    def _talks_to_each_once(self) -> Self:
+        seen: set[str] = set()
+        for index, traffic in enumerate(self.traffic):
+            if traffic.to in seen:
+                raise AtField(("traffic", index, "to"), f"{traffic.to!r} stands twice; add the two up")
+            seen.add(traffic.to)
         return self
 
     @model_validator(mode="after")

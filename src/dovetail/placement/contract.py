@@ -13,6 +13,7 @@ from dovetail.model.badge import Badge
 from dovetail.model.reason import Refused
 from dovetail.model.shape import Company, Shape
 from dovetail.model.strict import Strict
+from dovetail.placement.fragmentation.outlook import Outlook
 
 
 class NoSettings(Strict):
@@ -46,6 +47,9 @@ class Request:
     promised: PromisedRoom | None = None
     badge: Badge | None = None  # of the task's workload; only where other work matters to it
     repelled: tuple[Company, ...] = ()  # rules of placed tasks that keep it away from them
+    heard: tuple[tuple[str, int], ...] = ()  # who of the placed work talks to it, and how much in Mbps
+    among: B1 | None = None  # bool[node of the whole cluster]: no others are looked at
+    outlook: Outlook | None = None  # what usually comes, and what is scarce for it; it changes as work comes
     beyond: bool = False  # its nodes cannot be judged by their own rows alone: nothing of a decision is kept
 
 
@@ -73,6 +77,9 @@ class Score(Protocol):
     """How good each node is: in [0, 1] unless the plugin says otherwise, more is better.
 
     A node's points depend on its own row alone, or the plugin says `local = False`: then nothing is kept for a shape.
+    A built-in score that goes by the outlook as well has `epoch(request)`, a number that changes when its points do for
+    that reason. One that cannot tell how a node would be with more copies says `looks_ahead = False`. One that cares
+    which GPUs of its node a task gets has `devices(request, view)`: the slots on the only node of the view, or None.
     """
 
     name: ClassVar[str]

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8
-from dovetail.cluster.state import PLACEMENTS
+from dovetail.cluster.devices import Slots
+from dovetail.cluster.state import PLACEMENTS, Cluster
 from dovetail.cluster.view import View
 from dovetail.model.strict import closest
 from dovetail.placement.contract import Filter, Request, Score
-from dovetail.placement.filters.promised import Promised
 from dovetail.placement.profiles import ProfileSettings
 from dovetail.placement.registry import ABOUT_ROOM, PluginError, build_filter, build_score
 
@@ -64,7 +64,7 @@ class Evaluator:
                 )
         self.filters: list[Filter] = [build_filter(f, settings.settings.get(f, {})) for f in settings.all_filters]
         self.scores: list[Score] = [build_score(s, settings.settings.get(s, {})) for s in settings.scores]
-        self._promised = next((plugin for plugin in self.filters if isinstance(plugin, Promised)), None)
+        self._idle_for: dict[tuple[bool, ...], frozenset[Filter]] = {}
         self.weights: list[float] = [float(weight) for weight in settings.scores.values()]
         self.failures: dict[str, int] = {}
         reads = [plugin.reads for plugin in self.filters] + [plugin.reads for plugin in self.scores]
@@ -72,16 +72,24 @@ class Evaluator:
         plugins: list[Filter | Score] = [*self.filters, *self.scores]
         self.local = all(getattr(plugin, "local", True) for plugin in plugins)
         self._outsiders = {plugin.name for plugin in plugins if not _built_in(plugin)}
+        self._epochs = [getattr(plugin, "epoch", None) if _built_in(plugin) else None for plugin in self.scores]
+        self.minds_outlook = any(self._epochs)
+        self.looks_ahead = all(getattr(plugin, "looks_ahead", True) for plugin in plugins)
+        self._minding_devices = [
+            plugin
+            for plugin, weight in zip(self.scores, self.weights, strict=True)
+            if weight > 0 and hasattr(plugin, "devices")
+        ]
         self.outsiders_read_placements = any(PLACEMENTS in p.reads for p in plugins if p.name in self._outsiders)
 
     def sift(self, request: Request, view: View) -> Sifted:
-        alive: B1 = view.present
+        alive: B1 = view.present if request.among is None else view.present & request.among[view.rows]
         stages: list[B1] = []
         counts: list[int] = []
         notes: tuple[str, ...] = ()
-        nothing_promised = request.promised is None
+        idle = self._idle(request)
         for plugin in self.filters:
-            if nothing_promised and plugin is self._promised and counts:  # nearly always, so it is not even asked
+            if plugin in idle and counts:  # they have nothing to say about it, as most have about most
                 stages.append(alive)
                 counts.append(counts[-1])
                 continue
@@ -107,6 +115,43 @@ class Evaluator:
             return plugin.reads
         found: frozenset[str] = reads_of(request)
         return found
+
+    def _idle(self, request: Request) -> frozenset[Filter]:
+        """Built-in filters that let a request of this kind pass everywhere."""
+        shape = request.shape
+        kind = (
+            request.promised is None,
+            not shape.wants,
+            not (shape.company or request.repelled),
+            not shape.spread,
+            shape.gpus is None,
+        )
+        found = self._idle_for.get(kind)
+        if found is None:
+            about = zip(kind, ("promised", "constraints", "workload_affinity", "spread", "gpus"), strict=True)
+            names = {name for nothing, name in about if nothing} | ({"gpu_model"} if kind[-1] else set())
+            found = frozenset(plugin for plugin in self.filters if plugin.name in names)
+            self._idle_for[kind] = found
+        return found
+
+    def epochs(self, request: Request) -> tuple[int, ...]:
+        """By score: changes when its points do though no row did."""
+        return tuple([0 if epoch is None else epoch(request) for epoch in self._epochs])
+
+    def devices(self, request: Request, cluster: Cluster, row: int) -> Slots | None:
+        """The GPUs that the task should get there, as the first score says that minds; None: whichever the device table
+        says."""
+        ask = request.shape.gpus
+        if ask is None or not self._minding_devices:
+            return None
+        plugin: Any = self._minding_devices[0]
+        view = View(cluster).subset(np.array([row], dtype=np.intp))
+        try:
+            found: Slots | None = plugin.devices(request, view)
+        except Exception as error:  # as a score's points
+            self._failed(plugin, error)
+            return None
+        return found if found is None or cluster.devices.fits(row, ask, found) else None
 
     def allows(self, plugin: Filter, request: Request, view: View) -> tuple[bool, str]:
         """One filter's word on the first node of a view, and what went wrong if the filter failed."""

@@ -11,6 +11,7 @@ from hashlib import blake2b
 import numpy as np
 
 from dovetail.cluster.arrays import F8, Rows
+from dovetail.cluster.devices import Slots
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.view import View
 from dovetail.model.reason import Explanation, FunnelStep, NodePoints, Outcome
@@ -25,6 +26,7 @@ KEEP_BEST = 5
 CACHE_BYTES = 64 * 2**20
 CACHED_STANDINGS = 256
 REMEMBERED_SHAPES = 4096
+STEPS_KEPT = 4096  # of each filter's funnel
 #: Below this share of feasible nodes it pays to score only those.
 SPARSE = 0.5
 
@@ -35,6 +37,7 @@ class Choice:
 
     row: int | None
     explanation: Explanation
+    slots: Slots | None = None  # the GPUs it should get there; None: whichever the device table says
 
 
 class Pipeline:
@@ -51,6 +54,7 @@ class Pipeline:
         self._last_counts: list[int] = []
         self._last_funnel: tuple[FunnelStep, ...] = ()
         self._reasons = [(plugin.name, plugin.reason) for plugin in self.evaluator.filters]
+        self._steps: list[dict[int, FunnelStep]] = [{} for _ in self._reasons]
 
     def decide(self, request: Request, task: str, *, repeats: bool = False) -> Choice:
         """The best node for one task. `repeats` says that more tasks of this shape will follow."""
@@ -58,6 +62,10 @@ class Pipeline:
         if standing is not None:
             return self._from_standing(request, standing, task)
         return self._evaluated_once(request, task)
+
+    def told(self, sifted: Sifted) -> tuple[tuple[FunnelStep, ...], tuple[tuple[str, float], ...]]:
+        """What the filters left, and the weights of the scores, as explanations say it."""
+        return self._funnel(sifted.counts), self._weights
 
     def for_task(self, request: Request, workload: int, replicas: int) -> Request:
         """The request as this profile's scores want it: with the task's workload where one looks beyond a node."""
@@ -84,7 +92,8 @@ class Pipeline:
             row = self._selected(np.flatnonzero(standing.total > LOST), task)
             top = [row, *(other for other in top if other != row)][:KEEP_BEST]
         best = standing.lines(top)
-        return Choice(row, self._explained(best[0].node, funnel, best, standing.notes))
+        slots = self.evaluator.devices(request, self._cluster, row)
+        return Choice(row, self._explained(best[0].node, funnel, best, standing.notes), slots)
 
     def _evaluated_once(self, request: Request, task: str) -> Choice:
         view = View(self._cluster)
@@ -108,7 +117,8 @@ class Pipeline:
             chosen = self._selected(np.flatnonzero(sifted.alive), task)
         best = self._best(total, rows, scored.points, chosen)
         row = self._cluster.rows[best[0].node]
-        return Choice(row, self._explained(best[0].node, funnel, best, notes))
+        slots = self.evaluator.devices(request, self._cluster, row)
+        return Choice(row, self._explained(best[0].node, funnel, best, notes), slots)
 
     def _best(
         self, total: F8, rows: Rows | None, points: list[F8 | float], chosen: int | None
@@ -139,7 +149,7 @@ class Pipeline:
         return int(rows[int.from_bytes(digest, "big") % len(rows)])
 
     def _standing(self, request: Request, repeats: bool) -> Standing | None:
-        if request.beyond or not self.evaluator.local:
+        if request.beyond or request.among is not None or not self.evaluator.local:
             return None  # depends on other workloads or nodes: nothing of it stays true
         shape = request.shape
         found = self._standings.get(shape)
@@ -162,10 +172,19 @@ class Pipeline:
     def _funnel(self, counts: list[int]) -> tuple[FunnelStep, ...]:
         if counts != self._last_counts:
             self._last_counts = list(counts)
-            self._last_funnel = tuple(
-                [FunnelStep(name, count, reason) for (name, reason), count in zip(self._reasons, counts, strict=True)]
-            )
+            self._last_funnel = tuple(map(self._step, range(len(counts)), counts))
         return self._last_funnel
+
+    def _step(self, filter_: int, count: int) -> FunnelStep:
+        """Kept: most filters leave the same few numbers of nodes again and again."""
+        steps = self._steps[filter_]
+        found = steps.get(count)
+        if found is None:
+            if len(steps) >= STEPS_KEPT:
+                steps.clear()
+            name, reason = self._reasons[filter_]
+            found = steps[count] = FunnelStep(name, count, reason)
+        return found
 
     def _unplaced(self, request: Request, funnel: tuple[FunnelStep, ...], sifted: Sifted) -> Choice:
         return Choice(None, unplaced(self.name, request, self.evaluator, self._cluster, funnel, sifted))

@@ -42,7 +42,8 @@ BUILT_IN: dict[str, ProfileSettings] = {
     "best_fit": ProfileSettings(scores={"best_fit": 1}),
     "resource_balance": ProfileSettings(scores={"resource_balance": 1}),
     # The domain by 40/30/20/10; its nodes tie in all of these, so the small weights choose among them alone: first the
-    # one that is left fullest, then the one nearest to the work it belongs with.
+    # one that is left fullest, then the one with the GPU model named first, then the one nearest to the work it belongs
+    # with.
     "gpu_topology": ProfileSettings(
         scores={
             "domain_availability": 40,
@@ -50,9 +51,12 @@ BUILT_IN: dict[str, ProfileSettings] = {
             "domain_utilisation": 20,
             "domain_history": 10,
             "gpu_packing": 0.01,
+            "gpu_model_preference": 0.001,
             "network_proximity": 0.0001,
         }
     ),
+    # Both count in GPUs: those that become unusable, and the price of those that others need more.
+    "fragmentation": ProfileSettings(scores={"fragmentation": 1, "gpu_scarcity": 1}),
     "round_robin": ProfileSettings(select="round_robin"),
     "random": ProfileSettings(select="random"),
 }

@@ -46,7 +46,7 @@ def unplaced(
     else:
         position = int(np.flatnonzero(before)[0])
         refused = _word(evaluator.filters[stopped], request, view, position)
-        outcome = refused.reason
+        outcome, eviction = refused.reason, refused.eviction
         example = f"{view.name(position)}: {refused.message}"
         message = f"{step.filter} refuses all of {_nodes(int(before.sum()))}, such as {example}"
     return Explanation(

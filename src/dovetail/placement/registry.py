@@ -15,6 +15,8 @@ from dovetail.model.strict import Strict, closest
 from dovetail.placement.contract import Filter, Hook, NoSettings, Score
 from dovetail.placement.filters.backend import Backend
 from dovetail.placement.filters.constraints import Constraints
+from dovetail.placement.filters.gpu_model import GpuModel
+from dovetail.placement.filters.gpus import FreeGpus
 from dovetail.placement.filters.node_affinity import NodeAffinity
 from dovetail.placement.filters.node_selector import NodeSelector
 from dovetail.placement.filters.promised import Promised
@@ -33,7 +35,10 @@ from dovetail.placement.scores.domain import (
     DomainUtilisation,
     TopologyAlignment,
 )
+from dovetail.placement.scores.fragmentation import Fragmentation
+from dovetail.placement.scores.gpu_model_preference import GpuModelPreference
 from dovetail.placement.scores.gpu_packing import GpuPacking
+from dovetail.placement.scores.gpu_scarcity import GpuScarcity
 from dovetail.placement.scores.least_loaded import LeastLoaded
 from dovetail.placement.scores.load_balance import LoadBalance
 from dovetail.placement.scores.proximity import NetworkProximity, RelatedProximity
@@ -49,10 +54,12 @@ FILTERS: dict[str, type[Any]] = {
         NodeSelector,
         NodeAffinity,
         Taints,
+        GpuModel,
         Constraints,
         WorkloadAffinity,
         Spread,
         Promised,
+        FreeGpus,
         Resources,
     )
 }
@@ -75,10 +82,13 @@ SCORES: dict[str, type[Any]] = {
         DomainUtilisation,
         DomainHistory,
         GpuPacking,
+        GpuModelPreference,
+        Fragmentation,
+        GpuScarcity,
     )
 }
 BUILT_IN_FILTERS = tuple(FILTERS)
-ABOUT_ROOM = 2  # the last of them: promised to others, or taken
+ABOUT_ROOM = 3  # the last of them: promised to others, in pieces, or taken
 
 FILTER_GROUP, SCORE_GROUP, HOOK_GROUP = "dovetail.filters", "dovetail.scores", "dovetail.hooks"
 

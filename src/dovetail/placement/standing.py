@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.cluster.arrays import F8, Rows
-from dovetail.cluster.state import PLACEMENTS, RESOURCES, Cluster
+from dovetail.cluster.state import DEVICES, PLACEMENTS, RESOURCES, Cluster
 from dovetail.cluster.view import View
 from dovetail.model.reason import NodePoints
 from dovetail.placement.contract import Request
@@ -36,6 +36,7 @@ class Standing:
     counts: list[int]
     _changes: int
     _seen: dict[str, int]
+    _epochs: tuple[int, ...]
     _failures: list[str]
     _failed: bool
     _constants: list[float | None]
@@ -47,14 +48,18 @@ class Standing:
         self._evaluator = evaluator
         self._cluster = cluster
         # Looking ahead assumes that one more copy changes nothing but the node's own resources.
-        self._can_look_ahead = request.shape.service is None and not evaluator.outsiders_read_placements
+        self._can_look_ahead = (
+            request.shape.service is None and evaluator.looks_ahead and not evaluator.outsiders_read_placements
+        )
         self._filter_reads = [evaluator.reads_of(plugin, request) for plugin in evaluator.filters]
         self._score_reads = [evaluator.reads_of(plugin, request) for plugin in evaluator.scores]
         self._reads: frozenset[str] = frozenset().union(*self._filter_reads, *self._score_reads)
         # What placing one of our own tasks changes, as far as the profile looks at it.
-        self._own_groups = [group for group in (RESOURCES, PLACEMENTS) if group in self._reads]
+        changed = (RESOURCES, PLACEMENTS) if request.shape.gpus is None else (RESOURCES, PLACEMENTS, DEVICES)
+        self._own_groups = [group for group in changed if group in self._reads]
         self._own_rows: set[int] = set()  # taken by us since the last refresh
         self._streak = 0
+        self._is_steady = True  # filters did not change their mind when it was last looked at
         self._evaluate_all()
 
     @property
@@ -79,6 +84,8 @@ class Standing:
         if self._epoch != self._cluster.epoch or len(self.total) != self._cluster.width:
             self._evaluate_all()
             return
+        if self._evaluator.minds_outlook:
+            self._score_anew(self._evaluator.epochs(self.request))
         if self._changes == self._cluster.changes:
             return
         self._changes = self._cluster.changes
@@ -151,6 +158,7 @@ class Standing:
     def _evaluate_all(self) -> None:
         cluster, evaluator = self._cluster, self._evaluator
         self._epoch, self._changes = cluster.epoch, cluster.changes
+        self._epochs = evaluator.epochs(self.request) if evaluator.minds_outlook else ()
         self._seen = {group: len(cluster.log[group]) for group in self._reads}
         width = cluster.width
         self._failures = [""] * (len(evaluator.filters) + len(evaluator.scores))
@@ -166,10 +174,29 @@ class Standing:
         self._leaders = None
         self._own_rows.clear()
 
+    def _score_anew(self, epochs: tuple[int, ...]) -> None:
+        """Scores that go by what is known otherwise now are asked again, of all nodes; filters are not."""
+        if epochs == self._epochs:
+            return
+        evaluator, view = self._evaluator, View(self._cluster)
+        for i, (was, now) in enumerate(zip(self._epochs, epochs, strict=True)):
+            if was != now:
+                answer, self._failures[len(self.masks) + i] = evaluator.points(evaluator.scores[i], self.request, view)
+                self.points[i] = answer
+                self._constants[i] = answer if isinstance(answer, float) else None
+        self._epochs = epochs
+        self._failed = any(self._failures)
+        self.total = self._totals(self.points)
+        np.putmask(self.total, ~self.stages[-1], LOST)
+        self._lines = {}
+        self._leaders = None
+
     def _evaluate_rows(self, rows: Rows, groups: set[str]) -> None:
         view = View(self._cluster).subset(rows)
-        if (self._leaders is None or len(rows) > ROW_BY_ROW) and self._mended(view, rows, groups):
-            return
+        if self._leaders is None or len(rows) > ROW_BY_ROW:
+            if self._is_steady and self._mended(view, rows, groups):
+                return
+            self._is_steady = not self._is_steady  # where verdicts change, asking first whether they do costs more
         found = self._evaluated(view, rows, groups)
         if found is None:
             self._evaluate_all()
@@ -276,12 +303,16 @@ class Standing:
 
     def _summed(self, masks: npt.NDArray[np.bool_], points: F8) -> tuple[F8, npt.NDArray[np.bool_]]:
         """Score by score in the profile's order, as `Evaluator.score` does: the same bits."""
-        total = np.zeros(masks.shape[1])
-        for one, weight in zip(points, self._evaluator.weights, strict=True):
-            total += one * weight
+        total = self._totals(points)
         stages = np.logical_and.accumulate(masks, axis=0)
         np.putmask(total, ~stages[-1], LOST)
         return total, stages
+
+    def _totals(self, points: F8) -> F8:
+        total = np.zeros(points.shape[1])
+        for one, weight in zip(points, self._evaluator.weights, strict=True):
+            total += one * weight
+        return total
 
     # --- the leaders -----------------------------------------------------------------------------------------
 
@@ -308,7 +339,8 @@ class Standing:
     def _look_ahead(self, leaders: Leaders, rows: Rows, steps: int) -> None:
         copies = np.tile(np.arange(steps, dtype=np.float64), len(rows))
         repeated = np.repeat(rows, steps)
-        found = self._evaluated(View(self._cluster).after(repeated, self.request.column, copies), repeated, {RESOURCES})
+        view = View(self._cluster).after(repeated, self.request.column, copies)
+        found = self._evaluated(view, repeated, {RESOURCES, DEVICES})
         if found is None:
             return
         masks, totals, points, _ = found

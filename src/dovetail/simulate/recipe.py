@@ -20,7 +20,7 @@ class Recipe:
     kind: Kind
     priorities: tuple[str, ...]
     replicas: tuple[int, ...]
-    gpus: tuple[int, ...]
+    gpus: tuple[float, ...]  # below 1: a share of one
     cpu: tuple[int, ...]
     memory_gib: tuple[int, ...]
     median_s: float
@@ -37,7 +37,7 @@ class Recipe:
     def draw(self, chance: Random, run_time_scale: float) -> dict[str, Any]:
         """The fields of one workload, all but its name and its tenant."""
         gpus = chance.choice(self.gpus)
-        times = max(1, gpus)
+        times = max(1, int(gpus))
         resources: dict[str, Any] = {
             "cpu": chance.choice(self.cpu) * times,
             "memory": f"{chance.choice(self.memory_gib) * times}GiB",
@@ -55,7 +55,7 @@ class Recipe:
         }
 
 
-def _mean(pool: tuple[int, ...]) -> float:
+def _mean(pool: tuple[float, ...]) -> float:
     return sum(pool) / len(pool)
 
 

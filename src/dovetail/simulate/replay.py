@@ -34,10 +34,12 @@ from dovetail.model.event import (
     Submitted,
     TaskBound,
     Tick,
+    TopologySet,
 )
 from dovetail.model.node import Node
 from dovetail.model.policy import Policy
 from dovetail.model.reason import Outcome as Answer
+from dovetail.model.topology import Topology
 from dovetail.model.workload import Workload
 from dovetail.placement.profiles import UnknownProfile
 from dovetail.placement.registry import PluginError
@@ -73,6 +75,7 @@ class Simulation:
         horizon_s: float | None = None,
         watch: Watch | None = None,
         policies: Sequence[Policy] = (),
+        topology: Topology | None = None,
     ) -> None:
         """`nodes` are those the world describes unless given; `watch` is shown every event and its commands.
 
@@ -98,6 +101,7 @@ class Simulation:
         self._horizon_s = math.inf if horizon_s is None else horizon_s
         self._watch = watch
         self._policies = policies
+        self._topology = topology
         self._digest = blake2b(digest_size=16)
         for incident in incidents:
             self._plan(incident.at, incident)
@@ -116,10 +120,13 @@ class Simulation:
             incidents=scenario.events,
             horizon_s=scenario.horizon,
             policies=scenario.policies,
+            topology=scenario.cluster.topology,
         )
 
     def run(self, progress: Progress | None = None) -> Outcome:
         """Play until everything is finished, nothing more can happen, or the horizon is reached."""
+        if self._topology is not None:
+            self._hear(TopologySet(self._topology))
         for policy in self._policies:
             self._hear(PolicySet(policy, 1))
         for node in self._nodes:
@@ -274,7 +281,9 @@ class Simulation:
             self._plan(command.at, Tick(DECISIONS_A_TICK))
 
     def _bind(self, command: Bind) -> None:
-        assignment = Assignment(command.key, command.task, command.node, self._specs[command.task.workload])
+        assignment = Assignment(
+            command.key, command.task, command.node, self._specs[command.task.workload], command.devices
+        )
         try:
             accepted_at = self._world.bind(assignment, self.now)
         except Refusal as refusal:

@@ -27,6 +27,7 @@ from dovetail.model.policy import Policy
 from dovetail.model.quantity import Duration
 from dovetail.model.reading import check_documents, read_one
 from dovetail.model.strict import AtField, Strict, closest
+from dovetail.model.topology import Topology
 from dovetail.model.workload import Workload
 from dovetail.simulate.incident import Incident
 from dovetail.simulate.stream import Stream
@@ -35,9 +36,11 @@ BACKEND = "simulated"
 
 
 class ClusterFile(SimulatedSettings):
-    """What the simulated backend can be told, and nodes one by one, each on a backend of its own if wanted."""
+    """What the simulated backend can be told, nodes one by one, each on a backend of its own if wanted, and how the
+    network between them is where their labels do not say all of it."""
 
     nodes: list[Node] = Field(default=[], max_length=MAX_NODES)
+    topology: Topology | None = None
 
     @model_validator(mode="after")
     def _some_nodes_all_different(self) -> Self:

@@ -12,7 +12,7 @@ def still_running(stream: Stream, seed: int, window_s: float, most_gpus: int) ->
     """Workloads in order of arrival, with their remaining run times; together they ask for `most_gpus` at most."""
     endless = stream.model_copy(update={"duration": window_s, "count": None, "hopeless": 0.0})
     found: list[Workload] = []
-    gpus = 0
+    gpus = 0.0
     for at_s, spec in endless.arrivals(seed):
         left_s = at_s + _run_time_s(spec) - window_s
         asked = spec.replicas * spec.resources.gpu

@@ -90,7 +90,7 @@ class Reads(ABC):
             query = select(tasks).where(
                 tasks.c.workload == workload_id, tasks.c.replica >= wanted.start, tasks.c.replica < wanted.stop
             )
-            written = {row["replica"]: row for row in _rows(connection, query)}
+            written = {row["replica"]: _with_devices(row) for row in _rows(connection, query)}
         return [written.get(replica) or _fresh_row(workload_id, replica) for replica in wanted]
 
     def node_tasks(self, node: str) -> list[dict[str, Any]]:
@@ -101,7 +101,7 @@ class Reads(ABC):
             .order_by(held.c.workload, held.c.replica)
         )
         with self._reading() as connection:
-            return list(_rows(connection, query))
+            return [_with_devices(row) for row in _rows(connection, query)]
 
     def decisions(self, workload_id: int, limit: int = 20) -> list[dict[str, Any]]:
         newest_first = (decisions.c.at.desc(), decisions.c.replica.desc(), decisions.c.attempt.desc())
@@ -154,10 +154,17 @@ def _rows(connection: Connection, query: Select[Any]) -> Iterator[dict[str, Any]
     return (dict(row) for row in connection.execute(query).mappings())
 
 
+def _with_devices(row: dict[str, Any]) -> dict[str, Any]:
+    """The slots of the task's GPUs as a list."""
+    row["devices"] = [] if row["devices"] is None else orjson.loads(row["devices"])
+    return row
+
+
 def _fresh_row(workload: int, replica: int) -> dict[str, Any]:
     record = fresh_task(workload, replica)
     from_task = {"workload": workload, "replica": replica}
-    return {name: from_task[name] if name in from_task else getattr(record, name) for name in _TASK_COLUMNS}
+    found = {name: from_task[name] if name in from_task else getattr(record, name) for name in _TASK_COLUMNS}
+    return found | {"devices": []}
 
 
 def _id_in(cursor: str) -> int:

@@ -126,9 +126,17 @@ def _tasks(connection: Connection, of_workloads: ColumnElement[bool]) -> Iterato
     shared: dict[str | None, str | None] = {}  # as above, for nodes and backends
     once = shared.setdefault
     query = select(tasks).join(workloads, workloads.c.id == tasks.c.workload).where(of_workloads)
-    for workload, replica, state, attempt, node, backend, *rest in _tuples(connection, query):
-        task = TaskId(workload, replica)
-        yield TaskRecord(task, _TASK_STATES[state], attempt, once(node, node), once(backend, backend), *rest)
+    for workload, replica, state, attempt, node, backend, *rest, devices in _tuples(connection, query):
+        record = TaskRecord(
+            *(TaskId(workload, replica), _TASK_STATES[state], attempt, once(node, node), once(backend, backend)), *rest
+        )
+        if devices is not None:
+            record.devices = _slots(devices)
+        yield record
+
+
+def _slots(text: str | None) -> tuple[int, ...]:
+    return () if text is None else tuple(orjson.loads(text))
 
 
 def _nodes(connection: Connection) -> list[NodeRecord]:
@@ -193,11 +201,12 @@ def _policies(connection: Connection) -> list[PolicyRecord]:
 def _outbox(connection: Connection) -> list[Bind | Stop]:
     columns = outbox.c
     query = select(
-        *(columns.kind, columns.key, columns.workload, columns.replica, columns.node, columns.backend, columns.reason)
+        *(columns.kind, columns.key, columns.workload, columns.replica, columns.node, columns.backend, columns.reason),
+        columns.devices,
     ).order_by(columns.id)
     return [
         Stop(TaskId(workload, replica), node, backend, key, reason)
         if kind == "stop"
-        else Bind(TaskId(workload, replica), node, backend, key)
-        for kind, key, workload, replica, node, backend, reason in _tuples(connection, query)
+        else Bind(TaskId(workload, replica), node, backend, key, _slots(devices))
+        for kind, key, workload, replica, node, backend, reason, devices in _tuples(connection, query)
     ]

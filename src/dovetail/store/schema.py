@@ -96,7 +96,8 @@ workloads = Table(
     Index(None, "finished_at", **_where("finished_at IS NOT NULL")),  # for pruning
 )
 
-# A task without a row is pending for the first time: see `unwritten`.
+# A task without a row is pending for the first time: see `unwritten`. `devices`: the slots of its GPUs, as a JSON list;
+# most have none, and no value.
 tasks = Table(
     "tasks",
     metadata,
@@ -114,6 +115,7 @@ tasks = Table(
     Column("finished_at", Double),
     Column("failures", Integer, nullable=False),
     Column("bind_failures", Integer, nullable=False),
+    Column("devices", Text),
     Index(None, "node", **_where(HOLDS_NODE)),
     sqlite_with_rowid=False,
 )
@@ -220,6 +222,7 @@ outbox = Table(
     Column("node", Text, nullable=False),
     Column("backend", Text, nullable=False),
     Column("reason", Text, nullable=False),
+    Column("devices", Text),
     UniqueConstraint("kind", "key"),
     sqlite_autoincrement=True,
 )

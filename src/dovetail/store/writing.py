@@ -92,7 +92,7 @@ class BatchWriter:
         self._counters = raise_to(schema.counters, "value", dialect)
 
         self._workload_row = self._workloads.picker()
-        self._task_row = self._tasks.picker(workload="task.workload", replica="task.replica")
+        self._task_row = self._tasks.picker(workload="task.workload", replica="task.replica", devices="devices_json")
         self._history_row = self._history.picker()
         self._policy_row = self._policies.picker()
         expect(self._new_workloads, *_DEFINITION, "shape", "submitted_at", *_STATE)
@@ -103,7 +103,7 @@ class BatchWriter:
         expect(self._memory, "name", "json")
         expect(self._cursors, "profile", "row")
         expect(self._decisions, "workload", "replica", "attempt", "at", "node", "outcome", "explanation")
-        expect(self._outbox, "kind", "key", "workload", "replica", "node", "backend", "reason")
+        expect(self._outbox, "kind", "key", "workload", "replica", "node", "backend", "reason", "devices")
         expect(self._outbox_done, "kind", "key")
         expect(self._idempotency, "key", "response", "at")
 
@@ -233,4 +233,5 @@ def _decision_row(decision: Decision) -> Row:
 
 def _outbox_row(command: Bind | Stop) -> Row:
     kind, reason = ("stop", command.reason) if isinstance(command, Stop) else ("bind", "")
-    return (kind, command.key, *command.task, command.node, command.backend, reason)
+    devices = _text(command.devices) if isinstance(command, Bind) and command.devices else None
+    return (kind, command.key, *command.task, command.node, command.backend, reason, devices)

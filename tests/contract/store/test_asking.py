@@ -151,6 +151,7 @@ def test_tasks_are_read_by_replica_with_the_unwritten_ones_filled_in(store: Stor
         "finished_at": None,
         "failures": 0,
         "bind_failures": 0,
+        "devices": [],
     }
     first, second, third = store.tasks(1)
     assert first == pending

@@ -1,6 +1,7 @@
 """What is written is there after a restart: every kind of record, and the rule of unwritten tasks."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tests.contract.store.records import (
     NOW,
@@ -15,7 +16,7 @@ from tests.contract.store.records import (
     workload_record,
 )
 
-from dovetail.model.command import Stop
+from dovetail.model.command import Bind, Stop
 from dovetail.model.record import Batch, Changes, ReservationRecord
 from dovetail.model.reservation import Target
 from dovetail.model.task import TaskId, TaskState, WorkloadState
@@ -130,6 +131,23 @@ def test_a_task_comes_back_with_the_retries_it_has_used(store: Store, restart: R
     store.write(Batch(submitted=[new_workload(1)], changes=Changes(tasks=[failed])))
     (restored,) = restart().restore().workloads
     assert restored.tasks == [failed]
+
+
+def test_a_task_and_its_command_come_back_with_their_gpus(store: Store, restart: Restart) -> None:
+    gpus = (3, 4)
+    store.write(submitted(1, replicas=2))
+    store.write(
+        Batch(
+            changes=Changes(tasks=[task_record(1, 0, devices=gpus), task_record(1, 1)]),
+            outbox=[replace(bind(1, 0), devices=gpus), bind(1, 1)],
+        )
+    )
+    again = restart()
+    snapshot = again.restore()
+    assert [task.devices for task in snapshot.workloads[0].tasks] == [gpus, ()]
+    assert [command.devices for command in snapshot.outbox if isinstance(command, Bind)] == [gpus, ()]
+    assert [row["devices"] for row in again.tasks(1)] == [[3, 4], []]
+    assert [row["devices"] for row in again.node_tasks("node-a")] == [[3, 4], []]
 
 
 def test_where_profiles_are_in_their_turn_is_remembered_by_profile(store: Store, restart: Restart) -> None:

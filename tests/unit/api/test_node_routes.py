@@ -69,6 +69,34 @@ def test_measured_use_is_shown_with_the_node(http: httpx.Client) -> None:
     assert cpu == 1.5
 
 
+def test_the_gpus_of_a_node_are_shown_one_by_one_with_what_is_used(http: httpx.Client) -> None:
+    described = [{"count": 2, "model": "H100", "memory": "80GiB", "islands": 2, "numa": [0, 1]}]
+    registered(http, "gpu-node", labels={"gpus": "here"}, capacity={"cpu": 4}, gpus=described)
+    beat(http, "gpu-node")
+    wanted = {"resources": {"gpu": 0.25, "gpu_model": "H100"}, "node_selector": {"gpus": "here"}}
+    submitted(http, {"name": "quarter", **wanted})
+    found = until(lambda: [gpu for gpu in http.get("/nodes/gpu-node").json()["gpus"] if gpu["used"]])
+    assert found == [
+        {
+            "slot": 0,
+            "model": "H100",
+            "memory": 80 * 2**30,
+            "island": 0,
+            "numa": 0,
+            "address": None,
+            "uuid": None,
+            "used": 250,
+        }
+    ]
+    assert "  gpu 0: H100, 80GiB, island 0, numa 0: 0.25 in use" in http.get("/nodes/gpu-node/diagnostics").text
+    assert http.get("/nodes/gpu-node").json()["definition"]["gpus"][0]["islands"] == 2
+    (task,) = http.get("/nodes/gpu-node/tasks").json()["items"]
+    assert task["devices"] == [0]
+    [order] = until(lambda: beat(http, "gpu-node")["run"])
+    assert order["devices"] == [0]
+    assert "gpu 0 of gpu-node" in http.get("/workloads/quarter/explain").text
+
+
 def test_labels_and_taints_are_changed_one_by_one(http: httpx.Client) -> None:
     registered(http, "patched", labels={"a": "1", "b": "2"})
     taints = [{"key": "dedicated", "value": "gpu", "effect": "noschedule"}]

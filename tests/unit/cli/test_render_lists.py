@@ -12,7 +12,7 @@ from dovetail.cli.render.nodes import node_list
 from dovetail.cli.render.queue import queue_list
 from dovetail.cli.render.spans import span
 from dovetail.cli.render.timeline import timeline
-from dovetail.cli.render.workloads import workload_list
+from dovetail.cli.render.workloads import task_list, workload_list
 
 
 @pytest.mark.parametrize(
@@ -187,3 +187,12 @@ def test_top_fits_the_screen(lines: int) -> None:
     assert len(text.splitlines()) <= max(lines, 17)
     assert widest(text) <= 80
     assert "64%" in text
+
+
+def test_tasks_with_gpus_show_which() -> None:
+    shown = drawn(task_list([task(0, devices=[3, 4]), task(1, devices=[])], NOW - 60, NOW))
+    header, first, second = [line for line in shown.splitlines() if line.strip()][:3]
+    assert "GPU" in header
+    assert "3, 4" in first
+    assert "3, 4" not in second
+    assert "GPU" not in drawn(task_list([task(0)], NOW - 60, NOW))

@@ -86,5 +86,5 @@ def test_nearness_is_known_only_of_workloads_that_are_placed() -> None:
     state.placements.directory["default", "train"] = (1, 2)
     found = View(state).proximity("default", ["train", "unheard-of"])
     assert found is not None
-    assert found[0].tolist() == [0.0, 0.0, 2.0, 0.0]
+    assert found[0].tolist() == [1.0, 0.0, 2.0, 0.0]  # n0 is in the same zone
     assert found[1] == 2

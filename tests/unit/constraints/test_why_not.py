@@ -23,7 +23,7 @@ from dovetail.constraints.program import compile_node
         ('"gpu" in node.taints', 1, '"gpu" in node.taints: node.taints is ["dedicated"]'),
         ('node.name == "n1" || node.tasks > 5', 2, 'node.name == "n1" || node.tasks > 5: node.name is "n2", node.tasks is 2'),
         ('domain("rack").free.gpu > 0', 2, 'domain("rack").free.gpu > 0: domain("rack").free.gpu is 0'),
-        ('distance(workload("db")) < 20', 0, 'distance(workload("db")) < 20: distance(workload("db")) is 100'),
+        ('distance(workload("db")) < 20', 0, 'distance(workload("db")) < 20: distance(workload("db")) is 66.6667'),
         ("10 / node.tasks > 1", 0, "10 / node.tasks > 1: 10 / node.tasks divides by zero"),
         ("int(node.labels.zone) > 1", 0, 'int(node.labels.zone) > 1: int(node.labels.zone) fails: "a" is no whole number'),
         ("node.free.memory * 9223372036854775807 > 0", 0, "node.free.memory * 9223372036854775807 > 0: node.free.memory * 9223372036854775807 does not fit into 64 bits"),

@@ -68,6 +68,17 @@ def test_an_unknown_queue_is_refused_at_its_field_with_the_nearest_name(tmp_path
     scene(tmp_path, play)
 
 
+def test_an_unknown_strategy_of_a_gang_is_refused_at_its_field_with_the_known_ones(tmp_path: Path) -> None:
+    async def play(plane: ControlPlane) -> None:
+        with pytest.raises(Invalid) as refused:
+            await plane.submit([work("x", replicas=2, gang={"min": 2}, topology={"strategy": "pakc"})])
+        (complaint,) = refused.value.complaints
+        assert (complaint.source, complaint.field) == ("workload x", "topology.strategy")
+        assert complaint.message.startswith("invalid_strategy: unknown strategy 'pakc'. Did you mean 'pack'?")
+
+    scene(tmp_path, play)
+
+
 def test_a_full_queue_takes_no_more_until_somebody_starts(tmp_path: Path) -> None:
     async def play(plane: ControlPlane) -> None:
         await plane.submit([work("runs", resources={"cpu": 4})])

@@ -20,9 +20,9 @@ def refusal(name: str, cluster: Cluster, request: Request, row: int = 0, **setti
 
 
 def test_the_funnel_reads_from_is_it_there_to_is_there_room() -> None:
-    about_the_node = ("ready", "scope", "backend", "node_selector", "node_affinity", "taints")
+    about_the_node = ("ready", "scope", "backend", "node_selector", "node_affinity", "taints", "gpu_model")
     about_others = ("constraints", "workload_affinity", "spread")
-    assert (*about_the_node, *about_others, "promised", "resources") == BUILT_IN_FILTERS
+    assert (*about_the_node, *about_others, "promised", "gpus", "resources") == BUILT_IN_FILTERS
     assert tuple(FILTERS) == BUILT_IN_FILTERS
 
 

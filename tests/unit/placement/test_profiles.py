@@ -28,9 +28,11 @@ from dovetail.placement.profiles import BUILT_IN, DEFAULT_PROFILE, ProfileSettin
                 "domain_utilisation": 20,
                 "domain_history": 10,
                 "gpu_packing": 0.01,
+                "gpu_model_preference": 0.001,
                 "network_proximity": 0.0001,
             },
         ),
+        ("fragmentation", {"fragmentation": 1, "gpu_scarcity": 1}),
         ("round_robin", {}),
         ("random", {}),
     ],
@@ -48,10 +50,10 @@ def test_balanced_is_the_default() -> None:
 def test_filters_of_outsiders_run_before_those_about_room() -> None:
     filters = ProfileSettings(filters=["rack_limit", "ready"]).all_filters
     assert filters == (
-        *("ready", "scope", "backend", "node_selector", "node_affinity", "taints"),
+        *("ready", "scope", "backend", "node_selector", "node_affinity", "taints", "gpu_model"),
         *("constraints", "workload_affinity", "spread"),
         "rack_limit",
-        *("promised", "resources"),
+        *("promised", "gpus", "resources"),
     )
 
 
@@ -135,7 +137,7 @@ def test_the_explanation_shows_points_weights_and_totals_of_the_best_nodes() -> 
     assert [line.node for line in explanation.best] == ["n2", "n1", "n0"]
     assert explanation.best[0].points == (1.0, 1.0)
     assert [line.total for line in explanation.best] == [15.0, 10.0, 8.0]
-    assert [step.remaining for step in explanation.funnel] == [3] * 11
+    assert [step.remaining for step in explanation.funnel] == [3] * 13
 
 
 def test_a_chosen_node_leads_the_explanation_even_if_others_score_higher() -> None:

@@ -49,6 +49,15 @@ def test_waits_use_and_makespan_of_two_jobs_on_one_core() -> None:
     assert outcome.running.peak == 1
 
 
+def test_shares_of_one_gpu_run_side_by_side_and_whole_ones_wait() -> None:
+    node = {"name": "only", "capacity": {"cpu": 8}, "gpus": [{"count": 1, "model": "H100"}]}
+    shares = [job(f"share{i}", resources={"cpu": 1, "gpu": 0.4}) for i in range(3)]
+    whole = job("whole", resources={"cpu": 1, "gpu": 1, "gpu_model": ["H100"]}, at="10s")
+    outcome = play(cluster={"nodes": [node]}, workloads=[*shares, whole])
+    assert outcome.states == {"succeeded": 4}
+    assert outcome.makespan_s == 300.0, "two shares, then the third, which the whole one has to wait for"
+
+
 def test_a_start_delay_counts_as_use_not_as_wait() -> None:
     outcome = play(cluster=ONE_CORE | {"bind_delay": 5, "start_delay": 20}, workloads=[job("a")])
     assert (outcome.waits.max_s, outcome.makespan_s) == (0.0, 125.0)

@@ -23,6 +23,7 @@ from dovetail.backends.local.retention import SETTLE_S, prune, unfinished
 from dovetail.backends.local.run_folder import Phase, RunFolder
 from dovetail.backends.local.settings import LocalSettings
 from dovetail.backends.local.watcher import Watcher
+from dovetail.model.device import devices_of
 from dovetail.model.event import NodeJoined, NodeObserved
 from dovetail.model.node import Node
 from dovetail.model.workload import Kind
@@ -36,6 +37,7 @@ class LocalBackend:
         self._settings = settings
         self._folder = Path(settings.folder or folder).absolute()
         self._node = settings.node_name()
+        self._devices = devices_of(settings.gpus, 0)
         self._enforcement = Enforcement("rlimit")
         self._launcher = Launcher(self._folder)
         self._watcher: Watcher | None = None
@@ -116,6 +118,7 @@ class LocalBackend:
             capacity=measure_capacity(self._folder, self._settings.capacity),
             labels=measure_labels() | self._settings.labels | {"limits": self._enforcement.kind},
             kinds=[Kind.JOB],
+            gpus=self._settings.gpus,
         )
 
     def _bind(self, run: RunFolder, assignment: Assignment) -> int | None:
@@ -123,7 +126,7 @@ class LocalBackend:
         if look.refused:
             raise Refusal(f"attempt {run.key} will not run: {look.reason}")
         if look.phase is Phase.ABSENT:
-            run.order(write_order(assignment, run.path, self._enforcement, self._settings.grace_s))
+            run.order(write_order(assignment, run.path, self._enforcement, self._settings.grace_s, self._devices))
         return self._launcher.launch(run)
 
     def _find_again(self, run: RunFolder) -> int | None:

@@ -5,15 +5,20 @@ The command sees a clean environment: PATH, HOME, LANG and TMPDIR of the control
     DOVETAIL_WORKLOAD  the workload's name        DOVETAIL_REPLICA   which of the replicas this is, from 0
     DOVETAIL_TASK      `<workload id>.<replica>`  DOVETAIL_REPLICAS  of how many
     DOVETAIL_NODE      the node's name            DOVETAIL_ATTEMPT   which attempt of the task this is
+
+and, where it was given GPUs, CUDA_VISIBLE_DEVICES and NVIDIA_VISIBLE_DEVICES: their UUIDs if the settings tell them,
+else their numbers. A share is not enforced: the task sees the whole of the GPU that it has a share of.
 """
 
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.local.enforcement import Enforcement
 from dovetail.backends.local.supervisor import WORK, pack
+from dovetail.model.device import Device
 from dovetail.model.quantity import format_duration
 from dovetail.model.workload import Kind
 
@@ -30,12 +35,18 @@ def refuse_what_cannot_run(assignment: Assignment, node: str) -> None:
         raise Refusal(f"{label} has no command; write run: {{command: [program, argument, …]}}")
 
 
-def write_order(assignment: Assignment, run: Path, enforcement: Enforcement, usual_grace_s: float) -> bytes:
+def write_order(
+    assignment: Assignment,
+    run: Path,
+    enforcement: Enforcement,
+    usual_grace_s: float,
+    devices: Sequence[Device] = (),
+) -> bytes:
     """What the workload says of its grace period counts before what is usual here."""
     spec = assignment.spec
     grace_s = usual_grace_s if spec.disruption.grace is None else spec.disruption.grace
     pairs = [("arg", argument) for argument in spec.run.command]
-    pairs += [("env", f"{name}={value}") for name, value in _environment(assignment).items()]
+    pairs += [("env", f"{name}={value}") for name, value in _environment(assignment, devices).items()]
     pairs += [("workdir", str(run / WORK / (spec.run.workdir or ""))), ("grace_s", repr(float(grace_s)))]
     if spec.deadline.run_for is not None:
         pairs += [
@@ -45,8 +56,9 @@ def write_order(assignment: Assignment, run: Path, enforcement: Enforcement, usu
     return pack(pairs + enforcement.orders(assignment.key, spec.limits))
 
 
-def _environment(assignment: Assignment) -> dict[str, str]:
+def _environment(assignment: Assignment, devices: Sequence[Device]) -> dict[str, str]:
     spec = assignment.spec
+    visible = _visible(assignment.devices, devices)
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": os.environ.get("HOME", "/"),
@@ -59,4 +71,15 @@ def _environment(assignment: Assignment) -> dict[str, str]:
         "DOVETAIL_REPLICAS": str(spec.replicas),
         "DOVETAIL_NODE": assignment.node,
         "DOVETAIL_ATTEMPT": assignment.key.rpartition(".")[2],
+        **({} if visible is None else {"CUDA_VISIBLE_DEVICES": visible, "NVIDIA_VISIBLE_DEVICES": visible}),
     }
+
+
+def _visible(slots: Sequence[int], devices: Sequence[Device]) -> str | None:
+    """The GPUs of a task as CUDA names them; None where it has none. One way of naming for all of them: CUDA does not
+    take numbers and UUIDs together."""
+    if not slots:
+        return None
+    uuids = [devices[slot].uuid for slot in slots if slot < len(devices)]
+    named = [uuid for uuid in uuids if uuid is not None]
+    return ",".join(named if len(named) == len(slots) else map(str, slots))

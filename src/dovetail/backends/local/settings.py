@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from dovetail.model.device import MAX_DEVICES, Gpus
 from dovetail.model.quantity import Bytes, Cores, Count, Duration
 from dovetail.model.selection import Labels
 from dovetail.model.strict import MAX_NAME, Name, Strict
@@ -37,6 +38,8 @@ class LocalSettings(Strict):
     labels: Labels = {}
     """Beside, and instead of, the measured `arch`, `os` and `hostname`."""
     capacity: CapacityOverride = CapacityOverride()
+    gpus: Annotated[list[Gpus], Field(max_length=MAX_DEVICES)] = []
+    """Its GPUs, in the order in which programs number them; tasks see only those that they were given."""
     grace_s: Duration = 10.0
     """From SIGTERM to SIGKILL, for workloads that say nothing of it themselves (`disruption.grace`)."""
     observe_interval_s: Annotated[Duration, Field(ge=0.1)] = 10.0

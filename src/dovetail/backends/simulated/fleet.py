@@ -41,11 +41,13 @@ def _group(group: NodeGroup, backend: str) -> Iterator[Node]:
             labels=group.labels,
             taints=group.taints,
             kinds=list(Kind),
+            gpus=group.gpus,
         )
 
 
 def _leaf_spine(shape: LeafSpine, backend: str) -> Iterator[Node]:
-    capacity = Capacity(cpu=shape.cpu, memory=shape.memory, disk=shape.disk, gpu=shape.gpus_per_node, slots=shape.slots)
+    gpus = sum(group.count for group in shape.gpus) or shape.gpus_per_node
+    capacity = Capacity(cpu=shape.cpu, memory=shape.memory, disk=shape.disk, gpu=gpus, slots=shape.slots)
     for spine_index, spine_number in enumerate(_numbers(shape.spines)):
         spine = f"s{spine_number}"
         zone = f"{shape.region}-z{spine_index * shape.zones // shape.spines + 1}"
@@ -61,4 +63,5 @@ def _leaf_spine(shape: LeafSpine, backend: str) -> Iterator[Node]:
                     labels=where | {RACK: rack},
                     taints=shape.taints,
                     kinds=list(Kind),
+                    gpus=shape.gpus,
                 )

@@ -9,10 +9,12 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from dovetail.model.device import MAX_DEVICES, Gpus
+from dovetail.model.node import counting_gpus
 from dovetail.model.quantity import Bytes, Cores, Count, Duration
 from dovetail.model.resources import DEFAULT_NODE_SLOTS, Capacity
 from dovetail.model.selection import Labels, Taint
-from dovetail.model.strict import Name, Strict
+from dovetail.model.strict import AtField, Name, Strict
 
 MAX_NODES = 1_000_000
 MAX_SPEED = 1e6
@@ -30,6 +32,12 @@ class NodeGroup(Strict):
     capacity: Capacity = Capacity(cpu=16, memory=64 * 2**30, disk=500 * 2**30)
     labels: Labels = {}
     taints: list[Taint] = Field(default=[], max_length=100)
+    gpus: list[Gpus] = Field(default=[], max_length=MAX_DEVICES)
+
+    @model_validator(mode="after")
+    def _counts_its_gpus(self) -> Self:
+        counting_gpus(self.capacity, self.gpus)
+        return self
 
 
 class LeafSpine(Strict):
@@ -43,7 +51,8 @@ class LeafSpine(Strict):
     leaves_per_spine: Positive = 5
     nodes_per_leaf: Positive = 40
     racks_per_leaf: Positive = 1
-    gpus_per_node: Count = 8
+    gpus_per_node: Annotated[Count, Field(le=MAX_DEVICES)] = 8
+    gpus: list[Gpus] = Field(default=[], max_length=MAX_DEVICES, description="of each node, instead of gpus_per_node")
     cpu: Cores = 128
     memory: Bytes = 2**40
     disk: Bytes = 8 * 2**40
@@ -56,6 +65,14 @@ class LeafSpine(Strict):
     @property
     def nodes(self) -> int:
         return self.spines * self.leaves_per_spine * self.nodes_per_leaf
+
+    @model_validator(mode="after")
+    def _counts_its_gpus(self) -> Self:
+        described = sum(group.count for group in self.gpus)
+        if self.gpus and "gpus_per_node" in self.model_fields_set and self.gpus_per_node != described:
+            words = f"is {self.gpus_per_node}, but gpus describes {described}; leave gpus_per_node out"
+            raise AtField(("gpus_per_node",), words)
+        return self
 
     @model_validator(mode="after")
     def _no_empty_domains(self) -> Self:

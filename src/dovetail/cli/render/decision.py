@@ -100,6 +100,10 @@ def plan_view(plan: Plan, wide: bool = False) -> RenderableType:
     if displaced := plan.get("displaces"):
         parts += [Text("\nwho would have to give way", style="dim"), _victims(displaced["victims"], wide)]
     parts += impasse_view(plan, wide=wide)
+    if talk := plan.get("communication"):
+        parts.append(Text(talk["message"]))
+        if wide:
+            parts.append(Text(f"by {talk['algorithm']}, held up by {talk['busiest']}", style="dim"))
     used = Counter(task["node"] for task in tasks if task["node"] is not None)
     if len(used) > 1:
         lines = [[node, number] for node, number in used.most_common(MOST_NODES)]

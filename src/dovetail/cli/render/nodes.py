@@ -81,9 +81,12 @@ def _use(row: NodeRow, name: str, wide: bool) -> Text:
 
 
 def node_task_list(rows: Sequence[NodeTask], now: float) -> RenderableType:
-    columns = (Column("WORKLOAD"), Column("REPLICA", right=True), Column("STATE"), Column("HERE FOR", right=True))
-    lines = [
+    columns = [Column("WORKLOAD"), Column("REPLICA", right=True), Column("STATE"), Column("HERE FOR", right=True)]
+    lines: list[list[object]] = [
         [f"{row['namespace']}/{row['name']}", row["replica"], state(row["state"]), age(row["placed_at"], now)]
         for row in rows
     ]
+    if any(row.get("devices") for row in rows):
+        columns.append(Column("GPU"))
+        lines = [[*line, ", ".join(map(str, row.get("devices", ())))] for line, row in zip(lines, rows, strict=True)]
     return table(columns, lines)

@@ -39,6 +39,7 @@ _TASK_COLUMNS = (
     Column("RAN", right=True),
     Column("NOTE", shrinks=True),
 )
+_AFTER_NODE = 3
 
 
 def workload_list(rows: Sequence[WorkloadRow], now: float, wide: bool = False, more: bool = False) -> RenderableType:
@@ -76,6 +77,7 @@ def _start_and_note(row: WorkloadRow, now: float) -> str:
 
 def task_list(rows: Sequence[TaskRow], submitted_at: float, now: float, wide: bool = False) -> RenderableType:
     lines: list[list[object]] = []
+    with_gpus = any(row.get("devices") for row in rows)
     for row in rows:
         placed_at = row["placed_at"]
         waited = (placed_at if placed_at is not None else now) - submitted_at
@@ -84,6 +86,7 @@ def task_list(rows: Sequence[TaskRow], submitted_at: float, now: float, wide: bo
                 row["replica"],
                 state(row["state"]),
                 row["node"],
+                *([", ".join(map(str, row.get("devices", ())))] if with_gpus else []),
                 row["backend"],
                 row["attempt"],
                 row["exit_code"],
@@ -92,7 +95,10 @@ def task_list(rows: Sequence[TaskRow], submitted_at: float, now: float, wide: bo
                 note(row),
             ]
         )
-    return table(_TASK_COLUMNS, lines, wide)
+    columns = (
+        (*_TASK_COLUMNS[:_AFTER_NODE], Column("GPU"), *_TASK_COLUMNS[_AFTER_NODE:]) if with_gpus else _TASK_COLUMNS
+    )
+    return table(columns, lines, wide)
 
 
 def ran(row: WorkloadRow | TaskRow, now: float) -> str:

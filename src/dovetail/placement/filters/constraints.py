@@ -26,7 +26,8 @@ def holds(want: Want, request: Request, view: View) -> B1 | bool:
 
 def looks_beyond(shape: Shape) -> bool:
     """Can a node not be judged for it by that node's own row alone?"""
-    return bool(shape.near or shape.company or shape.spread) or any(_beyond(want) for want in shape.wants)
+    social = shape.near or shape.company or shape.spread or shape.traffic
+    return bool(social) or any(_beyond(want) for want in shape.wants)
 
 
 def _beyond(want: Want) -> bool:

@@ -15,7 +15,7 @@ from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.view import View
 from dovetail.constraints.program import compile_node
 from dovetail.model.constraint import Kind as Demand
-from dovetail.model.shape import Even, Relation
+from dovetail.model.shape import Even, Relation, Weighted
 from dovetail.placement.company import keeps, skews
 from dovetail.placement.contract import Request
 from dovetail.placement.filters.taints import untolerated
@@ -29,8 +29,8 @@ Wish = tuple[float, Callable[[float], F8 | float]]
 def preferred_share(request: Request, view: View, whole: float = 1.0) -> F8 | float:
     """In [0, whole]: how much of what the task prefers a node has; 0 for a task without preferences."""
     shape = request.shape
-    if not (shape.preferred or shape.wants or shape.company or shape.spread):
-        return 0.0
+    if not (shape.wants or shape.company or shape.spread):
+        return _terms_share(view, shape.preferred, whole) if shape.preferred else 0.0
     return _share(_preferred(request, view), bool(shape.preferred), whole)
 
 
@@ -38,7 +38,9 @@ def avoided_share(request: Request, view: View, whole: float = 1.0) -> F8 | floa
     """In [0, whole]: how much of what the task would rather avoid a node has."""
     shape = request.shape
     share: F8 | float = 0.0
-    if shape.avoided or shape.wants or shape.company:
+    if not (shape.wants or shape.company):
+        share = _terms_share(view, shape.avoided, whole) if shape.avoided else 0.0
+    else:
         share = _share(_avoided(request, view), bool(shape.avoided), whole)
     if not view.has_soft_taints:
         return share
@@ -94,6 +96,15 @@ def _evenness(even: Even, request: Request, view: View, points: float) -> F8:
     return found
 
 
+def _terms_share(view: View, terms: tuple[Weighted, ...], whole: float) -> F8 | float:
+    """The same for label terms alone, which is nearly always all there is."""
+    each = whole / sum([weight for weight, _ in terms])
+    met: F8 | float = 0.0
+    for weight, term in terms:
+        met = _more(met, view.weighted(term, weight * each))
+    return met
+
+
 def _share(wishes: list[Wish], terms: bool, whole: float) -> F8 | float:
     """Wish by wish in the order written, `weight * (whole / weight of all)` where it is met: an array of its own, to be
     worked on further. Label terms share the whole out among them; an expression alone gets no more than its weight."""
@@ -103,11 +114,15 @@ def _share(wishes: list[Wish], terms: bool, whole: float) -> F8 | float:
     each = whole / (total if terms else max(total, FULL))
     met: F8 | float = 0.0
     for weight, points in wishes:
-        one = points(weight * each)
-        if isinstance(met, float) and not isinstance(one, float):
-            if met:
-                one += met  # the array is new, and adding to it in place gives the same bits as met + one
-            met = one
-        else:
-            met += one
+        met = _more(met, points(weight * each))
+    return met
+
+
+def _more(met: F8 | float, one: F8 | float) -> F8 | float:
+    """Their sum, in an array that may be worked on further."""
+    if isinstance(met, float) and not isinstance(one, float):
+        if met:
+            one += met  # the array is new, and adding to it in place gives the same bits as met + one
+        return one
+    met += one
     return met

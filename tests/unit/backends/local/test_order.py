@@ -1,4 +1,4 @@
-"""What a supervisor is told of the time between SIGTERM and SIGKILL."""
+"""What a supervisor is told: the time between SIGTERM and SIGKILL, and the GPUs that its command may see."""
 
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from dovetail.backends.contract import Assignment
 from dovetail.backends.local.enforcement import Enforcement
 from dovetail.backends.local.order import write_order
 from dovetail.backends.local.supervisor import unpack
+from dovetail.model.device import Device
 from dovetail.model.task import TaskId
 from dovetail.model.workload import Workload
 
@@ -18,3 +19,22 @@ def test_the_grace_period_of_a_workload_counts_before_the_usual_one(disruption: 
     spec = Workload.model_validate({"name": "w", "run": {"command": ["true"]}, "disruption": disruption})
     order = write_order(Assignment("1.0.1", TaskId(1, 0), "here", spec), Path("/runs/1.0.1"), Enforcement("rlimit"), 10)
     assert unpack(order)["grace_s"] == [grace_s]
+
+
+@pytest.mark.parametrize(
+    ("slots", "devices", "seen"),
+    [
+        ((0, 2), (), "0,2"),
+        ((1,), (Device(uuid="GPU-a"), Device(uuid="GPU-b")), "GPU-b"),
+        ((0, 1), (Device(uuid="GPU-a"), Device()), "0,1"),
+        ((), (Device(uuid="GPU-a"),), None),
+    ],
+)
+def test_a_command_sees_the_gpus_it_was_given_by_uuid_where_all_are_known(
+    slots: tuple[int, ...], devices: tuple[Device, ...], seen: str | None
+) -> None:
+    spec = Workload.model_validate({"name": "w", "run": {"command": ["true"]}})
+    assignment = Assignment("1.0.1", TaskId(1, 0), "here", spec, slots)
+    order = unpack(write_order(assignment, Path("/runs/1.0.1"), Enforcement("rlimit"), 10, devices))
+    told = dict(pair.split("=", 1) for pair in order["env"])
+    assert told.get("CUDA_VISIBLE_DEVICES") == told.get("NVIDIA_VISIBLE_DEVICES") == seen

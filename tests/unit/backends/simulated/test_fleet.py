@@ -73,7 +73,7 @@ def test_groups_and_a_leaf_spine_can_be_mixed() -> None:
         ({"leaf_spine": {"spines": 1000, "leaves_per_spine": 1000, "nodes_per_leaf": 2}}, "the most is 1000000"),
         ({"leaf_spine": {"spines": 2, "zones": 3}}, "at most one zone a spine"),
         ({"leaf_spine": {"nodes_per_leaf": 2, "racks_per_leaf": 3}}, "at most one rack a node"),
-        ({"leaf_spine": {"gpus": 8}}, "Extra inputs are not permitted"),
+        ({"leaf_spine": {"gpu": 8}}, "Extra inputs are not permitted"),
         ({"leaf_spine": {}, "speed": 0}, "greater than 0"),
         ({"leaf_spine": {}, "speed": "nan"}, "finite number"),
         ({"leaf_spine": {}, "failure_rate": 1.5}, "less than or equal to 1"),
@@ -84,3 +84,28 @@ def test_groups_and_a_leaf_spine_can_be_mixed() -> None:
 def test_settings_that_make_no_sense_are_refused_with_a_reason(fields: dict[str, Any], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         settings(**fields)
+
+
+def test_nodes_of_a_group_and_of_a_fabric_have_the_gpus_that_are_described() -> None:
+    gpus = [{"count": 4, "model": "H100", "memory": "80GiB", "islands": 2}]
+    settings = SimulatedSettings.model_validate(
+        {
+            "groups": [{"prefix": "g", "count": 1, "gpus": gpus}],
+            "leaf_spine": {"spines": 1, "leaves_per_spine": 1, "nodes_per_leaf": 1, "gpus": gpus},
+        }
+    )
+    for node in fleet(settings, "sim"):
+        assert node.capacity.gpu == 4
+        assert node.gpus[0].model == "H100"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"groups": [{"count": 1, "capacity": {"gpu": 2}, "gpus": [{"count": 4}]}]},
+        {"leaf_spine": {"gpus_per_node": 2, "gpus": [{"count": 4}]}},
+    ],
+)
+def test_two_numbers_of_gpus_are_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="is 2, but gpus describes 4"):
+        SimulatedSettings.model_validate(fields)

@@ -1,0 +1,18 @@
+"""One file, or standard input, that a command is given by name."""
+
+import sys
+from pathlib import Path
+
+from dovetail.cli.failure import ExitCode, Failure
+
+STDIN = "-"
+
+
+def read_file(path: Path) -> bytes:
+    """Raises Failure."""
+    if str(path) == STDIN:
+        return sys.stdin.buffer.read()
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise Failure(f"{path}: cannot be read: {error.strerror}", ExitCode.USAGE) from None

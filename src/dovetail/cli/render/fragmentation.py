@@ -1,0 +1,101 @@
+"""Fragmentation for people: a line for the cluster, the worst domains of each level, and what typical work finds."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from dovetail.cli.render.bars import bar
+from dovetail.cli.render.table import Column, Listing, count, table
+from dovetail.client.fragmentation_types import FragmentationReport, FragmentedDomain, TypicalTask
+
+WORST_DOMAINS = 5  # of a level; all when wide
+FIRST_ASKS = 10
+
+
+def fragmentation_report(found: FragmentationReport, wide: bool = False) -> RenderableType:
+    whole = found["cluster"]
+    if not whole["gpus"]:
+        return Text("no node that takes work has GPUs")
+    parts: list[RenderableType] = [_summary(found), _domain_table([whole, *_shown(found["domains"], wide)])]
+    if found["typical"]:
+        parts += [Text(_title(found, wide), style="dim"), _ask_table(found["typical"], wide)]
+    return Group(*parts)
+
+
+def _summary(found: FragmentationReport) -> Text:
+    whole, moves = found["cluster"], found["defragmentation"]
+    free = whole["free_gpus"]
+    text = Text(f"{free:g} of {whole['gpus']:g} GPUs are free", style="bold")
+    if free:
+        text.append(f"; a typical task cannot use {_part(whole['unusable_gpus'], free)} of that, ", style="bold")
+        text.append(f"no typical task can use {_part(whole['useless_gpus'], free)}", style="bold")
+    text.append("\n")
+    if not moves["movable"]:
+        text.append("no task may be moved", style="dim")
+    elif not moves["moves"]:
+        text.append(f"moving tasks would win nothing back (estimate; {moves['tried']} were tried)", style="dim")
+    else:
+        text.append(
+            f"moving {count(moves['moves'], 'task')} would win back about {moves['won_gpus']:.1f} GPUs "
+            f"(estimate; {moves['tried']} of {moves['movable']} were tried)"
+        )
+    return text.append("\n")
+
+
+def _part(gpus: float, free: float) -> str:
+    return f"{gpus:.1f} ({gpus / free:.0%})"
+
+
+def _shown(domains: Sequence[FragmentedDomain], wide: bool) -> list[FragmentedDomain]:
+    """Those of each level with most that cannot be used; levels stay in their order, widest first."""
+    found: list[FragmentedDomain] = []
+    for _, of_level in groupby(domains, key=lambda one: one["level"]):
+        worst = sorted(of_level, key=lambda one: (-one["unusable_gpus"], one["name"]))
+        found += worst if wide else worst[:WORST_DOMAINS]
+    return found
+
+
+def _domain_table(domains: Sequence[FragmentedDomain]) -> Listing:
+    columns = (
+        Column("LEVEL"),
+        Column("DOMAIN", shrinks=True),
+        Column("GPUS", right=True),
+        Column("FREE", right=True),
+        Column("UNUSABLE", right=True),
+        Column("OF WHAT IS FREE"),
+        Column("USELESS", right=True),
+    )
+    rows = []
+    for one in domains:
+        share = one["unusable_gpus"] / one["free_gpus"] if one["free_gpus"] else 0.0
+        name = "" if one["level"] == one["name"] else one["name"]
+        drawn = Text.assemble(bar(share, 12, track=True), f" {share:4.0%}")
+        amounts = (f"{one['gpus']:g}", f"{one['free_gpus']:.4g}", f"{one['unusable_gpus']:.1f}")
+        rows.append([one["level"], name, *amounts, drawn, f"{one['useless_gpus']:.1f}"])
+    return table(columns, rows)
+
+
+def _title(found: FragmentationReport, wide: bool) -> str:
+    known = len(found["typical"])
+    if not found["tasks_seen"]:
+        return "\ntypical work (a guess from what the cluster has, until 32 tasks with GPUs were seen)"
+    which = f"the {FIRST_ASKS} commonest of {known}" if known > FIRST_ASKS and not wide else f"all {known}"
+    nowhere = found["unplaceable_share"]
+    return f"\ntypical work ({which}; {nowhere:.0%} of tasks fit nowhere)"
+
+
+def _ask_table(asks: Sequence[TypicalTask], wide: bool) -> Listing:
+    columns = (
+        Column("A TASK ASKS FOR", shrinks=True),
+        Column("HOW OFTEN"),
+        Column("NODES", right=True),
+        Column("TASKS THAT FIT", right=True),
+    )
+    rows = []
+    for one in asks if wide else asks[:FIRST_ASKS]:
+        often = Text.assemble(bar(one["share"], 10), f" {one['share']:5.1%}")
+        fits: object = one["tasks"] or Text("none", style="red")
+        rows.append([one["ask"], often, one["nodes"], fits])
+    return table(columns, rows)

@@ -1,0 +1,148 @@
+"""The network: levels as a table, domains and nodes as a tree with bars of what is taken, distances."""
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+from rich.tree import Tree
+
+from dovetail.cli.render.bars import gauge
+from dovetail.cli.render.state import state
+from dovetail.cli.render.table import Column, count, pairs, table
+from dovetail.client.network_types import Apart, DomainRow, NetworkTopology, NodeDistance
+from dovetail.client.types import NodeRow
+from dovetail.model.quantity import format_bandwidth
+
+BAR = 10
+_NOTHING = (
+    "no node is in a domain of any level; label nodes (zone, spine, leaf, rack) or use dovetail topology set FILE"
+)
+
+
+def level_list(topology: NetworkTopology, wide: bool = False) -> RenderableType:
+    if not topology["levels"]:
+        return Text(_NOTHING)
+    columns = (
+        Column("LEVEL"),
+        Column("LABEL", wide=True),
+        Column("DOMAINS", right=True),
+        Column("UP", right=True),
+        Column("LATENCY", right=True),
+        Column("NODES OUTSIDE", right=True),
+    )
+    rows = [
+        [one["name"], one["label"], one["domains"], one["bandwidth"], one["latency"], one["outside"] or None]
+        for one in topology["levels"]
+    ]
+    return table(columns, rows, wide)
+
+
+def topology_tree(
+    topology: NetworkTopology, domains: Sequence[DomainRow], nodes: Sequence[NodeRow], wide: bool = False
+) -> RenderableType:
+    """Domains inside the wider ones around them; nodes in the narrowest domain that they are in."""
+    if not domains and not nodes:
+        return Text(_NOTHING)
+    order = [one["name"] for one in topology["levels"] if any(domain["level"] == one["name"] for domain in domains)]
+    label_of = {one["name"]: one["label"] for one in topology["levels"]}
+    root = Tree(Text(_counted(topology, order)), guide_style="dim", hide_root=False)
+    drawn: dict[tuple[str, ...], Tree] = {(): root}
+    for domain in sorted(domains, key=lambda one: (order.index(one["level"]), one["name"])):
+        above = tuple(_step(level, domain["around"][level]) for level in order if level in domain["around"])
+        parent = _nearest(drawn, above)
+        drawn[(*above, _step(domain["level"], domain["name"]))] = parent.add(_domain(domain, wide))
+    for node in nodes:
+        place = tuple(
+            _step(level, node["labels"][label_of[level]]) for level in order if label_of[level] in node["labels"]
+        )
+        _nearest(drawn, place).add(_node(node))
+    return Group(root)
+
+
+def _step(level: str, domain: str) -> str:
+    return f"{level}\n{domain}"
+
+
+def _nearest(drawn: dict[tuple[str, ...], Tree], place: tuple[str, ...]) -> Tree:
+    while place not in drawn:
+        place = place[:-1]
+    return drawn[place]
+
+
+def _counted(topology: NetworkTopology, order: Sequence[str]) -> str:
+    levels = [
+        count(one["domains"], one["name"], "leaves" if one["name"] == "leaf" else "")
+        for one in topology["levels"]
+        if one["name"] in order
+    ]
+    told = "described" if topology["described"] else "by the labels of nodes"
+    return f"network, {told}: {', '.join(levels) or 'no domains'}"
+
+
+def _domain(domain: DomainRow, wide: bool) -> Text:
+    found = Text.assemble((f"{domain['level']} ", "dim"), (domain["name"], "bold"), "  ")
+    found.no_wrap, found.overflow = True, "ellipsis"
+    gpu = domain["gpu"]
+    if gpu["capacity"]:
+        found.append_text(gauge(gpu["capacity"] - gpu["free"], gpu["capacity"], BAR))
+        found.append(f"  {gpu['free']:g}/{gpu['capacity']:g} GPUs free")
+        if domain["whole_gpus"] != gpu["free"]:
+            found.append(f", {domain['whole_gpus']} whole")
+    elif domain["capacity"].get("cpu"):
+        found.append(f"{domain['free'].get('cpu', '0')}/{domain['capacity']['cpu']} cores free")
+    found.append(f"  {count(domain['nodes'], 'node')}")
+    if wide and domain["whole_nodes"]:
+        found.append(f", {domain['whole_nodes']} empty")
+    if domain["healthy"] < domain["nodes"]:
+        found.append(f"  ✗ {domain['nodes'] - domain['healthy']} take no work", style="red")
+    if domain["largest_gang"] is not None:
+        found.append(f"  fits {count(domain['largest_gang'], 'task')}")
+    if wide or domain["held_mbps"]:
+        up, held = format_bandwidth(round(domain["up_mbps"])), domain["held_mbps"]
+        found.append(f"  up {up}" + (f", {held / domain['up_mbps']:.0%} held" if held and domain["up_mbps"] else ""))
+    return found
+
+
+def _node(node: NodeRow) -> Text:
+    found = Text.assemble(node["name"], "  ")
+    for resource, word in (("gpu", "GPUs"), ("cpu", "cores")):
+        use = node["resources"].get(resource)
+        if use is not None and use["capacity"]:
+            taken = use["allocated"] + use["reserved"]
+            found.append_text(gauge(taken, use["capacity"], BAR))
+            found.append(f"  {max(use['capacity'] - taken, 0):g}/{use['capacity']:g} {word} free")
+            break
+    if node["status"] != "online":
+        found.append("  ").append_text(state(node["status"]))
+    return found
+
+
+# --- distances -----------------------------------------------------------------------------------------------
+
+
+def distance_list(rows: Sequence[NodeDistance]) -> RenderableType:
+    if not rows:
+        return Text("no distance was set by hand; dovetail distance set NODE NODE DISTANCE")
+    columns = (Column("FROM"), Column("TO"), Column("DISTANCE", right=True))
+    return table(columns, [[row["from"], row["to"], f"{row['distance']:g}"] for row in rows])
+
+
+def apart(found: Apart) -> RenderableType:
+    path = found["path"]
+    lines: list[tuple[str, object]] = [
+        ("distance", f"{found['distance']:g}{' (set by hand)' if found['by_hand'] else ''}"),
+        ("share", found["level"] or "no level"),
+    ]
+    if path is not None:
+        left = "" if path["headroom_mbps"] >= path["mbps"] else f", {_speed(path['headroom_mbps'])} left"
+        lines += [
+            ("links", path["hops"]),
+            ("latency", f"{path['latency_us']:g} us"),
+            ("bandwidth", f"{_speed(path['mbps'])}{left}"),
+            ("loss", f"{path['loss']:.3g}" if path["loss"] else None),
+        ]
+    return pairs(lines)
+
+
+def _speed(mbps: float) -> str:
+    return format_bandwidth(round(mbps))

@@ -1,0 +1,41 @@
+"""Who talks to whom, of the work that holds nodes: by workload that is talked to, those that say so and how much.
+
+What a workload says of itself is in its shape; this is the other direction, for whoever is named by others.
+Written by `PlacementTable` as tasks come and go; most work names nobody, and costs nothing here.
+"""
+
+from dovetail.model.badge import Badge
+
+Said = tuple[tuple[str, int], ...]
+
+
+class Conversations:
+    def __init__(self) -> None:
+        self._tasks: dict[Badge, int] = {}  # with something to say: how many tasks hold a node
+        self._about: dict[tuple[str, str], dict[str, int]] = {}  # by namespace and name: Mbps by who says so
+
+    def count(self, badge: Badge, change: int) -> None:
+        before = self._tasks.get(badge, 0)
+        after = before + change
+        if after:
+            self._tasks[badge] = after
+        else:
+            self._tasks.pop(badge, None)
+        if bool(before) == bool(after):
+            return
+        for to, mbps in badge.talks:
+            about = self._about.setdefault((badge.namespace, to), {})
+            if after:
+                about[badge.workload] = mbps
+            else:
+                about.pop(badge.workload, None)  # two badges of one name, for as long as the old one is stopped
+                if not about:
+                    del self._about[badge.namespace, to]
+
+    def with_whom(self, badge: Badge) -> Said:
+        """Who of the work that holds nodes talks to the one with this badge, and at how many Mbps; by name. What it
+        says of itself it knows."""
+        about = self._about.get((badge.namespace, badge.workload)) if self._about else None
+        if not about:
+            return ()
+        return tuple(sorted((name, mbps) for name, mbps in about.items() if name != badge.workload))

@@ -1,0 +1,91 @@
+"""Having less urgent work give way for work that fits nowhere, if that helps.
+
+Guarantees: nobody is told to go unless the work then fits, with its rules about other work and the network; and
+work that keeps losing the room that was cleared for it waits longer each time before it has others go again.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from dovetail.engine.gangs import places_to_clear, try_together
+from dovetail.engine.one_by_one import Party
+from dovetail.engine.preempting import Claim, find_room, is_clearing, preempt, to_be_tried, victims_in_words
+from dovetail.engine.promises import Promise
+from dovetail.engine.state import EngineState
+from dovetail.engine.timers import About
+from dovetail.engine.work import Work
+from dovetail.model.command import Command
+from dovetail.model.reason import Explanation, Outcome
+from dovetail.placement.contract import Request
+from dovetail.placement.preemption import Victims
+from dovetail.queueing.retry import backoff_s
+
+#: So often others may give way in vain before a workload waits a while with having them do so again.
+_BAD_LUCK = 2
+#: So often victims are sought on other nodes where those that were found would go in vain.
+_TRIED_AGAIN = 3
+
+
+def displace(
+    state: EngineState, work: Work, refusal: Explanation, together: int, now: float, commands: list[Command]
+) -> Explanation:
+    """Have less urgent work give way, if that helps; what is said of it while it waits."""
+    if is_clearing(state, work):
+        return replace(refusal, outcome=Outcome.PREEMPTING, message=work.message)
+    if work.displacing:  # they gave way, and it still does not fit: others were quicker, or it keeps losing its room
+        work.displacing = False
+        work.in_vain += 1
+        if (again := work.in_vain - _BAD_LUCK) > 0:
+            work.patient_until = now + backoff_s(state.settings.backoff, again, state.settings.seed, str(work.id))
+            state.timers.set(About.LOOK, work.id, work.patient_until)
+    kept = state.promises.withdraw(work.id)
+    # Two that claim the same room could take it from each other for ever.
+    if work.displaced_at == state.news or now < work.patient_until:
+        _offer(state, kept)
+        return refusal
+    work.displaced_at = state.news
+    claim = Claim(work.shape.least, work.rank, work.queue, together, work.id)
+    request = state.asked(claim.shape, work.badge)
+    victims = _cheapest(state, work, claim, request, now)
+    if victims is None:
+        _offer(state, kept)
+        return refusal
+    commands += preempt(state, work, request, victims, now)
+    work.displacing = True
+    words = victims_in_words(state, victims.tasks) if victims.tasks else "tasks that are stopping already"
+    message = f"makes room for {together} task{'' if together == 1 else 's'}: waits for {words}"
+    return replace(refusal, outcome=Outcome.PREEMPTING, message=message)
+
+
+def _cheapest(state: EngineState, work: Work, claim: Claim, request: Request, now: float) -> Victims | None:
+    best: Victims | None = None
+    places = places_to_clear(state, Party(work.id, claim.shape, work.badge), request, claim.count)
+    again = 0 if claim.shape.gpus is None else _TRIED_AGAIN
+    for place in places:
+        found = find_room(state, claim, place, now)
+        if found is None or (best is not None and best.cost <= found.cost):
+            continue
+        if not to_be_tried(state, request) or _would_fit(state, work, place, found, claim.count):
+            best = found
+        elif again:  # the right amount of GPUs, but in pieces, or of others: somewhere else perhaps
+            again -= 1
+            others = np.ones(state.cluster.width, dtype=np.bool_) if place.among is None else place.among.copy()
+            others[list(found.placements)] = False
+            places.append(replace(place, among=others))
+    return best
+
+
+def _offer(state: EngineState, kept: Promise | None) -> None:
+    """Others may have the room that was cleared for one that cannot use it after all."""
+    if kept is not None and kept.clearing:
+        state.stirred.update(row for row, _ in kept.rows)
+
+
+def _would_fit(state: EngineState, work: Work, request: Request, victims: Victims, together: int) -> bool:
+    """Victims are sought by room alone: whether the tasks then keep their rules about each other has to be tried."""
+    with state.cluster.trial():
+        for task in (*victims.tasks, *state.stopping):
+            if task in state.cluster.placements.by_task:
+                state.cluster.remove(task)
+        return try_together(state, work, request, sorted(work.waiting)[:together]).refusal is None

@@ -1,0 +1,181 @@
+"""Broken gangs as the search sees them: their tasks, their groups, who could make way, and what room there is.
+
+Who may be moved: single tasks (of no gang) that may be disturbed, are no more urgent than the least urgent of the
+broken gangs, are judged by a node's own row alone, and have run as long as they asked for. Gangs never make way for
+gangs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1, F8
+from dovetail.cluster.distance import LEVELS
+from dovetail.cluster.domains import domain_codes, level_column
+from dovetail.cluster.horizon import NEVER
+from dovetail.cluster.tallies import concerns
+from dovetail.cluster.view import View
+from dovetail.engine.state import EngineState
+from dovetail.engine.work import Work
+from dovetail.model.company import HOST
+from dovetail.model.shape import Layout, Relation, Shape
+from dovetail.model.task import TaskId, TaskState
+from dovetail.placement.recovery import LOST, Broken, Group, Movables, Problem, nobody
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The problem, and what its numbers stand for: of each gang the workload and the replicas, the movable tasks."""
+
+    problem: Problem
+    works: tuple[Work, ...]
+    replicas: tuple[tuple[int, ...], ...]
+    movables: tuple[TaskId, ...]
+
+
+def missing(work: Work) -> list[int]:
+    """Replicas that must find a node for the gang to be whole: those lost first, then others that wait or will."""
+    stopping = [replica for replica, live in work.tasks.items() if live.state is TaskState.STOPPING and live.evicting]
+    lost = work.recovery.lost if work.recovery is not None else {}
+    waiting = sorted([*work.waiting, *stopping], key=lambda replica: (replica not in lost, replica))
+    return sorted(waiting[: work.gang_short])
+
+
+def pose(state: EngineState, works: Sequence[Work], barred: dict[int, set[int]], now: float) -> Case:
+    """`barred`: by workload, rows that turned out not to do."""
+    cluster = state.cluster
+    n = cluster.width
+    free = np.maximum(cluster.resources.free[:, :n], 0.0)
+    soon = cluster.resources.free[:, :n].copy()
+    for task in state.stopping:
+        placement = cluster.placements.by_task[task]
+        soon[: len(placement.column), placement.row] += placement.column
+    spare = np.zeros(n, dtype=np.bool_)
+    for name, column in state.recoveries.spares.items():
+        soon[: len(column), cluster.rows[name]] += column
+        spare[cluster.rows[name]] = True
+    gangs, replicas = [], []
+    for work in works:
+        gang, numbers = _broken(state, work, barred.get(work.id, set()), now)
+        gangs.append(gang)
+        replicas.append(numbers)
+    movables, tasks = _movables(state, max(work.rank for work in works), now)
+    problem = Problem(free, np.maximum(soon, 0.0), gangs, movables, spare)
+    return Case(problem, tuple(works), tuple(replicas), tasks)
+
+
+def _broken(state: EngineState, work: Work, barred: set[int], now: float) -> tuple[Broken, tuple[int, ...]]:
+    cluster = state.cluster
+    wanting = set(missing(work))
+    firm = [replica for replica, live in work.tasks.items() if live.state.holds_node and not _goes(live.state)]
+    replicas = tuple(sorted({*firm, *wanting}))
+    by_task = cluster.placements.by_task
+    rows = tuple(LOST if replica in wanting else by_task[TaskId(work.id, replica)].row for replica in replicas)
+    shape = apart_from_itself(work)
+    request = state.asked(shape, work.badge)
+    allowed = state.pipelines[shape.profile].evaluator.sift(request, View(cluster)).but_for_room.copy()
+    allowed &= ~promised_to_others(state, work, now)
+    allowed[sorted(barred)] = False
+    own = [rule for rule in work.shape.company if rule.weight is None and concerns(rule, work.badge)]
+    alone = any(rule.relation is Relation.APART and rule.level == HOST for rule in own)
+    near = [rule.level for rule in own if rule.relation is Relation.NEAR and rule.distance is None]
+    layout = work.shape.layout or Layout()
+    levels = [level for level in dict.fromkeys((*LEVELS, *layout.levels)) if level_column(cluster, level) is not None]
+    nearness = tuple([domain_codes(cluster, level) for level in levels])
+    groups = _groups(state, layout, near, replicas, rows)
+    return Broken(request.column, allowed, rows, groups, alone, nearness), replicas
+
+
+def _goes(state: TaskState) -> bool:
+    return state is TaskState.STOPPING
+
+
+def apart_from_itself(work: Work) -> Shape:
+    """Its shape as if its own other tasks were not there: how they lie to each other is what is decided here."""
+    shape = work.shape.least
+    company = tuple([rule for rule in shape.company if not concerns(rule, work.badge)])
+    return shape if company == shape.company else replace(shape, company=company)
+
+
+def promised_to_others(state: EngineState, work: Work, now: float) -> B1:
+    """Rows that are being cleared for others, or reserved for a time at which it would run."""
+    found = np.zeros(state.cluster.width, dtype=np.bool_)
+    run_s = state.expected_s(work)
+    end = NEVER if run_s is None else now + run_s
+    found[sorted(state.promises.rows_reserved(work.namespace, now, end))] = True
+    for owner, promise in state.promises.of_work.items():
+        if owner != work.id and promise.clearing:
+            found[[row for row, _ in promise.rows]] = True
+    return found
+
+
+def _groups(
+    state: EngineState, layout: Layout, near: list[str], replicas: tuple[int, ...], rows: tuple[int, ...]
+) -> tuple[Group, ...]:
+    """The levels it requires, and slices by rank. A group that was torn before is left so."""
+    everybody = tuple(range(len(replicas)))
+    required = [level for level in dict.fromkeys([*near, layout.required]) if level is not None]
+    found = [Group(domain_codes(state.cluster, level), everybody) for level in required]
+    for size, level in layout.slices:
+        codes = domain_codes(state.cluster, level)
+        slices: dict[int, list[int]] = {}
+        for place, replica in enumerate(replicas):
+            slices.setdefault(replica // size, []).append(place)
+        found += [Group(codes, tuple(members)) for members in slices.values()]
+    return tuple([group for group in found if len(_domains(group, rows)) <= 1])
+
+
+def _domains(group: Group, rows: tuple[int, ...]) -> set[int]:
+    return {int(group.codes[rows[member]]) for member in group.members if rows[member] != LOST}
+
+
+# --- who could make way --------------------------------------------------------------------------------------
+
+
+def _movables(state: EngineState, rank: int, now: float) -> tuple[Movables, tuple[TaskId, ...]]:
+    cluster = state.cluster
+    budgets: dict[int, int] = {}
+    kinds: dict[Shape, int] = {}
+    columns: list[F8] = []
+    allowed: list[B1] = []
+    found: list[tuple[tuple[float, ...], TaskId, int, int]] = []
+    for task, placement in cluster.placements.by_task.items():
+        stake = placement.stake
+        if stake.unit >= 0 or not stake.preemptible or stake.rank < rank or task in state.stopping:
+            continue
+        if now - stake.since < stake.min_run_s:
+            continue
+        work = state.work[task.workload]
+        if work.cancelled or work.doomed or (work.terms.max_unavailable and not _spare(work, budgets)):
+            continue
+        kind = kinds.get(work.shape)
+        if kind is None:
+            request = state.asked(work.shape.least, work.badge)
+            kind = kinds[work.shape] = -1 if request.beyond else len(columns)
+            if not request.beyond:
+                columns.append(request.column)
+                sifted = state.pipelines[work.shape.profile].evaluator.sift(request, View(cluster))
+                allowed.append(sifted.but_for_room & ~promised_to_others(state, work, now))
+        if kind >= 0:
+            redone_s = (now - stake.since) % stake.checkpoint_s if stake.checkpoint_s else now - stake.since
+            found.append(((-stake.rank, redone_s), task, placement.row, kind))
+    if not found:
+        return nobody(len(cluster.resources.names), cluster.width), ()
+    found.sort(key=lambda one: one[:2])
+    height = len(cluster.resources.names)
+    table = np.zeros((len(columns), height))
+    for kind, column in enumerate(columns):
+        table[kind, : len(column)] = column
+    rows = np.array([row for _, _, row, _ in found], dtype=np.intp)
+    numbers = np.array([kind for _, _, _, kind in found], dtype=np.intp)
+    return Movables(rows, numbers, table, np.array(allowed)), tuple([task for _, task, _, _ in found])
+
+
+def _spare(work: Work, budgets: dict[int, int]) -> bool:
+    """Does its disruption budget leave one more? Counts it."""
+    left = budgets.get(work.id)
+    if left is None:
+        left = work.terms.max_unavailable - len(work.waiting) - len(work.delayed) - work.stopping
+    budgets[work.id] = left - 1
+    return left > 0

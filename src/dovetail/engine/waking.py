@@ -1,0 +1,86 @@
+"""Bringing back what was set aside: the first of every kind for which something changed.
+
+Where one of a kind does not fit, none does, so only the first is looked at, and the next when that one has found its
+nodes. A quick look at the room on changed rows spares most of even that; what looks beyond a node's own row is brought
+back by what it watches (`attention`).
+"""
+
+import numpy as np
+
+from dovetail.cluster.arrays import Rows
+from dovetail.engine.attention import stirs
+from dovetail.engine.backfilling import wake_heads
+from dovetail.engine.state import EngineState
+from dovetail.engine.waiting import Kindred, OverQuota, Watch
+from dovetail.placement.contract import Request
+from dovetail.placement.filters.resources import Resources
+
+
+def wake_parked(state: EngineState) -> None:
+    """Bring back the first of every kind that was set aside, if a node that changed since has room for it."""
+    waiting = state.waiting
+    if state.eased:
+        _wake_over_quota(state)
+    if not state.stirred and (not state.watches or state.watched == state.news):
+        return
+    state.watched = state.news
+    rows = np.array(sorted(state.stirred), dtype=np.intp)
+    state.stirred.clear()
+    if not waiting.parked and not state.promises:
+        return
+    if len(rows):
+        wake_heads(state)
+    changed = _Room(state, rows)
+    for kind in list(waiting.parked):
+        watch = state.watches.get(kind)
+        room = changed if watch is None else _watched_room(state, watch, changed)
+        if room is not None and len(room.rows) and room.may_fit(state.request(kind.shape)):
+            wake_next(state, kind)
+    if len(state.watches) > len(waiting.parked):
+        state.watches = {kind: watch for kind, watch in state.watches.items() if kind in waiting.parked}
+
+
+def _watched_room(state: EngineState, watch: Watch, changed: "_Room") -> "_Room | None":
+    rows = stirs(state, watch, changed.rows)
+    return None if rows is None else changed if len(rows) == len(changed.rows) else _Room(state, rows)
+
+
+def wake_next(state: EngineState, kind: Kindred | OverQuota | None) -> None:
+    """Bring back the first of a kind. Where one does not fit, none does: the others follow one by one, each when the
+    one before it has found its nodes."""
+    first = None if kind is None else state.waiting.next_of(kind)
+    if first is not None:
+        state.waiting.enqueue(state.work[first])
+
+
+def _wake_over_quota(state: EngineState) -> None:
+    """The first of every kind in queues whose tree holds less now."""
+    queues = state.router.queues
+    trees = {queues[queue].lineage[-2] for queue in state.eased}
+    state.eased.clear()
+    for kind, first in state.waiting.first_over():
+        if queues[kind.queue].lineage[-2] in trees:
+            state.waiting.enqueue(state.work[first])
+
+
+class _Room:
+    """What is free on some rows: a quick look at room alone."""
+
+    def __init__(self, state: EngineState, rows: Rows) -> None:
+        self._state = state
+        self.rows = rows
+        self._free = state.cluster.resources.free[:, rows]
+        self._most = self._free.max(axis=1) if len(rows) else None
+
+    def may_fit(self, request: Request) -> bool:
+        """Where measured use counts, only the full evaluation can tell."""
+        assert self._most is not None
+        resources = self._state.pipelines[request.shape.profile].evaluator.filters[-1]
+        if isinstance(resources, Resources) and resources.by_observation:
+            return True
+        needs = request.column
+        n = len(needs)
+        if (self._most[:n] < needs).any():
+            return False
+        column = needs[:, None]
+        return bool(((self._free[:n] >= column) | (column == 0)).all(axis=0).any())

@@ -1,0 +1,49 @@
+"""How the tasks of a workload should lie to each other in the network: in one domain of a level, in slices, near."""
+
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from dovetail.model.company import Level
+from dovetail.model.quantity import Count
+from dovetail.model.strict import AtField, Name, Strict, shared
+
+
+class Slice(Strict):
+    """Every `size` tasks, in order of rank, lie in one domain of a level."""
+
+    size: Annotated[Count, Field(ge=2)]
+    within: Level
+
+
+class Strategy(StrEnum):
+    """How the domain is chosen, and the nodes in it."""
+
+    BALANCED = "balanced"
+    PACK = "pack"
+    SPREAD = "spread"
+    LATENCY = "latency"
+    BANDWIDTH = "bandwidth"
+    FRAGMENTATION = "fragmentation"
+
+
+class Arrangement(Strict):
+    """All tasks in one domain of `required`; in one of `preferred` (a narrower level) if that can be had; each slice in
+    one domain of its own level."""
+
+    required: Level | None = None
+    preferred: Level | None = None
+    slices: Annotated[list[Slice], Field(max_length=5)] = shared([])
+    strategy: Strategy | Name | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if self.required is None and self.preferred is None and not self.slices and self.strategy is None:
+            raise ValueError("says nothing; give required, preferred, slices or strategy")
+        if self.required is not None and self.required == self.preferred:
+            raise AtField(("preferred",), "is the required level already; give a narrower one")
+        sizes = [one.size for one in self.slices]
+        if sizes != sorted(sizes, reverse=True) or any(a % b for a, b in zip(sizes, sizes[1:], strict=False)):
+            raise AtField(("slices",), "come from large to small, each a multiple of the next")
+        return self

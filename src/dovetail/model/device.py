@@ -1,0 +1,110 @@
+"""GPUs one by one: what a node says of those it has, and what follows for each of them.
+
+A node describes its GPUs in groups of equal ones (`Gpus`); `devices_of` takes the groups apart. A device's place in
+that order is its slot: the number under which tasks get it, books are kept and programs see it. Who has which device is
+left to the cluster.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from dovetail.model.quantity import Bytes, Count, show_bytes
+from dovetail.model.strict import AtField, Strict, shared, shown
+
+#: Thousandths of one device.
+WHOLE = 1000
+MAX_DEVICES = 1024
+MAX_ISLANDS = 256
+
+
+def check_model(value: str) -> str:
+    if not value or len(value) > 100 or not value.isprintable() or any(letter.isspace() for letter in value):
+        raise ValueError(
+            f"{shown(value)} is not a GPU model; write it without spaces, at most 100 characters, such as H100"
+        )
+    return value
+
+
+ModelName = Annotated[str, AfterValidator(check_model)]
+DeviceName = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\s,]+$")]
+NumaNode = Annotated[Count, Field(le=100_000)]
+
+
+class Device(NamedTuple):
+    """One GPU. An empty model and 0 bytes of memory: not known."""
+
+    model: str = ""
+    memory: int = 0
+    island: int = 0
+    numa: int | None = None
+    address: str | None = None
+    uuid: str | None = None
+
+
+class Gpus(Strict):
+    """`count` equal GPUs, divided evenly into `islands` (what NVLink or the like joins). `numa`, `addresses` and
+    `uuids`, where given, have one entry for each of them, in order."""
+
+    count: Annotated[Count, Field(ge=1, le=MAX_DEVICES)]
+    model: ModelName | None = None
+    memory: Bytes = 0
+    islands: Annotated[Count, Field(ge=1, le=MAX_ISLANDS)] = 1
+    numa: list[NumaNode] = shared([])
+    addresses: list[DeviceName] = shared([])
+    uuids: list[DeviceName] = shared([])
+
+    @model_validator(mode="after")
+    def _holds_together(self) -> Self:
+        if self.count % self.islands:
+            words = f"{self.count} GPUs cannot be divided evenly into {self.islands} islands; write several groups"
+            raise AtField(("islands",), words)
+        for name, given in (("numa", self.numa), ("addresses", self.addresses), ("uuids", self.uuids)):
+            if given and len(given) != self.count:
+                raise AtField((name,), f"has {len(given)} entries for {self.count} GPUs; give one for each, or none")
+        for name, given in (("addresses", self.addresses), ("uuids", self.uuids)):
+            if len(set(given)) != len(given):
+                raise AtField((name,), "names a GPU twice; each has its own")
+        return self
+
+
+def devices_of(groups: Sequence[Gpus], count: int) -> tuple[Device, ...]:
+    """The devices by slot, islands counted on from group to group; without groups, `count` of unknown kind."""
+    if not groups:
+        return (Device(),) * count
+    found: list[Device] = []
+    first = 0
+    for group in groups:
+        size = group.count // group.islands
+        found += [_device(group, i, first + i // size) for i in range(group.count)]
+        first += group.islands
+    return tuple(found)
+
+
+def _device(group: Gpus, index: int, island: int) -> Device:
+    return Device(
+        model=group.model or "",
+        memory=group.memory,
+        island=island,
+        numa=group.numa[index] if group.numa else None,
+        address=group.addresses[index] if group.addresses else None,
+        uuid=group.uuids[index] if group.uuids else None,
+    )
+
+
+def slots_in_words(slots: Sequence[int], node: str) -> str:
+    """`gpu 3, 4 of n1`."""
+    return f"gpu {', '.join(map(str, slots))} of {node}"
+
+
+def in_words(groups: Sequence[Gpus], count: int) -> str:
+    """What a node has: `8 x H100 (80GiB) in 2 islands`, `2 GPUs of unknown model`, `no GPU`."""
+    if not groups:
+        return f"{count} GPU{'' if count == 1 else 's'} of unknown model" if count else "no GPU"
+    parts = []
+    for group in groups:
+        memory = f" ({show_bytes(group.memory)})" if group.memory else ""
+        islands = f" in {group.islands} islands" if group.islands > 1 else ""
+        parts.append(f"{group.count} x {group.model or 'unknown model'}{memory}{islands}")
+    return " and ".join(parts)

@@ -1,0 +1,1 @@
+"""Fragments: free GPU capacity that work as it usually comes cannot use, and how to make less of it."""

@@ -1,0 +1,59 @@
+"""Nodes as they would be with one more task: for a share of a GPU once for each device that it might get.
+
+Devices of equal kind with as much left are alike: the first stands for all. Whole devices are taken lowest first; which
+the task really gets (`cluster.devices.choose`) makes a difference only on a node with several kinds.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1, Rows
+from dovetail.model.device import WHOLE
+from dovetail.placement.fragmentation.node_arrays import NodeArrays
+
+
+class Candidates(NamedTuple):
+    """All `[candidate]`, by ascending node. `slot` is the device of a share; None for whole ones and for none."""
+
+    row: Rows
+    slot: Rows | None
+    nodes: NodeArrays
+
+
+def after_one_more(
+    nodes: NodeArrays, suitable: B1 | None, cpu: float, memory: float, count: int, share: int
+) -> Candidates:
+    """`suitable`: bool[node, slot], devices that the task allows; None where it wants none. Nodes whose devices do not
+    fit it have no candidate; where CPU or memory is short (a filter that goes by measured use may not mind), nothing of
+    it is left."""
+    slots: Rows | None = None
+    if suitable is None:
+        rows = np.arange(len(nodes.state))
+        left = NodeArrays(nodes.state.copy(), nodes.kinds)
+    elif count:
+        whole = suitable & (nodes.free == WHOLE)
+        rows = np.flatnonzero(np.add.reduce(whole, axis=1, dtype=np.intp) >= count)
+        left = nodes.take(rows)
+        taken = whole[rows]
+        taken &= np.cumsum(taken, axis=1) <= count
+        left.free[taken] = 0.0
+    else:
+        rows, slots = np.nonzero(_first_of_equals(suitable & (nodes.free >= share), nodes))
+        left = nodes.take(rows)
+        left.free[np.arange(len(rows)), slots] -= share
+    used = left.state[:, :2]
+    used -= (cpu, memory)
+    np.maximum(used, 0.0, out=used)
+    return Candidates(rows, slots, left)
+
+
+def _first_of_equals(fits: B1, nodes: NodeArrays) -> B1:
+    free = nodes.free
+    slots = free.shape[1]
+    same = free[:, :, None] == free[:, None, :]
+    if nodes.kinds is not None:
+        same &= nodes.kinds[:, :, None] == nodes.kinds[:, None, :]
+    same &= fits[:, None, :]
+    same &= np.tri(slots, k=-1, dtype=np.bool_)  # of two, the later one gives way
+    return fits & ~same.any(axis=2)  # type: ignore[no-any-return]

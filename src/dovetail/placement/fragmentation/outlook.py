@@ -1,0 +1,30 @@
+"""What scores may know of work to come: what is typical, and which kinds of GPUs are scarce.
+
+One object, made by the engine and handed along with every request; scores read it. Each part has an epoch, so that
+what was computed from it is known to be out of date (`Score.epoch`).
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dovetail.cluster.arrays import F8
+from dovetail.placement.fragmentation.typical import Typical
+
+
+@dataclass(slots=True, eq=False)
+class Outlook:
+    typical: Typical | None = None  # None until there are GPUs
+    typical_epoch: int = 0
+    prices: F8 = field(default_factory=lambda: np.zeros(0))  # float64[kind]: GPUs lost for each GPU taken of it
+    prices_epoch: int = 0
+
+    def expect(self, typical: Typical) -> None:
+        self.typical = typical
+        self.typical_epoch += 1
+
+    def price(self, prices: F8) -> None:
+        """Told as often as you like: what stays the same is no news."""
+        if not np.array_equal(prices, self.prices):
+            self.prices = prices
+            self.prices_epoch += 1

@@ -1,0 +1,127 @@
+"""What usually comes, as arrays: the asks of GPU work seen so far, each with how often it comes.
+
+    weights   float64[ask]: how often, summing to 1
+    volumes   float64[ask]: the share of all GPUs asked for, summing to 1
+
+Asks that differ in the models they allow are alike to a node whose GPUs are all of one kind, once it is known which of
+them allow it. So the arrays `cpu`, `memory`, `count`, … are over distinct *sizes*, and how often each size comes is
+given for each kind of device. Guarantees: the same asks in the same order give the same arrays. Left to others: what
+was seen (`engine.workload_mix`), what of a node it can use (`unusable`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1, F8, Rows
+from dovetail.model.device import WHOLE
+from dovetail.model.quantity import format_cores, show_bytes
+from dovetail.model.shape import GpuAsk
+
+Kind = tuple[str, int]  # model and bytes of memory of a device
+
+
+class TypicalAsk(NamedTuple):
+    """What one task asks for, as far as fragments go: millicores, bytes, GPUs."""
+
+    cpu: int
+    memory: int
+    gpus: GpuAsk
+
+    @property
+    def gpu(self) -> int:
+        """Thousandths of GPUs."""
+        return self.gpus.count * WHOLE or self.gpus.share
+
+    def allows(self, kind: Kind) -> bool:
+        model, memory = kind
+        return (not self.gpus.models or model in self.gpus.models) and memory >= self.gpus.memory
+
+    def __str__(self) -> str:
+        return f"{self.gpus}, {format_cores(self.cpu / 1000)} CPU, {show_bytes(self.memory)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Asks without the models they allow. All `[size]`."""
+
+    cpu: F8
+    memory: F8
+    count: F8  # devices
+    each: Rows  # index into `levels`: thousandths of each device
+    levels: F8
+    per_cpu: F8  # thousandths of GPUs for each millicore
+    per_memory: F8  # thousandths of GPUs for each byte
+
+
+class Typical:
+    def __init__(self, asks: Sequence[TypicalAsk], counts: Sequence[float]) -> None:
+        assert asks, "nothing is usual where nothing was seen"
+        self.asks = tuple(asks)
+        number = np.array(counts, dtype=np.float64)
+        gpu = np.array([ask.gpu for ask in asks], dtype=np.float64)
+        self.weights: F8 = number / number.sum()
+        self.volumes: F8 = self.weights * gpu / (self.weights * gpu).sum()
+        self._kinds: list[Kind] = []
+        self._allowed: B1 = np.zeros((0, len(asks)), dtype=np.bool_)
+        self._by_kind: tuple[F8, F8] = (np.zeros((0, 0)), np.zeros((0, 0)))
+
+    @cached_property
+    def _size_of(self) -> tuple[Sizes, Rows]:
+        rows = [(ask.cpu, ask.memory, ask.gpus.count or 1, ask.gpus.each) for ask in self.asks]
+        return sizes_of(rows)
+
+    @property
+    def sizes(self) -> Sizes:
+        return self._size_of[0]
+
+    @cached_property
+    def ask_sizes(self) -> Sizes:
+        """One size an ask, in their order."""
+        size, at = self._size_of
+        return Sizes(
+            size.cpu[at],
+            size.memory[at],
+            size.count[at],
+            size.each[at],
+            size.levels,
+            size.per_cpu[at],
+            size.per_memory[at],
+        )
+
+    def allowed(self, kinds: Sequence[Kind]) -> B1:
+        """bool[kind, ask]; `kinds` only ever grows."""
+        self._learn(kinds)
+        return self._allowed
+
+    def by_kind(self, kinds: Sequence[Kind]) -> tuple[F8, F8]:
+        """float64[kind, size]: weights and volumes of the asks of each size that allow the kind."""
+        self._learn(kinds)
+        return self._by_kind
+
+    def _learn(self, kinds: Sequence[Kind]) -> None:
+        if len(kinds) == len(self._kinds):
+            return
+        self._kinds = list(kinds)
+        self._allowed = np.array([[ask.allows(kind) for ask in self.asks] for kind in kinds], dtype=np.bool_)
+        sizes, at = self._size_of
+        found = []
+        for amounts in (self.weights, self.volumes):
+            table = np.zeros((len(kinds), len(sizes.cpu)))
+            np.add.at(table.T, at, (self._allowed * amounts).T)
+            found.append(table)
+        self._by_kind = (found[0], found[1])
+
+
+def sizes_of(rows: Sequence[tuple[int, int, int, int]]) -> tuple[Sizes, Rows]:
+    """Distinct (millicores, bytes, devices, thousandths of each), in order of first appearance, and which each is."""
+    index: dict[tuple[int, int, int, int], int] = {}
+    at = np.array([index.setdefault(row, len(index)) for row in rows], dtype=np.intp)
+    columns = np.array(list(index), dtype=np.float64).T
+    cpu, memory, count, part = columns
+    levels, each = np.unique(part, return_inverse=True)
+    gpu = count * part
+    return Sizes(cpu, memory, count, each, levels, gpu / np.maximum(cpu, 1.0), gpu / np.maximum(memory, 1.0)), at

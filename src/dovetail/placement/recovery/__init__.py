@@ -1,0 +1,6 @@
+"""Recovery: the fewest moves that make gangs whole again which lost some of their tasks."""
+
+from dovetail.placement.recovery.problem import LOST, Broken, Group, Movables, Plan, Problem, nobody
+from dovetail.placement.recovery.search import recover
+
+__all__ = ["LOST", "Broken", "Group", "Movables", "Plan", "Problem", "nobody", "recover"]

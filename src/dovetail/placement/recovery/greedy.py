@@ -1,0 +1,235 @@
+"""One gang after the other, each domain that could hold it tried in turn: a good answer for any size.
+
+Guarantees: what is returned holds: every group in one domain, no row overfull, everybody who makes way has a place that
+is free now. It need not be the least; `exact` improves on it where that can be afforded.
+"""
+
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1, F8, Rows
+from dovetail.placement.recovery.frames import Branch, domains, seek, tree
+from dovetail.placement.recovery.problem import LOST, Broken, Plan, Problem
+from dovetail.placement.recovery.scratch import Scratch
+
+#: Sets of tasks on one node that are compared; where there are more, the largest tasks go.
+_MOST_SETS = 300
+#: Domains in which clearing room is tried for one group.
+_MOST_DOMAINS = 12
+#: Nodes on which clearing room is tried at one go.
+_MOST_NODES = 24
+
+Attempt = tuple[Scratch, dict[int, int]]
+
+
+class Restoring:
+    """One gang on what those before it left."""
+
+    def __init__(self, problem: Problem, gang: Broken, scratch: Scratch) -> None:
+        self._problem, self._gang, self._start = problem, gang, scratch
+        movables = problem.movables
+        self._by_row: dict[int, list[int]] = {}
+        for movable, row in enumerate(movables.rows.tolist()):
+            if movable not in scratch.moves:
+                self._by_row.setdefault(row, []).append(movable)
+        self._given = np.zeros_like(problem.now)  # what would be free beside if everybody went who may
+        for row, here in self._by_row.items():
+            self._given[:, row] = movables.columns[movables.kinds[here]].sum(axis=0)
+
+    def run(self) -> tuple[Scratch, tuple[int, ...]] | None:
+        region = np.ones(len(self._gang.allowed), dtype=np.bool_)
+        scratch = self._start.copy()
+        scratch.taken = frozenset()
+        found = self._branch(tree(self._gang), region, scratch, None)
+        if found is None:
+            return None
+        scratch, placed = found
+        rows = self._gang.rows
+        return scratch, tuple(placed.get(task, rows[task]) for task in range(len(rows)))
+
+    # --- domains ---------------------------------------------------------------------------------------------
+
+    def _branch(self, branch: Branch, region: B1, scratch: Scratch, below: int | None) -> Attempt | None:
+        """The cheapest of the domains that a group could lie in; None: there is none below that cost."""
+        best: Attempt | None = None
+        tried = 0
+        for domain in domains(self._gang, branch, region):
+            moved = [m for m in branch.group.members if self._gang.rows[m] != LOST and not domain[self._gang.rows[m]]]
+            least = scratch.cost + len(moved)
+            if below is not None and least >= below:
+                break  # the domains that follow hold no more of its tasks
+            if tried >= _MOST_DOMAINS and best is not None:
+                break
+            if not self._could_hold(branch, domain, scratch):
+                continue
+            tried += 1
+            found = self._in_domain(branch, domain, scratch.copy(), below)
+            if found is not None and (below is None or found[0].cost < below):
+                best, below = found, found[0].cost
+        return best
+
+    def _could_hold(self, branch: Branch, domain: B1, scratch: Scratch) -> bool:
+        gang = self._gang
+        wanting, _ = seek(gang, branch.group.members, domain)
+        if not wanting:
+            return True
+        rows = np.flatnonzero(domain & gang.allowed)
+        needed = np.flatnonzero(gang.column > 0)
+        most = scratch.end[np.ix_(needed, rows)] + self._given[np.ix_(needed, rows)]
+        copies = np.maximum(np.floor(most / gang.column[needed, None]).min(axis=0, initial=len(wanting)), 0.0)
+        # Its own tasks that move within the domain leave room there, too: they are among those that want some.
+        return bool(copies.sum() + len([m for m in wanting if gang.rows[m] != LOST]) >= len(wanting))
+
+    def _in_domain(self, branch: Branch, domain: B1, scratch: Scratch, below: int | None) -> Attempt | None:
+        gang = self._gang
+        placed: dict[int, int] = {}
+        # Groups that lost nobody and lie in this domain come first: they stay as they are, at no cost.
+        for child in sorted(branch.children, key=lambda one: self._trouble(one, domain)):
+            found = self._branch(child, domain, scratch, below)
+            if found is None:
+                return None
+            scratch, more = found
+            placed |= more
+        wanting, moved = seek(gang, branch.own, domain)
+        for member in moved:
+            scratch.leave(gang.column, gang.rows[member])
+        scratch.own += len(moved)
+        if below is not None and scratch.cost >= below:
+            return None
+        rows = self._fill(len(wanting), domain & gang.allowed, scratch, below)
+        if rows is None:
+            return None
+        return scratch, placed | dict(zip(wanting, rows, strict=True))
+
+    def _trouble(self, branch: Branch, domain: B1) -> int:
+        return len(seek(self._gang, branch.group.members, domain)[0])
+
+    # --- rows ------------------------------------------------------------------------------------------------
+
+    def _fill(self, count: int, among: B1, scratch: Scratch, below: int | None) -> list[int] | None:
+        """Rows for so many tasks: what is free first, then what others leave."""
+        gang = self._gang
+        rows: list[int] = []
+        if gang.alone:
+            among = among.copy()
+            among[[row for row in (*gang.rows, *scratch.taken) if row != LOST]] = False
+        order = self._liking(scratch)
+        while len(rows) < count:
+            copies = scratch.room(gang.column, among)
+            if gang.alone:
+                copies = np.minimum(copies, 1.0)
+            free = np.flatnonzero(copies)
+            if not len(free):
+                if below is not None and scratch.cost + 1 >= below:
+                    return None
+                if not self._clear_one(among, scratch, count - len(rows)):
+                    return None
+                continue
+            # Of equally liked nodes those that hold fewest: large ones stay whole.
+            for row in free[np.lexsort((copies[free], order[free]))].tolist():
+                taken = min(int(copies[row]), count - len(rows))
+                rows += [row] * taken
+                for _ in range(taken):
+                    scratch.put(gang.column, row)
+                if gang.alone:
+                    among[row] = False
+                if len(rows) == count:
+                    break
+        scratch.taken |= set(rows)
+        return rows
+
+    def _liking(self, scratch: Scratch) -> F8:
+        """float64[node]: lower is better: not a spare one, and near the others."""
+        gang = self._gang
+        found = np.zeros(len(gang.allowed))
+        kept = np.array([row for row in (*gang.rows, *scratch.taken) if row != LOST], dtype=np.intp)
+        for codes in gang.nearness:
+            if len(kept):
+                shares = np.bincount(codes[kept], minlength=int(codes.max()) + 1) / len(kept)
+                found -= shares[codes]
+        return found + (len(gang.nearness) + 1) * self._problem.spare
+
+    def _clear_one(self, among: B1, scratch: Scratch, wanted: int) -> bool:
+        """On the node where fewest have to go for each task that it then holds."""
+        gang, movables = self._gang, self._problem.movables
+        best: tuple[float, Rows] | None = None
+        for tried, (least, row) in enumerate(self._promising(among, scratch)):
+            if best is not None and (least / wanted >= best[0] or tried >= _MOST_NODES):
+                break
+            here = [one for one in self._by_row[row] if one not in scratch.moves]
+            columns = movables.columns[movables.kinds[here]]
+            for chosen in _enough(columns, gang.column - scratch.end[:, row], least):
+                goes = np.array([here[at] for at in chosen], dtype=np.intp)
+                trial = scratch.copy()
+                if trial.clear(goes):
+                    gained = 1 if gang.alone else int(trial.room(gang.column, _only(row, len(among)))[row])
+                    price = len(goes) / max(1, min(gained, wanted))
+                    if best is None or price < best[0]:
+                        best = price, goes
+                    break
+        return best is not None and scratch.clear(best[1])
+
+    def _promising(self, among: B1, scratch: Scratch) -> list[tuple[int, int]]:
+        """Rows where a task would fit if some went, with the fewest that could be enough, the best first."""
+        gang, movables = self._gang, self._problem.movables
+        needed = np.flatnonzero(gang.column > 0)
+        found = []
+        for row in [row for row in self._by_row if among[row]]:
+            here = [one for one in self._by_row[row] if one not in scratch.moves]
+            if not here:
+                continue
+            short = gang.column[needed] - scratch.end[needed, row]
+            sizes = np.sort(movables.columns[movables.kinds[here]][:, needed], axis=0)[::-1].cumsum(axis=0)
+            if (sizes[-1] < short).any():
+                continue
+            found.append((max(1, int((sizes < short).sum(axis=0).max()) + 1), row))
+        return sorted(found)
+
+
+def _only(row: int, width: int) -> B1:
+    found = np.zeros(width, dtype=np.bool_)
+    found[row] = True
+    return found
+
+
+def _enough(columns: F8, short: F8, least: int) -> list[tuple[int, ...]]:
+    """Sets of tasks, by place, that free what is short: all of the smallest size that does, then one of the next."""
+    found: list[tuple[int, ...]] = []
+    for size in range(least, len(columns) + 1):
+        sets = 0
+        for chosen in combinations(range(len(columns)), size):
+            sets += 1
+            if sets > _MOST_SETS:
+                break
+            if (columns[list(chosen)].sum(axis=0) >= short).all():
+                found.append(chosen)
+                if len(found) >= 8:
+                    return found
+        if sets > _MOST_SETS and not found:
+            order = np.argsort(-(columns / np.maximum(short, 1.0)).sum(axis=1), kind="stable")
+            for more in range(size, len(columns) + 1):
+                if (columns[order[:more]].sum(axis=0) >= short).all():
+                    return [tuple(sorted(order[:more].tolist()))]
+            return []
+    return found
+
+
+Improve = Callable[[Problem, Broken, Scratch, Scratch, tuple[int, ...]], tuple[Scratch, tuple[int, ...]]]
+
+
+def one_by_one(problem: Problem, order: list[int], improve: Improve | None = None) -> Plan:
+    """All gangs in this order, as far as they can be whole. `improve` is shown what each answer began with."""
+    scratch = Scratch(problem)
+    plan = Plan([None] * len(problem.gangs))
+    for at in order:
+        gang = problem.gangs[at]
+        found = Restoring(problem, gang, scratch).run()
+        if found is not None:
+            if improve is not None and found[0].cost > scratch.cost:
+                found = improve(problem, gang, scratch, *found)
+            plan.for_gang[at] = found[0].cost - scratch.cost
+            scratch, plan.places[at] = found
+    plan.moves = dict(scratch.moves)
+    return plan

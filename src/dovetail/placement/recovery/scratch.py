@@ -1,0 +1,91 @@
+"""The state of a search: what is left on each row, and who has been moved where so far.
+
+Guarantees: who makes way goes to room that was free at the beginning, less what others of the plan took of it; no row
+ends with less than nothing. `copy` is cheap enough to try one domain after the other.
+"""
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1, F8, Rows
+from dovetail.placement.recovery.problem import Problem
+
+
+class Scratch:
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self.now = problem.now.copy()  # float64[resource, node]: what of it those that make way may still have
+        self.end = problem.soon.copy()  # float64[resource, node]: what is left once everybody is where they should be
+        self.moves: dict[int, int] = {}
+        self.own = 0  # tasks of the gangs that move
+        self.taken: frozenset[int] = frozenset()  # rows that the gang looked at was given so far
+
+    def copy(self) -> "Scratch":
+        found = object.__new__(Scratch)
+        found._problem = self._problem
+        found.now, found.end = self.now.copy(), self.end.copy()
+        found.moves, found.own, found.taken = dict(self.moves), self.own, self.taken
+        return found
+
+    @property
+    def cost(self) -> int:
+        return self.own + len(self.moves)
+
+    def put(self, column: F8, row: int) -> None:
+        self.end[:, row] -= column
+
+    def leave(self, column: F8, row: int) -> None:
+        """A gang's own task goes: what it had is there for gangs."""
+        self.end[:, row] += column
+
+    def room(self, column: F8, rows: B1) -> F8:
+        """float64[node]: how many of a column each of the rows takes as it is; 0 on others."""
+        found = np.zeros(len(rows))
+        needed = np.flatnonzero(column > 0)
+        at = np.flatnonzero(rows)
+        if len(needed) and len(at):
+            found[at] = np.floor(self.end[np.ix_(needed, at)] / column[needed, None]).min(axis=0)
+        return np.maximum(found, 0.0)
+
+    def clear(self, movables: Rows) -> bool:
+        """Move these to where they fit most tightly, the largest first; False, and nothing is moved, if one has
+        nowhere to go."""
+        problem = self._problem.movables
+        before = dict(self.moves)
+        columns = problem.columns[problem.kinds[movables]]
+        for movable in movables[np.argsort(-columns.sum(axis=1), kind="stable")].tolist():
+            row = self._destination(movable)
+            if row is None:
+                self._undo(before)
+                return False
+            self.move(movable, row)
+        return True
+
+    def move(self, movable: int, row: int) -> None:
+        problem = self._problem.movables
+        column = problem.columns[problem.kinds[movable]]
+        self.moves[movable] = row
+        self.now[:, row] -= column
+        self.end[:, row] -= column
+        self.end[:, problem.rows[movable]] += column
+
+    def _destination(self, movable: int) -> int | None:
+        problem = self._problem.movables
+        kind = problem.kinds[movable]
+        column = problem.columns[kind]
+        needed = np.flatnonzero(column > 0)
+        at = np.flatnonzero(problem.allowed[kind])
+        at = at[at != problem.rows[movable]]
+        room = np.minimum(self.now[np.ix_(needed, at)], self.end[np.ix_(needed, at)])
+        fits = (room >= column[needed, None]).all(axis=0)
+        if not fits.any():
+            return None
+        left = (room[:, fits] / column[needed, None]).sum(axis=0)
+        return int(at[fits][left.argmin()])
+
+    def _undo(self, before: dict[int, int]) -> None:
+        problem = self._problem.movables
+        for movable in [one for one in self.moves if one not in before]:
+            row, column = self.moves.pop(movable), problem.columns[problem.kinds[movable]]
+            self.now[:, row] += column
+            self.end[:, row] += column
+            self.end[:, problem.rows[movable]] -= column

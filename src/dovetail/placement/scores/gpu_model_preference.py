@@ -1,0 +1,31 @@
+"""Nodes with the GPU models that the task named first: 1 for the first, less for each later one.
+
+By what the node has, not by what of it is free just now: a node with several models counts as one with the best of
+them, and which devices the task gets there is decided when it is placed. Without a choice of models all are alike.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+
+from dovetail.cluster.arrays import F8
+from dovetail.cluster.state import LABELS
+from dovetail.cluster.view import View
+from dovetail.model.strict import Strict
+from dovetail.placement.contract import NoSettings, Request
+
+
+class GpuModelPreference:
+    name: ClassVar[str] = "gpu_model_preference"
+    reads: ClassVar[frozenset[str]] = frozenset({LABELS})  # as the filter gpu_model
+    Settings: ClassVar[type[Strict]] = NoSettings
+
+    def points(self, request: Request, view: View) -> F8 | float:
+        ask = request.shape.gpus
+        if ask is None or len(ask.models) < 2:
+            return 0.0
+        found: F8 = np.zeros(view.size)
+        step = 1.0 / len(ask.models)
+        for i in reversed(range(len(ask.models))):
+            found[view.could_have_devices(ask._replace(models=(ask.models[i],)))] = 1.0 - i * step
+        return found

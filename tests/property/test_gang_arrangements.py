@@ -1,0 +1,105 @@
+"""Where a gang goes is found if and only if exhaustive search finds a place, and is as it should be."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from tests.reference_gangs import Place, complaints, fits
+
+from dovetail.cluster.state import Cluster
+from dovetail.model.node import Node
+from dovetail.model.resources import Capacity
+from dovetail.model.shape import Layout
+from dovetail.placement.arranging import Arranger
+from dovetail.placement.tiers import Tiers, tiers_of
+
+LEVELS = ("spine", "leaf", "rack")
+INSTANCES, PARTS = 3_000, 6
+
+
+def _places(chance: Random) -> list[Place]:
+    fan = [chance.choice((1, 2, 3)) for _ in LEVELS]
+    found = []
+    for number in range(chance.randint(1, 12)):
+        path = [chance.randrange(width) for width in fan]
+        labels = {level: "-".join(map(str, path[: depth + 1])) for depth, level in enumerate(LEVELS)}
+        if chance.random() < 0.05:
+            del labels["rack"]
+        found.append(Place(f"n{number}", labels, chance.choice((0, 0, 1, 1, 2, 3, 4))))
+    return found
+
+
+def _slices(chance: Random) -> tuple[tuple[int, str], ...]:
+    def level() -> str:
+        return chance.choice((*LEVELS, "host"))
+
+    kind = chance.random()
+    if kind < 0.3:
+        return ()
+    if kind < 0.65:
+        return ((chance.choice((2, 3, 4)), level()),)
+    inner = chance.choice((2, 2, 3))
+    outer = inner * chance.choice((1, 2, 2, 3))
+    if kind < 0.9:
+        return ((outer, level()), (inner, level()))
+    return ((outer * 2, level()), (outer, level()), (inner, level()))
+
+
+def _layout(chance: Random) -> Layout:
+    depth = chance.choice((None, 0, 1, 2, 3))
+    levels = (*LEVELS, "host")
+    required = None if depth is None else levels[depth]
+    narrower = levels[0 if depth is None else depth + 1 :]
+    preferred = chance.choice((None, *narrower))
+    return Layout(required, preferred, _slices(chance), chance.choice(("", "", "spread")))
+
+
+def _cluster(places: list[Place]) -> Cluster:
+    cluster = Cluster()
+    for place in places:
+        cluster.join(Node(name=place.name, capacity=Capacity(cpu=4), labels=dict(place.labels)))
+    return cluster
+
+
+def _allowed(tiers: Tiers, layout: Layout) -> list[str | None]:
+    """Levels from the narrowest that is aimed at to the widest that may be."""
+    order: list[str | None] = [None, *(tier.level for tier in tiers if tier.level)]
+    depth = {level: order.index(level) if level in order else len(order) - 1 for level in (*LEVELS, "host", None)}
+    widest = depth[layout.required]
+    if layout.preferred is not None:
+        narrowest = max(depth[layout.preferred], widest)
+    else:
+        narrowest = widest if layout.strategy == "spread" else len(order) - 1
+    return order[narrowest : widest - 1 if widest else None : -1]
+
+
+def _check(seed: int) -> bool:
+    chance = Random(seed)
+    places, layout, count = _places(chance), _layout(chance), chance.randint(2, 11)
+    cluster = _cluster(places)
+    tiers = tiers_of(cluster, layout.levels)
+    carried = [level for level in LEVELS if tiers.is_carried(level)]
+    arranger = Arranger(tiers, np.array([float(place.copies) for place in places]), count, layout)
+    # Levels of equal size may be ordered either way; the tiers say which way it is.
+    levels = sorted(carried, key=tiers.at)
+    expected = next(
+        (level for level in _allowed(tiers, layout) if fits(places, levels, count, level, layout.slices)), "nowhere"
+    )
+    tier = arranger.tier_reached()
+    reached = "nowhere" if tier is None else tiers[tier].level or None
+    assert reached == expected, f"{seed}: {layout} of {count} on {places}"
+    if tier is None:
+        assert arranger.unfit().most < count, f"{seed}: refused, and said to have room"
+        return False
+    for domain in np.flatnonzero(arranger.holding(tier)).tolist():
+        rows = arranger.arranged(tier, domain).rows
+        assert set(tiers[tier].codes[list(rows)].tolist()) == {domain}
+        nodes = [cluster.names[row] for row in rows]
+        assert not complaints(places, levels, nodes, reached, layout.slices), f"{seed}: {layout}"
+    return True
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_gang_is_arranged_where_exhaustive_search_finds_a_place_and_nowhere_else(part: int) -> None:
+    found = [_check(seed) for seed in range(part, INSTANCES, PARTS)]
+    assert 0.2 < sum(found) / len(found) < 0.9, "both answers are put to the test"

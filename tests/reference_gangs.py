@@ -1,0 +1,97 @@
+"""The oracle for gangs with a layout: exhaustive search for a node for every rank, in order.
+
+Written from the documented rules: all ranks in one domain of the level required; each slice, in order of rank, in one
+domain of its level; no node over what it holds. It knows nothing of sums over domains, and is for small clusters only.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+ALONE = frozenset({"host", "node"})
+Domain = Hashable
+
+
+@dataclass(frozen=True)
+class Place:
+    """A node as a gang sees it: its labels, widest level first, and how many of the tasks it could take."""
+
+    name: str
+    labels: Mapping[str, str]
+    copies: int
+
+
+def domain_of(place: Place, level: str | None, levels: Sequence[str]) -> Domain:
+    """Which domain of a level a node is in, inside those of the wider levels; its own where it has no label."""
+    if level is None:
+        return ()
+    if level in ALONE or level not in levels:
+        return place.name
+    wider = levels[: levels.index(level) + 1]
+    return tuple([place.labels.get(one, (place.name,)) for one in wider])
+
+
+def fits(
+    places: Sequence[Place], levels: Sequence[str], count: int, level: str | None, slices: Sequence[tuple[int, str]]
+) -> bool:
+    """Is there a domain of the level (None: everything) that holds so many ranks as their slices have to lie?"""
+    domains: dict[Domain, list[Place]] = {}
+    for place in places:
+        domains.setdefault(domain_of(place, level, levels), []).append(place)
+    return any(_fill(inside, levels, count, slices) for inside in domains.values())
+
+
+def _fill(places: Sequence[Place], levels: Sequence[str], count: int, slices: Sequence[tuple[int, str]]) -> bool:
+    where = [[domain_of(place, level, levels) for place in places] for _, level in slices]
+    least = min((size for size, _ in slices), default=count)
+    seen: set[Hashable] = set()
+
+    def rank(number: int, room: tuple[int, ...], inside: tuple[Domain, ...], before: int) -> bool:
+        if number == count:
+            return True
+        inside = tuple(None if number % size == 0 else at for (size, _), at in zip(slices, inside, strict=True))
+        before = 0 if number % least == 0 else before  # within one slice, ranks in the order of nodes are all there are
+        state = (number, room, inside, before)
+        if state in seen:
+            return False
+        seen.add(state)
+        for i in range(before, len(places)):
+            if room[i] and all(at is None or at == codes[i] for at, codes in zip(inside, where, strict=True)):
+                taken = (*room[:i], room[i] - 1, *room[i + 1 :])
+                if rank(number + 1, taken, tuple(codes[i] for codes in where), i):
+                    return True
+        return False
+
+    return rank(0, tuple(place.copies for place in places), (None,) * len(slices), 0)
+
+
+def complaints(
+    places: Sequence[Place],
+    levels: Sequence[str],
+    nodes: Sequence[str],
+    level: str | None,
+    slices: Iterable[tuple[int, str]],
+) -> list[str]:
+    """What is wrong with an arrangement: the node of each rank, said to lie in one domain of the level."""
+    by_name = {place.name: place for place in places}
+    used = [by_name[name] for name in nodes]
+    found = [
+        f"{place.name} takes {nodes.count(place.name)} and holds {place.copies}"
+        for place in places
+        if nodes.count(place.name) > place.copies
+    ]
+    if len({domain_of(place, level, levels) for place in used}) > 1:
+        found.append(f"in more than one {level}")
+    for size, within in slices:
+        starts = range(0, len(used), size)
+        found += [
+            f"ranks from {start} lie in more than one {within}"
+            for start in starts
+            if len({domain_of(place, within, levels) for place in used[start : start + size]}) > 1
+        ]
+    for one in (*levels, "host"):
+        along = [domain_of(place, one, levels) for place in used]
+        runs = 1 + sum(a != b for a, b in pairwise(along))
+        if runs > len(set(along)):
+            found.append(f"ranks go back to a {one} they had left: {nodes}")
+    return found

@@ -1,0 +1,126 @@
+"""A shared world in racks and leaves where nodes and whole leaves fail, and gangs that lie together are made whole."""
+
+from random import Random
+from typing import Any
+
+from tests.simulation.faulty_world import BACKENDS, FaultyWorld
+from tests.simulation.misfortune import Deed
+from tests.simulation.shared_world import SHARED_DEEDS, SharedWorld
+
+from dovetail.cluster.tallies import concerns
+from dovetail.engine.work import Work
+from dovetail.model.event import DomainFailed, NodeCordoned
+from dovetail.model.node import Node
+from dovetail.model.recovery import RecoveryNote
+from dovetail.model.task import TaskState
+from dovetail.model.workload import Workload
+
+LEAVES = ("a", "b", "c")
+PLACES = tuple(f"{leaf}{number}" for leaf in LEAVES for number in range(4))
+
+
+class BrokenWorld(SharedWorld):
+    def fail(self, level: str, name: str) -> None:
+        self.tell(DomainFailed(level, name, "fire"))
+
+    def repair(self) -> None:
+        for name in list(self.engine.state.cluster.rows):
+            self.tell(NodeCordoned(name, False, ""))
+
+    def check(self) -> None:
+        super().check()
+        state = self.engine.state
+        for task, kept in state.recoveries.kept.items():
+            assert kept.node in state.cluster.rows, f"room is kept for {task} on {kept.node}, which has left"
+        for id_ in state.recoveries.mending:
+            assert id_ not in state.work or state.work[id_].recovery is not None or state.work[id_].stopping
+        # What is taken out of nodes is what is kept for somebody, to the unit.
+        reserved = state.cluster.resources.reserved.copy()
+        for kept in state.recoveries.kept.values():
+            reserved[: len(kept.column), state.cluster.rows[kept.node]] -= kept.column
+        for name, column in state.recoveries.spares.items():
+            reserved[: len(column), state.cluster.rows[name]] -= column
+        assert not reserved.any(), "room is held back for nobody"
+        for work in state.work.values():
+            self._check_layout(work)
+
+    def _check_layout(self, work: Work) -> None:
+        """Whole gangs that require a level lie in one domain of it."""
+        layout = work.shape.layout
+        if layout is None or layout.required is None or work.recovery is not None:
+            return
+        nodes = [
+            live.node for live in work.tasks.values() if live.state.holds_node and live.state is not TaskState.STOPPING
+        ]
+        own = any(concerns(rule, work.badge) for rule in work.shape.company)
+        if own and not work.stopping:
+            assert len({node[0] for node in nodes if node is not None}) <= 1, f"gang {work.id} is torn: {nodes}"
+
+    def check_settled(self) -> None:
+        super().check_settled()
+        assert not self.engine.state.recoveries
+        assert not self.engine.state.recoveries.kept
+
+
+def place(name: str, chance: Random) -> Node:
+    return Node.model_validate(
+        {
+            "name": name,
+            "backend": chance.choice(BACKENDS),
+            "capacity": {"cpu": 4, "memory": "32GiB"},
+            "labels": {"leaf": name[0]},
+        }
+    )
+
+
+def leafy_work(chance: Random, number: int) -> Workload:
+    fields: dict[str, Any] = {
+        "name": f"w{number}",
+        "priority": chance.choice(["high", "medium", "medium", "low"]),
+        "resources": {"cpu": chance.choice([1, 2, 4]), "memory": "1GiB"},
+        "retries": chance.choice([0, 1]),
+        "disruption": {"allowed": chance.random() < 0.9, "max_unavailable": chance.choice([None, None, 1])},
+    }
+    if chance.random() < 0.5:
+        size = chance.choice([2, 3, 4])
+        fields |= {"replicas": size, "gang": {"min": chance.choice([size, size, max(1, size - 1)])}}
+        fields["topology"] = chance.choice([{"required": "leaf"}, {"required": "leaf"}, {"preferred": "leaf"}, None])
+        if fields["topology"] is None:
+            del fields["topology"]
+    else:
+        fields["replicas"] = chance.choice([1, 1, 2])
+    return Workload.model_validate(fields)
+
+
+def _submit(world: FaultyWorld, chance: Random) -> None:
+    world.submit(leafy_work(chance, world.next_workload))
+
+
+def _fail(world: FaultyWorld, chance: Random) -> None:
+    assert isinstance(world, BrokenWorld)
+    if chance.random() < 0.25:
+        world.fail("leaf", chance.choice(LEAVES))
+    else:
+        world.fail("node", chance.choice(PLACES))
+
+
+def _join(world: FaultyWorld, chance: Random) -> None:
+    world.join(place(chance.choice(PLACES), chance))
+
+
+def _repair(world: FaultyWorld, chance: Random) -> None:
+    assert isinstance(world, BrokenWorld)
+    world.tell(NodeCordoned(chance.choice(PLACES), False, ""))
+
+
+BROKEN_DEEDS: dict[str, Deed] = {
+    **{name: deed for name, deed in SHARED_DEEDS.items() if name not in ("taint", "reserve", "release")},
+    "submit": _submit,
+    "join": _join,
+    "fail": _fail,
+    "repair": _repair,
+}
+
+
+def broken_notes(world: BrokenWorld) -> list[RecoveryNote]:
+    return world.engine.state.recoveries.notes

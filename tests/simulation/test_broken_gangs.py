@@ -1,0 +1,71 @@
+"""Nodes and leaves fail on a busy cluster: gangs are whole again or wait, nothing runs twice, and all comes to rest."""
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.simulation.broken_world import BROKEN_DEEDS, PLACES, BrokenWorld, place
+
+from dovetail.engine.settings import EngineSettings
+
+WEIGHTS = dict.fromkeys(BROKEN_DEEDS, 1) | {"submit": 10, "go on": 12, "decide": 10, "fail": 4, "repair": 4, "time": 3}
+
+RECOVERIES: dict[str, dict[str, Any]] = {
+    "as it comes": {},
+    "holding": {"hold": "2m"},
+    "spares": {"hold": 30, "spares": {"level": "leaf"}},
+    "slow": {"rate": 1, "at_once": 0.05},
+    "silence": {"lost_after": "30s"},
+    "off": {"enabled": False},
+}
+
+
+def broken_world(seed: int, kind: str) -> BrokenWorld:
+    fields = {
+        "seed": seed,
+        "default_profile": "packed",
+        "profiles": {"packed": {"scores": {"best_fit": 1}}},
+        "recovery": RECOVERIES[kind],
+    }
+    return BrokenWorld(EngineSettings.model_validate(fields))
+
+
+def play(world: BrokenWorld, chance: Random, steps: int, weights: dict[str, int] = WEIGHTS) -> None:
+    for name in PLACES:
+        world.join(place(name, chance))
+    for _ in range(steps):
+        BROKEN_DEEDS[chance.choices(list(weights), list(weights.values()))[0]](world, chance)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(seed=st.integers(0, 2**32), kind=st.sampled_from(sorted(RECOVERIES)))
+def test_whatever_fails_gangs_are_whole_or_wait_and_all_comes_to_rest(seed: int, kind: str) -> None:
+    world = broken_world(seed, kind)
+    play(world, Random(seed), 120)
+    world.repair()
+    world.settle()
+    world.check_settled()
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**32), kind=st.sampled_from(sorted(RECOVERIES)))
+def test_the_same_events_give_the_same_commands_again(seed: int, kind: str) -> None:
+    world = broken_world(seed, kind)
+    play(world, Random(seed), 100, WEIGHTS | {"restart": 0})
+    second = broken_world(seed, kind)
+    again = []
+    for now, event in world.heard:
+        again += [(now, command) for command in second.engine.handle(event, now)]
+        second.engine.take_changes(now)
+    assert again == world.commands
+
+
+@pytest.mark.parametrize("kind", sorted(RECOVERIES))
+def test_a_long_run_of_failures_comes_to_rest(kind: str) -> None:
+    world = broken_world(1, kind)
+    play(world, Random(f"long {kind}"), 400)
+    world.repair()
+    world.settle()
+    world.check_settled()
