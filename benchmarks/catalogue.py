@@ -16,6 +16,7 @@ MODULES = (
     "benchmarks.control.restart",
     "benchmarks.queues",
     "benchmarks.preemption",
+    "benchmarks.recovery",
     "benchmarks.company",
     "benchmarks.topology",
     "benchmarks.gangs",
@@ -23,6 +24,9 @@ MODULES = (
     "benchmarks.batch",
     "benchmarks.openb",
     "benchmarks.constraints",
+    "benchmarks.communication",
+    "benchmarks.philly_lingjun",
+    "benchmarks.kueue_tas",
     "benchmarks.startup",
 )
 

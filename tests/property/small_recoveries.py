@@ -105,7 +105,9 @@ def optimum(problem: Problem, limit_s: float = 60.0) -> tuple[list[int], int, bo
     return chosen, best, sure
 
 
-def _moves(problem: Problem, chosen: list[int], limit_s: float) -> tuple[int, bool] | None:
+def _moves(  # noqa: C901 (one constraint after the other)
+    problem: Problem, chosen: list[int], limit_s: float
+) -> tuple[int, bool] | None:
     model = cp_model.CpModel()
     width = problem.now.shape[1]
     used: list[list[tuple[Amounts, Any]]] = [[] for _ in range(width)]  # by row: (column, how often)
@@ -196,9 +198,8 @@ def faults(problem: Problem, plan: Plan) -> list[str]:
                 end[:, row] -= gang.column
                 if not gang.allowed[row]:
                     found.append(f"gang {at} may not be on {row}")
-        for group in gang.groups:
-            if len({int(group.codes[places[member]]) for member in group.members}) > 1:
-                found.append(f"gang {at}: a group is torn")
+        torn = [group for group in gang.groups if len({int(group.codes[places[m]]) for m in group.members}) > 1]
+        found += [f"gang {at}: a group is torn" for _ in torn]
         if gang.alone and len(set(places)) < len(places):
             found.append(f"gang {at}: two on one node")
     if (now < 0).any() or (end < 0).any():

@@ -11,7 +11,6 @@ from dovetail.cluster.tallies import concerns
 from dovetail.engine.work import Work
 from dovetail.model.event import DomainFailed, NodeCordoned
 from dovetail.model.node import Node
-from dovetail.model.recovery import RecoveryNote
 from dovetail.model.task import TaskState
 from dovetail.model.workload import Workload
 
@@ -82,13 +81,14 @@ def leafy_work(chance: Random, number: int) -> Workload:
         "disruption": {"allowed": chance.random() < 0.9, "max_unavailable": chance.choice([None, None, 1])},
     }
     if chance.random() < 0.5:
-        size = chance.choice([2, 3, 4])
+        size = chance.choice([2, 3])
+        fields["resources"] = {"cpu": chance.choice([3, 4]), "memory": "1GiB"}
         fields |= {"replicas": size, "gang": {"min": chance.choice([size, size, max(1, size - 1)])}}
         fields["topology"] = chance.choice([{"required": "leaf"}, {"required": "leaf"}, {"preferred": "leaf"}, None])
         if fields["topology"] is None:
             del fields["topology"]
     else:
-        fields["replicas"] = chance.choice([1, 1, 2])
+        fields["replicas"], fields["resources"]["cpu"] = chance.choice([1, 1, 2]), chance.choice([1, 1, 2])
     return Workload.model_validate(fields)
 
 
@@ -120,7 +120,3 @@ BROKEN_DEEDS: dict[str, Deed] = {
     "fail": _fail,
     "repair": _repair,
 }
-
-
-def broken_notes(world: BrokenWorld) -> list[RecoveryNote]:
-    return world.engine.state.recoveries.notes

@@ -10,7 +10,7 @@ from tests.simulation.broken_world import BROKEN_DEEDS, PLACES, BrokenWorld, pla
 
 from dovetail.engine.settings import EngineSettings
 
-WEIGHTS = dict.fromkeys(BROKEN_DEEDS, 1) | {"submit": 10, "go on": 12, "decide": 10, "fail": 4, "repair": 4, "time": 3}
+WEIGHTS = dict.fromkeys(BROKEN_DEEDS, 1) | {"submit": 12, "go on": 6, "decide": 10, "fail": 3, "repair": 3, "time": 3}
 
 RECOVERIES: dict[str, dict[str, Any]] = {
     "as it comes": {},
@@ -25,8 +25,9 @@ RECOVERIES: dict[str, dict[str, Any]] = {
 def broken_world(seed: int, kind: str) -> BrokenWorld:
     fields = {
         "seed": seed,
-        "default_profile": "packed",
-        "profiles": {"packed": {"scores": {"best_fit": 1}}},
+        "default_profile": "spread" if seed % 2 else "packed",
+        # Spread out, singles are in the way of gangs and have to move; packed, there is room.
+        "profiles": {"packed": {"scores": {"best_fit": 1}}, "spread": {"scores": {"least_loaded": 1}}},
         "recovery": RECOVERIES[kind],
     }
     return BrokenWorld(EngineSettings.model_validate(fields))
@@ -39,7 +40,7 @@ def play(world: BrokenWorld, chance: Random, steps: int, weights: dict[str, int]
         BROKEN_DEEDS[chance.choices(list(weights), list(weights.values()))[0]](world, chance)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 2**32), kind=st.sampled_from(sorted(RECOVERIES)))
 def test_whatever_fails_gangs_are_whole_or_wait_and_all_comes_to_rest(seed: int, kind: str) -> None:
     world = broken_world(seed, kind)

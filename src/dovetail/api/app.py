@@ -10,6 +10,7 @@ import dovetail
 from dovetail.api import (
     constraints,
     events,
+    failures,
     fragmentation,
     heartbeats,
     logs,
@@ -62,7 +63,8 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
     app.state.closing = asyncio.Event()  # set it when the server begins to stop: streams then end (see `closing`)
     api = APIRouter(prefix=PREFIX, responses=PROBLEMS)
     work, rules, rest = (workloads, logs, questions), (policies, constraints, services), (profiles, reservations)
-    for room in (*work, nodes, topology, fragmentation, heartbeats, queue, queues, *rules, *rest, events, system):
+    machines = (nodes, failures, topology, fragmentation, heartbeats)
+    for room in (*work, *machines, queue, queues, *rules, *rest, events, system):
         api.include_router(room.router)
     app.include_router(api)
     app.include_router(system.root, responses=PROBLEMS)

@@ -43,6 +43,7 @@ COMMANDS: dict[str, Entry] = {
     "cordon": Entry(_NODES, "cordon", "Let a node take no new work."),
     "uncordon": Entry(_NODES, "uncordon", "Let a node take work again."),
     "drain": Entry(_NODES, "drain", "Cordon a node and move its work elsewhere."),
+    "fail": Entry(_NODES, "fail", "Say that a node or a whole domain has failed."),
     "topology": Entry(_NODES, "topology", "The network: levels, domains, what is free in each."),
     "distance": Entry(_NODES, "distance", "How far nodes are from each other, and set that by hand."),
     "reserve": Entry(_NODES, "reserve", "Hold capacity back on a node for a while."),

@@ -214,6 +214,11 @@ class Client(NetworkCalls, PolicyCalls):
     def drain(self, name: str, *, reason: str = "") -> t.NodeDetail:
         return self._act(name, "drain", reason)
 
+    def fail(self, level: str, name: str, *, reason: str = "") -> list[str]:
+        """Say that a domain, or with level `node` one node, has failed: what ran there is lost. The nodes of it."""
+        body = {"node": name} if level in ("node", "host") else {"level": level, "name": name}
+        return cast("list[str]", self._http.json("POST", "/failures", json=body | {"reason": reason})["nodes"])
+
     def diagnostics(self, name: str) -> str:
         """The node in words."""
         return self._http.ask("GET", f"{_node(name)}/diagnostics").text

@@ -11,8 +11,8 @@ Said = tuple[tuple[str, int], ...]
 
 class Conversations:
     def __init__(self) -> None:
+        self.said: dict[tuple[str, str], dict[str, int]] = {}  # by namespace and name: Mbps by who says so
         self._tasks: dict[Badge, int] = {}  # with something to say: how many tasks hold a node
-        self._about: dict[tuple[str, str], dict[str, int]] = {}  # by namespace and name: Mbps by who says so
 
     def count(self, badge: Badge, change: int) -> None:
         before = self._tasks.get(badge, 0)
@@ -24,18 +24,18 @@ class Conversations:
         if bool(before) == bool(after):
             return
         for to, mbps in badge.talks:
-            about = self._about.setdefault((badge.namespace, to), {})
+            about = self.said.setdefault((badge.namespace, to), {})
             if after:
                 about[badge.workload] = mbps
             else:
                 about.pop(badge.workload, None)  # two badges of one name, for as long as the old one is stopped
                 if not about:
-                    del self._about[badge.namespace, to]
+                    del self.said[badge.namespace, to]
 
     def with_whom(self, badge: Badge) -> Said:
         """Who of the work that holds nodes talks to the one with this badge, and at how many Mbps; by name. What it
         says of itself it knows."""
-        about = self._about.get((badge.namespace, badge.workload)) if self._about else None
+        about = self.said.get((badge.namespace, badge.workload)) if self.said else None
         if not about:
             return ()
         return tuple(sorted((name, mbps) for name, mbps in about.items() if name != badge.workload))

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from dovetail.cluster.conversations import Conversations
 from dovetail.cluster.resources import loads
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.tallies import Tallies
@@ -44,6 +45,7 @@ def check_invariants(cluster: Cluster, *, within_capacity: bool = True) -> None:
     _check_devices(cluster, within_capacity)
     _check_services(cluster)
     _check_tallies(cluster)
+    _check_conversations(cluster)
     _check_rows(cluster)
 
 
@@ -98,6 +100,14 @@ def _check_tallies(cluster: Cluster) -> None:
             true.total == tally.total and bool((true.counts[: cluster.width] == tally.counts[: cluster.width]).all()),
             f"the tally of {counted} differs from the placements",
         )
+
+
+def _check_conversations(cluster: Cluster) -> None:
+    anew = Conversations()
+    for placement in cluster.placements.by_task.values():
+        if placement.badge is not None and placement.badge.talks:
+            anew.count(placement.badge, 1)
+    _must(anew.said == cluster.placements.conversations.said, "who talks to whom differs from the placements")
 
 
 def _check_rows(cluster: Cluster) -> None:

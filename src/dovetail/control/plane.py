@@ -36,11 +36,13 @@ from dovetail.control.telemetry import DecisionLog
 from dovetail.engine import reservations
 from dovetail.engine.dependencies import Ended, names_outside
 from dovetail.engine.engine import Engine
+from dovetail.engine.losses import rows_in
 from dovetail.engine.questions import Questions
 from dovetail.model.command import Bind, Stop, attempt_key
 from dovetail.model.event import (
     BackendHealthChanged,
     CancelAsked,
+    DomainFailed,
     Event,
     NodeCordoned,
     NodeDrained,
@@ -279,14 +281,7 @@ class ControlPlane:
         node = self.engine.state.cluster.node(name)
         merged = {key: value for key, value in ({**node.labels, **labels}).items() if value is not None}
         online = bool(self.engine.state.cluster.online[self.engine.state.cluster.rows[name]])
-        changed = Node(
-            name=name,
-            backend=node.backend,
-            capacity=node.capacity,
-            labels=merged,
-            taints=node.taints if taints is None else taints,
-            kinds=node.kinds,
-        )
+        changed = node.model_copy(update={"labels": merged, "taints": node.taints if taints is None else taints})
         events: list[Event] = [NodeJoined(changed)]
         if not online:
             events.append(NodeHealthChanged(name, False, self.engine.state.cluster.reason(name)))
@@ -299,6 +294,14 @@ class ControlPlane:
     async def drain(self, name: str, reason: str) -> None:
         self._must_exist(name)
         await self._told([NodeDrained(name, reason)])
+
+    async def fail(self, level: str, name: str, reason: str) -> list[str]:
+        """A node or a whole domain failed, as an operator says. The nodes that were lost."""
+        lost = [self.engine.state.cluster.names[row] for row in rows_in(self.engine.state, level, name)]
+        if not lost:
+            raise NotFound(f"no node is in {level} {name[:100]!r}; dovetail topology shows levels and domains")
+        await self._told([DomainFailed(level, name, reason)])
+        return lost
 
     async def heartbeat(self, name: str, used: Amounts | None, reports: list[TaskReport]) -> HeartbeatReply:
         """A registered node speaks: it is online, says what became of its tasks, and learns what to run."""

@@ -7,6 +7,7 @@ others: the words (`api.answers`), and work that already waits (`forecast`).
 
 from dataclasses import dataclass, replace
 
+from dovetail.cluster.devices import Slots
 from dovetail.cluster.horizon import NEVER
 from dovetail.engine.gangs import layout_of, places_to_clear, try_party
 from dovetail.engine.one_by_one import Party
@@ -186,7 +187,7 @@ class _Trial:
                 found.append(PlannedTask(replica, node, choice.explanation))
                 if choice.row is None:
                     break
-                self._place(task, request, choice.row)
+                self._place(task, request, choice.row, choice.slots)
         pipeline.cursor = cursor
         return found
 
@@ -199,7 +200,7 @@ class _Trial:
         planned = []
         for replica, choice in enumerate(found.choices):
             assert choice.row is not None
-            self._place(TaskId(_TRIAL_WORKLOAD, replica), request, choice.row)
+            self._place(TaskId(_TRIAL_WORKLOAD, replica), request, choice.row, choice.slots)
             planned.append(PlannedTask(replica, self._state.cluster.names[choice.row], choice.explanation))
         return planned
 
@@ -229,11 +230,14 @@ class _Trial:
                 return replace(request, promised=promised)
         return request
 
-    def _place(self, task: TaskId, request: Request, row: int) -> None:
+    def _place(self, task: TaskId, request: Request, row: int, slots: Slots | None) -> None:
         state, now = self._state, self._now
         before = state.cluster.changes
         state.cluster.place(
-            task, row, request.column, self._shape.service_key, badge=self._badge, gpus=request.shape.gpus
+            *(task, row, request.column, self._shape.service_key),
+            badge=self._badge,
+            gpus=request.shape.gpus,
+            slots=slots,
         )
         self._pipeline.placed(request, row)
         if state.promises:

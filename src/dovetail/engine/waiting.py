@@ -45,12 +45,13 @@ class Watch:
 
 
 class OverQuota(NamedTuple):
-    """What decides whether a quota has room."""
+    """What decides whether a quota has room; and the scheduler, whose order the first of a kind is the first by."""
 
     queue: int
     user: str | None
-    shape: Shape
+    amounts: tuple[tuple[str, int], ...]
     together: int
+    scheduler: str
 
 
 class Waiting:
@@ -182,7 +183,8 @@ class Waiting:
         return Kindred(work.shape, work.terms.run_s, work.gang_short, namespace, turn, repelled, own)
 
     def quota_kind(self, work: Work) -> OverQuota:
-        return OverQuota(work.queue, work.terms.user, work.shape, work.gang_short)
+        shape = work.shape
+        return OverQuota(work.queue, work.terms.user, shape.amounts, work.gang_short, shape.scheduler)
 
     def next_of(self, kind: Kindred | OverQuota) -> int | None:
         """The first of a kind that was set aside."""

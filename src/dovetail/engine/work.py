@@ -105,9 +105,7 @@ class Work:
     def take_on(self, shape: Shape) -> None:
         """What placement looks at from now on. What waits must not be in its place meanwhile: that follows from it."""
         self.shape = shape
-        self.badge = badge_of(
-            self.namespace, self.name, shape.service, self.terms.labels, shape.company, shape.traffic
-        )
+        self.badge = badge_of(self.namespace, self.name, shape.service, self.terms.labels, shape.company, shape.traffic)
 
     @property
     def key(self) -> tuple[str, str]:

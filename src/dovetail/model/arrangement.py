@@ -1,6 +1,7 @@
 """How the tasks of a workload should lie to each other in the network: in one domain of a level, in slices, near."""
 
 from enum import StrEnum
+from itertools import pairwise
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -44,6 +45,6 @@ class Arrangement(Strict):
         if self.required is not None and self.required == self.preferred:
             raise AtField(("preferred",), "is the required level already; give a narrower one")
         sizes = [one.size for one in self.slices]
-        if sizes != sorted(sizes, reverse=True) or any(a % b for a, b in zip(sizes, sizes[1:], strict=False)):
+        if sizes != sorted(sizes, reverse=True) or any(larger % smaller for larger, smaller in pairwise(sizes)):
             raise AtField(("slices",), "come from large to small, each a multiple of the next")
         return self

@@ -61,9 +61,7 @@ def _numbers(inside: str, text: str) -> list[str]:
     for piece in inside.split(","):
         match = _RANGE.fullmatch(piece.strip())
         if match is None:
-            raise ValueError(
-                f"{shown(text)} has {shown(piece)} in brackets; write numbers and ranges: 001-064,070"
-            )
+            raise ValueError(f"{shown(text)} has {shown(piece)} in brackets; write numbers and ranges: 001-064,070")
         first, last = match[1], match[2] or match[1]
         if int(last) < int(first):
             raise ValueError(f"{shown(text)} counts down from {first} to {last}; write the smaller one first")

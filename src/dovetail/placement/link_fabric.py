@@ -39,18 +39,22 @@ class Ways:
             outer |= hung
             anchors[own[hung]] = other[hung]
             mbps[own[hung]], latency_ns[own[hung]] = left[hung], graph.latency_ns[hung]
-        self._index, self._names = graph.index, graph.names
-        self._is_switch = graph.is_switch
-        self._anchors, self._mbps, self._latency_ns = anchors, mbps, latency_ns
+        self._index, self._is_switch = graph.index, graph.is_switch
+        self._mbps, self._latency_ns = mbps, latency_ns
         self._nearest_ns, self._all_mbps = _nearest(graph, left)
+        # Vertices that are searched have numbers of their own: a hundred thousand hosts hang on a few hundred switches.
+        searched, self._anchors = np.unique(anchors, return_inverse=True)
+        more = np.setdiff1d(np.flatnonzero(graph.is_switch), searched)
+        place = np.full(vertices, -1, dtype=np.intp)
+        place[np.concatenate([searched, more])] = np.arange(len(searched) + len(more))
+        self._names = [graph.names[vertex] for vertex in (*searched.tolist(), *more.tolist())]
         kept = ~outer
-        tails = np.concatenate([graph.starts[kept], graph.ends[kept]]).astype(np.intp)
-        heads = np.concatenate([graph.ends[kept], graph.starts[kept]]).astype(np.intp)
+        tails = place[np.concatenate([graph.starts[kept], graph.ends[kept]])]
+        heads = place[np.concatenate([graph.ends[kept], graph.starts[kept]])]
         order = np.argsort(tails, kind="stable")  # so that sums over the links out of a vertex are over a range
         self.tails, self.heads = tails[order], heads[order]
         self.mbps: F8 = np.tile(left[kept], 2)[order]
         self._cost = np.tile(graph.latency_ns[kept] + _A_LINK_NS, 2)[order]
-        self._vertices, self._ranges = np.unique(self.tails, return_index=True)
         self._kept: OrderedDict[int, tuple[F8, F8]] = OrderedDict()
 
     def knows(self, host: str) -> bool:
@@ -75,7 +79,7 @@ class Ways:
         return f"the link from {self._names[self.tails[index]]} to {self._names[self.heads[index]]}"
 
     def from_anchors(self, anchors: Rows) -> tuple[F8, F8]:
-        """float64[anchor, vertex]: latency of the way; float64[anchor, link]: which share of what arrives at the head
+        """float64[anchor, vertex]: latency of the way; float64[link, anchor]: which share of what arrives at the head
         of a link on the way from there comes over it."""
         missing = [one for one in anchors.tolist() if one not in self._kept]
         if missing:
@@ -85,7 +89,8 @@ class Ways:
             self._kept.move_to_end(one)
         while len(self._kept) > max(_WAYS_KEPT, len(anchors)):
             self._kept.popitem(last=False)
-        return np.array([latency for latency, _ in found]), np.array([share for _, share in found])
+        shares = np.ascontiguousarray(np.array([share for _, share in found]).T)
+        return np.array([latency for latency, _ in found]), shares
 
     def _find(self, anchors: Rows) -> None:
         from scipy.sparse import csr_array
@@ -104,17 +109,23 @@ class Ways:
 
     def loads(self, shares: F8, anchors: Rows, demand: F8) -> F8:
         """float64[link]: what each carries of `demand[from, to]` between the anchors."""
-        passing = np.zeros((len(anchors), len(self._names)))
-        passing[:, anchors] = demand
-        passing[np.arange(len(anchors)), anchors] = 0.0
+        passing = np.zeros((len(self._names), len(anchors)))  # by vertex and where it comes from
+        passing[anchors] = demand.T
+        home = (anchors, np.arange(len(anchors)))
+        passing[home] = 0.0
         found = np.zeros(len(self.tails))
-        while passing.any():  # back from where it goes, link by link; the way from an anchor has no circles
-            arriving = passing[:, self.heads] * shares
-            found += arriving.sum(axis=0)
+        while True:  # back from where it goes, link by link; the way from an anchor has no circles
+            busy: B1 = np.asarray(passing.any(axis=1))
+            links = np.flatnonzero(busy[self.heads])
+            if not len(links):
+                return found
+            arriving = passing[self.heads[links]] * shares[links]
+            found[links] += arriving.sum(axis=1)
+            tails = self.tails[links]
+            first = np.flatnonzero(np.concatenate(([True], tails[1:] != tails[:-1])))  # they are in order
             passing[:] = 0.0
-            passing[:, self._vertices] = np.add.reduceat(arriving, self._ranges, axis=1)
-            passing[np.arange(len(anchors)), anchors] = 0.0
-        return found
+            passing[tails[first]] = np.add.reduceat(arriving, first, axis=0)
+            passing[home] = 0.0
 
 
 def _nearest(graph: LinkGraph, left_mbps: F8) -> tuple[F8, F8]:

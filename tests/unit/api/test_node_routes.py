@@ -97,6 +97,14 @@ def test_the_gpus_of_a_node_are_shown_one_by_one_with_what_is_used(http: httpx.C
     assert "gpu 0 of gpu-node" in http.get("/workloads/quarter/explain").text
 
 
+def test_a_node_keeps_its_gpus_when_a_label_changes(http: httpx.Client) -> None:
+    registered(http, "labelled", capacity={"cpu": 4}, gpus=[{"count": 2, "model": "H100", "memory": "80GiB"}])
+    before = http.get("/nodes/labelled").json()
+    after = http.patch("/nodes/labelled", json={"labels": {"c": "3"}}).json()
+    assert [gpu["model"] for gpu in after["gpus"]] == ["H100", "H100"]
+    assert after["gpus"] == before["gpus"]
+
+
 def test_labels_and_taints_are_changed_one_by_one(http: httpx.Client) -> None:
     registered(http, "patched", labels={"a": "1", "b": "2"})
     taints = [{"key": "dedicated", "value": "gpu", "effect": "noschedule"}]

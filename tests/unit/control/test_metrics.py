@@ -11,7 +11,7 @@ from dovetail.engine.questions import Questions
 from dovetail.engine.settings import EngineSettings
 from dovetail.model.event import BindFailed, NodeJoined, Submitted, TaskFinished, TaskStarted, Tick
 from dovetail.model.node import Node
-from dovetail.model.record import Batch
+from dovetail.model.record import Batch, Decision
 from dovetail.model.task import TaskId
 from dovetail.model.workload import Workload
 
@@ -34,6 +34,14 @@ class Scene:
         spec = Workload.model_validate({"name": f"w{id_}", "resources": {"cpu": 4}, **fields})
         self.engine.handle(Submitted(id_, spec), now)
         self.tick(now)
+
+    def decided(self, id_: int, **fields: Any) -> list[Decision]:
+        """What is decided about one more workload."""
+        spec = Workload.model_validate({"name": f"w{id_}", "resources": {"cpu": 1}, **fields})
+        before = len(self.engine.state.decisions)
+        self.engine.handle(Submitted(id_, spec), 0.0)
+        self.engine.handle(Tick(100), 0.0)
+        return self.engine.state.decisions[before:]
 
     def tick(self, now: float) -> None:
         self.engine.handle(Tick(100), now)
@@ -133,3 +141,19 @@ def test_a_quarantined_node_is_counted_as_such(scene: Scene) -> None:
 )
 def test_the_metrics_that_operators_know_are_there(scene: Scene, name: str) -> None:
     assert f"# TYPE {name} " in scene.text
+
+
+def test_decisions_about_work_arranged_by_the_network_are_counted_apart() -> None:
+    scene = Scene()
+    scene.submit(1)
+    decisions = scene.decided(2, replicas=2, gang={"min": 2}, topology={"required": "zone"})
+    scene.metrics.decided(decisions, 0.5)
+    decisions = scene.decided(3, replicas=8, gang={"min": 8}, topology={"required": "zone"})
+    scene.metrics.decided(decisions, 0.5)
+    text = scene.metrics.text().decode()
+    assert 'topology_placement_decisions_total{outcome="placed"} 2.0' in text
+    assert 'topology_placement_decisions_total{outcome="no_domain_fits"} 1.0' in text
+    assert "topology_scheduler_latency_seconds_count 2.0" in text
+    assert "topology_scheduler_latency_seconds_sum 0.75" in text
+    scene.metrics.decided(scene.decided(4), 0.1)
+    assert "topology_scheduler_latency_seconds_count 2.0" in scene.metrics.text().decode()

@@ -200,7 +200,7 @@ def test_spares_are_left_empty_and_used_by_recoveries_alone() -> None:
 
 def test_a_silent_node_keeps_its_tasks_unless_the_settings_say_for_how_long() -> None:
     for after, expected in ((None, ["a0", "a1", "a2"]), ("1m", ["a0", "a2", "a3"])):
-        scene = scene_of({"a": 4}, **({} if after is None else {"lost_after": after}))
+        scene = scene_of({"a": 4}, lost_after=after)
         run_gang(scene, topology=IN_ONE_LEAF)
         scene.hear(NodeHealthChanged("a1", False, "no heartbeat"))
         scene.tick(30)

@@ -80,7 +80,7 @@ def _domain_table(domains: Sequence[FragmentedDomain]) -> Listing:
 def _title(found: FragmentationReport, wide: bool) -> str:
     known = len(found["typical"])
     if not found["tasks_seen"]:
-        return "\ntypical work (a guess from what the cluster has, until 32 tasks with GPUs were seen)"
+        return "\ntypical work (a guess from what the cluster has, until work with GPUs comes)"
     which = f"the {FIRST_ASKS} commonest of {known}" if known > FIRST_ASKS and not wide else f"all {known}"
     nowhere = found["unplaceable_share"]
     return f"\ntypical work ({which}; {nowhere:.0%} of tasks fit nowhere)"

@@ -19,7 +19,9 @@ _MOST_SETS = 300
 #: Domains in which clearing room is tried for one group.
 _MOST_DOMAINS = 12
 #: Nodes on which clearing room is tried at one go.
-_MOST_NODES = 24
+_MOST_NODES = 12
+#: How often room is cleared on one node for a gang; one that needs more is better off starting anew elsewhere.
+_MOST_CLEARED = 32
 
 Attempt = tuple[Scratch, dict[int, int]]
 
@@ -29,6 +31,7 @@ class Restoring:
 
     def __init__(self, problem: Problem, gang: Broken, scratch: Scratch) -> None:
         self._problem, self._gang, self._start = problem, gang, scratch
+        self._cleared = 0
         movables = problem.movables
         self._by_row: dict[int, list[int]] = {}
         for movable, row in enumerate(movables.rows.tolist()):
@@ -124,7 +127,8 @@ class Restoring:
             if not len(free):
                 if below is not None and scratch.cost + 1 >= below:
                     return None
-                if not self._clear_one(among, scratch, count - len(rows)):
+                self._cleared += 1
+                if self._cleared > _MOST_CLEARED or not self._clear_one(among, scratch, count - len(rows)):
                     return None
                 continue
             # Of equally liked nodes those that hold fewest: large ones stay whole.

@@ -14,8 +14,10 @@ from dovetail.placement.recovery.greedy import one_by_one
 from dovetail.placement.recovery.problem import Plan, Problem
 from dovetail.placement.recovery.sharpening import sharpened
 
-#: Orders in which gangs are taken one after the other.
-_TRIES = 32
+#: Orders in which gangs are taken one after the other: many where that is cheap.
+_TRIES, _FEW_TRIES = 32, 3
+#: So many nodes at most for what looks at all of them again and again.
+_NOT_LARGE = 128
 
 
 def recover(problem: Problem) -> Plan:
@@ -29,7 +31,8 @@ def _in_some_order(problem: Problem) -> Plan:
     helps."""
     order = list(range(len(problem.gangs)))
     best = one_by_one(problem, order)
-    tries = _TRIES
+    large = problem.now.shape[1] > _NOT_LARGE
+    tries = _FEW_TRIES if large else _TRIES
     tried = {tuple(order)}
     while len(order) > 1 and tries:
         for at in sorted(order, key=lambda at: _luck(best, at)):
@@ -44,7 +47,7 @@ def _in_some_order(problem: Problem) -> Plan:
                 break
         else:
             break
-    if not best.cost(problem.gangs):
+    if large or not best.cost(problem.gangs):
         return best
     found = one_by_one(problem, order, sharpened)
     return found if _is_better(problem, found, best) else best

@@ -1,0 +1,43 @@
+"""Routes of failures: an operator says that a node, a switch or a whole domain is gone."""
+
+from typing import Annotated, Self
+
+from fastapi import APIRouter, Request
+from pydantic import Field, model_validator
+from starlette.responses import Response
+
+from dovetail.api.body import model_in, plane_of
+from dovetail.api.description import takes
+from dovetail.api.nodes import Reason
+from dovetail.api.replies import Json
+from dovetail.model.company import HOST, Level
+from dovetail.model.strict import Strict
+
+router = APIRouter(prefix="/failures", tags=["nodes"])
+
+
+class Failure(Strict):
+    """A domain by `level` and `name`, or one `node`."""
+
+    level: Level | None = None
+    name: Annotated[str, Field(min_length=1, max_length=300)] | None = None
+    node: Annotated[str, Field(min_length=1, max_length=300)] | None = None
+    reason: Reason = ""
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.node is None) == (self.level is None or self.name is None):
+            raise ValueError("give level and name of a domain, or node")
+        return self
+
+
+@router.post("", openapi_extra=takes(Failure), status_code=201)
+async def fail(request: Request) -> Response:
+    """All its nodes are cordoned, what ran there is lost, and gangs that lost tasks are made whole where that can be
+    done. `uncordon` brings a node back."""
+    failure = await model_in(request, Failure)
+    level, name = (HOST, failure.node) if failure.node is not None else (failure.level, failure.name)
+    assert level is not None
+    assert name is not None
+    lost = await plane_of(request).fail(level, name, failure.reason)
+    return Json({"level": level, "name": name, "nodes": lost}, 201)

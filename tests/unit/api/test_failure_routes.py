@@ -1,0 +1,30 @@
+"""Failures over HTTP: a node or a domain is said to be gone."""
+
+import httpx
+from tests.unit.api.server import in_state, problem_in, submitted, until
+
+
+def registered(http: httpx.Client, name: str, rack: str) -> None:
+    body = {"name": name, "capacity": {"cpu": 2, "memory": "4GiB"}, "labels": {"rack": rack, "place": "failing"}}
+    assert http.post("/nodes", json=body).status_code == 201
+
+
+def test_a_domain_that_failed_is_cordoned_and_what_ran_there_is_placed_elsewhere(http: httpx.Client) -> None:
+    registered(http, "f1", "r1")
+    submitted(http, {"name": "unlucky", "resources": {"cpu": 2}, "node_selector": {"place": "failing"}})
+    until(lambda: http.get("/nodes/f1/tasks").json()["items"] or None)
+    registered(http, "f2", "r2")
+    answer = http.post("/failures", json={"level": "rack", "name": "r1", "reason": "smoke"})
+    assert answer.status_code == 201
+    assert answer.json() == {"level": "rack", "name": "r1", "nodes": ["f1"]}
+    node = http.get("/nodes/f1").json()
+    assert node["cordoned"]
+    assert node["reason"] == "failed with rack r1: smoke"
+    until(lambda: http.get("/nodes/f2/tasks").json()["items"] or None)
+    in_state(http, "unlucky", "starting", "running")
+
+
+def test_a_domain_that_nobody_is_in_is_not_found_and_half_a_failure_is_refused(http: httpx.Client) -> None:
+    problem_in(http.post("/failures", json={"level": "rack", "name": "nowhere"}), 404)
+    problem_in(http.post("/failures", json={"node": "nobody"}), 404)
+    problem_in(http.post("/failures", json={"level": "rack"}), 422)
