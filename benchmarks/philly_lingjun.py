@@ -9,7 +9,9 @@ Philly asks for a twentieth of what Lingjun has, so its jobs are submitted `FAST
 as they were. Counted are the jobs of the longest stretch in which they would, if nobody waited, hold at least
 `BUSY` of all GPUs; what came before has filled the cluster by then. Utilisation is that of the same stretch.
 The trace says nothing of speeds: nodes have the usual link, and across switches a node can count on what 4:1
-oversubscription a tier leaves it while everybody talks. Needs `--data DIR` with `philly/` and `lingjun/` in it.
+oversubscription a tier leaves it while everybody talks. How much is won depends on that. The two runs differ in the
+profile of single-node jobs as well, so that use and waits are of both together.
+Needs `--data DIR` with `philly/` and `lingjun/` in it.
 """
 
 import csv
@@ -50,7 +52,7 @@ REPORT_EVERY_S = 20.0
 
 CUT = at_least("philly.communication_cut", 0.30, "share of the mean all-reduce time")
 USE = at_least("philly.communication_utilisation", 0.0, "points of GPU use above the blind run")
-WAIT = at_most("philly.communication_wait", 1.0, "× the blind run's mean wait")
+WAIT = at_most("philly.communication_wait", 0.0, "s of mean wait above the blind run")
 ALL_TO_ALL = Bar("philly.communication_all_to_all_cut", "share of the mean all-to-all time", Better.HIGHER, None)
 TIMES_BEST = Bar("philly.communication_times_best", "× the best possible, mean", Better.LOWER, None)
 
@@ -231,5 +233,5 @@ def communication(bench: Bench) -> Iterator[tuple[str, Measured]]:
         yield bar.name, once(float(1.0 - mine / theirs), how)
     yield USE.name, once(100.0 * (ours.utilisation - blind.utilisation), f"{ours.utilisation:.2%} of GPUs held")
     means = [float(np.mean(run.waits_s)) for run in (ours, blind)]
-    yield WAIT.name, once(means[0] / means[1], f"{means[0]:.0f} s against {means[1]:.0f} s")
+    yield WAIT.name, once(means[0] - means[1], f"{means[0]:.0f} s against {means[1]:.0f} s")
     yield TIMES_BEST.name, once(float(np.mean([one.all_reduce.times_best for one in ours.estimates.values()])), how)

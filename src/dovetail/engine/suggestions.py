@@ -19,6 +19,7 @@ from dovetail.engine.remedies import Remedies
 from dovetail.engine.requirements import Examination, Findings, Requirement, requirements_of
 from dovetail.engine.state import EngineState
 from dovetail.engine.work import Work
+from dovetail.model.shape import Shape
 from dovetail.model.workload import Workload
 from dovetail.queueing.quota import OverQuota
 
@@ -75,7 +76,7 @@ def impasse(state: EngineState, spec: Workload, work: Work | None, now: float) -
     return Impasse(
         core=() if core is None else tuple(_member(here.taking, position) for position in core.members),
         core_exact=core is None or core.exact,
-        waits_for="" if core is not None else _waits_for(here.taking, fit, rehearsal.wanted, over),
+        waits_for="" if core is not None else _waits_for(here.taking, fit, rehearsal.wanted, over, rehearsal.shape),
         suggestions=tuple(_tried(rehearsal, candidates)),
     )
 
@@ -104,7 +105,7 @@ def _member(findings: Findings, position: int) -> CoreMember:
     return CoreMember(one.words, one.field, findings.satisfied_alone(position))
 
 
-def _waits_for(taking: Findings, fit: int, wanted: int, over: OverQuota | None) -> str:
+def _waits_for(taking: Findings, fit: int, wanted: int, over: OverQuota | None, shape: Shape) -> str:
     if over is not None:
         return over.message
     if not len(taking.rows):
@@ -113,6 +114,8 @@ def _waits_for(taking: Findings, fit: int, wanted: int, over: OverQuota | None) 
         return ""
     if fit:
         return f"room for more: {fit:,} of {wanted:,} tasks fit at once"
+    if shape.layout is not None:
+        return "room for all of it as it should lie in the network"
     return "room that is promised to others"
 
 
