@@ -30,7 +30,8 @@ from dovetail.cluster.state import Cluster
 from dovetail.engine.terms import wants_of
 from dovetail.model.badge import Badge, badge_of
 from dovetail.model.resources import Amounts
-from dovetail.model.shape import Shape, shape_of
+from dovetail.model.shape import Shape
+from dovetail.model.shaping import shape_of
 from dovetail.model.task import TaskId
 from dovetail.model.workload import Workload
 from dovetail.placement.contract import Request

@@ -18,7 +18,7 @@ from dovetail.cluster.view import View
 from dovetail.constraints.contradiction import find
 from dovetail.constraints.program import compile_node
 from dovetail.model.node import Node
-from dovetail.model.shape import shape_of
+from dovetail.model.shaping import shape_of
 from dovetail.model.workload import Workload
 from dovetail.placement.contract import Request
 from dovetail.placement.filters.node_affinity import NodeAffinity

@@ -14,7 +14,8 @@ from dovetail.cluster.state import Cluster
 from dovetail.cluster.view import View
 from dovetail.engine.workload_mix import WorkloadMix, ask_of
 from dovetail.model.node import Node
-from dovetail.model.shape import Shape, shape_of
+from dovetail.model.shape import Shape
+from dovetail.model.shaping import shape_of
 from dovetail.model.task import TaskId
 from dovetail.model.workload import Workload
 from dovetail.placement.contract import Request

@@ -7,9 +7,9 @@ import pytest
 from tests.reference_gangs import Place, complaints, fits
 
 from dovetail.cluster.state import Cluster
+from dovetail.model.asks import Layout
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
-from dovetail.model.shape import Layout
 from dovetail.placement.arranging import Arranger
 from dovetail.placement.tiers import Tiers, tiers_of
 

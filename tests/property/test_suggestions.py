@@ -18,8 +18,9 @@ from dovetail.engine.scheduling import request_of
 from dovetail.engine.state import EngineState
 from dovetail.engine.suggestions import MOST_SUGGESTIONS, Impasse, impasse
 from dovetail.engine.work import Work
+from dovetail.model.asks import Tolerance
 from dovetail.model.selection import TolerationOperator
-from dovetail.model.shape import Shape, Tolerance
+from dovetail.model.shape import Shape
 from dovetail.model.workload import Kind
 
 STAGES = int(os.environ.get("DOVETAIL_IMPASSES", "500"))

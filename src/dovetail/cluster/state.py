@@ -19,11 +19,11 @@ from dovetail.cluster.resources import ResourceTable
 from dovetail.cluster.taints import TaintTable
 from dovetail.cluster.topology import NetworkTopology
 from dovetail.cluster.usage_trend import UsageTrend
+from dovetail.model.asks import GpuAsk, gpus_in
 from dovetail.model.badge import Badge
 from dovetail.model.node import Node
 from dovetail.model.record import NodeRecord
 from dovetail.model.resources import CORE_RESOURCES, GPU, Amounts, capacity_of
-from dovetail.model.shape import GpuAsk, gpus_in
 from dovetail.model.task import TaskId
 from dovetail.model.topology import Topology
 from dovetail.model.workload import Kind

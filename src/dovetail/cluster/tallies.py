@@ -14,9 +14,9 @@ import numpy as np
 
 from dovetail.cluster.arrays import F8, FIRST_CAPACITY, grown
 from dovetail.cluster.labels import value_matches
+from dovetail.model.asks import Company, Selector
 from dovetail.model.badge import Badge
 from dovetail.model.selection import Operator
-from dovetail.model.shape import Company, Selector
 
 Counted = Selector | Company  # tasks that are selected; tasks that carry a rule (and keep others away by it)
 Token = tuple[object, ...]

@@ -19,9 +19,9 @@ from dovetail.cluster.resources import loads
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.taints import TaintSet
 from dovetail.cluster.tallies import Counted, Tally
+from dovetail.model.asks import GpuAsk, Match, Term
 from dovetail.model.device import WHOLE, Gpus
 from dovetail.model.resources import GPU, SLOTS
-from dovetail.model.shape import GpuAsk, Match, Term
 from dovetail.model.task import TaskId
 from dovetail.model.workload import Kind
 

@@ -30,10 +30,10 @@ from dovetail.constraints.ranges import IN_THOUSANDTHS, MARGIN, Room
 from dovetail.constraints.structure import text_of
 from dovetail.constraints.together import Search, apart, subjects_of
 from dovetail.constraints.tree import Index, Literal, Select
+from dovetail.model.asks import Match
 from dovetail.model.complaint import field_name
 from dovetail.model.resources import CPU, DISK, MEMORY, SLOTS, show_amount
 from dovetail.model.selection import NodeTerm, Operator
-from dovetail.model.shape import Match
 from dovetail.model.workload import Workload
 
 MOST_REQUIREMENTS = 200  # looked at; the rest is left to the scheduler

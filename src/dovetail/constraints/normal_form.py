@@ -16,7 +16,7 @@ from typing import NamedTuple
 from dovetail.constraints.folding import FAILED, UNKNOWN, value_of
 from dovetail.constraints.syntax import parse, write
 from dovetail.constraints.tree import Call, Index, ListOf, Literal, Name, Select, Tree, children_of
-from dovetail.model.shape import Match
+from dovetail.model.asks import Match
 
 MOST_CASES = 64
 

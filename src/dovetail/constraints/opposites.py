@@ -11,9 +11,10 @@ from itertools import combinations
 
 from dovetail.cluster.domains import SINGLE
 from dovetail.cluster.tallies import selects
+from dovetail.model.asks import Company, Relation, Selector
 from dovetail.model.badge import Badge
 from dovetail.model.complaint import field_name
-from dovetail.model.shape import Company, Relation, Selector, company_of
+from dovetail.model.shaping import company_of
 from dovetail.model.workload import Workload
 
 Path = tuple[str | int, ...]

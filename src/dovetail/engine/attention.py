@@ -17,7 +17,8 @@ from dovetail.constraints.program import compile_node
 from dovetail.engine.state import EngineState
 from dovetail.engine.waiting import Kindred, Watch
 from dovetail.engine.work import Work
-from dovetail.model.shape import Company, Selector, Shape
+from dovetail.model.asks import Company, Selector
+from dovetail.model.shape import Shape
 
 
 def looks_around(state: EngineState, work: Work) -> bool:

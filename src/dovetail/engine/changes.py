@@ -10,10 +10,10 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
+from dovetail.model.asks import GpuAsk
 from dovetail.model.quantity import show_bytes
 from dovetail.model.resources import show_amount, write_amount
 from dovetail.model.selection import Taint
-from dovetail.model.shape import GpuAsk
 from dovetail.model.workload import Workload
 
 Draft = dict[str, Any]

@@ -17,9 +17,9 @@ from dovetail.cluster.view import View
 from dovetail.engine.headroom import Headroom
 from dovetail.engine.one_by_one import Party, Together, one_by_one
 from dovetail.engine.state import EngineState
+from dovetail.model.asks import Company, Layout, Relation
 from dovetail.model.company import HOST
 from dovetail.model.reason import Explanation, FunnelStep, NodePoints, Outcome
-from dovetail.model.shape import Company, Layout, Relation
 from dovetail.model.task import TaskId
 from dovetail.placement.arranging import Arranger
 from dovetail.placement.contract import Request

@@ -15,8 +15,8 @@ from dovetail.engine.gang_layout import GangLayout
 from dovetail.engine.one_by_one import Party, Together, one_by_one
 from dovetail.engine.state import EngineState
 from dovetail.engine.work import Work
+from dovetail.model.asks import Company, Layout, Relation, Selector
 from dovetail.model.badge import Badge
-from dovetail.model.shape import Company, Layout, Relation, Selector
 from dovetail.placement.contract import Request
 
 _MOST_CLEARED = 8

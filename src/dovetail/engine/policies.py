@@ -16,10 +16,12 @@ from typing import NamedTuple
 
 from dovetail.constraints.structure import text_of
 from dovetail.engine.terms import Terms
+from dovetail.model.asks import Want
 from dovetail.model.constraint import Kind
 from dovetail.model.policy import Adjustment, Policy
 from dovetail.model.record import PolicyRecord, PolicySwitch
-from dovetail.model.shape import Shape, Want, company_of, near_of, spread_of
+from dovetail.model.shape import Shape
+from dovetail.model.shaping import company_of, near_of, spread_of
 
 NEVER_SEEN = (-1, -1)
 _SHAPES_KEPT = 4096

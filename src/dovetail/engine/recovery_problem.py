@@ -18,8 +18,9 @@ from dovetail.cluster.tallies import concerns
 from dovetail.cluster.view import View
 from dovetail.engine.state import EngineState
 from dovetail.engine.work import Work
+from dovetail.model.asks import Layout, Relation
 from dovetail.model.company import HOST
-from dovetail.model.shape import Layout, Relation, Shape
+from dovetail.model.shape import Shape
 from dovetail.model.task import TaskId, TaskState
 from dovetail.placement.recovery import LOST, Broken, Group, Movables, Problem, nobody
 

@@ -14,10 +14,12 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1, Rows
 from dovetail.cluster.view import View
+from dovetail.model.asks import Company, Want
 from dovetail.model.complaint import field_name
 from dovetail.model.constraint import Kind as Demand
 from dovetail.model.resources import GPU, SLOTS, show_amount
-from dovetail.model.shape import Company, Shape, Want, company_of, spread_of
+from dovetail.model.shape import Shape
+from dovetail.model.shaping import company_of, spread_of
 from dovetail.model.workload import Kind, Workload
 from dovetail.placement.contract import Filter, Request
 from dovetail.placement.evaluation import Evaluator

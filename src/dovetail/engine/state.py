@@ -19,10 +19,11 @@ from dovetail.engine.timers import Timers
 from dovetail.engine.waiting import Kindred, Waiting, Watch
 from dovetail.engine.work import Work
 from dovetail.engine.workload_mix import WorkloadMix
+from dovetail.model.asks import Company
 from dovetail.model.badge import Badge
 from dovetail.model.record import Changes, Decision, ReservationRecord
 from dovetail.model.resources import CPU, GPU
-from dovetail.model.shape import Company, Shape
+from dovetail.model.shape import Shape
 from dovetail.model.task import TaskId, WorkloadState
 from dovetail.model.workload import Workload
 from dovetail.placement.communication import Communication

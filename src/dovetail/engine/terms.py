@@ -7,8 +7,10 @@ from functools import lru_cache
 
 from dovetail.constraints.structure import text_of
 from dovetail.engine.settings import Router
+from dovetail.model.asks import Want
 from dovetail.model.constraint import Constraint
-from dovetail.model.shape import Shape, Want, shape_of
+from dovetail.model.shape import Shape
+from dovetail.model.shaping import shape_of
 from dovetail.model.workload import Workload
 
 

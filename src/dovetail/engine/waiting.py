@@ -10,7 +10,8 @@ from typing import NamedTuple, TypeVar
 
 from dovetail.cluster.tallies import Counted, concerns, selects
 from dovetail.engine.work import Spot, Work
-from dovetail.model.shape import Company, Even, Shape
+from dovetail.model.asks import Company, Even
+from dovetail.model.shape import Shape
 from dovetail.queueing.entry import Entry
 from dovetail.queueing.line import Line
 from dovetail.queueing.orderings import Key, Moving

@@ -9,8 +9,8 @@ from typing import Any
 
 from dovetail.cluster.labels import value_matches
 from dovetail.engine.changes import Change, Draft
+from dovetail.model.asks import Match
 from dovetail.model.selection import Operator
-from dovetail.model.shape import Match
 
 Labels = Mapping[str, str]
 

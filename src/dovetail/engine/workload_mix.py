@@ -15,9 +15,10 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.state import Cluster
+from dovetail.model.asks import GpuAsk
 from dovetail.model.device import WHOLE
 from dovetail.model.resources import CPU, GPU, MEMORY
-from dovetail.model.shape import GpuAsk, Shape
+from dovetail.model.shape import Shape
 from dovetail.placement.fragmentation.outlook import Outlook
 from dovetail.placement.fragmentation.scarcity import FIRST_STEPS, MORE_STEPS, levelled
 from dovetail.placement.fragmentation.typical import Typical, TypicalAsk

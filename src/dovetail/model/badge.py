@@ -5,7 +5,7 @@ Equal for all tasks of a workload. Whoever wants to be near to or apart from som
 
 from dataclasses import dataclass, field
 
-from dovetail.model.shape import Company, Relation
+from dovetail.model.asks import Company, Relation
 
 Labels = tuple[tuple[str, str], ...]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8
-from dovetail.model.shape import Layout
+from dovetail.model.asks import Layout
 from dovetail.placement.tiers import Tiers
 
 SPREAD = "spread"

@@ -11,8 +11,8 @@ from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.tallies import concerns, selects
 from dovetail.cluster.view import View
 from dovetail.constraints.program import compile_node
+from dovetail.model.asks import Company, Even, Relation, Selector
 from dovetail.model.constraint import Kind as Demand
-from dovetail.model.shape import Company, Even, Relation, Selector
 from dovetail.placement.contract import Request
 from dovetail.placement.filters.backend import runnable
 from dovetail.placement.filters.scope import labels_term

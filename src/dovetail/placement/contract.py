@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Protocol
 
 from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.cluster.view import View
+from dovetail.model.asks import Company
 from dovetail.model.badge import Badge
 from dovetail.model.reason import Refused
-from dovetail.model.shape import Company, Shape
+from dovetail.model.shape import Shape
 from dovetail.model.strict import Strict
 from dovetail.placement.fragmentation.outlook import Outlook
 

@@ -10,9 +10,10 @@ from tests.reference_devices import ReferenceGpus
 from dovetail.cluster.invariants import Violation, check_invariants
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.view import View
+from dovetail.model.asks import GpuAsk
 from dovetail.model.node import Node
 from dovetail.model.resources import Request
-from dovetail.model.shape import GpuAsk, gpus_of
+from dovetail.model.shaping import gpus_of
 from dovetail.model.task import TaskId
 
 ISLANDS = [{"count": 8, "model": "H100", "memory": "80GiB", "islands": 2}]

@@ -5,8 +5,8 @@ import pytest
 from dovetail.cluster.labels import LabelTable, value_matches
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.view import View
+from dovetail.model.asks import Match
 from dovetail.model.selection import Operator
-from dovetail.model.shape import Match
 
 IN, NOT_IN, EXISTS, LACKS, GT, LT = (
     Operator.IN,

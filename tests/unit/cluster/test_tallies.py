@@ -11,10 +11,10 @@ from dovetail.cluster import tallies as tallies_module
 from dovetail.cluster.invariants import check_invariants
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.tallies import Counted, Tallies, concerns, selects
+from dovetail.model.asks import Company, Match, Relation, Selector
 from dovetail.model.badge import Badge, badge_of
 from dovetail.model.node import Node
 from dovetail.model.selection import Operator
-from dovetail.model.shape import Company, Match, Relation, Selector
 from dovetail.model.task import TaskId
 
 WEB = Selector(("x",), term=(Match("app", Operator.IN, ("web",)),))

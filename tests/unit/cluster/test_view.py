@@ -4,9 +4,9 @@ import numpy as np
 
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.view import View
+from dovetail.model.asks import Match
 from dovetail.model.node import Node
 from dovetail.model.selection import Operator
-from dovetail.model.shape import Match
 from dovetail.model.task import TaskId
 
 RESOURCE_COLUMNS = ("capacity", "schedulable", "reserved", "allocated", "free", "inverse_capacity", "free_observed")

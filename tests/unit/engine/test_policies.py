@@ -6,10 +6,10 @@ from tests.unit.engine.scene import Scene
 
 from dovetail.engine.violations import violations
 from dovetail.engine.work import Spot
+from dovetail.model.asks import Want
 from dovetail.model.constraint import Kind
 from dovetail.model.event import PolicyRemoved, PolicySet, Tick
 from dovetail.model.policy import Policy
-from dovetail.model.shape import Want
 from dovetail.model.workload import Workload
 
 NVME = 'node.labels.disk == "nvme"'

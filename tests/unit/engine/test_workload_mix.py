@@ -12,7 +12,8 @@ from dovetail.engine import workload_mix
 from dovetail.engine.questions import Questions
 from dovetail.engine.workload_mix import FIRST_MIX, LOOK_EVERY, WorkloadMix, ask_of
 from dovetail.model.node import Node
-from dovetail.model.shape import Shape, shape_of
+from dovetail.model.shape import Shape
+from dovetail.model.shaping import shape_of
 from dovetail.model.workload import Workload
 from dovetail.placement.fragmentation.typical import Typical
 

@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from dovetail.model.asks import Company, Even, Match, Relation, Selector
 from dovetail.model.complaint import complaints_of
 from dovetail.model.selection import Operator
-from dovetail.model.shape import Company, Even, Match, Relation, Selector, Shape, shape_of
+from dovetail.model.shape import Shape
+from dovetail.model.shaping import shape_of
 from dovetail.model.workload import Workload
 
 

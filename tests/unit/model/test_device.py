@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from dovetail.model.asks import GpuAsk
 from dovetail.model.device import Device, Gpus, devices_of, in_words
 from dovetail.model.node import Node
 from dovetail.model.reservation import Reservation
 from dovetail.model.resources import Request, write_amount
-from dovetail.model.shape import GpuAsk, Shape, gpus_of, shape_of
+from dovetail.model.shape import Shape
+from dovetail.model.shaping import gpus_of, shape_of
 from dovetail.model.workload import Kind, Workload
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from dovetail.model.selection import LabelMatch, Taint, Toleration
-from dovetail.model.shape import shape_of
+from dovetail.model.shaping import shape_of
 from dovetail.model.strict import check_name, closest, shown
 from dovetail.model.workload import Workload
 

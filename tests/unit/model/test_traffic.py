@@ -6,7 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from dovetail.model.complaint import complaints_of
-from dovetail.model.shape import Shape, shape_of
+from dovetail.model.shape import Shape
+from dovetail.model.shaping import shape_of
 from dovetail.model.workload import Workload
 
 

@@ -10,7 +10,7 @@ from dovetail.cluster.view import View
 from dovetail.engine.terms import wants_of
 from dovetail.model.badge import badge_of
 from dovetail.model.reason import Refused
-from dovetail.model.shape import shape_of
+from dovetail.model.shaping import shape_of
 from dovetail.model.task import TaskId
 from dovetail.model.workload import Workload
 from dovetail.placement.contract import Request

@@ -5,7 +5,7 @@ from typing import Any
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.view import View
 from dovetail.model.node import Node
-from dovetail.model.shape import shape_of
+from dovetail.model.shaping import shape_of
 from dovetail.model.task import TaskId
 from dovetail.model.workload import Workload
 from dovetail.placement.contract import Request

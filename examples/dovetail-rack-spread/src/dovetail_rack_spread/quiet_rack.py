@@ -13,8 +13,8 @@ from pydantic import Field
 
 from dovetail.cluster.state import LABELS, RESOURCES
 from dovetail.cluster.view import View
+from dovetail.model.asks import Match
 from dovetail.model.selection import LabelKey, LabelValue, Operator
-from dovetail.model.shape import Match
 from dovetail.model.strict import Strict
 from dovetail.placement.contract import Request
 

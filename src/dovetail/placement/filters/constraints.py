@@ -9,9 +9,10 @@ from dovetail.cluster.state import GROUPS
 from dovetail.cluster.view import View
 from dovetail.constraints.error import ExpressionError
 from dovetail.constraints.program import compile_node
+from dovetail.model.asks import Want
 from dovetail.model.constraint import Kind as Demand
 from dovetail.model.reason import Refused
-from dovetail.model.shape import Shape, Want
+from dovetail.model.shape import Shape
 from dovetail.model.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 

@@ -6,8 +6,8 @@ from dovetail.cluster.arrays import B1
 from dovetail.cluster.labels import value_matches
 from dovetail.cluster.state import LABELS
 from dovetail.cluster.view import View
+from dovetail.model.asks import Term
 from dovetail.model.reason import Refused
-from dovetail.model.shape import Term
 from dovetail.model.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 

@@ -6,9 +6,9 @@ from typing import ClassVar
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import LABELS
 from dovetail.cluster.view import View
+from dovetail.model.asks import Match, Term
 from dovetail.model.reason import Refused
 from dovetail.model.selection import Operator
-from dovetail.model.shape import Match, Term
 from dovetail.model.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 

@@ -7,8 +7,8 @@ import numpy as np
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import LABELS, PLACEMENTS
 from dovetail.cluster.view import View
+from dovetail.model.asks import Relation
 from dovetail.model.reason import Eviction, Refused
-from dovetail.model.shape import Relation
 from dovetail.model.strict import Strict
 from dovetail.placement.company import keeps, let_in
 from dovetail.placement.contract import NoSettings, Request

@@ -14,8 +14,8 @@ import numpy as np
 from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.view import View
 from dovetail.constraints.program import compile_node
+from dovetail.model.asks import Even, Relation, Weighted
 from dovetail.model.constraint import Kind as Demand
-from dovetail.model.shape import Even, Relation, Weighted
 from dovetail.placement.company import keeps, skews
 from dovetail.placement.contract import Request
 from dovetail.placement.filters.taints import untolerated

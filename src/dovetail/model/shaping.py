@@ -1,0 +1,169 @@
+"""From what a user wrote to the shape of its tasks."""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from dovetail.model.arrangement import Arrangement
+from dovetail.model.asks import (
+    Company,
+    Even,
+    GpuAsk,
+    Insisted,
+    Layout,
+    Match,
+    Relation,
+    Selector,
+    Term,
+    Tolerance,
+    Want,
+    Weighted,
+    gpus_in,
+)
+from dovetail.model.company import HOST, REGION, Affinity, Conflict, Peers, Spread
+from dovetail.model.resources import GPU, Request
+from dovetail.model.selection import (
+    LabelMatch,
+    NodeTerm,
+    Operator,
+    WeightedTerm,
+)
+from dovetail.model.shape import Shape
+from dovetail.model.workload import Kind, Workload
+
+
+def gpus_of(asked: Request) -> GpuAsk | None:
+    """What a task asks for of GPUs, one by one."""
+    plain = gpus_in(asked.amounts().get(GPU, 0)) if asked.gpu else None
+    if plain is None:
+        return None
+    together = asked.gpu_island is not None and plain.count > 1
+    return plain._replace(models=tuple(asked.gpu_model), memory=asked.gpu_memory, same_island=together)
+
+
+def _match(match: LabelMatch) -> Match:
+    return Match(match.key, match.operator, tuple(match.values))
+
+
+def _term(term: NodeTerm) -> Term:
+    return tuple(_match(match) for match in term.match)
+
+
+def _weighted(terms: Sequence[WeightedTerm]) -> tuple[Weighted, ...]:
+    return tuple(Weighted(term.weight, _term(term)) for term in terms)
+
+
+@lru_cache(maxsize=4096)
+def _sorted_items(items: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted(items))
+
+
+def near_of(rules: Sequence[Affinity]) -> tuple[str, ...]:
+    """Workloads it wants to be as near to as can be; those that it must be near to it should be nearest to, too."""
+    near = [rule.near for rule in rules if rule.near is not None]
+    return tuple(sorted({peers.workload for peers in near if peers.workload and not peers.namespaces}))
+
+
+def _selector(peers: Peers, namespace: str) -> Selector:
+    equal = [Match(key, Operator.IN, (value,)) for key, value in sorted(peers.labels.items())]
+    spaces = () if "*" in peers.namespaces else tuple(sorted(set(peers.namespaces))) or (namespace,)
+    return Selector(spaces, peers.workload, peers.service, (*equal, *map(_match, peers.match)))
+
+
+def _selectors(peers: Iterable[Peers], namespace: str) -> tuple[Selector, ...]:
+    return tuple([_selector(one, namespace) for one in peers])
+
+
+def _companion(rule: Affinity, namespace: str) -> Company | None:
+    """None for `near` alone, which only scores look at."""
+    if rule.near is not None:
+        if rule.within is None and rule.distance is None:
+            return None
+        whom = _selectors([rule.near], namespace)
+        return Company(Relation.NEAR, whom, rule.within or HOST, rule.distance, weight=rule.weight)
+    if rule.apart is not None:
+        whom = _selectors([rule.apart], namespace)
+        return Company(Relation.APART, whom, rule.within or HOST, rule.distance, weight=rule.weight)
+    level = rule.within or REGION
+    if rule.in_n_regions is not None:
+        whom = _selectors(rule.in_n_regions, namespace)
+        return Company(Relation.DOMAINS, whom, level, domains=rule.n or 1, weight=rule.weight)
+    relation = Relation.NEAR if rule.in_same_region is not None else Relation.APART
+    whom = _selectors(rule.in_same_region or rule.in_different_regions or (), namespace)
+    return Company(relation, whom, level, weight=rule.weight)
+
+
+def company_of(
+    affinity: Sequence[Affinity], conflicts: Sequence[Conflict], namespace: str, name: str
+) -> tuple[Company, ...]:
+    """The affinity and the conflict sets of a workload."""
+    if not affinity and not conflicts:
+        return ()
+    space = (namespace,)
+    rules = [found for rule in affinity if (found := _companion(rule, namespace)) is not None]
+    sets = [
+        Company(
+            Relation.APART,
+            (Selector(space, conflict=conflict.set),),
+            conflict.within,
+            but=Selector(space, workload=name, conflict=conflict.set),  # a part of those that the rule is about
+        )
+        for conflict in conflicts
+    ]
+    return tuple(dict.fromkeys([*rules, *sets]))
+
+
+def spread_of(spread: Sequence[Spread], namespace: str, name: str) -> tuple[Even, ...]:
+    found = []
+    for one in spread:
+        whom = Selector((namespace,), workload=name) if one.of is None else _selector(one.of, namespace)
+        found.append(Even(one.over, one.max_skew, (whom,), one.min_domains or 1, one.weight))
+    return tuple(dict.fromkeys(found))
+
+
+def _layout(wanted: Arrangement) -> Layout:
+    slices = tuple((one.size, one.within) for one in wanted.slices)
+    return Layout(wanted.required, wanted.preferred, slices, str(wanted.strategy or ""))
+
+
+def _kept_together(spec: Workload) -> tuple[Company, ...]:
+    """What its layout means for one task that comes after the others, or takes the place of one of them."""
+    if spec.topology is None or spec.replicas == 1:
+        return ()
+    own = (Selector((spec.namespace,), workload=spec.name),)
+    wanted = ((spec.topology.required, None), (spec.topology.preferred, 1.0))
+    return tuple([Company(Relation.NEAR, own, level, weight=weight) for level, weight in wanted if level is not None])
+
+
+def shape_of(spec: Workload, scheduler: str, profile: str, wants: tuple[Want, ...] = ()) -> Shape:
+    """The shape of a workload's tasks under the scheduler and profile that were resolved for it.
+
+    A workload with an image needs a node that runs containers, whatever it calls itself. The namespace counts only
+    where it matters to placement (names of other workloads and services live in it), so that tenants share shapes.
+    """
+    named = bool(spec.affinity or spec.service or wants or spec.traffic)
+    wishes = spec.node_affinity
+    return Shape(
+        amounts=_sorted_items(tuple(spec.resources.amounts().items())),
+        kind=Kind.CONTAINER if spec.run.image and spec.kind is Kind.JOB else spec.kind,
+        scheduler=scheduler,
+        profile=profile,
+        namespace=spec.namespace if named else "",
+        service=spec.service,
+        node_selector=tuple(sorted(spec.node_selector.items())) if spec.node_selector else (),
+        required=tuple([_term(term) for term in wishes.required]) if wishes.required else (),
+        preferred=_weighted(wishes.preferred) if wishes.preferred else (),
+        avoided=_weighted(wishes.avoided) if wishes.avoided else (),
+        tolerations=tuple(
+            [Tolerance(t.key, t.operator, t.value, t.effect, t.toleration_seconds) for t in spec.tolerations]
+        ),
+        backends=tuple(spec.backends.allow),
+        near=near_of(spec.affinity) if spec.affinity else (),
+        insisted=tuple([Insisted(w.priority, _term(w)) for w in wishes.preferred if w.priority is not None]),
+        wants=wants,
+        company=(*company_of(spec.affinity, spec.conflicts, spec.namespace, spec.name), *_kept_together(spec)),
+        spread=spread_of(spec.spread, spec.namespace, spec.name) if spec.spread else (),
+        traffic=tuple(sorted((one.to, one.mbps) for one in spec.traffic)) if spec.traffic else (),
+        gpus=gpus_of(spec.resources),
+        layout=None if spec.topology is None else _layout(spec.topology),
+    )
