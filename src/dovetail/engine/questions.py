@@ -17,6 +17,7 @@ from dovetail.engine.communication import estimate_for
 from dovetail.engine.engine import Engine
 from dovetail.engine.forecast import StartGuess, guesses
 from dovetail.engine.gangs import layout_of, try_together
+from dovetail.engine.headroom import Headroom
 from dovetail.engine.one_by_one import Party
 from dovetail.engine.planning import Displacement, PlannedTask, nodes_in_turn, plan, would_displace
 from dovetail.engine.scheduling import request_of
@@ -184,13 +185,7 @@ class Questions:
         view = View(self._state.cluster)
         sifted = pipeline.evaluator.sift(request, view)
         rows = np.flatnonzero(sifted.alive)
-        resources = pipeline.evaluator.filters[-1]
-        fits = np.full(len(rows), np.inf)
-        for resource, needed in request.needs.items():
-            free = resources.free(view, resource)  # type: ignore[attr-defined]
-            fits = np.minimum(fits, np.floor(free[rows] / needed))
-        if shape.gpus is not None:
-            fits = np.minimum(fits, view.device_copies(shape.gpus)[rows])
+        fits = Headroom(pipeline.evaluator, request, view).copies(rows, request.needs)
         order = np.argsort(-fits, kind="stable")[:most_nodes]
         by_node = [(self._state.cluster.names[int(rows[i])], int(fits[i])) for i in order]
         return Room(int(fits.sum()) if len(rows) else 0, by_node, self.explain(shape))
