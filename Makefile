@@ -55,7 +55,7 @@ hooks: $(DEV_READY) ## run the checks before every git commit from now on
 	@$(BIN)/pre-commit install
 
 .PHONY: test-deps
-test-deps: ## install the system packages that tests against real servers need
+test-deps: $(DEV_READY) ## install the programs that tests against real servers need, or build them (once, ten minutes)
 	@sh tools/test-deps.sh
 
 .PHONY: clean

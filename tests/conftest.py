@@ -2,13 +2,16 @@
 
 A test that needs a program, a server or a package this machine lacks skips itself and names what is missing, as in
 `pytest.skip("docker is not installed")`. The run then ends with one line for each missing thing, however many tests
-wanted it, so that a green run never hides how much of it did not happen. Fixtures live beside the tests that use them.
+wanted it, so that a green run never hides how much of it did not happen. Fixtures live beside the tests that use them,
+except the real servers that several rooms of tests share (`tests/servers/fixtures.py`).
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 import pytest
+
+pytest_plugins = ["tests.servers.fixtures"]
 
 
 def missing_things(reports: Iterable[pytest.TestReport | pytest.CollectReport]) -> dict[str, Counter[str]]:

@@ -36,7 +36,7 @@ from dovetail.model.workload import Kind, Workload
 
 FILTERS = (
     *("ready", "scope", "backend", "node_selector", "node_affinity", "taints"),
-    *("gpu_model", "constraints", "workload_affinity", "spread", "promised", "gpus", "resources"),
+    *("gpu_model", "constraints", "workload_affinity", "spread", "bandwidth", "promised", "gpus", "resources"),
 )
 MEASURABLE = ("cpu", "memory", "disk")
 BLEND = (("cpu", 0.4), ("memory", 0.4), ("disk", 0.2))
@@ -69,6 +69,8 @@ class ReferenceNode:
     unseen: dict[str, int] = field(default_factory=dict)  # allocated since the last measurement
     minding: int = 0  # tasks on it with rules about other tasks
     gpus: ReferenceGpus = field(default_factory=ReferenceGpus)
+    ended: list[bool] = field(default_factory=list)
+    slowdowns: list[float] = field(default_factory=list)  # of tasks that ran there, as many times as long as usual
     capacity: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -186,6 +188,11 @@ class ReferenceScheduler:
 
     def remove(self, task: Hashable) -> None:
         next(node for node in self.present() if task in node.tasks).give(task)
+
+    def fare(self, name: str, ok: bool, slowdown: float | None) -> None:
+        self.node(name).ended.append(ok)
+        if slowdown is not None:
+            self.node(name).slowdowns.append(slowdown)
 
     def reserve(self, name: str, amounts: Mapping[str, int], sign: int = 1) -> None:
         reserved = self.node(name).reserved
@@ -316,6 +323,8 @@ class ReferenceScheduler:
             return not workload.resources.gpu or self._has_gpus(name, ask, node)
         if name == "promised":
             return True  # nobody was promised anything here
+        if name == "bandwidth":
+            return True  # nobody says what links carry here
         if name == "taints":
             return not untolerated(node.definition.taints, workload.tolerations, soft=False)
         return all(self.free(node, resource) >= amount for resource, amount in ask.needs.items())
@@ -516,8 +525,28 @@ class ReferenceScheduler:
             shares.append(used / capacity if capacity else 0.0)
         return max(0.0, *shares)
 
-    def _domain_history(self, _: Ask, __: ReferenceNode) -> float:
-        return 1.0  # nothing ever ends here
+    def _domain_packing(self, _: Ask, node: ReferenceNode) -> float:
+        """The share of GPUs in use in the narrowest domain that nodes share."""
+        for level in reversed(LEVELS):
+            carried = [n.definition.labels[level] for n in self.present() if level in n.definition.labels]
+            if len(set(carried)) < len(carried):
+                own = node.definition.labels.get(level)
+                domain = [n for n in self.present() if own is not None and n.definition.labels.get(level) == own]
+                capacity = sum(n.capacity.get("gpu", 0) for n in domain or [node])
+                return sum(n.allocated.get("gpu", 0) for n in domain or [node]) / capacity if capacity else 1.0
+        return 0.0
+
+    def _domain_history(self, _: Ask, node: ReferenceNode) -> float:
+        """The share of tasks that ended well, over how many times as long as usual tasks took, if that is above 1."""
+        ended = [ok for n in self._domain(node) for ok in n.ended]
+        well = sum(ended) / len(ended) if ended else 1.0
+        took = weight = 0.0
+        for other in self._domain(node):
+            own = own_weight = 0.0
+            for slowdown in other.slowdowns:
+                own, own_weight = own * 0.9 + slowdown, own_weight * 0.9 + 1.0
+            took, weight = took + own, weight + own_weight
+        return well * min(1.0, weight / took) if took else well
 
     def _gpu_model_preference(self, ask: Ask, node: ReferenceNode) -> float:
         return node.gpus.preference(ask.workload.resources)

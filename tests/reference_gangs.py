@@ -1,7 +1,8 @@
 """The oracle for gangs with a layout: exhaustive search for a node for every rank, in order.
 
 Written from the documented rules: all ranks in one domain of the level required; each slice, in order of rank, in one
-domain of its level; no node over what it holds. It knows nothing of sums over domains, and is for small clusters only.
+domain of its level; no node over what it holds; and where links set a limit, no more ranks in a domain than its links
+up allow, unless all are inside. It knows nothing of sums over domains, and is for small clusters only.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -10,6 +11,7 @@ from itertools import pairwise
 
 ALONE = frozenset({"host", "node"})
 Domain = Hashable
+Uplinks = Mapping[tuple[str, Domain], float]  # by level and domain: ranks that may send out of it
 
 
 @dataclass(frozen=True)
@@ -31,24 +33,52 @@ def domain_of(place: Place, level: str | None, levels: Sequence[str]) -> Domain:
     return tuple([place.labels.get(one, (place.name,)) for one in wider])
 
 
+def overloaded(places: Sequence[Place], levels: Sequence[str], ranks: Sequence[int], uplinks: Uplinks) -> list[str]:
+    """Domains with more ranks than their links up allow, while others are outside. `ranks`: how many each place has."""
+    found = []
+    for level in (*levels, "host"):
+        inside: dict[Domain, int] = {}
+        for place, taken in zip(places, ranks, strict=True):
+            domain = domain_of(place, level, levels)
+            inside[domain] = inside.get(domain, 0) + taken
+        found += [
+            f"{taken} ranks send out of {level} {domain}"
+            for domain, taken in inside.items()
+            if 0 < taken < sum(ranks) and taken > uplinks.get((level, domain), float("inf"))
+        ]
+    return found
+
+
 def fits(
-    places: Sequence[Place], levels: Sequence[str], count: int, level: str | None, slices: Sequence[tuple[int, str]]
+    places: Sequence[Place],
+    levels: Sequence[str],
+    count: int,
+    level: str | None,
+    slices: Sequence[tuple[int, str]],
+    uplinks: Uplinks | None = None,
 ) -> bool:
     """Is there a domain of the level (None: everything) that holds so many ranks as their slices have to lie?"""
     domains: dict[Domain, list[Place]] = {}
     for place in places:
         domains.setdefault(domain_of(place, level, levels), []).append(place)
-    return any(_fill(inside, levels, count, slices) for inside in domains.values())
+    return any(_fill(inside, levels, count, slices, uplinks or {}) for inside in domains.values())
 
 
-def _fill(places: Sequence[Place], levels: Sequence[str], count: int, slices: Sequence[tuple[int, str]]) -> bool:
+def _fill(
+    places: Sequence[Place],
+    levels: Sequence[str],
+    count: int,
+    slices: Sequence[tuple[int, str]],
+    uplinks: Uplinks,
+) -> bool:
     where = [[domain_of(place, level, levels) for place in places] for _, level in slices]
     least = min((size for size, _ in slices), default=count)
     seen: set[Hashable] = set()
 
     def rank(number: int, room: tuple[int, ...], inside: tuple[Domain, ...], before: int) -> bool:
         if number == count:
-            return True
+            ranks = [place.copies - left for place, left in zip(places, room, strict=True)]
+            return not uplinks or not overloaded(places, levels, ranks, uplinks)
         inside = tuple(None if number % size == 0 else at for (size, _), at in zip(slices, inside, strict=True))
         before = 0 if number % least == 0 else before  # within one slice, ranks in the order of nodes are all there are
         state = (number, room, inside, before)
@@ -71,6 +101,7 @@ def complaints(
     nodes: Sequence[str],
     level: str | None,
     slices: Iterable[tuple[int, str]],
+    uplinks: Uplinks | None = None,
 ) -> list[str]:
     """What is wrong with an arrangement: the node of each rank, said to lie in one domain of the level."""
     by_name = {place.name: place for place in places}
@@ -89,6 +120,7 @@ def complaints(
             for start in starts
             if len({domain_of(place, within, levels) for place in used[start : start + size]}) > 1
         ]
+    found += overloaded(places, levels, [nodes.count(place.name) for place in places], uplinks or {})
     for one in (*levels, "host"):
         along = [domain_of(place, one, levels) for place in used]
         runs = 1 + sum(a != b for a, b in pairwise(along))

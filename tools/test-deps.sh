@@ -1,20 +1,50 @@
 #!/bin/sh
-# Installs the system packages that tests against real programs need. Tests whose program is missing are skipped and
-# say so, so this succeeds wherever it can do nothing; it fails only when an install that was tried fails.
+# Installs what tests against real programs need: system packages, and the Kubernetes programs, which no package has and
+# which are built here once (about ten minutes on two cores). Tests whose program is missing are skipped and say so, so
+# this succeeds wherever it can do nothing; it fails only when an install that was tried fails. Needs .venv for the build.
 set -eu
 
-# One line a program: the command the tests call, and the Debian package that brings it.
+cd "$(dirname "$0")/.."
+
+# One line a program: the command the tests call, or a file where there is no command, and the Debian package that brings it.
 needs="
-ps      procps
+ps                                      procps
+openssl                                 openssl
+dockerd                                 docker.io
+/usr/share/doc/busybox-static           busybox-static
+munged                                  munge
+slurmctld                               slurm-wlm
+slurmd                                  slurm-wlm
+slurmrestd                              slurmrestd
+/usr/lib/*/slurm-wlm/auth_jwt.so        slurm-wlm-jwt-plugin
+/etc/ssl/certs/ca-certificates.crt      ca-certificates
 "
 
+is_here() {
+    # shellcheck disable=SC2086  # the pattern is meant to be filled in
+    case $1 in
+        /*) ls -d $1 >/dev/null 2>&1 ;;
+        *) command -v "$1" >/dev/null 2>&1 ;;
+    esac
+}
+
 missing=$(echo "$needs" | while read -r program package; do
-    [ -z "$program" ] || command -v "$program" >/dev/null 2>&1 || echo "$package"
+    [ -z "$program" ] || is_here "$program" || echo "$package"
 done | sort -u | tr '\n' ' ')
 missing=${missing% }
 
+# The tests start their own servers; an install must not start the system's. Holds until the shell that calls it ends.
+policy=/usr/sbin/policy-rc.d
+forbid_starting_servers() {
+    [ ! -e $policy ] || return 0
+    trap 'rm -f $policy' EXIT
+    trap 'exit 1' HUP INT TERM
+    printf '#!/bin/sh\nexit 101\n' >$policy
+    chmod 755 $policy
+}
+
 if [ -z "$missing" ]; then
-    echo "test-deps: everything is installed"
+    echo "test-deps: all system packages are installed"
 elif ! command -v apt-get >/dev/null 2>&1; then
     echo "test-deps: not a Debian system; install what corresponds to these Debian packages: $missing"
 elif [ "$(id -u)" -ne 0 ]; then
@@ -23,6 +53,15 @@ else
     echo "test-deps: installing $missing…"
     export DEBIAN_FRONTEND=noninteractive
     apt-get update -qq </dev/null >/dev/null
-    # shellcheck disable=SC2086  # a list of packages
-    apt-get install -y -qq --no-install-recommends $missing </dev/null >/dev/null
+    (
+        forbid_starting_servers
+        # shellcheck disable=SC2086  # a list of packages
+        apt-get install -y -qq --no-install-recommends $missing </dev/null >/dev/null
+    )
+fi
+
+if [ -n "${KUBEBUILDER_ASSETS:-}" ]; then
+    echo "test-deps: the Kubernetes programs are those in $KUBEBUILDER_ASSETS"
+else
+    .venv/bin/python -m tests.servers.kubernetes.build
 fi

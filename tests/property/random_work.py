@@ -335,12 +335,21 @@ class Observe:
 
 
 @dataclass(frozen=True)
+class Fare:
+    """How a task fared on a node: how it ended, and how many times as long as usual it took; None: nobody knows."""
+
+    index: int
+    ok: bool
+    slowdown: float | None
+
+
+@dataclass(frozen=True)
 class TrimLog:
     pass
 
 
 Tasks = Submit | More | Turns | Rehearse | Finish
-Nodes = Join | Leave | Switch | BackendAnswers | Reserve | Release | Observe
+Nodes = Join | Leave | Switch | BackendAnswers | Reserve | Release | Observe | Fare
 Step = Tasks | Nodes | TrimLog
 
 
@@ -370,6 +379,7 @@ _HAPPENINGS: list[tuple[int, Callable[[Random], Step]]] = [
     (2, lambda r: Reserve(_index(r), some_amounts(r))),
     (2, lambda r: Release(_index(r))),
     (3, lambda r: Observe(_index(r), some_amounts(r))),
+    (2, lambda r: Fare(_index(r), bool(r.randrange(4)), r.choice([None, 0.25, 0.7, 1.0, 1.3, 4.0]))),
     (1, lambda _: TrimLog()),
 ]
 _WHEEL = [draw for weight, draw in _HAPPENINGS for _ in range(weight)]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from tests.property.random_work import (
     BackendAnswers,
+    Fare,
     Finish,
     Join,
     Leave,
@@ -140,6 +141,12 @@ class SideBySide:
                 self.reservations.append((name, step.amounts))
                 self.cluster.reserve(name, step.amounts)
                 self.oracle.reserve(name, step.amounts)
+            case Fare() if names:
+                name = names[step.index % len(names)]
+                self.cluster.count_outcome(name, step.ok)
+                if step.slowdown is not None:
+                    self.cluster.note_pace(name, step.slowdown)
+                self.oracle.fare(name, step.ok, step.slowdown)
             case Observe() if names:
                 self.cluster.observe(names[step.index % len(names)], step.used)
                 self.oracle.observe(names[step.index % len(names)], step.used)

@@ -41,6 +41,38 @@ def random_problem(seed: int, nodes: int | None = None, gangs: int | None = None
     )
 
 
+def crowded_problem(seed: int) -> Problem:
+    """Hardly a node has room for a task of a gang as it is: singles stand on all that gangs leave. There is room for
+    singles on a node where no gang may be; one fails that holds some of a gang."""
+    chance = random.Random(f"crowded {seed}")
+    count = chance.randint(6, 9)
+    racks = np.arange(count) // 3
+    free = np.array([[chance.choice((6, 8)), 12] for _ in range(count)], dtype=float).T
+    free[:, -1] = 0.0
+    found = [gang for gang in (_gang(chance, free, racks, racks // 2) for _ in range(3)) if gang is not None]
+    for gang in found:
+        gang.allowed[-1] = False
+    columns = np.array([[chance.choice((1, 2)), chance.choice((0, 1))] for _ in range(3)], dtype=float)
+    allowed = np.array([[chance.random() < 0.9 for _ in range(count)] for _ in columns])
+    rows, kinds = [], []
+    for row in range(count):
+        while free[0, row] > 1:  # less is left than any gang asks for
+            kind = chance.randrange(len(columns))
+            if (free[:, row] < columns[kind]).any():
+                break
+            free[:, row] -= columns[kind]
+            rows.append(row)
+            kinds.append(kind)
+    held = [row for gang in found for row in gang.rows] or list(range(count))
+    failed = [chance.choice(held)]
+    stays = [at for at, row in enumerate(rows) if row not in failed]
+    free[:, failed] = 0.0
+    free[:, -1] = chance.choice((2, 4, 8))
+    movables = Movables(np.array(rows, dtype=np.intp)[stays], np.array(kinds, dtype=np.intp)[stays], columns, allowed)
+    gangs = [_broken(gang, failed) for gang in found if not set(failed).isdisjoint(gang.rows)]
+    return Problem(free, free.copy(), gangs, movables, np.zeros(count, dtype=np.bool_))
+
+
 def _singles(chance: random.Random, free: Amounts, count: int) -> tuple[list[int], Movables]:
     columns = np.array([[chance.choice((1, 1, 2, 2, 3)), chance.choice((0, 1, 1, 2))] for _ in range(4)], dtype=float)
     allowed = np.array([[chance.random() < 0.85 for _ in range(count)] for _ in columns])
@@ -96,24 +128,37 @@ def _broken(gang: Broken, failed: list[int]) -> Broken:
 
 def optimum(problem: Problem, limit_s: float = 60.0) -> tuple[list[int], int, bool]:
     """Which gangs can be whole, the most urgent first, the fewest moves for that, and whether that is proved."""
-    chosen: list[int] = []
-    best, sure = 0, True
-    for at in range(len(problem.gangs)):
-        found = _moves(problem, [*chosen, at], limit_s)
-        if found is not None:
-            chosen, (best, sure) = [*chosen, at], found
-    return chosen, best, sure
+    if not problem.gangs:
+        return [], 0, True
+    model, whole, _ = _model(problem)
+    model.maximize(sum(2 ** (len(whole) - 1 - at) * one for at, one in enumerate(whole)))
+    solver, first = _solved(model, limit_s)
+    chosen = [at for at, one in enumerate(whole) if first != cp_model.UNKNOWN and solver.value(one)]
+    model, whole, moved = _model(problem)
+    for at, one in enumerate(whole):
+        model.add(one == int(at in chosen))
+    model.minimize(sum(moved))
+    solver, second = _solved(model, limit_s)
+    return chosen, round(solver.objective_value), first == second == cp_model.OPTIMAL
 
 
-def _moves(  # noqa: C901 (one constraint after the other)
-    problem: Problem, chosen: list[int], limit_s: float
-) -> tuple[int, bool] | None:
+def _solved(model: cp_model.CpModel, limit_s: float) -> tuple[cp_model.CpSolver, Any]:
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.max_time_in_seconds = limit_s
+    return solver, solver.solve(model)
+
+
+def _model(problem: Problem) -> tuple[cp_model.CpModel, list[Any], list[Any]]:  # noqa: C901 (one constraint after the other)
+    """Every task of every gang and every other task by itself: what makes a gang whole, and who moves."""
     model = cp_model.CpModel()
     width = problem.now.shape[1]
     used: list[list[tuple[Amounts, Any]]] = [[] for _ in range(width)]  # by row: (column, how often)
     moved: list[Any] = []
-    for at in chosen:
-        gang = problem.gangs[at]
+    wholes: list[Any] = []
+    for at, gang in enumerate(problem.gangs):
+        whole = model.new_bool_var(f"{at} whole")
+        wholes.append(whole)
         on = [[model.new_bool_var(f"{at}.{t} on {row}") for row in range(width)] for t in range(len(gang.rows))]
         inside: list[list[Any]] = [[] for _ in gang.rows]  # by task: its row is in the domains of its groups
         for g, group in enumerate(gang.groups):
@@ -126,22 +171,19 @@ def _moves(  # noqa: C901 (one constraint after the other)
                 if gang.rows[task] != LOST:
                     inside[task].append(lies[int(group.codes[gang.rows[task]])])
         for task, row in enumerate(gang.rows):
-            model.add_exactly_one(on[task])
-            if row == LOST:
-                for other in np.flatnonzero(~gang.allowed).tolist():
-                    model.add(on[task][other] == 0)
-                continue
+            model.add_exactly_one([*on[task], ~whole])  # a gang that is not whole stays as it is
             for other in np.flatnonzero(~gang.allowed).tolist():
                 if other != row:
                     model.add(on[task][other] == 0)
-            moved.append(~on[task][row])
+            if row == LOST:
+                continue
+            leaves = model.new_bool_var(f"{at}.{task} leaves")
+            model.add(leaves == sum(on[task]) - on[task][row])
+            moved.append(leaves)
             # Who lies where its groups will be stays; who does not cannot.
-            if inside[task]:
-                model.add_bool_or([on[task][row], *[~one for one in inside[task]]])
-            else:
-                model.add(on[task][row] == 1)
+            model.add_bool_or([~leaves, *[~one for one in inside[task]]])
             # A task that leaves gives back what it had.
-            used[row].append((-gang.column, 1))
+            used[row].append((-gang.column, whole))
         for row in range(width):
             for task in range(len(gang.rows)):
                 used[row].append((gang.column, on[task][row]))
@@ -166,14 +208,7 @@ def _moves(  # noqa: C901 (one constraint after the other)
             coming = sum(int(column[k]) * times for column, times in arriving[row])
             model.add(coming <= int(problem.now[k, row]))
             model.add(coming + sum(int(c[k]) * times for c, times in used[row]) <= int(problem.soon[k, row]))
-    model.minimize(sum(moved))
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    solver.parameters.max_time_in_seconds = limit_s
-    status = solver.solve(model)
-    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return None
-    return round(solver.objective_value), status == cp_model.OPTIMAL
+    return model, wholes, moved
 
 
 def faults(problem: Problem, plan: Plan) -> list[str]:

@@ -29,6 +29,14 @@ EXPRESSIONS = [
     "node.tasks < 1",
     '!("dedicated" in node.taints)',
 ]
+LAYOUTS: list[dict[str, Any]] = [
+    {"required": "zone"},
+    {"required": "disk", "preferred": "host"},
+    {"required": "host"},
+    {"preferred": "zone"},
+    {"slices": [{"size": 4, "within": "host"}]},
+    {"slices": [{"size": 4, "within": "zone"}, {"size": 2, "within": "host"}], "strategy": "spread"},
+]
 
 
 class Stage(Scene):
@@ -52,7 +60,7 @@ class Stage(Scene):
             if not r.randrange(6):
                 self.hear(NodeCordoned(name, True, r.choice(["", "being repaired"])))
         self.now += 10.0
-        self.spec = Workload.model_validate(self._wanted(r))
+        self.spec = Workload.model_validate(self._wanted(r) if r.randrange(5) else self._gang(r))
 
     def hear(self, event: Event) -> list[Command]:
         """Tables are checked by who asks for it: here that would be most of the work."""
@@ -130,6 +138,19 @@ class Stage(Scene):
         if self.limited and r.randrange(2):
             found["queue"] = "narrow"
         return found
+
+    def _gang(self, r: Random) -> dict[str, Any]:
+        """One that could start if it did not have to lie in the network as it says."""
+        replicas = r.choice([2, 3, 4, 6, 8])
+        return {
+            "name": WANTED,
+            "replicas": replicas,
+            "gang": {"min": replicas - r.randrange(2)},
+            "resources": {"cpu": r.choice([1, 1, 2, 4]), "memory": f"{r.choice([1, 2])}GiB"},
+            "tolerations": [{"operator": "Exists"}],
+            "topology": r.choice(LAYOUTS),
+            "priority": r.choice(PRIORITIES),
+        }
 
     # --- what is done ----------------------------------------------------------------------------------------
 

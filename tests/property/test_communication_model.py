@@ -116,6 +116,21 @@ def test_nothing_is_quicker_than_the_best_possible(
         assert exchange.seconds >= exchange.best_seconds * (1 - 1e-9)
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.one_of(trees(), graphs()), st.data(), SIZES)
+def test_comparing_placements_gives_the_times_that_estimating_each_does(
+    drawn: tuple[Topology, list[str]], data: st.DataObject, size: int
+) -> None:
+    topology, hosts = drawn
+    cluster = cluster_with(topology, hosts)
+    comparing = Communication(cluster)
+    for _ in range(6):  # some of them alike, so that what was found before is used again
+        ranks = data.draw(st.lists(st.sampled_from(hosts), min_size=2, max_size=4))
+        rows = [cluster.rows[host] for host in ranks]
+        expected = estimated(cluster, ranks, size).all_reduce.seconds
+        assert comparing.all_reduce_s(rows, size) == pytest.approx(expected, rel=1e-9)
+
+
 # --- a tree with equal links ---------------------------------------------------------------------------------
 
 

@@ -4,8 +4,9 @@ from random import Random
 
 import numpy as np
 import pytest
-from tests.reference_gangs import Place, complaints, fits
+from tests.reference_gangs import Place, Uplinks, complaints, domain_of, fits
 
+from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import Cluster
 from dovetail.model.asks import Layout
 from dovetail.model.node import Node
@@ -14,7 +15,7 @@ from dovetail.placement.arranging import Arranger
 from dovetail.placement.tiers import Tiers, tiers_of
 
 LEVELS = ("spine", "leaf", "rack")
-INSTANCES, PARTS = 3_000, 6
+INSTANCES, WITH_LINKS, PARTS = 3_000, 1_500, 6
 
 
 def _places(chance: Random) -> list[Place]:
@@ -73,17 +74,33 @@ def _allowed(tiers: Tiers, layout: Layout) -> list[str | None]:
     return order[narrowest : widest - 1 if widest else None : -1]
 
 
-def _check(seed: int) -> bool:
+def _limits(chance: Random, tiers: Tiers) -> list[F8]:
+    """By tier and domain, how many tasks may send out of it."""
+    ease = chance.choice((2, 4, 6))
+    return [
+        np.array([chance.choice((np.inf, chance.randint(0, ease), chance.randint(0, ease))) for _ in range(tier.count)])
+        for tier in tiers
+    ]
+
+
+def _check(seed: int, with_links: bool = False) -> bool:
     chance = Random(seed)
     places, layout, count = _places(chance), _layout(chance), chance.randint(2, 11)
     cluster = _cluster(places)
     tiers = tiers_of(cluster, layout.levels)
     carried = [level for level in LEVELS if tiers.is_carried(level)]
-    arranger = Arranger(tiers, np.array([float(place.copies) for place in places]), count, layout)
+    limits = _limits(chance, tiers) if with_links else None
+    arranger = Arranger(tiers, np.array([float(place.copies) for place in places]), count, layout, limits)
     # Levels of equal size may be ordered either way; the tiers say which way it is.
     levels = sorted(carried, key=tiers.at)
+    uplinks: Uplinks = {
+        (tier.level, domain_of(places[int(first)], tier.level, levels)): limit
+        for tier, allowed in zip(tiers, limits or [], strict=False)
+        for first, limit in zip(tier.first, allowed, strict=True)
+    }
+    allowed = _allowed(tiers, layout)
     expected = next(
-        (level for level in _allowed(tiers, layout) if fits(places, levels, count, level, layout.slices)), "nowhere"
+        (level for level in allowed if fits(places, levels, count, level, layout.slices, uplinks)), "nowhere"
     )
     tier = arranger.tier_reached()
     reached = "nowhere" if tier is None else tiers[tier].level or None
@@ -95,11 +112,17 @@ def _check(seed: int) -> bool:
         rows = arranger.arranged(tier, domain).rows
         assert set(tiers[tier].codes[list(rows)].tolist()) == {domain}
         nodes = [cluster.names[row] for row in rows]
-        assert not complaints(places, levels, nodes, reached, layout.slices), f"{seed}: {layout}"
+        assert not complaints(places, levels, nodes, reached, layout.slices, uplinks), f"{seed}: {layout}"
     return True
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_gang_is_arranged_where_exhaustive_search_finds_a_place_and_nowhere_else(part: int) -> None:
     found = [_check(seed) for seed in range(part, INSTANCES, PARTS)]
+    assert 0.2 < sum(found) / len(found) < 0.9, "both answers are put to the test"
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_links_that_carry_only_so_much_are_kept_to_exactly(part: int) -> None:
+    found = [_check(seed, with_links=True) for seed in range(part, WITH_LINKS, PARTS)]
     assert 0.2 < sum(found) / len(found) < 0.9, "both answers are put to the test"

@@ -26,7 +26,7 @@ from dovetail.model.workload import Kind
 STAGES = int(os.environ.get("DOVETAIL_IMPASSES", "500"))
 KINDS = {
     *("resources", "labels", "tolerations", "backends", "constraints", "affinity", "conflicts", "replicas", "gang"),
-    *("several", "queue", "priority", "wait", "evict", "uncordon"),
+    *("several", "queue", "priority", "wait", "evict", "uncordon", "topology", "slices"),
 }
 
 

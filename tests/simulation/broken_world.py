@@ -92,6 +92,34 @@ def leafy_work(chance: Random, number: int) -> Workload:
     return Workload.model_validate(fields)
 
 
+def crowd(world: BrokenWorld, chance: Random) -> None:
+    """Every leaf has a gang on three of its four nodes and singles on the fourth: who is lost has no room that is free,
+    but singles can go to the other leaves."""
+    for leaf in LEAVES:
+        for number in range(4):
+            world.join(place(f"{leaf}{number}", chance))
+        fields = {"name": f"gang-{leaf}", "replicas": 3, "gang": {"min": 3}, "topology": {"required": "leaf"}}
+        world.submit(Workload.model_validate({**fields, "resources": {"cpu": 4, "memory": "1GiB"}}))
+        world.decide()
+    for number in range(chance.choice([2, 3, 4])):
+        fields = {"name": f"single{number}", "priority": "low", "disruption": {"allowed": True}}
+        world.submit(Workload.model_validate({**fields, "resources": {"cpu": chance.choice([1, 1, 2])}}))
+    world.decide()
+    for _ in range(2):  # accepted, started
+        for key in world.live():
+            world.go_on(key)
+
+
+def _fail_a_gang(world: FaultyWorld, chance: Random) -> None:
+    """A node fails that holds some of a gang."""
+    assert isinstance(world, BrokenWorld)
+    state = world.engine.state
+    placed = state.cluster.placements.by_task.items()
+    held = sorted({state.cluster.names[one.row] for task, one in placed if state.work[task.workload].terms.gang_min})
+    if held:
+        world.fail("node", chance.choice(held))
+
+
 def _submit(world: FaultyWorld, chance: Random) -> None:
     world.submit(leafy_work(chance, world.next_workload))
 
@@ -118,5 +146,6 @@ BROKEN_DEEDS: dict[str, Deed] = {
     "submit": _submit,
     "join": _join,
     "fail": _fail,
+    "fail a gang": _fail_a_gang,
     "repair": _repair,
 }

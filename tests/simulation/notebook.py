@@ -6,6 +6,7 @@ from dovetail.engine.engine import Engine
 from dovetail.model.record import (
     Changes,
     NodeRecord,
+    Outcomes,
     PolicyRecord,
     PolicySwitch,
     ReservationRecord,
@@ -26,7 +27,7 @@ class Notebook:
     terms: dict[int, str] = field(default_factory=dict)
     submitted_at: dict[int, float] = field(default_factory=dict)
     cursors: dict[str, int] = field(default_factory=dict)
-    outcomes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    outcomes: dict[str, Outcomes] = field(default_factory=dict)
     workloads: dict[int, WorkloadRecord] = field(default_factory=dict)
     tasks: dict[TaskId, TaskRecord] = field(default_factory=dict)
     notes: dict[int, str] = field(default_factory=dict)

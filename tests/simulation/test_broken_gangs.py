@@ -5,10 +5,15 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import event as seen_event
 from hypothesis import strategies as st
-from tests.simulation.broken_world import BROKEN_DEEDS, PLACES, BrokenWorld, place
+from tests.property.small_recoveries import faults, optimum
+from tests.simulation.broken_world import BROKEN_DEEDS, PLACES, BrokenWorld, crowd, place
 
+from dovetail.engine import recovery_planning
 from dovetail.engine.settings import EngineSettings
+from dovetail.model.command import Stop
+from dovetail.placement.recovery import Plan, Problem, recover
 
 WEIGHTS = dict.fromkeys(BROKEN_DEEDS, 1) | {"submit": 12, "go on": 6, "decide": 10, "fail": 3, "repair": 3, "time": 3}
 
@@ -70,3 +75,58 @@ def test_a_long_run_of_failures_comes_to_rest(kind: str) -> None:
     world.repair()
     world.settle()
     world.check_settled()
+
+
+# --- clusters in which nobody can be replaced unless others make way -------------------------------------------
+
+CROWDED = dict.fromkeys(BROKEN_DEEDS, 0) | {
+    "fail a gang": 4,
+    "repair": 4,
+    "go on": 4,
+    "time": 2,
+    "decide": 6,
+    "say again": 6,
+}
+
+
+def crowded_world(seed: int, kind: str, steps: int) -> BrokenWorld:
+    world, chance = broken_world(seed, kind), Random(seed)
+    crowd(world, chance)
+    for _ in range(steps):
+        BROKEN_DEEDS[chance.choices(list(CROWDED), list(CROWDED.values()))[0]](world, chance)
+    return world
+
+
+def made_way(world: BrokenWorld) -> int:
+    return sum(isinstance(one, Stop) and one.reason.startswith("makes way for") for _, one in world.commands)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(seed=st.integers(0, 2**32), kind=st.sampled_from(["as it comes", "holding", "slow"]))
+def test_where_singles_are_in_the_way_gangs_are_whole_or_wait_too(seed: int, kind: str) -> None:
+    world = crowded_world(seed, kind, 40)
+    seen_event(f"{min(made_way(world), 4)} singles made way")
+    world.repair()
+    world.settle()
+    world.check_settled()
+
+
+def test_singles_do_make_way_and_no_more_of_them_than_must(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the engine asks the search is looked at, and each answer compared with the exact optimum."""
+    seen: list[tuple[Problem, Plan]] = []
+
+    def watched(problem: Problem) -> Plan:
+        seen.append((problem, recover(problem)))
+        return seen[-1][1]
+
+    monkeypatch.setattr(recovery_planning, "recover", watched)
+    moved = sum(made_way(crowded_world(seed, "as it comes", 25)) > 0 for seed in range(30))
+    assert moved >= 15, f"singles made way in {moved} of 30 worlds only"
+    with_moves = [(problem, plan) for problem, plan in seen if plan.moves]
+    assert len(with_moves) >= 15
+    for problem, plan in with_moves:
+        assert not faults(problem, plan)
+        gangs, moves, sure = optimum(problem)
+        assert sure
+        assert [at for at, places in enumerate(plan.places) if places is not None] == gangs
+        assert plan.cost(problem.gangs) == moves

@@ -10,6 +10,8 @@ from dovetail.api.body import model_in, plane_of
 from dovetail.api.description import takes
 from dovetail.api.nodes import Reason
 from dovetail.api.replies import Json
+from dovetail.api.workloads import MOST_ROWS
+from dovetail.control.plane import ControlPlane
 from dovetail.model.company import HOST, Level
 from dovetail.model.strict import Strict
 
@@ -34,10 +36,23 @@ class Failure(Strict):
 @router.post("", openapi_extra=takes(Failure), status_code=201)
 async def fail(request: Request) -> Response:
     """All its nodes are cordoned, what ran there is lost, and gangs that lost tasks are made whole where that can be
-    done. `uncordon` brings a node back."""
+    done. `recoveries` says for each of those what is done at once. `uncordon` brings a node back."""
+    plane = plane_of(request)
     failure = await model_in(request, Failure)
     level, name = (HOST, failure.node) if failure.node is not None else (failure.level, failure.name)
     assert level is not None
     assert name is not None
-    lost = await plane_of(request).fail(level, name, failure.reason)
-    return Json({"level": level, "name": name, "nodes": lost}, 201)
+    before = await plane.read(plane.store.newest_history)
+    lost = await plane.fail(level, name, failure.reason)
+    return Json({"level": level, "name": name, "nodes": lost, "recoveries": await _recoveries(plane, before)}, 201)
+
+
+async def _recoveries(plane: ControlPlane, after: int) -> list[str]:
+    """Lines about recoveries in the history since then."""
+    found: list[str] = []
+    while True:
+        lines = await plane.read(plane.store.history, None, None, after, MOST_ROWS)
+        found += [line["message"] for line in lines if line["kind"] == "recovery"]
+        if len(lines) < MOST_ROWS:
+            return found
+        after = lines[-1]["seq"]

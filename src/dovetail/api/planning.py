@@ -7,7 +7,8 @@ from typing import Any
 from dovetail.api import answers
 from dovetail.api.impasse import NO_IMPASSE, impasse_dict
 from dovetail.control.plane import ControlPlane
-from dovetail.engine.planning import Displacement
+from dovetail.engine.dependencies import Key, key_of
+from dovetail.engine.planning import Displacement, PlannedTask
 from dovetail.model.complaint import Complaint, Invalid
 from dovetail.model.reason import Outcome
 from dovetail.model.workload import Workload
@@ -30,17 +31,34 @@ async def plans(plane: ControlPlane, specs: list[Workload]) -> list[dict[str, An
         raise Invalid([Complaint("request body", None, "", words)])
     found: list[dict[str, Any]] = []
     searches = MOST_DISPLACING
+    together = _groups(plane, specs)
     for spec in specs:
-        plan = _plan(plane, spec, may_search=searches > 0)
+        plan = _plan(plane, spec, together.get(key_of(spec)), may_search=searches > 0)
         searches -= bool(plan["unplaced"])
         found.append(plan)
         await asyncio.sleep(0)
     return found
 
 
-def _plan(plane: ControlPlane, spec: Workload, *, may_search: bool) -> dict[str, Any]:
+def _groups(plane: ControlPlane, specs: list[Workload]) -> dict[Key, list[PlannedTask]]:
+    """The tasks of workloads that start together with others here."""
+    members: dict[tuple[str, str], list[Workload]] = {}
+    for spec in specs:
+        if spec.gang is not None and spec.gang.group is not None:
+            members.setdefault((spec.namespace, spec.gang.group), []).append(spec)
+    found: dict[Key, list[PlannedTask]] = {}
+    for group in members.values():
+        planned = plane.questions.plan_group(group, MOST_TASKS, time.time())
+        found |= {key_of(spec): tasks for spec, tasks in zip(group, planned, strict=True)}
+    return found
+
+
+def _plan(plane: ControlPlane, spec: Workload, tasks: list[PlannedTask] | None, *, may_search: bool) -> dict[str, Any]:
     now = time.time()
-    tasks = plane.questions.plan(spec, MOST_TASKS, now)
+    if tasks is None:
+        tasks = plane.questions.plan(spec, MOST_TASKS, now)
+    elif tasks[-1].node is None:
+        may_search = False  # what is in the way of one of several is not what is in the way of it alone
     placed = sum(task.node is not None for task in tasks)
     last = tasks[-1]
     wanted = min(spec.replicas, spec.concurrency or spec.replicas)

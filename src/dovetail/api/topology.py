@@ -70,6 +70,7 @@ def _domain(use: DomainUse) -> dict[str, Any]:
         "capacity": {name: show_amount(name, amount) for name, amount in state.capacity.items()},
         "up_mbps": use.up_mbps,
         "held_mbps": use.held_mbps,
+        "free_mbps": use.free_mbps,
         "largest_gang": use.largest_gang,
     }
 

@@ -153,10 +153,14 @@ async def cancel(
     namespace: Namespace = DEFAULT_NAMESPACE,
     reason: Annotated[str, Query(max_length=500)] = "cancelled by a user",
 ) -> Response:
-    """Stop it: what waits is dropped, what runs is told to end. Asking again changes nothing."""
+    """Stop it: what waits is dropped, what runs is told to end. Asking again changes nothing. The name of a group stands
+    for all workloads in it."""
     plane = plane_of(request)
+    if group := plane.group(namespace, ref):
+        await plane.cancel(group, reason)
+        return Json({"id": group[0], "namespace": namespace, "name": ref}, 202)
     row = await plane.resolve(ref, namespace)
     if row["finished_at"] is not None:
         raise Problem(409, f"{row['namespace']}/{row['name']} is already finished: it {row['state']}")
-    await plane.cancel(row["id"], reason)
+    await plane.cancel([row["id"]], reason)
     return Json({name: row[name] for name in ("id", "namespace", "name")}, 202)

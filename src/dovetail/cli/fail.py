@@ -15,7 +15,10 @@ def command(level: LevelName, name: DomainName, reason: Reason = "", url: Url = 
     """Say that a node or a whole domain has failed: dovetail fail leaf l3
 
     Its nodes are cordoned and what ran there is lost: it is placed elsewhere, and gangs that lost tasks are made whole
-    with as few moves as can be. `uncordon` brings a node back."""
+    with as few moves as can be; what is done for them at once is printed. `uncordon` brings a node back."""
     with connect(url) as client:
-        nodes = client.fail(level, name, reason=reason)
-    typer.echo(f"{level} {name} failed: {len(nodes)} node{'' if len(nodes) == 1 else 's'} cordoned, their work is lost")
+        report = client.fail(level, name, reason=reason)
+    count = len(report["nodes"])
+    typer.echo(f"{level} {name} failed: {count} node{'' if count == 1 else 's'} cordoned, their work is lost")
+    for line in report["recoveries"]:
+        typer.echo(line)

@@ -214,10 +214,10 @@ class Client(NetworkCalls, PolicyCalls):
     def drain(self, name: str, *, reason: str = "") -> t.NodeDetail:
         return self._act(name, "drain", reason)
 
-    def fail(self, level: str, name: str, *, reason: str = "") -> list[str]:
-        """Say that a domain, or with level `node` one node, has failed: what ran there is lost. The nodes of it."""
+    def fail(self, level: str, name: str, *, reason: str = "") -> t.FailureReport:
+        """Say that a domain, or with level `node` one node, has failed: what ran there is lost."""
         body = {"node": name} if level in ("node", "host") else {"level": level, "name": name}
-        return cast("list[str]", self._http.json("POST", "/failures", json=body | {"reason": reason})["nodes"])
+        return cast("t.FailureReport", self._http.json("POST", "/failures", json=body | {"reason": reason}))
 
     def diagnostics(self, name: str) -> str:
         """The node in words."""

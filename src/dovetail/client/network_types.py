@@ -37,7 +37,8 @@ class GpuCount(TypedDict):
 
 
 class DomainRow(TypedDict):
-    """`around`: by wider level, the domain that it lies in. Free is what is free on nodes that take work."""
+    """`around`: by wider level, the domain that it lies in. Free is what is free on nodes that take work. `up_mbps` is
+    what its links up carry, `held_mbps` what gangs hold of it, `free_mbps` what that and other traffic leave."""
 
     level: str
     name: str
@@ -51,6 +52,7 @@ class DomainRow(TypedDict):
     capacity: dict[str, str]
     up_mbps: float
     held_mbps: float
+    free_mbps: float
     largest_gang: int | None
 
 

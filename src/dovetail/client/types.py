@@ -366,6 +366,15 @@ class Orders(TypedDict):
     stop: list[str]
 
 
+class FailureReport(TypedDict):
+    """What is gone, and what is done at once for gangs that lost tasks, one line each."""
+
+    level: str
+    name: str
+    nodes: list[str]
+    recoveries: list[str]
+
+
 class QueueItem(Start):
     """`position` None: it waits for other workloads, not for its turn. `promoted_from`: what waiting has raised
     `priority` from."""

@@ -45,6 +45,7 @@ class DeviceTable:
         self.kind_list: list[tuple[str, int]] = [("", 0)]  # model and memory, by code
         self.split = 0  # devices of which a part is taken
         self.shares = 0  # parts that tasks have
+        self.mixed = 0  # nodes with devices of several kinds
         self._codes: dict[str, int] = {"": 0}
         self._kind_codes: dict[tuple[str, int], int] = {}
         self._groups: dict[int, tuple[Gpus, ...]] = {}  # by row, as its node described them
@@ -84,7 +85,9 @@ class DeviceTable:
             table[row] = 0
         kinds = [self._kind_code(device) for device in devices]
         self.kinds[row, here] = kinds
+        self.mixed -= self.kind.item(row) == SEVERAL
         self.kind[row] = SEVERAL if len(set(kinds)) > 1 else max(kinds, default=0)
+        self.mixed += self.kind.item(row) == SEVERAL
         if groups:  # without any, nothing is known of them
             self.models[row, here] = [self._code(device) for device in devices]
             self.memory[row, here] = [device.memory for device in devices]
@@ -171,6 +174,12 @@ class DeviceTable:
             return self._of_whole(ask, suitable & (free == WHOLE), rows)
         parts: F8 = (np.where(suitable, np.maximum(free, 0), 0) // ask.share).sum(axis=1).astype(np.float64)
         return parts
+
+    def hosts(self, ask: GpuAsk, rows: Rows | slice) -> B1:
+        """bool[row of `rows`]: `copies` of at least one, for less."""
+        if ask.count:
+            return self.copies(ask, rows) >= 1
+        return (self.suitable(ask)[rows] & (self.free[rows] >= ask.share)).any(axis=1)  # type: ignore[return-value]
 
     def ever(self, ask: GpuAsk, rows: Rows | slice) -> B1:
         """bool[row of `rows`]: would one task of an ask fit if nobody had anything there?"""

@@ -3,9 +3,13 @@
 import numpy as np
 
 from dovetail.cluster.conversations import Conversations
+from dovetail.cluster.devices import SEVERAL
+from dovetail.cluster.gang_flows import Gang
+from dovetail.cluster.levels import bandwidth_of, present_levels
 from dovetail.cluster.resources import loads
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.tallies import Tallies
+from dovetail.model.company import HOST
 from dovetail.model.device import WHOLE
 from dovetail.model.resources import GPU, SLOTS
 
@@ -46,6 +50,7 @@ def check_invariants(cluster: Cluster, *, within_capacity: bool = True) -> None:
     _check_services(cluster)
     _check_tallies(cluster)
     _check_conversations(cluster)
+    _check_bandwidth(cluster)
     _check_rows(cluster)
 
 
@@ -73,6 +78,7 @@ def _check_devices(cluster: Cluster, within_capacity: bool) -> None:
     _must(int(((taken > 0) & (taken < WHOLE)).sum()) == devices.split, "the count of split GPUs is stale")
     shares = sum(len(p.slots) for p in cluster.placements.by_task.values() if p.column[at] < WHOLE)
     _must(shares == devices.shares, "the count of shares is stale")
+    _must(int((devices.kind == SEVERAL).sum()) == devices.mixed, "the count of nodes with mixed GPUs is stale")
     there = devices.there[:n].sum(axis=1) * WHOLE
     _must(bool((there == cluster.resources.capacity[at, :n]).all()), "GPUs one by one differ from their capacity")
 
@@ -108,6 +114,28 @@ def _check_conversations(cluster: Cluster) -> None:
         if placement.badge is not None and placement.badge.talks:
             anew.count(placement.badge, 1)
     _must(anew.said == cluster.placements.conversations.said, "who talks to whom differs from the placements")
+
+
+def _check_bandwidth(cluster: Cluster) -> None:
+    """Gangs hold of links up what they send over them, counted task by task; somebody may hold more by hand."""
+    gangs: dict[Gang, list[tuple[int, int]]] = {}
+    for placement in cluster.placements.by_task.values():
+        if placement.badge is not None and placement.badge.bandwidth_mbps:
+            gangs.setdefault(placement.badge.gang, []).append((placement.row, placement.badge.bandwidth_mbps))
+    flows = cluster.placements.flows
+    _must(gangs.keys() == set(flows.gangs), "gangs that send to each other differ from the placements")
+    columns = [(level.name, level.level.key, level.column.codes.tolist()) for level in present_levels(cluster)]
+    for name, key, codes in (*columns, (HOST, HOST, list(range(1, cluster.width + 1)))):
+        everything = bandwidth_of(cluster, name)[1]
+        true = np.zeros(len(everything) + 1)
+        for tasks in gangs.values():
+            domains = {codes[row] for row, _ in tasks}
+            for row, mbps in tasks:
+                if codes[row] and domains != {codes[row]}:  # in a domain, and others are not
+                    true[codes[row] - (key == HOST)] += mbps
+        held = flows.held(key, len(everything))
+        _must(bool((held == true[: len(held)]).all()), f"what gangs hold of {name} uplinks differs from the placements")
+        _must(bool((everything >= held).all()), f"less is held of {name} uplinks than gangs hold")
 
 
 def _check_rows(cluster: Cluster) -> None:

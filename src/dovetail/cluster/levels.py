@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows
-from dovetail.cluster.domains import level_column, level_key
+from dovetail.cluster.domains import level_key
+from dovetail.cluster.gang_flows import Column
 from dovetail.cluster.labels import ABSENT, LabelColumn
 from dovetail.cluster.path import Path, Paths
 from dovetail.cluster.state import Cluster
@@ -40,6 +41,15 @@ def present_levels(cluster: Cluster) -> list[PresentLevel]:
     carried = {key: column for key, column in cluster.labels.columns.items() if column.codes.any()}
     levels = cluster.topology.levels if cluster.topology else levels_in(set(carried))
     return [PresentLevel(level, carried[level.key]) for level in levels if level.key in carried]
+
+
+def narrowest_level(cluster: Cluster) -> str | None:
+    """The label of the narrowest of them at which nodes share domains; None: nobody says where nodes are."""
+    for present in reversed(present_levels(cluster)):
+        codes = present.column.codes[: cluster.width]
+        if np.bincount(codes[codes != ABSENT], minlength=1).max() > 1:
+            return present.level.key
+    return None
 
 
 # --- ways ----------------------------------------------------------------------------------------------------
@@ -75,17 +85,15 @@ def path_between(cluster: Cluster, one: int, other: int) -> Path | None:
         if classes[0] is None or classes[1] is None:
             return None
         found = graph.from_class(classes[0]).at(classes[1])
-        return found if np.isfinite(found.latency_us) else None
+        if not np.isfinite(found.latency_us):
+            return None
+        left = min(found.headroom_mbps, float(left_by_levels(cluster, one, only_held=True)[other]))
+        return Path(found.hops, found.latency_us, found.mbps, max(left, 0.0), found.loss)
     levels, paths = level_paths(cluster)
     met = shared_level(levels, one, other)
     found = paths.at(len(levels) if met is None else met)
-    below = levels[0 if met is None else met + 1 :]
-    left = [bandwidth_of(cluster, HOST)[2][row] for row in (one, other)]
-    for level in below:
-        headroom = bandwidth_of(cluster, level.name)[2]
-        codes = (int(level.column.codes[row]) for row in (one, other))
-        left += [headroom[code] for code in codes if code != ABSENT]
-    return Path(found.hops, found.latency_us, found.mbps, float(max(min(left), 0.0)), found.loss)
+    left = float(left_by_levels(cluster, one)[other])
+    return Path(found.hops, found.latency_us, found.mbps, max(left, 0.0), found.loss)
 
 
 def shared_level(levels: list[PresentLevel], one: int, other: int) -> int | None:
@@ -139,13 +147,60 @@ def bandwidth_of(cluster: Cluster, level: str) -> tuple[F8, F8, F8]:
     """float64[code] in Mbps, for the links up from each domain of a level: what they carry, what is held of it, and
     what is left after that and other traffic. At the level `host` a code is a row. Code 0 has nothing."""
     topology, key = cluster.topology, level_key(cluster, level) or HOST
-    if key == HOST:
-        domains: list[str] = cluster.names
-    else:
-        column = level_column(cluster, level)
-        domains = [""] if column is None else ["", *column.vocabulary]
-    name = next((one.name for one in topology.levels if one.key == key), key)
-    carried = [topology.up(name, domain) if domain else (0.0, 0.0) for domain in domains]
-    both = np.array(carried).reshape(-1, 2)
-    held = topology.bandwidth.of(key, len(domains))
-    return both[:, 0], held, both[:, 1] - held
+    carried, left, _ = _described_up(cluster, key)
+    _settle_flows(cluster)
+    held = topology.bandwidth.of(key, len(carried))
+    return carried, held, left - held
+
+
+def left_by_levels(cluster: Cluster, row: int, *, only_held: bool = False) -> F8:
+    """float64[node], in Mbps: the least that is left of the links up on the way from one row to every other. With
+    `only_held`, only links count of which something is held: where a graph says how the others are."""
+    left = _left_up(cluster, HOST, only_held)[: cluster.width]
+    found: F8 = np.minimum(left, left[row])
+    apart = np.ones(cluster.width, dtype=np.bool_)  # shares no level looked at so far
+    for level in reversed(present_levels(cluster)):
+        codes = level.column.codes[: cluster.width]
+        if codes[row] != ABSENT:
+            apart &= codes != codes[row]
+        up = _left_up(cluster, level.name, only_held)
+        up[ABSENT] = np.inf  # no link of this level on the way
+        found[apart] = np.minimum(found, np.minimum(up[codes], up[codes[row]]))[apart]
+    return found
+
+
+def _left_up(cluster: Cluster, level: str, only_held: bool) -> F8:
+    _, held, left = bandwidth_of(cluster, level)
+    return np.where(held > 0, left, np.inf) if only_held else left.copy()
+
+
+def limited_up(cluster: Cluster, level: str) -> B1:
+    """bool[code]: of which domains it is described what their links up carry; of the others that is not known."""
+    found: B1 = _described_up(cluster, level_key(cluster, level) or HOST)[2] > 0
+    return found
+
+
+def _described_up(cluster: Cluster, key: str) -> F8:
+    """float64[3, code]: what the links up from each domain carry, what other traffic leaves of it, and 1 where that is
+    described. Kept until nodes or the topology change; not to be written."""
+    topology = cluster.topology
+    made_of = (cluster.generation, topology.version, cluster.width)
+    if topology.kept_uplinks[0] != made_of:
+        topology.kept_uplinks = (made_of, {})
+    kept = topology.kept_uplinks[1]
+    if key not in kept:
+        column = None if key == HOST else cluster.labels.columns.get(key)
+        domains = cluster.names if key == HOST else [""] if column is None else ["", *column.vocabulary]
+        name = next((one.name for one in topology.levels if one.key == key), key)
+        nothing = (0.0, 0.0, 0.0)
+        told = [(*topology.up(name, one), 1.0 * topology.limits_up(name, one)) if one else nothing for one in domains]
+        kept[key] = np.array(told).reshape(-1, 3).T
+    return kept[key]
+
+
+def _settle_flows(cluster: Cluster) -> None:
+    """What gangs hold, as they lie now."""
+    flows, as_of = cluster.placements.flows, (cluster.generation, cluster.topology.version)
+    if not flows.is_settled(as_of):
+        columns: list[Column] = [(level.level.key, level.column.codes) for level in present_levels(cluster)]
+        flows.settle(cluster.topology.bandwidth, [*columns, (HOST, None)], as_of)

@@ -186,7 +186,7 @@ class _Inner:
         found = np.minimum(access_mbps[:, None], access_mbps).astype(np.float32)
         for row, ways in self._each(anchors):
             found[row] = np.minimum(found[row], ways.mbps[anchors])
-        return found
+        return _both_ways(found)
 
     def lost(self, anchors: Rows, access_passed: npt.NDArray[np.float64]) -> F4:
         """float32[class or 1, class]: what is lost between them."""
@@ -195,7 +195,7 @@ class _Inner:
         found = (access_passed[:, None] + access_passed).astype(np.float32)
         for row, ways in self._each(anchors):
             found[row] += ways.passed[anchors].astype(np.float32)
-        return found
+        return _both_ways(found)
 
     def _each(self, anchors: Rows) -> "list[tuple[B1, Paths]]":
         return [(anchors == one, self.ways(int(one))) for one in np.unique(anchors)]
@@ -227,6 +227,14 @@ class _Inner:
         found.latency_ns[unreached] = np.inf
         found.mbps[unreached] = found.headroom_mbps[unreached] = 0.0
         return found
+
+
+def _both_ways(table: F4) -> F4:
+    """Of ways that are equally short another may be found from the other end: that of the lower class counts for both,
+    so that a distance is the same both ways."""
+    lower = np.tril_indices(len(table), -1)
+    table[lower] = table.T[lower]
+    return table
 
 
 def _only_links(graph: LinkGraph) -> dict[int, int]:

@@ -7,16 +7,15 @@ is no way, or it is not known, there is none.
 import numpy as np
 
 from dovetail.cluster.arrays import F8
-from dovetail.cluster.labels import ABSENT
-from dovetail.cluster.levels import bandwidth_of, class_codes, present_levels
+from dovetail.cluster.levels import class_codes, left_by_levels
 from dovetail.cluster.state import Cluster
-from dovetail.model.company import HOST
 
 
 def headroom_from(cluster: Cluster, row: int) -> F8:
     """float64[node], in Mbps."""
     graph = cluster.topology.paths
-    found = _by_levels(cluster, row) if graph is None else _by_graph(cluster, row)
+    found = left_by_levels(cluster, row) if graph is None else _by_graph(cluster, row)
+    found = np.maximum(found, 0.0)
     found[row] = np.inf
     return found
 
@@ -29,18 +28,5 @@ def _by_graph(cluster: Cluster, row: int) -> F8:
     if classes[row] >= 0:
         known = np.flatnonzero(classes >= 0)
         found[known] = graph.from_class(int(classes[row])).headroom_mbps[classes[known]]
-    return found
-
-
-def _by_levels(cluster: Cluster, row: int) -> F8:
-    left = bandwidth_of(cluster, HOST)[2][: cluster.width]
-    found: F8 = np.minimum(left, left[row])
-    apart = np.ones(cluster.width, dtype=np.bool_)  # shares no level looked at so far
-    for level in reversed(present_levels(cluster)):
-        codes = level.column.codes[: cluster.width]
-        if codes[row] != ABSENT:
-            apart &= codes != codes[row]
-        up = bandwidth_of(cluster, level.name)[2].copy()
-        up[ABSENT] = np.inf  # no link of this level on the way
-        found[apart] = np.minimum(found, np.minimum(up[codes], up[codes[row]]))[apart]
-    return np.maximum(found, 0.0)
+    # The graph knows what links carry and what other traffic takes of it, gangs know what they hold.
+    return np.minimum(found, left_by_levels(cluster, row, only_held=True))

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.conversations import Conversations
+from dovetail.cluster.gang_flows import GangFlows
 from dovetail.cluster.tallies import Counted, Tallies, Tally
 from dovetail.model.badge import Badge
 from dovetail.model.task import TaskId
@@ -60,6 +61,7 @@ class PlacementTable:
         self.directory: dict[Key, tuple[int, int]] = {}  # live workloads: id and number of replicas
         self.tallies = Tallies()
         self.conversations = Conversations()
+        self.flows = GangFlows()
 
     def add(self, task: TaskId, placement: Placement) -> None:
         self.by_task[task] = placement
@@ -72,6 +74,8 @@ class PlacementTable:
             self.tallies.count(placement.badge, placement.row, 1)
             if placement.badge.talks:
                 self.conversations.count(placement.badge, 1)
+            if placement.badge.bandwidth_mbps:
+                self.flows.count(placement.badge, placement.row, 1)
 
     def remove(self, task: TaskId) -> Placement:
         placement = self.by_task.pop(task)
@@ -88,6 +92,8 @@ class PlacementTable:
             self.tallies.count(placement.badge, placement.row, -1)
             if placement.badge.talks:
                 self.conversations.count(placement.badge, -1)
+            if placement.badge.bandwidth_mbps:
+                self.flows.count(placement.badge, placement.row, -1)
         return placement
 
     def tally(self, counted: Counted) -> Tally:

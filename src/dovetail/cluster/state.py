@@ -22,7 +22,7 @@ from dovetail.cluster.usage_trend import UsageTrend
 from dovetail.model.asks import GpuAsk, gpus_in
 from dovetail.model.badge import Badge
 from dovetail.model.node import Node
-from dovetail.model.record import NodeRecord
+from dovetail.model.record import NodeRecord, Outcomes
 from dovetail.model.resources import CORE_RESOURCES, GPU, Amounts, capacity_of
 from dovetail.model.task import TaskId
 from dovetail.model.topology import Topology
@@ -32,6 +32,9 @@ from dovetail.model.workload import Kind
 RESOURCES, PLACEMENTS, LABELS, TAINTS, STATUS = "resources", "placements", "labels", "taints", "status"
 DEVICES = "devices"
 GROUPS = (RESOURCES, PLACEMENTS, LABELS, TAINTS, STATUS, DEVICES)
+
+PACE_KEPT = 0.9
+"""Of the weight of what was noted before: about the last ten tasks of a node tell how quick it is."""
 
 _KIND_BITS = {kind: 1 << i for i, kind in enumerate(Kind)}
 _LOG_LIMIT = 200_000
@@ -59,6 +62,10 @@ class Cluster:
         # Tasks that ended there by themselves. In no column group: a result that is kept must not read them.
         self.succeeded: F8 = np.zeros(FIRST_CAPACITY)
         self.failed: F8 = np.zeros(FIRST_CAPACITY)
+        # How many times as long as usual they took: sum and weight of a mean in which the latest count most.
+        self.pace_sum: F8 = np.zeros(FIRST_CAPACITY)
+        self.pace_weight: F8 = np.zeros(FIRST_CAPACITY)
+        self.outcome_changes = 0  # how often any of these four changed
         self.backend_names: list[str] = []
         self.backend_available: list[bool] = []
         self.offline_reasons: dict[str, str] = {}
@@ -118,6 +125,7 @@ class Cluster:
             flags[row] = False
         self.kinds[row] = 0
         self.succeeded[row] = self.failed[row] = 0
+        self.pace_sum[row] = self.pace_weight[row] = 0.0
         self._runs.clear()
         self.offline_reasons.pop(name, None)
         self.cordon_reasons.pop(name, None)
@@ -179,16 +187,27 @@ class Cluster:
     def count_outcome(self, name: str, ok: bool) -> None:
         """A task ended there by itself, well or badly. Not for trials: nothing undoes it."""
         (self.succeeded if ok else self.failed)[self.rows[name]] += 1
+        self.outcome_changes += 1
 
-    def set_outcomes(self, name: str, succeeded: int, failed: int) -> None:
+    def note_pace(self, name: str, slowdown: float) -> None:
+        """A task there took so many times as long as usual; what was noted before counts a little less each time. Not
+        for trials either."""
+        row = self.rows[name]
+        self.pace_sum[row] = self.pace_sum[row] * PACE_KEPT + slowdown
+        self.pace_weight[row] = self.pace_weight[row] * PACE_KEPT + 1.0
+        self.outcome_changes += 1
+
+    def set_outcomes(self, name: str, outcomes: Outcomes) -> None:
         """As they were counted before a restart."""
         row = self.rows[name]
-        self.succeeded[row], self.failed[row] = succeeded, failed
+        self.succeeded[row], self.failed[row], self.pace_sum[row], self.pace_weight[row] = outcomes
+        self.outcome_changes += 1
 
-    def outcomes(self, name: str) -> tuple[int, int]:
-        """How many tasks succeeded there and how many failed, since it joined."""
+    def outcomes(self, name: str) -> Outcomes:
+        """How tasks fared there since it joined."""
         row = self.rows[name]
-        return int(self.succeeded[row]), int(self.failed[row])
+        paces = float(self.pace_sum[row]), float(self.pace_weight[row])
+        return Outcomes(int(self.succeeded[row]), int(self.failed[row]), *paces)
 
     def runs(self, kind: Kind) -> B1 | bool:
         """bool[node]: which nodes can run this kind of workload, or True if all can; kept until nodes change."""
@@ -380,7 +399,8 @@ class Cluster:
         self.labels.widen(width)
         self.taints.widen(width)
         self.placements.tallies.widen(width)
-        for name in ("online", "cordoned", "present", "ready", "kinds", "backends", "succeeded", "failed"):
+        flags = ("online", "cordoned", "present", "ready", "kinds", "backends")
+        for name in (*flags, "succeeded", "failed", "pace_sum", "pace_weight"):
             setattr(self, name, grown(getattr(self, name), width))
 
     def _backend_code(self, backend: str) -> int:

@@ -29,6 +29,7 @@ class NetworkTopology:
         self.bandwidth = ReservedBandwidth()
         self.kept_classes: tuple[object, Rows] | None = None  # `levels.class_codes`, and what it was made of
         self.kept_codes: tuple[object, dict[str, Rows]] = ((), {})  # `domains.domain_codes`, likewise
+        self.kept_uplinks: tuple[object, dict[str, F8]] = ((), {})  # `levels.bandwidth_of`, likewise
         self._domains: dict[str, Domains] = {}  # by level, where links say
         self._keys: dict[str, str] = {}  # by level or rule: the label that names the domain
         self._places: dict[str, Labels] = {}  # by host
@@ -113,6 +114,15 @@ class NetworkTopology:
             mbps = default_link(level).mbps if described is None else described.mbps
         return float(mbps), float(mbps)
 
+    def limits_up(self, level: str, domain: str) -> bool:
+        """Does it say what the links up from a domain carry? Else `up` is what such links usually do."""
+        by_links = self._domains.get(level)
+        if by_links is not None:
+            return domain in by_links.up_mbps
+        if level == HOST:
+            return self.definition.host_link.bandwidth is not None
+        return any(level in (one.name, one.key) and one.bandwidth is not None for one in self.levels)
+
 
 def _widest_within(levels: list[TopologyLevel], hops: int) -> str:
     """The label of the widest level in which no two nodes are farther apart."""
@@ -179,6 +189,12 @@ class ReservedBandwidth:
                 wider[: len(held)] = held
             held = self._held[key] = wider
         held[code] += mbps
+
+    def add_all(self, key: str, codes: Rows, mbps: F8) -> None:
+        """Of several domains, each once."""
+        if len(codes):
+            self.add(key, int(codes.max()), 0.0)  # makes room for it
+            self._held[key][codes] += mbps
 
     def of(self, key: str, codes: int) -> F8:
         """float64[codes]"""

@@ -14,11 +14,13 @@ from dovetail.cluster.arrays import B1, F8, I4, Rows
 from dovetail.cluster.distance import distance_to, proximity_to
 from dovetail.cluster.domains import SINGLE, domain_sum, level_column
 from dovetail.cluster.labels import ABSENT, LabelColumn, value_matches
+from dovetail.cluster.levels import narrowest_level
 from dovetail.cluster.path_headroom import headroom_from
 from dovetail.cluster.resources import loads
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.taints import TaintSet
 from dovetail.cluster.tallies import Counted, Tally
+from dovetail.cluster.uplinks import Shortage, room_to_join, shortage_at
 from dovetail.model.asks import GpuAsk, Match, Term
 from dovetail.model.device import WHOLE, Gpus
 from dovetail.model.resources import GPU, SLOTS
@@ -73,6 +75,11 @@ class View:
         return self._cut(domain_sum(self._cluster, level, values))
 
     @property
+    def narrowest_level(self) -> str | None:
+        """The label of the narrowest level at which nodes share domains; None: nobody says where nodes are."""
+        return narrowest_level(self._cluster)
+
+    @property
     def succeeded(self) -> F8:
         """Tasks that ended on each node with exit status 0."""
         return self._cut(self._cluster.succeeded)
@@ -81,6 +88,23 @@ class View:
     def failed(self) -> F8:
         """Tasks that ended on each node with another exit status."""
         return self._cut(self._cluster.failed)
+
+    @property
+    def pace_sum(self) -> F8:
+        """Of a mean over tasks that ran on each node, of how many times as long as usual they took: what they add up
+        to."""
+        return self._cut(self._cluster.pace_sum)
+
+    @property
+    def pace_weight(self) -> F8:
+        """And how many they count for."""
+        return self._cut(self._cluster.pace_weight)
+
+    @property
+    def outcomes_as_of(self) -> tuple[int, int, int]:
+        """Changes whenever one of these four columns does, or nodes or domains do."""
+        cluster = self._cluster
+        return cluster.outcome_changes, cluster.generation, cluster.topology.version
 
     def task_counts(self, workload: int, replicas: int) -> F8:
         """Tasks of one workload on each node."""
@@ -153,6 +177,10 @@ class View:
         """How many tasks of an ask the GPUs of each node have room for."""
         return self._cluster.devices.copies(ask, self._which)
 
+    def has_devices(self, ask: GpuAsk) -> B1:
+        """Which nodes' GPUs have room for one task of an ask."""
+        return self._cluster.devices.hosts(ask, self._which)
+
     def largest_devices(self, ask: GpuAsk) -> F8:
         """The most thousandths of GPUs that one task of such an ask could have on each node."""
         return self._cluster.devices.largest(ask, self._which)
@@ -199,6 +227,11 @@ class View:
     def device_kind(self) -> I4:
         """int32[node]: the kind of all of its GPUs, 0 where it has none, SEVERAL where they differ."""
         return self._cluster.devices.kind[self._which]
+
+    @property
+    def has_mixed_devices(self) -> bool:
+        """Has any node of the cluster GPUs of several kinds?"""
+        return self._cluster.devices.mixed > 0
 
     @property
     def device_kind_list(self) -> Sequence[tuple[str, int]]:
@@ -424,6 +457,15 @@ class View:
             found += count * np.minimum(headroom_from(self._cluster, row) / mbps, 1.0)
         return self._cut(found / len(rows))
 
+    def room_to_join(self, gang: tuple[str, str], mbps: float) -> B1 | bool:
+        """Where one more task of a gang (namespace and name) could send so much to the others, and they to it."""
+        found = room_to_join(self._cluster, gang, mbps)
+        return found if isinstance(found, bool) else self._cut(found)
+
+    def uplink_shortage(self, gang: tuple[str, str], mbps: float, position: int) -> Shortage:
+        """Which links up keep a task of a gang from joining on one node."""
+        return shortage_at(self._cluster, gang, mbps, int(self.rows[position]))
+
 
 def _domain_sums(column: LabelColumn, counts: F8) -> F8:
     """float64[code]: the sum of `counts` over each domain; nodes without the label are in none."""
@@ -439,7 +481,7 @@ class _Subset(View):
         self.size = len(rows)
 
     def _cut(self, array: npt.NDArray) -> npt.NDArray:  # type: ignore[type-arg]
-        return array[self._rows]
+        return array.take(self._rows, axis=0)
 
     def _row(self, table: npt.NDArray[np.float64], index: int) -> F8:
         found: F8 = table[index].take(self._rows)
@@ -478,6 +520,9 @@ class _Ahead(_Subset):
     def device_copies(self, ask: GpuAsk) -> F8:
         """Of the ask that is placed ahead: each copy leaves room for one less."""
         return super().device_copies(ask) - self._copies
+
+    def has_devices(self, ask: GpuAsk) -> B1:
+        return self.device_copies(ask) >= 1
 
     @property
     def device_free(self) -> I4:

@@ -40,12 +40,14 @@ class LevelState:
 
 @dataclass(frozen=True, slots=True)
 class DomainUse:
-    """A domain, the wider ones around it (by level, widest first), and its links up in Mbps."""
+    """A domain, the wider ones around it (by level, widest first), and its links up in Mbps: what they carry, what is
+    held of it, and what is left after that and other traffic."""
 
     state: DomainState
     around: dict[str, str]
     up_mbps: float
     held_mbps: float
+    free_mbps: float
     largest_gang: int | None
 
 
@@ -118,7 +120,7 @@ class NetworkDoors:
 
     def _domains(self, level: PresentLevel, wider: Sequence[PresentLevel], task: Amounts | None) -> list[DomainUse]:
         cluster, table = self._state.cluster, self._state.domains
-        carried, held, _ = bandwidth_of(cluster, level.name)
+        carried, held, left = bandwidth_of(cluster, level.name)
         gang = None if task is None else table.largest_gang(level.name, {name: float(n) for name, n in task.items()})
         codes = level.column.codes[: cluster.width]
         member = np.full(len(level.column.vocabulary) + 1, -1)
@@ -129,7 +131,8 @@ class NetworkDoors:
             row = int(member[code])
             around = {one.name: one.domain(int(one.column.codes[row])) for one in wider if one.column.codes[row]}
             largest = None if gang is None else int(gang[code])
-            found.append(DomainUse(state, around, float(carried[code]), float(held[code]), largest))
+            up = (float(carried[code]), float(held[code]), max(float(left[code]), 0.0))
+            found.append(DomainUse(state, around, *up, largest))
         return found
 
     # --- distances -------------------------------------------------------------------------------------------

@@ -242,10 +242,17 @@ class ControlPlane:
             raise NotFound(f"no {what}")
         return found
 
-    async def cancel(self, workload: int, reason: str) -> None:
-        if workload not in self.engine.state.work:
-            raise Conflict(f"workload {workload} is already finished")
-        await self._told([CancelAsked(workload, reason)])
+    def group(self, namespace: str, name: str) -> list[int]:
+        """The workloads that start together under this name, unless a workload itself has it; none: nobody does."""
+        state = self.engine.state
+        group = None if (namespace, name) in state.cluster.placements.directory else state.groups.named(namespace, name)
+        return [] if group is None else list(group.members)
+
+    async def cancel(self, workloads: list[int], reason: str) -> None:
+        ended = [id_ for id_ in workloads if id_ not in self.engine.state.work]
+        if ended:
+            raise Conflict(f"workload {ended[0]} is already finished")
+        await self._told([CancelAsked(id_, reason) for id_ in workloads])
 
     async def logs(self, workload: int, replica: int, offset: int, limit: int) -> LogChunk:
         """Output of the task's latest attempt."""

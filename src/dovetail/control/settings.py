@@ -182,6 +182,7 @@ def _check_plugins(settings: Settings, document: Document) -> None:
         complaints.append(Complaint(document.source, document.line_of(field), ".".join(field), message))
 
     _check_profiles(settings.scheduling, complain)
+    _check_strategies(settings.scheduling, complain)
     _check_queues(settings.scheduling, complain)
     for name, given in settings.hooks.items():
         try:
@@ -206,6 +207,13 @@ def _check_profiles(scheduling: EngineSettings, complain: Complain) -> None:
             Evaluator(name, profile_settings)
         except PluginError as error:
             complain(("scheduling", "profiles", name), str(error))
+
+
+def _check_strategies(scheduling: EngineSettings, complain: Complain) -> None:
+    try:
+        scheduling.all_strategies()
+    except PluginError as error:
+        complain(("scheduling", "strategies"), str(error))
 
 
 def _check_queues(scheduling: EngineSettings, complain: Complain) -> None:

@@ -28,17 +28,28 @@ def looks_around(state: EngineState, work: Work) -> bool:
 
 def attend(state: EngineState, work: Work, kind: Kindred) -> None:
     """Keep watch for work of this kind, which has just been set aside."""
-    request = state.asked(work.shape, work.badge)
-    if not request.beyond and not reads_amounts(work.shape):
+    works = [work] if work.group is None else [part.work for part in work.group.parts()]
+    looking = [one for one in works if looks_around(state, one)]
+    if not looking:
         return
-    # Who keeps it away by distance does so beyond any domain.
-    afar = [rule for rule in request.repelled if rule.distance is not None]
-    counted = tuple(dict.fromkeys([*_counted(work.shape), *afar]))
+    counted: dict[Counted, None] = {}
+    levels: set[str] = set()
+    for one in looking:
+        repelled = state.asked(one.shape, one.badge).repelled
+        # Who keeps it away by distance does so beyond any domain.
+        afar = [rule for rule in repelled if rule.distance is not None]
+        counted |= dict.fromkeys([*_counted(one.shape), *afar])
+        levels.update(_levels(one.shape, repelled))
+    # Whoever leaves any node may have held something of links that it needs.
+    anything = any(reads_amounts(one.shape) or one.shape.bandwidth_mbps for one in looking)
+    if not counted and not levels and not anything:  # only wishes look around, and those keep nobody waiting
+        state.watches.pop(kind, None)
+        return
     state.watches[kind] = Watch(
-        counted,
-        frozenset(_levels(work.shape, request.repelled)),
-        reads_amounts(work.shape),
-        _versions(state, counted),
+        tuple(counted),
+        frozenset(levels),
+        anything,
+        _versions(state, tuple(counted)),
         _nodes(state),
         state.news,
     )
@@ -86,8 +97,8 @@ def _versions(state: EngineState, counted: tuple[Counted, ...]) -> tuple[int, ..
 
 def _counted(shape: Shape) -> list[Counted]:
     """Work whose coming or going anywhere may let it in."""
-    found: list[Counted] = [whom for rule in shape.company for whom in rule.whom]
-    found += [whom for even in shape.spread for whom in even.whom]
+    found: list[Counted] = [whom for rule in shape.company if rule.weight is None for whom in rule.whom]
+    found += [whom for even in shape.spread if even.weight is None for whom in even.whom]
     for want in shape.wants:
         if want.must_hold:
             names = sorted(compile_node(want.text).workloads)
@@ -96,8 +107,8 @@ def _counted(shape: Shape) -> list[Counted]:
 
 
 def _levels(shape: Shape, repelled: tuple[Company, ...]) -> list[str]:
-    found = [rule.level for rule in (*shape.company, *repelled)]
-    found += [even.level for even in shape.spread]
+    found = [rule.level for rule in (*shape.company, *repelled) if rule.weight is None]
+    found += [even.level for even in shape.spread if even.weight is None]
     return found + [level for want in shape.wants if want.must_hold for level in compile_node(want.text).levels]
 
 

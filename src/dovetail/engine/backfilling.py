@@ -106,6 +106,10 @@ def plan(state: EngineState, work: Work, now: float) -> None:
     if old is not None and (old.clearing or sticky or old.as_of == as_of):
         return
     state.promises.withdraw(work.id)
+    if not sticky and not len(state.ends) and not state.promises and not state.promises.held:
+        # Nothing is known to end or to be kept: it will be as it is now, and now it was refused.
+        _stir(state, old)
+        return
     slot = earliest(state, work, now)
     if slot is None or (slot.start <= now and not sticky):
         _stir(state, old)

@@ -21,8 +21,11 @@ def estimate_for(state: EngineState, rows: Sequence[int]) -> Estimate | None:
 def note_communication(state: EngineState, choices: Sequence[Choice]) -> None:
     """To what was decided for the tasks of a gang, in order of rank."""
     found = estimate_for(state, [choice.row for choice in choices if choice.row is not None])
-    if found is None:
-        return
-    # Tasks of one node may share one explanation.
+    if found is not None:
+        add_notes(choices, (str(found),))
+
+
+def add_notes(choices: Sequence[Choice], notes: tuple[str, ...]) -> None:
+    """To each decision once: tasks of one node may share one explanation."""
     for explanation in {id(choice.explanation): choice.explanation for choice in choices}.values():
-        explanation.notes = (*explanation.notes, str(found))
+        explanation.notes = (*explanation.notes, *notes)

@@ -4,13 +4,23 @@ Guarantees: nobody is told to go unless the work then fits, with its rules about
 work that keeps losing the room that was cleared for it waits longer each time before it has others go again.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from dovetail.engine.gangs import places_to_clear, try_together
 from dovetail.engine.one_by_one import Party
-from dovetail.engine.preempting import Claim, find_room, is_clearing, preempt, to_be_tried, victims_in_words
+from dovetail.engine.preempting import (
+    Claim,
+    Clearing,
+    clearing,
+    find_room,
+    is_clearing,
+    preempt,
+    to_be_tried,
+    victims_in_words,
+)
 from dovetail.engine.promises import Promise
 from dovetail.engine.state import EngineState
 from dovetail.engine.timers import About
@@ -31,6 +41,18 @@ def displace(
     state: EngineState, work: Work, refusal: Explanation, together: int, now: float, commands: list[Command]
 ) -> Explanation:
     """Have less urgent work give way, if that helps; what is said of it while it waits."""
+    return displace_by(state, work, refusal, now, commands, lambda: _room(state, work, together, now))
+
+
+def displace_by(
+    state: EngineState,
+    work: Work,
+    refusal: Explanation,
+    now: float,
+    commands: list[Command],
+    search: Callable[[], Clearing | None],
+) -> Explanation:
+    """The same with any search; what it finds must make the work fit."""
     if is_clearing(state, work):
         return replace(refusal, outcome=Outcome.PREEMPTING, message=work.message)
     if work.displacing:  # they gave way, and it still does not fit: others were quicker, or it keeps losing its room
@@ -45,17 +67,23 @@ def displace(
         _offer(state, kept)
         return refusal
     work.displaced_at = state.news
+    found = search()
+    if found is None:
+        _offer(state, kept)
+        return refusal
+    commands += preempt(state, work, found, now)
+    work.displacing = True
+    words = victims_in_words(state, found.tasks) if found.tasks else "tasks that are stopping already"
+    together = max(1, work.gang_short if work.group is None else work.group.short)
+    message = f"makes room for {together} task{'' if together == 1 else 's'}: waits for {words}"
+    return replace(refusal, outcome=Outcome.PREEMPTING, message=message)
+
+
+def _room(state: EngineState, work: Work, together: int, now: float) -> Clearing | None:
     claim = Claim(work.shape.least, work.rank, work.queue, together, work.id)
     request = state.asked(claim.shape, work.badge)
     victims = _cheapest(state, work, claim, request, now)
-    if victims is None:
-        _offer(state, kept)
-        return refusal
-    commands += preempt(state, work, request, victims, now)
-    work.displacing = True
-    words = victims_in_words(state, victims.tasks) if victims.tasks else "tasks that are stopping already"
-    message = f"makes room for {together} task{'' if together == 1 else 's'}: waits for {words}"
-    return replace(refusal, outcome=Outcome.PREEMPTING, message=message)
+    return None if victims is None else clearing(request, victims)
 
 
 def _cheapest(state: EngineState, work: Work, claim: Claim, request: Request, now: float) -> Victims | None:

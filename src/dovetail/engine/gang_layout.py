@@ -14,6 +14,8 @@ from dovetail.cluster.domains import SINGLE, level_column
 from dovetail.cluster.state import DEVICES, PLACEMENTS, RESOURCES
 from dovetail.cluster.tallies import concerns, selects
 from dovetail.cluster.view import View
+from dovetail.engine.communication import add_notes
+from dovetail.engine.gang_bandwidth import GangBandwidth
 from dovetail.engine.headroom import Headroom
 from dovetail.engine.one_by_one import Party, Together, one_by_one
 from dovetail.engine.state import EngineState
@@ -23,34 +25,39 @@ from dovetail.model.reason import Explanation, FunnelStep, NodePoints, Outcome
 from dovetail.model.task import TaskId
 from dovetail.placement.arranging import Arranger
 from dovetail.placement.contract import Request
-from dovetail.placement.domain_choice import Prospect, choose_domain
+from dovetail.placement.domain_choice import Ranking, judge, rank_domains
+from dovetail.placement.domain_features import Prospect
+from dovetail.placement.filters.bandwidth import NO_BANDWIDTH, Bandwidth
 from dovetail.placement.filters.gpus import FreeGpus
 from dovetail.placement.filters.promised import Promised
 from dovetail.placement.filters.resources import Resources
 from dovetail.placement.filters.spread import Spread
 from dovetail.placement.filters.workload_affinity import WorkloadAffinity
 from dovetail.placement.pipeline import Choice
+from dovetail.placement.strategies import BALANCED
 from dovetail.placement.tiers import EVERYWHERE
 
 NO_DOMAIN = "no_domain_fits"
 _MOST_DOMAINS = 16
 _MOST_TASKS = 4096  # placed in all of those together: the answer must not keep others waiting
 _TAKEN = frozenset({RESOURCES, PLACEMENTS, DEVICES})
-_COUNTED = (Resources, FreeGpus, Promised, WorkloadAffinity, Spread)  # filters whose verdict is looked into here
+_COUNTED = (Resources, FreeGpus, Promised, WorkloadAffinity, Spread, Bandwidth)  # their verdict is looked into here
 
 
 class GangLayout:
     def __init__(self, state: EngineState, party: Party, request: Request, replicas: list[int], layout: Layout) -> None:
         self._state, self._party, self._request, self._replicas = state, party, request, replicas
-        self._layout = layout
+        self._strategy, self._complaints = state.strategy(layout.strategy, party.shape)
+        self._layout = layout = layout._replace(strategy=self._strategy.name)
         self._pipeline = state.pipelines[party.shape.profile]
         self._view = View(state.cluster)
         self._sifted = self._pipeline.evaluator.sift(request, self._view)
         self._own = [rule for rule in party.shape.company if rule.weight is None and concerns(rule, party.badge)]
         self._tiers = state.tiers.of(layout.levels)
         self._copies = self._room()
-        self._arranger = Arranger(self._tiers, self._copies, len(replicas), layout)
-        self._weights = state.strategy(layout.strategy, party.shape)
+        self._links = GangBandwidth(state.cluster, self._tiers, layout.bandwidth_mbps, party.badge)
+        self._arranger = Arranger(self._tiers, self._copies, len(replicas), layout, self._links.allowed)
+        self._rows: dict[tuple[int, int], tuple[int, ...]] = {}
 
     def arranged(self) -> Together:
         if not self._sifted.counts[-1]:
@@ -59,8 +66,9 @@ class GangLayout:
         if tier is None:
             return self._with_unknown(Together([], self._refusal()))
         if self._is_settled:
-            rows = self._arranger.arranged(tier, self._best(tier)).rows
-            return Together(self._choices(rows, tier))
+            ranking = self._ranking(tier)
+            rows = self._rows_in(tier, ranking.best)
+            return Together(self._choices(rows, tier, self._decided(ranking, tier, ranking.best)))
         return self._with_unknown(self._tried(tier))
 
     def _room(self) -> F8:
@@ -78,7 +86,7 @@ class GangLayout:
     def _is_settled(self) -> bool:
         """Does nothing but room and the network decide how many tasks go where?"""
         evaluator, shape, badge = self._pipeline.evaluator, self._party.shape, self._party.badge
-        if not all(_alone_on_host(rule) or _together(rule) for rule in self._own):
+        if not self._links.is_settled or not all(_alone_on_host(rule) or _together(rule) for rule in self._own):
             return False
         if any(even.weight is None and any(selects(one, badge) for one in even.whom) for even in shape.spread):
             return False
@@ -87,34 +95,68 @@ class GangLayout:
 
     # --- choosing --------------------------------------------------------------------------------------------
 
-    def _prospect(self, tier: int) -> Prospect:
-        return Prospect(self._request, self._view, self._tiers, tier, self._copies, len(self._replicas))
+    @property
+    def copies(self) -> F8:
+        """float64[node]: how many of its tasks each node could take."""
+        return self._copies
 
-    def _best(self, tier: int) -> int:
-        return choose_domain(self._prospect(tier), self._arranger.holding(tier), self._weights)
+    @property
+    def span(self) -> tuple[int, int]:
+        """The widest and the narrowest tier that it may or should lie in."""
+        return self._arranger.widest, self._arranger.narrowest
+
+    def points(self, tier: int) -> F8:
+        """float64[domain]: how well each domain of a tier suits it."""
+        return judge(self._prospect(tier), self._strategy, self._state.router.strategies[BALANCED]).points
+
+    def _prospect(self, tier: int) -> Prospect:
+        talk = self._state.communication
+
+        def all_reduce_s(domain: int, size_bytes: int) -> float | None:
+            return talk.all_reduce_s(self._rows_in(tier, domain), size_bytes)
+
+        holding, count = self._arranger.holding(tier), len(self._replicas)
+        exchange = all_reduce_s if talk.is_known else None
+        return Prospect(self._request, self._view, self._tiers, tier, self._copies, count, holding, exchange)
+
+    def _ranking(self, tier: int) -> Ranking:
+        return rank_domains(self._prospect(tier), self._strategy, self._state.router.strategies[BALANCED])
+
+    def _rows_in(self, tier: int, domain: int) -> tuple[int, ...]:
+        """The node of each task, if all go there. Kept: a domain that was compared may be the one that is taken."""
+        found = self._rows.get((tier, domain))
+        if found is None:
+            found = self._rows[tier, domain] = self._arranger.arranged(tier, domain).rows
+        return found
 
     def _tried(self, narrowest: int) -> Together:
         """Domain after domain, the best first, until the rules about each other are kept in one."""
         last = Together([])
         left = min(_MOST_DOMAINS, max(1, _MOST_TASKS // len(self._replicas)))
         for tier in range(narrowest, self._arranger.widest - 1, -1):
-            points = np.where(self._arranger.holding(tier), self._prospect(tier).points(self._weights), -np.inf)
-            for domain in np.argsort(-points, kind="stable")[:left].tolist():
-                if points[domain] == -np.inf:
-                    break
+            if not self._arranger.holding(tier).any():
+                continue
+            ranking = self._ranking(tier)
+            for domain in ranking.order()[:left]:
                 left -= 1
-                last = self._in_order(tier, domain) if self._layout.slices else self._anyhow(tier, domain)
+                notes = self._decided(ranking, tier, domain)
+                place = self._in_order if self._layout.slices else self._anyhow
+                last = place(tier, domain, notes)
                 if last.refusal is None:
                     return last
         return last
 
-    def _anyhow(self, tier: int, domain: int) -> Together:
+    def _anyhow(self, tier: int, domain: int, notes: tuple[str, ...]) -> Together:
         request = replace(self._request, among=self._tiers[tier].codes == domain)
-        return one_by_one(self._state, self._party, request, self._replicas)
+        found = one_by_one(self._state, self._party, request, self._replicas)
+        if found.refusal is None:
+            rows = tuple([choice.row for choice in found.choices if choice.row is not None])
+            add_notes(found.choices, (self._reached(rows, tier), *notes))
+        return found
 
-    def _in_order(self, tier: int, domain: int) -> Together:
+    def _in_order(self, tier: int, domain: int, notes: tuple[str, ...]) -> Together:
         """As the arrangement has it, if every task may go where it should once those before it are placed."""
-        rows = self._arranger.arranged(tier, domain).rows
+        rows = self._rows_in(tier, domain)
         cluster, shape, request = self._state.cluster, self._party.shape, self._request
         with cluster.trial():
             for replica, row in zip(self._replicas, rows, strict=True):
@@ -126,16 +168,23 @@ class GangLayout:
                 cluster.place(task, row, request.column, shape.service_key, badge=self._party.badge, gpus=shape.gpus)
                 if request.promised is not None:
                     request = replace(request, promised=request.promised.without(row, request.column))
-        return Together(self._choices(rows, tier))
+        return Together(self._choices(rows, tier, notes))
 
     # --- words -----------------------------------------------------------------------------------------------
 
-    def _choices(self, rows: tuple[int, ...], tier: int) -> list[Choice]:
+    def _decided(self, ranking: Ranking, tier: int, domain: int) -> tuple[str, ...]:
+        """By which strategy, if there was anything to decide."""
+        if self._tiers[tier].level == EVERYWHERE:
+            return (*self._complaints, *ranking.notes, *self._links.unlimited())
+        words = ranking.words(domain, lambda one: self._named(tier, one))
+        return (*self._complaints, *ranking.notes, words, *self._links.unlimited())
+
+    def _choices(self, rows: tuple[int, ...], tier: int, decided: tuple[str, ...]) -> list[Choice]:
         evaluator, cluster = self._pipeline.evaluator, self._state.cluster
         distinct = np.unique(np.array(rows, dtype=np.intp))
         scored = evaluator.score(self._request, self._view.subset(distinct))
-        funnel, weights = self._pipeline.told(self._sifted)
-        notes = (*self._sifted.notes, *scored.notes, self._reached(rows, tier), *self._unknown())
+        funnel, weights = self._pipeline.told(self._sifted, self._request)
+        notes = (*self._sifted.notes, *scored.notes, self._reached(rows, tier), *decided, *self._unknown())
         explained: dict[int, Explanation] = {}
         columns = [p if isinstance(p, float) else p.tolist() for p in scored.points]
         for i, row in enumerate(distinct.tolist()):
@@ -177,10 +226,15 @@ class GangLayout:
             largest = self._named(unfit.tier, unfit.domain)
             words = f"{len(self._replicas)} tasks must start together in one {level}{how}; the largest, {largest}, "
             words += f"has room for {unfit.most}"
-        funnel, _ = self._pipeline.told(self._sifted)
-        step = FunnelStep(f"one {self._tiers[unfit.tier].level or 'layout'}", 0, NO_DOMAIN)
+        funnel, _ = self._pipeline.told(self._sifted, self._request)
+        reason = NO_DOMAIN
+        if self._links.allowed is not None:
+            without = Arranger(self._tiers, self._copies, len(self._replicas), self._layout)
+            if without.tier_reached() is not None:
+                reason, words = NO_BANDWIDTH, f"{words}: {self._links.too_narrow(self._arranger, self._named)}"
+        step = FunnelStep(f"one {self._tiers[unfit.tier].level or 'layout'}", 0, reason)
         nodes, notes = len(self._state.cluster.rows), self._sifted.notes
-        return Explanation(NO_DOMAIN, words, self._pipeline.name, nodes, (*funnel, step), notes=notes)
+        return Explanation(reason, words, self._pipeline.name, nodes, (*funnel, step), notes=notes)
 
     def _unknown(self) -> list[str]:
         """Levels of which no node says anything: there every node is alone."""

@@ -7,6 +7,7 @@ is gone (`EngineState.release`).
 from heapq import heappush
 
 from dovetail.engine.backfilling import started
+from dovetail.engine.groups import Group
 from dovetail.engine.recoveries import Recovery
 from dovetail.engine.state import EngineState
 from dovetail.engine.timers import About
@@ -139,6 +140,10 @@ def leave_line(state: EngineState, work: Work) -> None:
 def keep_gang(state: EngineState, work: Work, now: float) -> list[Command]:
     """A gang is whole or not at all: what is left of a broken one gives its nodes back and waits for the others, and
     one that cannot be whole again fails."""
+    if work.group is not None:
+        return _keep_group(state, work, work.group, now)
+    if work.terms.loose:
+        return []
     firm = work.holding - work.stopping
     if not work.terms.gang_min or work.doomed or work.cancelled or firm + work.succeeded >= work.terms.gang_min:
         return []
@@ -152,6 +157,42 @@ def keep_gang(state: EngineState, work: Work, now: float) -> list[Command]:
     if firm:
         return stop_all(state, work, f"its gang fell below {work.terms.gang_min} tasks", evicting=True)
     return []
+
+
+def _keep_group(state: EngineState, work: Work, group: Group, now: float) -> list[Command]:
+    """The same for a group. Members that were cancelled are missed by the others, who wait for somebody in their
+    place."""
+    if work.doomed:
+        return []
+    commands: list[Command] = []
+    if group.short and not group.is_loose:
+        failed = group.failed
+        if failed and group.tasks - group.lost < group.least <= group.tasks:
+            words = f"{failed} of the {group.tasks} tasks of group {group.name} failed, and it needs {group.least}"
+            for member in list(group.members.values()):
+                if not member.doomed and not member.cancelled:
+                    commands += doom(state, member, "gang_failed", words, now)
+            return commands
+        fresh = state.recoveries.fresh
+        if group.firm and state.settings.recovery.enabled and any(member in fresh for member in group.members):
+            group.mending = True
+        elif group.firm and not group.mending:
+            words = f"its group {group.name} fell below {group.least} tasks"
+            for member in list(group.members.values()):
+                commands += stop_all(state, member, words, evicting=True)
+    regroup(state, group)
+    return commands
+
+
+def regroup(state: EngineState, group: Group) -> None:
+    """Who of it stands in line now: the first for all of them, or everybody for itself."""
+    short, leader = group.short, group.leader
+    for work in list(group.members.values()):
+        if work.is_ready and (work is leader if short else True):
+            if short or work.spot is Spot.NOWHERE:
+                state.waiting.enqueue(work)
+        else:
+            leave_line(state, work)
 
 
 def _keeps_its_nodes(state: EngineState, work: Work, firm: int, now: float) -> bool:
@@ -173,6 +214,7 @@ def _keeps_its_nodes(state: EngineState, work: Work, firm: int, now: float) -> b
 def doom(state: EngineState, work: Work, reason: str, message: str, now: float) -> list[Command]:
     """Nothing of it may start any more: what waits fails, what runs is stopped."""
     work.doomed = reason
+    work.reason, work.message = reason, message
     return fail_waiting(state, work, reason, message, now) + stop_all(state, work, message, evicting=False)
 
 

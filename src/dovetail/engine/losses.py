@@ -8,6 +8,7 @@ import numpy as np
 
 from dovetail.cluster.domains import SINGLE, level_column
 from dovetail.engine.life import end_task, retry_task
+from dovetail.engine.pace import lost_there
 from dovetail.engine.state import EngineState
 from dovetail.engine.timers import About
 from dovetail.model.command import Command, Stop, attempt_key
@@ -54,6 +55,7 @@ def lose_tasks(state: EngineState, row: int, word: str, reason: str, message: st
         work = state.work[task.workload]
         live = work.task(task.replica)
         if live.state is not TaskState.STOPPING:  # else it was told already
+            lost_there(state, name)
             assert live.backend is not None
             commands.append(Stop(task, name, live.backend, attempt_key(task, live.attempt), reason))
         state.release(work, task, now)

@@ -14,11 +14,14 @@ import numpy as np
 from dovetail.cluster.arrays import B1, Rows
 from dovetail.cluster.view import View
 from dovetail.engine.changes import Change, fewer_at_once, set_field
+from dovetail.engine.gangs import places_to_clear
 from dovetail.engine.headroom import Headroom
+from dovetail.engine.one_by_one import Party
+from dovetail.engine.planning import badge_for
 from dovetail.engine.preempting import LAST_TO_PREEMPT, Claim, cheapest_victims, find_room
 from dovetail.engine.rehearsal import Rehearsal
 from dovetail.engine.requirements import Findings
-from dovetail.engine.soonest import soonest
+from dovetail.engine.soonest import Moment, soonest
 from dovetail.model.task import TaskId
 from dovetail.model.workload import Priority, Workload
 from dovetail.placement.contract import Request
@@ -26,6 +29,8 @@ from dovetail.placement.preemption import StakeArrays
 from dovetail.queueing.quota import OverQuota
 
 _MOST_VICTIMS_FOR = 4  # tasks at once for which others are looked for: for many it takes too long
+_MOST_VICTIMS_FOR_GANG = 64  # with a layout: few domains could hold it, and each is looked at by itself
+_MOST_DOMAINS = 3  # that are tried with the cheapest victims gone: they were sought by room alone
 _MOST_ENDING = 200  # tasks whose end is waited for
 _MOST_QUEUES = 2
 _MOST_NODES = 2
@@ -70,15 +75,27 @@ class Measures:
         places = evaluator.sift(request, View(self._state.cluster)).but_for_room
         if places.any():
             yield from self._wait(places)
-            if self._wanted <= _MOST_VICTIMS_FOR:
+            most = _MOST_VICTIMS_FOR if self._rehearsal.shape.layout is None else _MOST_VICTIMS_FOR_GANG
+            if self._wanted <= most:
                 yield from self._have_others_go(places)
+
+    def _domains(self, request: Request) -> list[Request]:
+        """Where it could be with all its tasks: anywhere, or in one domain of those that it must be in."""
+        party = Party(self._rehearsal.owner, request.shape, badge_for(self._spec, request.shape))
+        whole = self._spec.gang is not None and not self._rehearsal.held
+        return places_to_clear(self._state, party, request, self._wanted) if whole else [request]
 
     # --- time ------------------------------------------------------------------------------------------------
 
     def _wait(self, places: B1) -> Iterator[Measure]:
         """Until enough of what runs has ended, if it is known when that is."""
         state, request = self._state, self._rehearsal.request()
-        found = soonest(state, places, request.column, self._wanted, self._now) if len(state.ends) else None
+        found: Moment | None = None
+        for place in self._domains(request) if len(state.ends) else []:
+            here = places if place.among is None else places & place.among
+            there = soonest(state, here, request.column, self._wanted, self._now)
+            if there is not None and (found is None or there.at < found.at):
+                found = there
         if found is None:
             return
         gone = list(found.here)
@@ -107,9 +124,19 @@ class Measures:
             others: B1 = stakes.group != own
             return stakes.preemptible & others
 
-        found = cheapest_victims(state, places, request, self._wanted, eligible, self._now)
-        if found is None or not found.tasks:
+        domains = self._domains(request)
+        sought = []
+        for place in domains:
+            here = places if place.among is None else places & place.among
+            victims = cheapest_victims(state, here, request, self._wanted, eligible, self._now)
+            if victims is not None and victims.tasks:
+                sought.append(victims)
+        sought.sort(key=lambda one: one.cost)
+        if len(domains) > 1:
+            sought = [one for one in sought[:_MOST_DOMAINS] if self._rehearsal.fits_without(one.tasks)]
+        if not sought:
             return
+        found = sought[0]
         cost = 3.0 + 0.2 * (len(found.tasks) - 1)
         words = f"evict {self._victims(found.tasks)}"
         named = [self._name(task) for task in found.tasks]
@@ -130,8 +157,9 @@ class Measures:
             return
         queue = state.router.queue(spec.queue, spec.namespace)
         claim = Claim(request.shape, rank, queue, together, rehearsal.owner)
-        found = find_room(state, claim, request, self._now)
-        if found is not None and found.tasks:
+        rooms = [find_room(state, claim, place, self._now) for place in self._domains(request)]
+        found = min((room for room in rooms if room is not None and room.tasks), key=lambda one: one.cost, default=None)
+        if found is not None:
             priority = tuple(Priority)[rank]
             words = f"raise its priority to {priority}: {self._victims(found.tasks)} would give way"
             change = set_field("priority", str(priority), words, "priority", 2.6)

@@ -14,6 +14,7 @@ from dovetail.engine.one_by_one import Party
 from dovetail.engine.preempting import Claim, find_room, may_displace, to_be_tried
 from dovetail.engine.state import EngineState
 from dovetail.model.badge import Badge, badge_of
+from dovetail.model.grouping import labels_of
 from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.shape import Shape
 from dovetail.model.task import TaskId
@@ -119,8 +120,9 @@ def would_displace(state: EngineState, spec: Workload, now: float) -> Displaceme
 
 def badge_for(spec: Workload, shape: Shape) -> Badge:
     """What other work would know its tasks by."""
-    labels = tuple(sorted(spec.labels.items()))
-    return badge_of(spec.namespace, spec.name, shape.service, labels, shape.company, shape.traffic)
+    return badge_of(
+        *(spec.namespace, spec.name, shape.service, labels_of(spec), shape.company, shape.traffic, shape.bandwidth_mbps)
+    )
 
 
 def _fits_without(

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.cluster.arrays import B1
+from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.horizon import NEVER
 from dovetail.cluster.view import View
 from dovetail.engine.life import PREEMPTING, stop_task
@@ -27,7 +28,7 @@ from dovetail.placement.contract import Request
 from dovetail.placement.evaluation import Evaluator
 from dovetail.placement.filters.gpus import FreeGpus
 from dovetail.placement.filters.resources import Resources
-from dovetail.placement.preemption import StakeArrays, Victims, find_victims
+from dovetail.placement.preemption import Cost, StakeArrays, Victims, find_victims
 from dovetail.placement.preemption.pool import Eligible
 
 #: The least urgent class that may displace anyone.
@@ -44,6 +45,14 @@ class Claim:
     queue: int
     count: int
     work: int = -1
+
+
+class Clearing(NamedTuple):
+    """Who must go, what is then kept on which rows for the one that waits, and what it costs."""
+
+    tasks: tuple[TaskId, ...]
+    kept: tuple[tuple[int, F8], ...]
+    cost: Cost
 
 
 def may_displace(state: EngineState, shape: Shape, rank: int) -> bool:
@@ -129,30 +138,36 @@ def cheapest_victims(
 ) -> Victims | None:
     """Of those eligible, with the disruption budgets and the gangs that there are now."""
     slack = {id_: _slack(state.work[id_]) for id_ in state.gangs}
+    slack |= {group.id: group.slack for group in state.groups.all() if not group.is_loose}
     budgets = {id_: _budget(state.work[id_]) for id_ in state.budgeted}
     return find_victims(
         state.cluster, candidates, request.column, count, eligible, now, budgets, slack, state.stopping, state.stakes
     )
 
 
-def preempt(state: EngineState, work: Work, request: Request, victims: Victims, now: float) -> list[Command]:
+def clearing(request: Request, victims: Victims) -> Clearing:
+    """Room for tasks that all ask for the same."""
+    kept = tuple((row, request.column * len(list(same))) for row, same in groupby(victims.placements))
+    return Clearing(victims.tasks, kept, victims.cost)
+
+
+def preempt(state: EngineState, work: Work, clearing: Clearing, now: float) -> list[Command]:
     """Tell the victims, and keep the room for the work. Who was promised room there and has less right to it has to
     look for other room."""
     commands: list[Command] = []
     why = f"preempted by {work.name} (workload {work.id})"
-    for task in victims.tasks:
+    for task in clearing.tasks:
         commands += stop_task(state, state.work[task.workload], task, why, evicting=True, word=PREEMPTING)
-    state.preempted += len(victims.tasks)
-    rows = set(victims.placements)
+    state.preempted += len(clearing.tasks)
+    rows = {row for row, _ in clearing.kept}
     for owner in list(_promised_on(state, rows, work.id)):
         state.promises.withdraw(owner)
         state.waiting.enqueue(state.work[owner])
     if not any(_is_being_cleared(state, row) for row in rows):
         state.stirred.update(rows)  # nothing to wait for
     run_s = state.expected_s(work)
-    kept = tuple((row, request.column * len(list(same))) for row, same in groupby(victims.placements))
     end = NEVER if run_s is None else now + run_s
-    state.promises.make(work.id, Promise(work.name, now, end, kept, clearing=True))
+    state.promises.make(work.id, Promise(work.name, now, end, clearing.kept, clearing=True))
     return commands
 
 

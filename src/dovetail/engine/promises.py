@@ -5,7 +5,7 @@ run. The horizon (room over time on rows with promises) is built when it is firs
 anything else changed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,13 +88,17 @@ class Promises:
         windows = (w for ws in self.reserved.values() for w in ws if w.tenant != namespace)
         return {row for w in windows if w.start < end and start < w.end for row, _ in w.rows}
 
-    def against(self, work: int, namespace: str, run_s: float | None, now: float) -> PromisedRoom | None:
-        """What promises to others leave of their rows for a task that starts now; None: there are none."""
-        mine = self._without(work, namespace)
-        promises = list(self._all(work, namespace))
+    def against(
+        self, work: int, namespace: str, run_s: float | None, now: float, fellows: Collection[int] = ()
+    ) -> PromisedRoom | None:
+        """What promises to others leave of their rows for a task that starts now; None: there are none. What fellows
+        were promised it may use: they start together."""
+        owners = (work, *fellows)
+        mine = self._without(owners, namespace)
+        promises = list(self._all(owners, namespace))
         if not promises:
             return None
-        horizon = self.horizon(now, work, namespace) if mine else self._shared(now)
+        horizon = self._but_for(now, owners, namespace) if mine else self._shared(now)
         end = NEVER if run_s is None else now + run_s
         whose: dict[int, str] = {}
         closed: set[int] = set()
@@ -121,8 +125,11 @@ class Promises:
 
     def horizon(self, now: float, work: int = -1, namespace: str = "") -> Horizon:
         """Room over time with every promise kept but those to this work."""
+        return self._but_for(now, (work,), namespace)
+
+    def _but_for(self, now: float, owners: Collection[int], namespace: str) -> Horizon:
         found = self.bare(now)
-        for promise in self._all(work, namespace):
+        for promise in self._all(owners, namespace):
             if promise.tenant is None:
                 self._keep(promise, found, now)
         self._keep_held(found, now)
@@ -184,13 +191,15 @@ class Promises:
             self._horizon, self._stamp = self.horizon(now), stamp
         return self._horizon
 
-    def _without(self, work: int, namespace: str) -> bool:
-        return work in self.of_work or any(w.tenant == namespace for ws in self.reserved.values() for w in ws)
+    def _without(self, owners: Collection[int], namespace: str) -> bool:
+        if any(owner in self.of_work for owner in owners):
+            return True
+        return any(window.tenant == namespace for windows in self.reserved.values() for window in windows)
 
-    def _all(self, work: int, namespace: str) -> Iterator[Promise]:
+    def _all(self, owners: Collection[int], namespace: str) -> Iterator[Promise]:
         """Promises to others."""
         for owner, promise in self.of_work.items():
-            if owner != work:
+            if owner not in owners:
                 yield promise
         for windows in self.reserved.values():
             for window in windows:

@@ -12,15 +12,16 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.cluster.view import View
+from dovetail.engine.asking import request_of
 from dovetail.engine.attention import reads_amounts
 from dovetail.engine.communication import estimate_for
 from dovetail.engine.engine import Engine
 from dovetail.engine.forecast import StartGuess, guesses
 from dovetail.engine.gangs import layout_of, try_together
+from dovetail.engine.group_planning import plan_group
 from dovetail.engine.headroom import Headroom
 from dovetail.engine.one_by_one import Party
 from dovetail.engine.planning import Displacement, PlannedTask, nodes_in_turn, plan, would_displace
-from dovetail.engine.scheduling import request_of
 from dovetail.engine.suggestions import Impasse, impasse
 from dovetail.model.device import Device
 from dovetail.model.reason import Explanation, Refused
@@ -114,6 +115,10 @@ class Questions:
     def plan(self, spec: Workload, most: int = 1000, now: float = 0.0) -> list[PlannedTask]:
         """Where the tasks would go now, one after the other, without doing it."""
         return plan(self._state, spec, most, now)
+
+    def plan_group(self, specs: list[Workload], most: int = 1000, now: float = 0.0) -> list[list[PlannedTask]]:
+        """The same for workloads that start together."""
+        return plan_group(self._state, specs, most, now)
 
     def communication(self, tasks: Sequence[PlannedTask]) -> Estimate | None:
         """How long planned tasks would take to exchange data; None where all are on one node, or nobody says where

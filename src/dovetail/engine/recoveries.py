@@ -27,6 +27,7 @@ class Recovery:
     planned: bool = False
     moved: int = 0
     words: str = ""  # who made way
+    near: dict[int, str] = field(default_factory=dict)  # by replica: what speaks for its new node
 
     def to_json(self) -> dict[str, object]:
         return {"since": self.since, "lost": {str(replica): node for replica, node in self.lost.items()}}

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8
-from dovetail.cluster.distance import LEVELS
-from dovetail.cluster.domains import domain_codes, level_column
+from dovetail.cluster.domains import domain_codes
 from dovetail.cluster.horizon import NEVER
 from dovetail.cluster.tallies import concerns
 from dovetail.cluster.view import View
+from dovetail.engine.recovery_words import levels_of
 from dovetail.engine.state import EngineState
 from dovetail.engine.work import Work
 from dovetail.model.asks import Layout, Relation
@@ -81,10 +81,8 @@ def _broken(state: EngineState, work: Work, barred: set[int], now: float) -> tup
     own = [rule for rule in work.shape.company if rule.weight is None and concerns(rule, work.badge)]
     alone = any(rule.relation is Relation.APART and rule.level == HOST for rule in own)
     near = [rule.level for rule in own if rule.relation is Relation.NEAR and rule.distance is None]
-    layout = work.shape.layout or Layout()
-    levels = [level for level in dict.fromkeys((*LEVELS, *layout.levels)) if level_column(cluster, level) is not None]
-    nearness = tuple([domain_codes(cluster, level) for level in levels])
-    groups = _groups(state, layout, near, replicas, rows)
+    nearness = tuple([domain_codes(cluster, level) for level in levels_of(state, work)])
+    groups = _groups(state, work.shape.layout or Layout(), near, replicas, rows)
     return Broken(request.column, allowed, rows, groups, alone, nearness), replicas
 
 

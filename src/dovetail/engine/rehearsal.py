@@ -2,15 +2,18 @@
 
 Guarantees: nothing is changed. All tasks that may run at once find a node, placed one after the other by the pipeline
 that decides, within quotas and with promises to others kept. Where many copies of a task would have to be placed and
-nodes are judged by their own rows alone, they are counted instead, which comes to the same. How much is tried is
-limited by the nodes that are looked at; what is beyond the limit does not fit. Left to others: what to try (`remedies`,
-`measures`).
+nodes are judged by their own rows alone, they are counted instead, which comes to the same; a gang with a layout is
+arranged as it would be for real. How much is tried is limited by the nodes that are looked at; what is beyond the limit
+does not fit. Left to others: what to try (`remedies`, `measures`, `looser_layouts`).
 """
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+import numpy as np
+
+from dovetail.cluster.arrays import F8
 from dovetail.cluster.view import View
 from dovetail.engine.headroom import Headroom
 from dovetail.engine.planning import count_placed, request_for
@@ -28,6 +31,8 @@ _MOST_PLACED = 32
 #: twice, and at few for each task after that.
 _MOST_LOOKED_AT = 200_000
 _STANDING, _FROM_STANDING = 2, 200
+#: Arranging a gang looks at all of them about so many times: who may take it, how many of it, and sums over domains.
+_ARRANGING = 3
 
 
 class Rehearsal:
@@ -65,6 +70,16 @@ class Rehearsal:
         with without(self.state, own, self.now):
             yield
 
+    def copies(self) -> F8:
+        """float64[node]: how many of its tasks each node that allows it has room for."""
+        request, view = self.request(self.shape.least), View(self.state.cluster)
+        evaluator = self.state.pipelines[self.shape.profile].evaluator
+        rows = np.flatnonzero(evaluator.sift(request, view).alive)
+        found = np.zeros(view.size)
+        if len(rows):
+            found[rows] = Headroom(evaluator, request, view).copies(rows, request.needs)
+        return found
+
     # --- questions -------------------------------------------------------------------------------------------
 
     def fits_as(self, spec: Workload) -> bool:
@@ -89,11 +104,11 @@ class Rehearsal:
         most = self.wanted
         while most > 0 and self._over_quota(self.spec, request, most):
             most -= max(1, most // 16)  # close is enough: it is checked again before it is said
-        if headroom.is_exact:
+        if headroom.is_exact and not _is_arranged(self.spec, self.shape):
             return min(most, headroom.total())
-        while most > 0 and 2 * self._price(request, most) > self._left:
+        while most > 0 and 2 * self._price(self.spec, request, most) > self._left:
             most //= 2
-        self._left -= self._price(request, most)
+        self._left -= self._price(self.spec, request, most)
         return count_placed(self.state, self.spec, self.shape, most, self.now, self.owner)
 
     # --- the answer ------------------------------------------------------------------------------------------
@@ -107,19 +122,22 @@ class Rehearsal:
             replace(request, shape=shape.least),
             View(self.state.cluster),
         )
+        price = self._price(spec, request, count)
         if headroom.is_exact:
             if headroom.total() < count:
                 return False
-            if count > _MOST_PLACED or self._price(request, count) > self._left:
+            if (count > _MOST_PLACED or price > self._left) and not _is_arranged(spec, shape):
                 return True
-        if self._price(request, count) > self._left:
+        if price > self._left:
             return False
-        self._left -= self._price(request, count)
+        self._left -= price
         return count_placed(self.state, spec, shape, count, now, self.owner) == count
 
-    def _price(self, request: Request, count: int) -> int:
+    def _price(self, spec: Workload, request: Request, count: int) -> int:
         """Nodes that placing so many looks at."""
         nodes = self.state.cluster.width
+        if spec.gang is not None and _is_arranged(spec, request.shape):
+            return _ARRANGING * nodes + count + nodes * max(0, count - spec.gang.min)
         if request.beyond or request.promised is not None or count == 1:
             return nodes * count
         return _STANDING * nodes + _FROM_STANDING * count
@@ -142,6 +160,11 @@ class Rehearsal:
             task = TaskId(work.id, replica)
             if task in placed:
                 yield task
+
+
+def _is_arranged(spec: Workload, shape: Shape) -> bool:
+    """Is it placed as a whole, by domains? Then room on single nodes does not say whether it fits."""
+    return spec.gang is not None and spec.gang.min > 1 and shape.layout is not None
 
 
 def at_once(spec: Workload) -> int:

@@ -265,5 +265,6 @@ class Remedies:
 
 
 def _changeable(requirement: Requirement) -> bool:
-    """Its user wrote it, and could have written it otherwise: not what kind of work it is, nor that it is a task."""
-    return bool(requirement.path) and not requirement.source and requirement.path != ("kind",)
+    """Its user wrote it, and could have written it otherwise: not what kind of work it is, nor that it is a task. How
+    its tasks lie to each other is changed by `looser_layouts`."""
+    return bool(requirement.path) and not requirement.source and requirement.path[0] not in ("kind", "topology")

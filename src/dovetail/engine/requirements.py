@@ -19,7 +19,7 @@ from dovetail.model.complaint import field_name
 from dovetail.model.constraint import Kind as Demand
 from dovetail.model.resources import GPU, SLOTS, show_amount
 from dovetail.model.shape import Shape
-from dovetail.model.shaping import company_of, spread_of
+from dovetail.model.shaping import company_of, kept_together, spread_of
 from dovetail.model.workload import Kind, Workload
 from dovetail.placement.contract import Filter, Request
 from dovetail.placement.evaluation import Evaluator
@@ -141,6 +141,8 @@ def _about_company(whole: Shape, blank: Shape, spec: Workload) -> Iterator[Requi
         written |= dict.fromkeys(company_of((), [conflict], spec.namespace, spec.name), ("conflicts", index))
     for index, spread in enumerate(spec.spread):
         written |= dict.fromkeys(spread_of([spread], spec.namespace, spec.name), ("spread", index))
+    if spec.topology is not None:
+        written |= dict.fromkeys(kept_together(spec), ("topology", "required"))
     for company in whole.company:
         if company.weight is None:
             path = written.get(company, ())

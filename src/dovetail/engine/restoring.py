@@ -1,7 +1,7 @@
 """After a restart: the engine's state from what was remembered.
 
 Whatever held a node holds it again, in the same row, before anything is decided; retries used up stay used up, profiles
-that choose in turn go on where they were, and nodes keep their record of tasks that succeeded and failed. Commands that
+that choose in turn go on where they were, and nodes keep their record of how tasks fared. Commands that
 were not carried out are in the outbox and are sent again by the control loop; the engine need not repeat them.
 """
 
@@ -27,9 +27,9 @@ from dovetail.queueing.tree import UnknownQueue
 def restore(state: EngineState, snapshot: Snapshot) -> None:
     for record in snapshot.nodes:
         _restore_node(state, record)
-    for name, (succeeded, failed) in snapshot.outcomes.items():
+    for name, outcomes in snapshot.outcomes.items():
         if name in state.cluster.rows:
-            state.cluster.set_outcomes(name, succeeded, failed)
+            state.cluster.set_outcomes(name, outcomes)
     state.set_cursors(snapshot.cursors)
     reservations.restore(state, snapshot.reservations)
     state.policies.restore(snapshot.policies)
@@ -112,7 +112,7 @@ def _restore_work(
     if work.holding:
         state.charge(work, work.holding, record.started_at or restored.submitted_at)
     set_timers(state, work, restored.submitted_at + _promoted_for_s(state, restored, work))
-    state.admit(work)
+    state.admit(work, notes.get("group"))
 
 
 def _promoted_for_s(state: EngineState, restored: RestoredWorkload, work: Work) -> float:

@@ -1,13 +1,13 @@
 """A slice of deciding: take what waits in order, place it, set aside what fits nowhere, and say why."""
 
-from dataclasses import replace
-
+from dovetail.engine.asking import request_of, say
 from dovetail.engine.attention import attend, looks_around
 from dovetail.engine.backfilling import keep_promises, refused, started
 from dovetail.engine.communication import note_communication
 from dovetail.engine.displacing import displace
 from dovetail.engine.forecast import learn, sample
 from dovetail.engine.gangs import try_together
+from dovetail.engine.group_placing import place_group
 from dovetail.engine.preempting import may_displace
 from dovetail.engine.reconsidering import adjust
 from dovetail.engine.reordering import lane_refusal, reorder
@@ -17,7 +17,6 @@ from dovetail.engine.waking import wake_next, wake_parked
 from dovetail.engine.work import Spot, Work
 from dovetail.model.command import Command
 from dovetail.model.reason import Explanation, Outcome
-from dovetail.model.record import Decision
 from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
 from dovetail.placement.pipeline import Choice
@@ -134,6 +133,12 @@ def _place_waiting(
     cannot go on."""
     made = 0
     while work.can_start and made < limit:
+        if work.group is not None and work.group.short:
+            placed, refusal = place_group(state, work, now, commands)
+            made += placed
+            if refusal is not None:
+                return made, refusal
+            continue
         together = max(1, work.gang_short)
         refusal = _over_quota(state, work, together) or _keeps_lane(state, work, together)
         if refusal is None:
@@ -150,20 +155,9 @@ def _place_waiting(
                 if may_displace(state, work.shape, work.rank):
                     made += _SEARCH_COST
                     refusal = displace(state, work, refusal, together, now, commands)
-            _say(state, work, refusal, now)
+            say(state, work, refusal, now)
             return made, refusal
     return made, None
-
-
-def request_of(state: EngineState, work: Work, now: float) -> Request:
-    """What one of its tasks asks for, and what promises to others leave it."""
-    asked = state.asked(work.shape, work.badge)
-    request = state.pipelines[work.shape.profile].for_task(asked, work.id, work.replicas)
-    if state.promises:
-        promised = state.promises.against(work.id, work.namespace, state.expected_s(work), now)
-        if promised is not None:
-            return replace(request, promised=promised)
-    return request
 
 
 def _place(
@@ -234,7 +228,7 @@ def _with_less(state: EngineState, work: Work, together: int, now: float, comman
     while shape.insists:
         shape, words = shape.eased()
         given_up += words
-        request = replace(request_of(state, work, now), shape=shape)
+        request = request_of(state, work, now, shape)
         found = try_together(state, work, request, sorted(work.waiting)[:together])
         if found.refusal is None:
             for choice in found.choices:
@@ -243,14 +237,3 @@ def _with_less(state: EngineState, work: Work, together: int, now: float, comman
             _take_all(Taking(state, work, request, now, commands), found.choices)
             return True
     return False
-
-
-def _say(state: EngineState, work: Work, refusal: Explanation, now: float) -> None:
-    """Why it waits, if that is news."""
-    if not work.reason:
-        state.set_aside += 1
-    if (work.reason, work.message) != (refusal.outcome, refusal.message):
-        work.reason, work.message = str(refusal.outcome), refusal.message
-        state.changed_work[work.id] = None
-        task = TaskId(work.id, work.waiting[0])
-        state.decisions.append(Decision(task, work.task(task.replica).attempt + 1, now, None, refusal))

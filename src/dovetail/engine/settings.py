@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
@@ -10,8 +10,10 @@ from dovetail.model.recovery import RecoverySettings
 from dovetail.model.selection import Labels
 from dovetail.model.strict import AtField, Name, Strict, closest
 from dovetail.model.workload import Workload
-from dovetail.placement.domain_choice import FEATURES, STRATEGIES, Weights
+from dovetail.placement.domain_features import FEATURES
 from dovetail.placement.profiles import BUILT_IN, DEFAULT_PROFILE, ProfileSettings, UnknownProfile
+from dovetail.placement.registry import outside_strategies
+from dovetail.placement.strategies import STRATEGIES, StrategyBook
 from dovetail.queueing.backfill import BackfillSettings
 from dovetail.queueing.orderings import Ordering, build_ordering
 from dovetail.queueing.retry import BackoffSettings, PromotionSettings, QuarantineSettings
@@ -19,7 +21,7 @@ from dovetail.queueing.settings import FairSettings, QueueSettings
 from dovetail.queueing.tree import QueueTree
 
 DEFAULT_SCHEDULER = "default"
-StrategyWeight = Annotated[float, Field(ge=-1000, le=1000, allow_inf_nan=False)]
+MOST_WEIGHT = 1000
 Ratio = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 
 
@@ -50,27 +52,36 @@ class EngineSettings(Strict):
     promotion: PromotionSettings | None = None
     quarantine: QuarantineSettings = QuarantineSettings()
     recovery: RecoverySettings = RecoverySettings()
-    strategies: dict[Name, dict[str, StrategyWeight]] = Field(
-        default={}, description="how gangs choose their domain: weights of features, by name"
+    strategies: dict[Name, dict[str, Any]] = Field(
+        default={}, description="how gangs choose their domain, by name: weights of features, or a plugin's settings"
     )
     gang_strategy: Name | None = Field(default=None, description="that of gangs that name none")
 
     @model_validator(mode="after")
     def _strategies_make_sense(self) -> Self:
+        if not self.strategies and self.gang_strategy is None:
+            return self  # who asks for nothing does not wait for installed packages to be searched
+        outside = outside_strategies()
         for name, weights in self.strategies.items():
-            for feature in weights:
+            if name in outside:
+                continue  # its own settings, which are checked when it is built
+            for feature, weight in weights.items():
                 if feature not in FEATURES:
                     words = f"is no feature of a domain.{closest(feature, FEATURES)} Known: {', '.join(FEATURES)}"
                     raise AtField(("strategies", name, feature), words)
+                if isinstance(weight, bool) or not isinstance(weight, int | float) or not abs(weight) <= MOST_WEIGHT:
+                    words = f"is {weight!r}; a weight is a number from {-MOST_WEIGHT} to {MOST_WEIGHT}"
+                    raise AtField(("strategies", name, feature), words)
             if not weights:
                 raise AtField(("strategies", name), f"weighs nothing; give weights of {', '.join(FEATURES)}")
-        if self.gang_strategy is not None and self.gang_strategy not in self.all_strategies():
-            raise AtField(("gang_strategy",), str(UnknownStrategy(self.gang_strategy, self.all_strategies())))
+        known = (*STRATEGIES, *self.strategies, *outside)
+        if self.gang_strategy is not None and self.gang_strategy not in known:
+            raise AtField(("gang_strategy",), str(UnknownStrategy(self.gang_strategy, dict.fromkeys(known))))
         return self
 
-    def all_strategies(self) -> dict[str, Weights]:
-        """Built-in ones, overlaid by the user's."""
-        return {**STRATEGIES, **self.strategies}
+    def all_strategies(self) -> StrategyBook:
+        """Built-in ones, overlaid by the user's, and plugins. Raises PluginError."""
+        return StrategyBook(self.strategies, self.gang_strategy)
 
     def all_profiles(self) -> dict[str, ProfileSettings]:
         """Built-in ones, overlaid by the user's."""

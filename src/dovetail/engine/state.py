@@ -10,6 +10,7 @@ from dovetail.cluster.placements import Stake
 from dovetail.cluster.state import Cluster
 from dovetail.engine import network_memory
 from dovetail.engine.ends import Ends
+from dovetail.engine.groups import Groups
 from dovetail.engine.policies import Policies
 from dovetail.engine.promises import Promises
 from dovetail.engine.recoveries import Recoveries
@@ -28,10 +29,10 @@ from dovetail.model.task import TaskId, WorkloadState
 from dovetail.model.workload import Workload
 from dovetail.placement.communication import Communication
 from dovetail.placement.contract import Request
-from dovetail.placement.domain_choice import Weights
 from dovetail.placement.filters.constraints import looks_beyond
 from dovetail.placement.pipeline import Pipeline
 from dovetail.placement.preemption import StakeTable
+from dovetail.placement.strategies import BALANCED, PACK, Strategy
 from dovetail.placement.tiers import TierTable
 from dovetail.queueing.backfill import BackfillSettings
 from dovetail.queueing.entry import Entry
@@ -40,6 +41,7 @@ from dovetail.queueing.quota import Quotas
 from dovetail.queueing.run_times import RunTimes
 from dovetail.queueing.start_error import Calibration
 from dovetail.queueing.usage import Past, Usage
+from dovetail.queueing.usual_times import UsualTimes
 
 _REQUESTS_KEPT = 10_000
 _ENDED_KEPT = 10_000
@@ -87,6 +89,7 @@ class EngineState:
         self.courses = {name: Course(scheduler.backfill) for name, scheduler in self.schedulers.items()}
         self.ends = Ends(self.cluster.placements)
         self.run_times = RunTimes()
+        self.usual_times = UsualTimes()
         self.calibration = Calibration()
         self.expected_starts: dict[int, tuple[float, float]] = {}  # by workload: when it was expected, and for when
         self.sampled_at = 0.0
@@ -108,6 +111,7 @@ class EngineState:
         self.finishing: deque[int] = deque()  # workloads that ended: whoever waits for them has to be told
         self.trouble: dict[str, Trouble] = {}
         self.gangs: dict[int, None] = {}
+        self.groups = Groups()
         self.budgeted: dict[int, None] = {}  # workloads with a disruption budget
         self.ended: OrderedDict[tuple[str, str], tuple[int, WorkloadState]] = OrderedDict()  # the last of each name
         self.reservations: dict[int, ReservationRecord] = {}
@@ -162,12 +166,11 @@ class EngineState:
             return request
         return replace(request, badge=badge, repelled=repelled, heard=heard, beyond=True)
 
-    def strategy(self, name: str, shape: Shape) -> Weights:
-        """The weights by which a gang of this shape chooses its domain. GPU gangs are packed unless they say otherwise:
-        domains that stay whole are what large ones need."""
-        known = self.router.strategies
-        usual = self.settings.gang_strategy or ("pack" if any(one == GPU for one, _ in shape.amounts) else "balanced")
-        return known.get(name or usual, known["balanced"])
+    def strategy(self, name: str, shape: Shape) -> tuple[Strategy, tuple[str, ...]]:
+        """How a gang of this shape chooses its domain, and what is wrong if not as it should. GPU gangs are packed
+        unless they say otherwise: domains that stay whole are what large ones need."""
+        usual = self.settings.gang_strategy or (PACK if any(one == GPU for one, _ in shape.amounts) else BALANCED)
+        return self.router.strategies.or_balanced(name or usual)
 
     def repelled(self, work: Work) -> tuple[Company, ...]:
         """Rules of placed tasks that keep the work away from them."""
@@ -210,18 +213,20 @@ class EngineState:
             since=now,
             checkpoint_s=terms.checkpoint_s,
             min_run_s=terms.min_run_s,
-            unit=work.id if terms.gang_min else -1,
+            unit=_unit(work),
             group=work.id,
             queue=work.queue,
             preemptible=terms.preemptible,
             namespace=work.namespace,
         )
 
-    def admit(self, work: Work) -> None:
+    def admit(self, work: Work, group_notes: list[int] | None = None) -> None:
         """From now on the workload is live: known by name, and waiting if any of its tasks is."""
         self.work[work.id] = work
+        if work.terms.group:
+            self.groups.admit(work, group_notes)
         self.cluster.placements.directory[work.key] = (work.id, work.replicas)
-        if work.terms.gang_min:
+        if work.terms.gang_min and not work.terms.loose:
             self.gangs[work.id] = None
         if work.terms.max_unavailable:
             self.budgeted[work.id] = None
@@ -280,6 +285,8 @@ class EngineState:
             self.calibration = Calibration.from_json(json.loads(memory["calibration"]))
         if "run_times" in memory:
             self.run_times = RunTimes.from_json(json.loads(memory["run_times"]))
+        if "usual_times" in memory:
+            self.usual_times = UsualTimes.from_json(json.loads(memory["usual_times"]))
         if "policies" in memory:
             self.policies.recall(memory["policies"])
         network_memory.recall(self.cluster, memory)
@@ -290,6 +297,7 @@ class EngineState:
         """The inverse of `recall`."""
         found = {
             "run_times": json.dumps(self.run_times.to_json()),
+            "usual_times": json.dumps(self.usual_times.to_json()),
             "calibration": json.dumps(self.calibration.to_json()),
             "workload_mix": json.dumps(self.mix.memory()),
         }
@@ -318,6 +326,10 @@ class EngineState:
         self.cluster.count_outcome(node, ok)
         self.changed_outcomes[node] = None
 
+    def note_pace(self, node: str, slowdown: float) -> None:
+        self.cluster.note_pace(node, slowdown)
+        self.changed_outcomes[node] = None
+
     def touch_task(self, task: TaskId) -> None:
         self.changed_tasks[task] = None
         self.changed_work[task.workload] = None
@@ -331,10 +343,6 @@ class EngineState:
             work = self.work.get(task.workload)
             if work is not None:
                 changes.tasks.append(work.task(task.replica).record(task))
-        for id_ in self.changed_notes:
-            work = self.work.get(id_)
-            if work is not None:
-                changes.notes[id_] = _notes(work)
         for id_ in self.changed_work:
             work = self.work.get(id_)
             if work is None:
@@ -345,6 +353,10 @@ class EngineState:
                 changes.workloads.append(record)
             if record.state.finished:
                 self._forget(work, record.state)
+        for id_ in self.changed_notes:  # whoever is forgotten may leave something behind that others remember
+            work = self.work.get(id_)
+            if work is not None:
+                changes.notes[id_] = _notes(work)
         changes.nodes = [self.cluster.record(name) for name in self.changed_nodes if name in self.cluster.rows]
         changes.nodes_gone = [name for name in self.gone_nodes if name not in self.cluster.rows]
         # A node that left and came back since then starts from nothing, and its old counts must not outlive it.
@@ -378,6 +390,8 @@ class EngineState:
 
     def _forget(self, work: Work, state: WorkloadState) -> None:
         del self.work[work.id]
+        if (group := self.groups.forget(work)) is not None:
+            self.changed_notes.update(dict.fromkeys(group.members))
         self.expected_starts.pop(work.id, None)
         self.gangs.pop(work.id, None)
         self.budgeted.pop(work.id, None)
@@ -389,10 +403,19 @@ class EngineState:
             self.ended.popitem(last=False)
 
 
+def _unit(work: Work) -> int:
+    """With whom it falls: the gang, or the group."""
+    if work.terms.loose:
+        return -1
+    return work.group.id if work.group is not None else work.id if work.terms.gang_min else -1
+
+
 def _notes(work: Work) -> str:
     """What a restart needs to know of a workload beyond its definition and its tasks."""
     after = {str(id_): str(condition) for id_, condition in work.after.items()}
     found = {"rank": work.rank, "after": after, "delayed": {str(r): at for r, at in work.delayed.items()}}
+    if work.group is not None:
+        found["group"] = work.group.notes()
     if work.recovery is not None:
         found["recovery"] = work.recovery.to_json()
     return json.dumps(found)

@@ -6,20 +6,20 @@ or that would take too much work to try, are left out. Nothing is changed by ask
 queue are not looked at: they may be quicker. Left to others: sentences (`api.answers`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dovetail.cluster.view import View
 from dovetail.engine.changes import Change, Draft, redefined
 from dovetail.engine.core import signatures, smallest_core
 from dovetail.engine.headroom import Headroom
+from dovetail.engine.looser_layouts import LooserLayouts
 from dovetail.engine.measures import Measure, Measures, left_for_each, over_quota
 from dovetail.engine.rehearsal import Rehearsal, at_once
 from dovetail.engine.remedies import Remedies
 from dovetail.engine.requirements import Examination, Findings, Requirement, requirements_of
 from dovetail.engine.state import EngineState
 from dovetail.engine.work import Work
-from dovetail.model.shape import Shape
 from dovetail.model.workload import Workload
 from dovetail.queueing.quota import OverQuota
 
@@ -69,14 +69,17 @@ def impasse(state: EngineState, spec: Workload, work: Work | None, now: float) -
     core = smallest_core(signatures(here.taking.fails))
     over = over_quota(rehearsal, spec)
     fit = rehearsal.how_many_fit() if core is None and len(here.taking.rows) else 0
+    layouts = LooserLayouts(rehearsal)
     candidates = list(Measures(rehearsal, over).candidates(here.closed, here.headroom, fit))
     with rehearsal.anew():  # who changes a definition submits it again, and what it holds is free
         afresh = here if not rehearsal.held else _Position(rehearsal, requirements, at_once(spec))
         candidates += _changes(afresh.remedies())
+        if fit < rehearsal.wanted and (core is None or _is_about_layout(here.taking, core.members)):
+            candidates += _changes((change,) for change in layouts.candidates())
     return Impasse(
         core=() if core is None else tuple(_member(here.taking, position) for position in core.members),
         core_exact=core is None or core.exact,
-        waits_for="" if core is not None else _waits_for(here.taking, fit, rehearsal.wanted, over, rehearsal.shape),
+        waits_for="" if core is not None else _waits_for(here.taking, fit, rehearsal.wanted, over, layouts),
         suggestions=tuple(_tried(rehearsal, candidates)),
     )
 
@@ -100,12 +103,17 @@ class _Position:
         return found.candidates()
 
 
+def _is_about_layout(findings: Findings, members: Iterable[int]) -> bool:
+    """Is it all about how its tasks lie to each other? Then no node carries the level that it requires."""
+    return all(findings.requirements[position].path[:1] == ("topology",) for position in members)
+
+
 def _member(findings: Findings, position: int) -> CoreMember:
     one = findings.requirements[position]
     return CoreMember(one.words, one.field, findings.satisfied_alone(position))
 
 
-def _waits_for(taking: Findings, fit: int, wanted: int, over: OverQuota | None, shape: Shape) -> str:
+def _waits_for(taking: Findings, fit: int, wanted: int, over: OverQuota | None, layouts: LooserLayouts) -> str:
     if over is not None:
         return over.message
     if not len(taking.rows):
@@ -114,15 +122,15 @@ def _waits_for(taking: Findings, fit: int, wanted: int, over: OverQuota | None, 
         return ""
     if fit:
         return f"room for more: {fit:,} of {wanted:,} tasks fit at once"
-    if shape.layout is not None:
-        return "room for all of it as it should lie in the network"
+    if layouts.is_arranged:
+        return f"room for all of it as it should lie in the network: {layouts.most():,} of {wanted:,} tasks fit so"
     return "room that is promised to others"
 
 
 # --- trying ----------------------------------------------------------------------------------------------------
 
 
-def _changes(remedies: Iterator[tuple[Change, ...]]) -> Iterator[Measure]:
+def _changes(remedies: Iterable[tuple[Change, ...]]) -> Iterator[Measure]:
     for changes in remedies:
         words = " and ".join(change.words for change in changes)
         cost = sum(change.cost for change in changes) + _COST_OF_ANOTHER * (len(changes) - 1)

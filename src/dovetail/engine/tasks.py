@@ -2,6 +2,7 @@
 
 from dovetail.engine.life import end_task, retry_task, wait_again
 from dovetail.engine.nodes import came_to
+from dovetail.engine.pace import ended_well, lost_there
 from dovetail.engine.quarantine import failed_there, held_there
 from dovetail.engine.state import EngineState
 from dovetail.engine.work import LiveTask, Work
@@ -51,12 +52,17 @@ def finished(state: EngineState, event: TaskFinished, now: float) -> list[Comman
     if not found:
         return []
     work, live = found
-    if event.exit_code is not None:  # a stop or a loss says nothing about the node, nor about its run time
+    if event.exit_code is not None:  # a stop says nothing about the node; nor does it, or a loss, about its run time
         assert live.node is not None
         state.count_outcome(live.node, event.exit_code == 0)
         began = live.started_at if live.started_at is not None else live.placed_at
         if began is not None:
             state.run_times.finished(state.owner(work), work.terms.run_s, now - began)
+            if event.exit_code == 0:
+                ended_well(state, work, event.task, live.node, now - began)
+    elif live.state is not TaskState.STOPPING:
+        assert live.node is not None
+        lost_there(state, live.node)
     state.release(work, event.task, now)
     live.exit_code = event.exit_code
     stopped = live.state is TaskState.STOPPING and event.exit_code is None

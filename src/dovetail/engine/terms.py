@@ -9,6 +9,7 @@ from dovetail.constraints.structure import text_of
 from dovetail.engine.settings import Router
 from dovetail.model.asks import Want
 from dovetail.model.constraint import Constraint
+from dovetail.model.grouping import labels_of
 from dovetail.model.shape import Shape
 from dovetail.model.shaping import shape_of
 from dovetail.model.workload import Workload
@@ -25,7 +26,10 @@ class Terms:
     tenant: str = ""  # who the fair order counts it for
     run_s: float | None = None  # declared
     schedule_within_s: float | None = None
-    gang_min: int = 0
+    gang_min: int = 0  # of its own tasks
+    group: str = ""
+    group_min: int = 0  # of the tasks of all that are in the group
+    loose: bool = False  # a gang only until it has started
     concurrency: int = 0  # 0: no limit
     preemptible: bool = True
     max_unavailable: int = 0  # 0: no limit
@@ -65,13 +69,16 @@ def terms_of(router: Router, spec: Workload) -> Terms:
         tenant=router.tenant(spec),
         run_s=spec.deadline.run_for,
         schedule_within_s=spec.deadline.schedule_within,
-        gang_min=0 if spec.gang is None else spec.gang.min,
+        gang_min=0 if spec.gang is None or spec.gang.group is not None else spec.gang.min,
+        group="" if spec.gang is None else spec.gang.group or "",
+        group_min=0 if spec.gang is None or spec.gang.group is None else spec.gang.min,
+        loose=spec.gang is not None and not spec.gang.hold,
         concurrency=spec.concurrency or 0,
         preemptible=disruption.allowed,
         max_unavailable=disruption.max_unavailable or 0,
         min_run_s=disruption.min_run_time or 0.0,
         checkpoint_s=disruption.checkpoint_every or 0.0,
-        labels=tuple(sorted(spec.labels.items())) if spec.labels else (),
+        labels=labels_of(spec),
         policies=tuple(spec.policies),
     )
 

@@ -29,6 +29,7 @@ class Kindred(NamedTuple):
     namespace: str  # where reservations make a difference between namespaces, else empty
     turn: tuple[int, str] | None  # queue and tenant where they take turns: the first of each is looked at
     repelled: tuple[Company, ...] = ()  # what kept it away when it was set aside; the same for all of a kind
+    group: int = -1  # with whom it starts: nobody else is like them
     own: tuple[Company | Even, ...] = ()  # of its rules, those that count its own tasks: labels differ within a shape
 
 
@@ -53,6 +54,7 @@ class OverQuota(NamedTuple):
     amounts: tuple[tuple[str, int], ...]
     together: int
     scheduler: str
+    group: int = -1
 
 
 class Waiting:
@@ -181,11 +183,13 @@ class Waiting:
         namespace = work.namespace if work.namespace in self.favoured else ""
         turn = (work.queue, work.terms.tenant) if work.shape.scheduler in self._fair else None
         repelled, own = self._repelled(work), _about_itself(work)
-        return Kindred(work.shape, work.terms.run_s, work.gang_short, namespace, turn, repelled, own)
+        group = -1 if work.group is None or not work.group.short else work.group.id
+        return Kindred(work.shape, work.terms.run_s, work.gang_short, namespace, turn, repelled, group, own)
 
     def quota_kind(self, work: Work) -> OverQuota:
         shape = work.shape
-        return OverQuota(work.queue, work.terms.user, shape.amounts, work.gang_short, shape.scheduler)
+        group = -1 if work.group is None else work.group.id
+        return OverQuota(work.queue, work.terms.user, shape.amounts, work.gang_short, shape.scheduler, group)
 
     def next_of(self, kind: Kindred | OverQuota) -> int | None:
         """The first of a kind that was set aside."""

@@ -34,10 +34,18 @@ def wake_parked(state: EngineState) -> None:
     for kind in list(waiting.parked):
         watch = state.watches.get(kind)
         room = changed if watch is None else _watched_room(state, watch, changed)
-        if room is not None and len(room.rows) and room.may_fit(state.request(kind.shape)):
+        if room is not None and len(room.rows) and any(map(room.may_fit, _asked(state, kind))):
             wake_next(state, kind)
     if len(state.watches) > len(waiting.parked):
         state.watches = {kind: watch for kind, watch in state.watches.items() if kind in waiting.parked}
+
+
+def _asked(state: EngineState, kind: Kindred) -> list[Request]:
+    """What work of the kind asks for; of a group, what any of its members does."""
+    first = state.waiting.next_of(kind) if kind.group >= 0 else None
+    group = None if first is None else state.work[first].group
+    shapes = (kind.shape,) if group is None else {work.shape: None for work in group.members.values()}
+    return [state.request(shape) for shape in shapes]
 
 
 def _watched_room(state: EngineState, watch: Watch, changed: "_Room") -> "_Room | None":

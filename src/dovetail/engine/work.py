@@ -7,6 +7,7 @@ nothing until they are placed.
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from dovetail.engine.recoveries import Recovery
 from dovetail.engine.terms import Terms
@@ -15,6 +16,9 @@ from dovetail.model.record import TaskRecord, WorkloadRecord
 from dovetail.model.shape import Shape
 from dovetail.model.task import FINISHED, HOLDING, MOVES, TaskId, TaskState, WorkloadState
 from dovetail.model.workload import Condition
+
+if TYPE_CHECKING:
+    from dovetail.engine.groups import Group
 
 
 class ForbiddenMove(AssertionError):
@@ -94,6 +98,7 @@ class Work:
     patient_until: float = 0.0  # before this it displaces nobody again
     cancelled: bool = False
     doomed: str = ""  # why no task of it may start any more
+    group: "Group | None" = None  # with whom it starts
     recovery: Recovery | None = None  # a gang that lost tasks and keeps the nodes of the others
     told: WorkloadRecord | None = None  # the last record that was handed over
     shape: Shape = field(init=False)  # as asked for, with what policies add to it
@@ -105,7 +110,8 @@ class Work:
     def take_on(self, shape: Shape) -> None:
         """What placement looks at from now on. What waits must not be in its place meanwhile: that follows from it."""
         self.shape = shape
-        self.badge = badge_of(self.namespace, self.name, shape.service, self.terms.labels, shape.company, shape.traffic)
+        known_by = (self.namespace, self.name, shape.service, self.terms.labels)
+        self.badge = badge_of(*known_by, shape.company, shape.traffic, shape.bandwidth_mbps)
 
     @property
     def key(self) -> tuple[str, str]:
@@ -114,18 +120,32 @@ class Work:
     @property
     def gang_short(self) -> int:
         """How many of its waiting tasks must find a node together; 0 where they may come one by one."""
-        if not self.terms.gang_min:
+        if self.group is not None:
+            return self.group.alike(self)
+        if not self.terms.gang_min or (self.terms.loose and (self.holding > self.stopping or self.succeeded)):
             return 0
         return max(0, self.terms.gang_min - (self.holding - self.stopping) - self.succeeded)
 
     @property
     def at_limit(self) -> bool:
         """No more of its tasks may run at once, or not as many as have to start together."""
-        return bool(self.terms.concurrency) and self.holding + max(1, self.gang_short) > self.terms.concurrency
+        together = 1 if self.group is not None else max(1, self.gang_short)
+        return bool(self.terms.concurrency) and self.holding + together > self.terms.concurrency
+
+    @property
+    def at_once(self) -> int:
+        """How many of its waiting tasks could start at the same time."""
+        limit = self.terms.concurrency
+        return min(len(self.waiting), limit - self.holding) if limit else len(self.waiting)
 
     @property
     def can_start(self) -> bool:
-        """Some task may be looked at now: not too many run, it waits for no other workload, its gang is complete."""
+        """Some task may be looked at now: it is ready, and stands in line for its group if it is in one."""
+        return self.is_ready and (self.group is None or self.group.lets(self))
+
+    @property
+    def is_ready(self) -> bool:
+        """Not too many run, it waits for no other workload, its gang is complete."""
         return (
             bool(self.waiting)
             and not self.after
@@ -160,7 +180,7 @@ class Work:
             counts.update([task.state for task in self.tasks.values()])
         counts[TaskState.PENDING] += self.replicas - len(self.tasks)
         active = sum([count for state, count in counts.items() if state in HOLDING])
-        state = _workload_state(counts, active, self.cancelled)
+        state = _workload_state(counts, active, self.cancelled, bool(self.doomed))
         return WorkloadRecord(
             id=self.id,
             state=state,
@@ -176,7 +196,7 @@ class Work:
         )
 
 
-def _workload_state(counts: Counter[TaskState], active: int, cancelled: bool) -> WorkloadState:
+def _workload_state(counts: Counter[TaskState], active: int, cancelled: bool, doomed: bool) -> WorkloadState:
     if active:
         running = counts[TaskState.RUNNING] or counts[TaskState.STOPPING]
         return WorkloadState.RUNNING if running else WorkloadState.STARTING
@@ -184,17 +204,18 @@ def _workload_state(counts: Counter[TaskState], active: int, cancelled: bool) ->
         return WorkloadState.PENDING
     if cancelled and counts[TaskState.CANCELLED]:
         return WorkloadState.CANCELLED
-    return WorkloadState.FAILED if counts[TaskState.FAILED] else WorkloadState.SUCCEEDED
+    failed = counts[TaskState.FAILED] or (doomed and counts[TaskState.CANCELLED])
+    return WorkloadState.FAILED if failed else WorkloadState.SUCCEEDED
 
 
 def _end_reason(work: Work, state: WorkloadState) -> str:
     if state is WorkloadState.FAILED:
-        return next(t.reason for t in work.tasks.values() if t.state is TaskState.FAILED)
+        return next((t.reason for t in work.tasks.values() if t.state is TaskState.FAILED), work.doomed)
     return str(state)
 
 
 def _end_message(work: Work, state: WorkloadState) -> str:
     if state is WorkloadState.FAILED:
-        replica, task = next((r, t) for r, t in work.tasks.items() if t.state is TaskState.FAILED)
-        return f"task {replica}: {task.message}"
+        failed = [(replica, task) for replica, task in work.tasks.items() if task.state is TaskState.FAILED]
+        return f"task {failed[0][0]}: {failed[0][1].message}" if failed else work.message
     return work.message if state is WorkloadState.CANCELLED else ""

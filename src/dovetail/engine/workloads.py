@@ -1,6 +1,7 @@
 """Events about workloads: submitted, cancelled, and moments that were waited for."""
 
-from dovetail.engine.life import await_promotion, fail_waiting, leave_line, stand_in_line, stop_all
+from dovetail.engine.groups import Group
+from dovetail.engine.life import await_promotion, fail_waiting, leave_line, regroup, stand_in_line, stop_all
 from dovetail.engine.state import EngineState
 from dovetail.engine.terms import terms_of
 from dovetail.engine.timers import About
@@ -11,6 +12,7 @@ from dovetail.model.task import TaskState
 from dovetail.model.workload import Condition
 
 DEPENDENCY = "dependency"
+INCOMPLETE = "group_incomplete"
 
 
 def submitted(state: EngineState, event: Submitted, now: float) -> list[Command]:
@@ -38,7 +40,25 @@ def submitted(state: EngineState, event: Submitted, now: float) -> list[Command]
     state.mix.saw(work.shape, work.replicas)
     state.admit(work)
     state.changed_work[work.id] = None
+    if work.group is not None:
+        _join(state, work.group)
     return []
+
+
+def _join(state: EngineState, group: Group) -> None:
+    """A new member: perhaps the group is complete with it."""
+    if group.tasks < group.least:
+        words = f"its group {group.name} has {group.tasks} of {group.least} tasks"
+        for member in group.members.values():
+            if not member.reason or member.reason == INCOMPLETE:
+                member.reason, member.message = INCOMPLETE, words
+                state.changed_work[member.id] = None
+        return
+    for member in group.members.values():
+        if member.reason == INCOMPLETE:
+            member.reason = member.message = ""
+            state.changed_work[member.id] = None
+    regroup(state, group)
 
 
 def set_timers(state: EngineState, work: Work, waits_since: float) -> None:

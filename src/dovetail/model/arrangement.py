@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from dovetail.model.company import Level
-from dovetail.model.quantity import Count
+from dovetail.model.quantity import Bandwidth, Count
 from dovetail.model.strict import AtField, Name, Strict, shared
 
 
@@ -31,17 +31,19 @@ class Strategy(StrEnum):
 
 class Arrangement(Strict):
     """All tasks in one domain of `required`; in one of `preferred` (a narrower level) if that can be had; each slice in
-    one domain of its own level."""
+    one domain of its own level. `bandwidth`: what every task can send to the others at once, across the network."""
 
     required: Level | None = None
     preferred: Level | None = None
     slices: Annotated[list[Slice], Field(max_length=5)] = shared([])
     strategy: Strategy | Name | None = None
+    bandwidth: Annotated[Bandwidth, Field(ge=1)] | None = None
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
-        if self.required is None and self.preferred is None and not self.slices and self.strategy is None:
-            raise ValueError("says nothing; give required, preferred, slices or strategy")
+        said = (self.required, self.preferred, self.strategy, self.bandwidth)
+        if not self.slices and all(one is None for one in said):
+            raise ValueError("says nothing; give required, preferred, slices, strategy or bandwidth")
         if self.required is not None and self.required == self.preferred:
             raise AtField(("preferred",), "is the required level already; give a narrower one")
         sizes = [one.size for one in self.slices]

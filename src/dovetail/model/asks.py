@@ -158,6 +158,7 @@ class Layout(NamedTuple):
     preferred: str | None = None
     slices: tuple[tuple[int, str], ...] = ()
     strategy: str = ""  # empty: whichever suits such work
+    bandwidth_mbps: int = 0  # what each task can send to the others at once, across the network
 
     @property
     def levels(self) -> tuple[str, ...]:

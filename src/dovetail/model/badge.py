@@ -6,6 +6,7 @@ Equal for all tasks of a workload. Whoever wants to be near to or apart from som
 from dataclasses import dataclass, field
 
 from dovetail.model.asks import Company, Relation
+from dovetail.model.roles import GROUP_LABEL
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -19,6 +20,7 @@ class Badge:
     conflicts: frozenset[str] = frozenset()
     repels: tuple[Company, ...] = ()  # who must stay apart from it, as it must from them
     talks: tuple[tuple[str, int], ...] = ()  # to whom in its namespace, and how much in Mbps
+    bandwidth_mbps: int = 0  # what it must be able to send to the others of its gang
     digest: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
@@ -28,6 +30,12 @@ class Badge:
     def __hash__(self) -> int:
         return self.digest
 
+    @property
+    def gang(self) -> tuple[str, str]:
+        """Whom it sends to: the other tasks of its group, or of its workload where it is in none."""
+        group = next((value for key, value in self.labels if key == GROUP_LABEL), None)
+        return self.namespace, self.workload if group is None else f"{GROUP_LABEL} {group}"
+
 
 def badge_of(
     namespace: str,
@@ -36,7 +44,8 @@ def badge_of(
     labels: Labels,
     company: tuple[Company, ...],
     talks: tuple[tuple[str, int], ...] = (),
+    bandwidth_mbps: int = 0,
 ) -> Badge:
     conflicts = frozenset(whom.conflict for rule in company for whom in rule.whom if whom.conflict is not None)
     repels = tuple(rule for rule in company if rule.relation is Relation.APART and rule.weight is None)
-    return Badge(namespace, workload, service, labels, conflicts, repels, talks)
+    return Badge(namespace, workload, service, labels, conflicts, repels, talks, bandwidth_mbps)

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from dovetail.model.complaint import MAX_COMPLAINTS, Complaint, Invalid, complaints_of, field_name
 from dovetail.model.document import MAX_BYTES, Document, read_documents
+from dovetail.model.grouping import by_role
 from dovetail.model.strict import shown
 from dovetail.model.workload import DEFAULT_NAMESPACE, Workload
 
@@ -70,7 +71,7 @@ def workloads_of(documents: list[Document], source: str) -> list[Workload]:
         complaints += invalid.complaints
     if complaints:
         raise Invalid(sorted(complaints, key=lambda complaint: complaint.line or 0))
-    return workloads
+    return [one for workload in workloads for one in by_role(workload)]
 
 
 def _duplicates(documents: list[Document]) -> list[Complaint]:

@@ -6,6 +6,7 @@ ones takes three times as long; nobody writes to them.
 """
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from dovetail.model.command import Bind, Stop
 from dovetail.model.node import Node
@@ -162,6 +163,16 @@ class Decision:
     explanation: Explanation
 
 
+class Outcomes(NamedTuple):
+    """How tasks fared on a node: how many ended well and how many failed, and a mean of how many times as long as usual
+    they took, as its sum and its weight."""
+
+    succeeded: int
+    failed: int
+    pace_sum: float = 0.0
+    pace_weight: float = 0.0
+
+
 @dataclass(slots=True)
 class Changes:
     """Everything that one slice changed, each thing once, in its latest state.
@@ -169,7 +180,7 @@ class Changes:
     `cursors`: by profile that chooses in turn, the row chosen last. A row and not a name, so that the turn goes on from
     there also when that node has left.
 
-    `outcomes`: by node, how many tasks succeeded and failed there so far; only nodes whose counts changed.
+    `outcomes`: by node, how tasks fared there so far; only nodes where that changed.
 
     `notes`: by workload, what a restart needs to know beyond its definition and its tasks, as JSON; `memory`: by name,
     what the scheduler learned (past use of tenants, run times), as JSON. `preempted`: tasks told to give way, and
@@ -189,7 +200,7 @@ class Changes:
     switches: list[PolicySwitch] = field(default_factory=list)
     recoveries: list[RecoveryNote] = field(default_factory=list)
     cursors: dict[str, int] = field(default_factory=dict)
-    outcomes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    outcomes: dict[str, Outcomes] = field(default_factory=dict)
     notes: dict[int, str] = field(default_factory=dict)
     memory: dict[str, str] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
@@ -266,7 +277,7 @@ class Snapshot:
     nodes: list[NodeRecord]
     reservations: list[ReservationRecord]
     cursors: dict[str, int]
-    outcomes: dict[str, tuple[int, int]]
+    outcomes: dict[str, Outcomes]
     workloads: list[RestoredWorkload]
     outbox: list[Bind | Stop]
     next_workload: int

@@ -95,6 +95,11 @@ class Shape:
         """Namespace and name of the service its tasks count for."""
         return None if self.service is None else (self.namespace, self.service)
 
+    @property
+    def bandwidth_mbps(self) -> int:
+        """What each of its tasks must be able to send to the others of its gang; 0: nothing is said of it."""
+        return 0 if self.layout is None else self.layout.bandwidth_mbps
+
     def __hash__(self) -> int:
         return self.digest
 
@@ -183,8 +188,10 @@ def _gpus_from(count: int, share: int, models: list[str], memory: int, same_isla
     return GpuAsk(count, share, tuple(models), memory, same_island)
 
 
-def _layout_from(required: str | None, preferred: str | None, slices: list[Any], strategy: str) -> Layout:
-    return Layout(required, preferred, tuple((size, level) for size, level in slices), strategy)
+def _layout_from(
+    required: str | None, preferred: str | None, slices: list[Any], strategy: str, bandwidth_mbps: int = 0
+) -> Layout:
+    return Layout(required, preferred, tuple((size, level) for size, level in slices), strategy, bandwidth_mbps)
 
 
 def _even_from(level: str, max_skew: int, whom: list[Any], min_domains: int, weight: float | None) -> Even:

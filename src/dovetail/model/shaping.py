@@ -22,6 +22,7 @@ from dovetail.model.asks import (
 )
 from dovetail.model.company import HOST, REGION, Affinity, Conflict, Peers, Spread
 from dovetail.model.resources import GPU, Request
+from dovetail.model.roles import GROUP_LABEL
 from dovetail.model.selection import (
     LabelMatch,
     NodeTerm,
@@ -123,14 +124,16 @@ def spread_of(spread: Sequence[Spread], namespace: str, name: str) -> tuple[Even
 
 def _layout(wanted: Arrangement) -> Layout:
     slices = tuple((one.size, one.within) for one in wanted.slices)
-    return Layout(wanted.required, wanted.preferred, slices, str(wanted.strategy or ""))
+    return Layout(wanted.required, wanted.preferred, slices, str(wanted.strategy or ""), wanted.bandwidth or 0)
 
 
-def _kept_together(spec: Workload) -> tuple[Company, ...]:
+def kept_together(spec: Workload) -> tuple[Company, ...]:
     """What its layout means for one task that comes after the others, or takes the place of one of them."""
-    if spec.topology is None or spec.replicas == 1:
+    group = None if spec.gang is None else spec.gang.group
+    if spec.topology is None or (spec.replicas == 1 and group is None):
         return ()
-    own = (Selector((spec.namespace,), workload=spec.name),)
+    in_group = (Match(GROUP_LABEL, Operator.IN, (group,)),) if group is not None else ()
+    own = (Selector((spec.namespace,), workload=spec.name if group is None else None, term=in_group),)
     wanted = ((spec.topology.required, None), (spec.topology.preferred, 1.0))
     return tuple([Company(Relation.NEAR, own, level, weight=weight) for level, weight in wanted if level is not None])
 
@@ -161,7 +164,7 @@ def shape_of(spec: Workload, scheduler: str, profile: str, wants: tuple[Want, ..
         near=near_of(spec.affinity) if spec.affinity else (),
         insisted=tuple([Insisted(w.priority, _term(w)) for w in wishes.preferred if w.priority is not None]),
         wants=wants,
-        company=(*company_of(spec.affinity, spec.conflicts, spec.namespace, spec.name), *_kept_together(spec)),
+        company=(*company_of(spec.affinity, spec.conflicts, spec.namespace, spec.name), *kept_together(spec)),
         spread=spread_of(spec.spread, spec.namespace, spec.name) if spec.spread else (),
         traffic=tuple(sorted((one.to, one.mbps) for one in spec.traffic)) if spec.traffic else (),
         gpus=gpus_of(spec.resources),

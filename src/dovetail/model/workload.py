@@ -10,8 +10,9 @@ from dovetail.model.company import Affinity, ConflictField, Spread
 from dovetail.model.constraint import MAX_CONSTRAINTS, Constraint
 from dovetail.model.quantity import Count, Duration
 from dovetail.model.resources import Limits, Request
+from dovetail.model.roles import MAX_ROLES, Role
 from dovetail.model.selection import Labels, NodeAffinity, Toleration, as_text
-from dovetail.model.strict import AtField, Name, Strict, check_name, shared
+from dovetail.model.strict import MAX_NAME, AtField, Name, Strict, check_name, shared
 from dovetail.model.traffic import Traffic
 
 DEFAULT_NAMESPACE = "default"
@@ -80,9 +81,13 @@ class Deadline(Strict):
 
 
 class Gang(Strict):
-    """At least `min` tasks start together or none does; the other replicas join while there is room."""
+    """At least `min` tasks start together or none does; the other replicas join while there is room. With a `group`,
+    those are tasks of all workloads of the namespace that name the same one, whatever each of them asks for. `hold`:
+    what is left of a gang that falls below its least while it runs gives its nodes back; if false, it runs on."""
 
     min: Annotated[Count, Field(ge=1)]
+    group: Name | None = None
+    hold: bool = True
 
 
 class Condition(StrEnum):
@@ -131,6 +136,20 @@ class Run(Strict):
         return self
 
 
+def _check_limits(at: tuple[str | int, ...], limits: Limits, resources: Request) -> None:
+    for name in ("cpu", "memory"):
+        limit, asked = getattr(limits, name), getattr(resources, name)
+        if limit is not None and limit < asked:
+            words = f"is below resources.{name}: a task may use at least what it asks for"
+            raise AtField((*at, "limits", name), words)
+
+
+class RunRole(Role):
+    """A role and what it executes; the workload's own `run`, if it says nothing."""
+
+    run: Run | None = None
+
+
 class Workload(Strict):
     """Work to place: `replicas` identical tasks and everything the scheduler needs to know about them."""
 
@@ -158,6 +177,7 @@ class Workload(Strict):
     profile: Name | None = Field(default=None, validation_alias=AliasChoices("profile", "strategy"))
     queue: QueuePath | None = None
     gang: Gang | None = None
+    roles: Annotated[list[RunRole], Field(max_length=MAX_ROLES)] = shared([])
     topology: Arrangement | None = None
     concurrency: Annotated[Count, Field(ge=1)] | None = None
     after: Annotated[list[After], Field(max_length=100)] = shared([])
@@ -168,20 +188,47 @@ class Workload(Strict):
 
     @model_validator(mode="after")
     def _limits_hold_requests(self) -> Self:
-        for name in ("cpu", "memory"):
-            limit, asked = getattr(self.limits, name), getattr(self.resources, name)
-            if limit is not None and limit < asked:
-                words = f"is below resources.{name}: a task may use at least what it asks for"
-                raise AtField(("limits", name), words)
+        _check_limits((), self.limits, self.resources)
+        for index, role in enumerate(self.roles):
+            _check_limits(("roles", index), role.limits or self.limits, role.resources or self.resources)
         return self
 
     @model_validator(mode="after")
     def _gang_can_stand(self) -> Self:
         if self.gang is not None:
-            if self.gang.min > self.replicas:
+            if self.gang.min > self.replicas and self.gang.group is None and not self.roles:
                 raise AtField(("gang", "min"), f"{self.gang.min} is more than replicas: {self.replicas}")
-            if self.concurrency is not None and self.concurrency < self.gang.min:
+            if self.concurrency is not None and self.concurrency < self.gang.min and self.gang.group is None:
                 raise AtField(("concurrency",), f"is below gang.min: {self.gang.min} tasks have to run at once")
+        return self
+
+    @model_validator(mode="after")
+    def _roles_make_a_group(self) -> Self:
+        if not self.roles:
+            return self
+        if self.replicas != 1:
+            raise AtField(("replicas",), "is a matter of each role here; give it there")
+        seen: set[str] = set()
+        for index, role in enumerate(self.roles):
+            if role.name in seen:
+                raise AtField(("roles", index, "name"), f"{role.name!r} stands twice; a role is written once")
+            seen.add(role.name)
+            if len(self.name) + 1 + len(role.name) > MAX_NAME:
+                words = f"with the workload's name is longer than {MAX_NAME} characters; shorten one of them"
+                raise AtField(("roles", index, "name"), words)
+        total = sum(role.replicas for role in self.roles)
+        if self.gang is not None and self.gang.group is not None:
+            raise AtField(("gang", "group"), "roles are a group of their own; leave it out")
+        if self.gang is not None and self.gang.min > total:
+            raise AtField(("gang", "min"), f"{self.gang.min} is more than the {total} tasks of its roles")
+        return self
+
+    @model_validator(mode="after")
+    def _has_others_to_send_to(self) -> Self:
+        several = self.replicas > 1 or bool(self.roles) or (self.gang is not None and self.gang.group is not None)
+        if self.topology is not None and self.topology.bandwidth is not None and not several:
+            words = "is what each task can send to the others, and there is only one; give replicas or leave it out"
+            raise AtField(("topology", "bandwidth"), words)
         return self
 
     @model_validator(mode="after")

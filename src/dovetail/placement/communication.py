@@ -10,7 +10,7 @@ fast they are. The flows of the job itself share links; those of others count as
 each node is quicker. Guarantees: pure; the same for equal networks and placements. Left to others: what to do about it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ from dovetail.placement.link_fabric import LinkFabric, Ways
 
 GIB = 2**30
 _NS = 1e-9
+_ALIKE_KEPT = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,8 @@ class Communication:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._ways: tuple[int, Ways] | None = None
+        self._alike: dict[tuple[Hashable, ...], float] = {}
+        self._as_of = (-1, -1)
 
     @property
     def is_known(self) -> bool:
@@ -90,6 +93,39 @@ class Communication:
             _all_to_all(actual, best, size_bytes),
         )
 
+    def all_reduce_s(self, rows: Sequence[int] | Rows, size_bytes: int) -> float | None:
+        """Only how long that takes, of as many ranks, for comparing placements. In a network of levels, placements that
+        are alike but for the names of their domains take as long, and are worked out once."""
+        cluster = self._cluster
+        as_of = (cluster.generation, cluster.topology.version)
+        if self._as_of != as_of or len(self._alike) > _ALIKE_KEPT:
+            self._as_of = as_of
+            self._alike.clear()
+        of_rank_rows = np.asarray(rows, dtype=np.intp)
+        if len(of_rank_rows) < 2:
+            return None
+        key = None if cluster.topology.definition.links else (size_bytes, *map(_numbered, self._likeness(of_rank_rows)))
+        if key is not None and key in self._alike:
+            return self._alike[key]
+        distinct, of_rank = np.unique(of_rank_rows, return_inverse=True)
+        fabrics = self._fabrics(distinct, of_rank)
+        if fabrics is None:
+            return None
+        patterns = ring(len(of_rank)), double_tree(len(of_rank))
+        found = min(_timed(fabrics[0], pattern, size_bytes)[0] for pattern in patterns)
+        if key is not None:
+            self._alike[key] = found
+        return found
+
+    def _likeness(self, of_rank_rows: Rows) -> Iterator[Rows]:
+        """For each level, which ranks are in one domain of it. Domains of a level have links that are alike; a node
+        that is in none of them is alone, and has no link there."""
+        yield of_rank_rows
+        for level in present_levels(self._cluster):
+            codes = level.column.codes[of_rank_rows].astype(np.intp)
+            # Nodes without the label are alone in their own; below 0, so that they count as such.
+            yield np.where(codes > 0, codes, -1 - of_rank_rows)
+
     def _fabrics(self, distinct: Rows, of_rank: Rows) -> tuple[OneSwitch, OneSwitch] | None:
         topology = self._cluster.topology
         names = [self._cluster.names[row] for row in distinct.tolist()]
@@ -108,6 +144,13 @@ class Communication:
             LinkFabric(ways.ports(vertices, of_rank, names), ways, vertices),
             OneSwitch(ways.best_ports(vertices, of_rank, names)),
         )
+
+
+def _numbered(codes: Rows) -> bytes:
+    """The same for codes that are equal in the same places: each in order of appearance, and whether it is below 0."""
+    seen: dict[int, int] = {}
+    found = [seen.setdefault(code, len(seen)) * (-1 if code < 0 else 1) - (code < 0) for code in codes.tolist()]
+    return np.array(found, dtype=np.int32).tobytes()
 
 
 def _all_reduce(actual: OneSwitch, best: OneSwitch, size_bytes: int) -> Exchange:

@@ -1,98 +1,115 @@
-"""Which domain a gang goes to, of those that hold all of it: weighted features, one number a domain each.
+"""Which domain a gang goes to, of those that hold all of it, and what that was decided by.
 
-The strategy `balanced` has the seeds' weights: 40 availability, 30 alignment, 20 utilisation, 10 history. Others weigh
-the same features otherwise; settings may add more. Guarantees: all features are in [0, 1]; ties go to the domain with
-the lowest row. Left to others: which domains hold it, and which nodes in the domain it gets.
+The domain with most points of its strategy is taken. Where weights are close together (`NEAR` of what they add up to)
+and the strategy does not look at communication itself, the quickest all-reduce of those decides. Guarantees: ties go to
+the domain with the lowest row; a plugin that fails, or answers with something that is not one number a domain, is named
+and `balanced` chooses. Left to others: which domains hold it, and which nodes in the domain it gets.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from dovetail.cluster.arrays import B1, F8
-from dovetail.cluster.view import View
-from dovetail.placement.contract import Request
-from dovetail.placement.scores.shares import requested
-from dovetail.placement.tiers import Tiers
+from dovetail.cluster.arrays import F8
+from dovetail.placement.domain_features import BANDWIDTH, EXCHANGED_BYTES, Prospect
+from dovetail.placement.evaluation import MOST_POINTS
+from dovetail.placement.strategies import BALANCED, Strategy, Weighted
 
-AVAILABILITY, ALIGNMENT, UTILISATION = "availability", "alignment", "utilisation"
-HISTORY, TIGHTNESS, NEARNESS = "history", "tightness", "nearness"
-FEATURES = (AVAILABILITY, ALIGNMENT, UTILISATION, HISTORY, TIGHTNESS, NEARNESS)
-
-Weights = Mapping[str, float]
-STRATEGIES: dict[str, Weights] = {
-    "balanced": {AVAILABILITY: 40, ALIGNMENT: 30, UTILISATION: 20, HISTORY: 10},
-    # What is left of the domain should be small, so that large gangs find whole domains.
-    "pack": {TIGHTNESS: 60, UTILISATION: 20, ALIGNMENT: 10, HISTORY: 10},
-    "spread": {AVAILABILITY: 80, HISTORY: 20},
-    "latency": {ALIGNMENT: 60, NEARNESS: 30, HISTORY: 10},
-    "bandwidth": {AVAILABILITY: 40, ALIGNMENT: 50, HISTORY: 10},
-    "fragmentation": {TIGHTNESS: 90, HISTORY: 10},
-}
+NEAR = 0.01
+MOST_NEAR = 4
+#: Exchanges that differ by less than that are alike: the estimate is not better.
+ALIKE = 0.01
 
 
-class Prospect:
-    """One gang's view of the domains of a tier. `copies`: tasks that each node could take."""
+@dataclass(slots=True)
+class Ranking:
+    """The domains of one tier as one strategy sees them. `points` are -inf where a domain does not hold the gang."""
 
-    def __init__(self, request: Request, view: View, tiers: Tiers, tier: int, copies: F8, count: int) -> None:
-        self._request, self._view = request, view
-        self._tiers, self._tier, self._at = tiers, tiers[tier], tier
-        self._copies, self._count = copies, count
+    prospect: Prospect
+    strategy: Strategy
+    points: F8
+    best: int
+    by_exchange: bool
+    notes: tuple[str, ...]
 
-    def points(self, weights: Weights) -> F8:
-        """float64[domain]"""
-        total = np.zeros(self._tier.count)
-        for feature, weight in weights.items():
-            total += weight * getattr(self, f"_{feature}")()
-        return total
+    def order(self) -> list[int]:
+        """Those that hold it, the best first."""
+        found = [domain for domain in np.argsort(-self.points, kind="stable").tolist() if domain != self.best]
+        return [self.best, *(domain for domain in found if self.points[domain] > -np.inf)]
 
-    def _availability(self) -> F8:
-        """The free share of what is scarcest there of what is asked for."""
-        lowest: F8 = np.ones(self._tier.count)
-        for resource in requested(self._request):
-            free, capacity = self._view.free(resource), self._view.capacity(resource)
-            if free is None or capacity is None:
-                return np.zeros(self._tier.count)
-            lowest = np.minimum(lowest, self._share(np.maximum(free, 0.0), capacity))
-        return lowest
+    def words(self, chosen: int, named: Callable[[int], str]) -> str:
+        """`strategy pack: rack b has 85 of 100 points (tightness 1, …), rack c 60 (…)`"""
+        others = np.where(np.arange(len(self.points)) == chosen, -np.inf, self.points)
+        second = int(others.argmax())
+        start = f"strategy {self.strategy.name}"
+        if others[second] == -np.inf:
+            return f"{start}: no other {self.prospect.level} holds all of it"
+        one, other = self._worth(chosen), self._worth(second)
+        found = f"{start}: {named(chosen)} has {one}, {named(second)} {other}"
+        return f"{found}; near enough for the quicker all-reduce to decide" if self.by_exchange else found
 
-    def _utilisation(self) -> F8:
-        """The share that others use: of equals the fuller, so that whole domains stay free for large gangs."""
-        return 1.0 - self._availability()
-
-    def _alignment(self) -> F8:
-        """How much of the gang one domain of the next level holds."""
-        if self._at + 1 == len(self._tiers):
-            return np.ones(self._tier.count)
-        below = self._tiers[self._at + 1]
-        held = np.zeros(self._tier.count)
-        np.maximum.at(held, below.parents, below.sums(self._copies))
-        return np.minimum(held / self._count, 1.0)
-
-    def _tightness(self) -> F8:
-        """How much of what the domain holds the gang takes."""
-        return np.minimum(self._count / np.maximum(self._tier.sums(self._copies), 1.0), 1.0)
-
-    def _history(self) -> F8:
-        """How work fared there before: the share of tasks that ended well; 1 where none has ended."""
-        succeeded, failed = self._tier.sums(self._view.succeeded), self._tier.sums(self._view.failed)
-        ended = succeeded + failed
-        return np.divide(succeeded, ended, out=np.ones_like(ended), where=ended > 0)
-
-    def _nearness(self) -> F8:
-        """How near the work it wants to be near to is."""
-        shape = self._request.shape
-        found = self._view.proximity(shape.namespace, shape.near) if shape.near else None
-        if found is None:
-            return np.zeros(self._tier.count)
-        return self._share(found[0] / found[1], np.ones(self._view.size))
-
-    def _share(self, part: F8, whole: F8) -> F8:
-        total = self._tier.sums(whole)
-        return np.divide(self._tier.sums(part), total, out=np.zeros_like(total), where=total > 0)
+    def _worth(self, domain: int) -> str:
+        points = f"{self.points[domain]:.3g} points"
+        if not isinstance(self.strategy, Weighted):
+            return points
+        values = [f"{name} {self.prospect.feature(name)[domain]:.2g}" for name in self.strategy.weights]
+        return f"{points} ({', '.join(values)})"
 
 
-def choose_domain(prospect: Prospect, holding: B1, weights: Weights) -> int:
-    """The best of the domains that hold it all."""
-    points = prospect.points(weights)
-    return int(np.where(holding, points, -np.inf).argmax())
+@dataclass(slots=True)
+class Judged:
+    """Points of all domains, by whom after all, and what went wrong before."""
+
+    points: F8
+    strategy: Strategy
+    notes: tuple[str, ...]
+
+
+def judge(prospect: Prospect, strategy: Strategy, balanced: Strategy) -> Judged:
+    if isinstance(strategy, Weighted):
+        return Judged(strategy.points(prospect), strategy, ())
+    try:
+        return Judged(_checked(strategy.points(prospect), prospect.domains), strategy, ())
+    except Exception as error:  # a plugin may raise anything; it is named and the decision goes on
+        words = f"strategy {strategy.name!r} failed: {type(error).__name__}: {error}; {BALANCED} was used"
+        return Judged(balanced.points(prospect), balanced, (words,))
+
+
+def rank_domains(prospect: Prospect, strategy: Strategy, balanced: Strategy) -> Ranking:
+    """At least one domain holds the gang."""
+    judged = judge(prospect, strategy, balanced)
+    points = np.where(prospect.holding, judged.points, -np.inf)
+    first = best = int(points.argmax())
+    by = judged.strategy
+    # Where there are only nodes inside, `alignment` and `tightness` have said what there is to say.
+    if isinstance(by, Weighted) and not by.compares and prospect.differs_by_exchange and prospect.has_levels_inside:
+        best = _quickest(prospect, points, first, NEAR * by.most)
+    return Ranking(prospect, by, points, best, best != first, judged.notes)
+
+
+def _quickest(prospect: Prospect, points: F8, best: int, near: float) -> int:
+    """Of those that have nearly as many points as the best, the one in which ranks exchange data quickest."""
+    close = np.flatnonzero(points >= points[best] - near)
+    if len(close) < 2:
+        return best
+    close = close[np.argsort(-points[close], kind="stable")[:MOST_NEAR]]
+    size = EXCHANGED_BYTES[BANDWIDTH]
+    first_s = prospect.exchange_s(best, size)
+    found = best
+    for domain in close.tolist():
+        seconds = prospect.exchange_s(domain, size)
+        if seconds is not None and first_s is not None and seconds < first_s * (1.0 - ALIKE):
+            found, first_s = domain, seconds
+    return found
+
+
+def _checked(answer: Any, domains: int) -> F8:
+    array = np.asarray(answer)
+    if array.shape != (domains,):
+        raise ValueError(f"returned shape {array.shape}, one entry a domain would be ({domains},)")
+    numbers = array.astype(np.float64)
+    if not (np.abs(numbers) <= MOST_POINTS).all():
+        raise ValueError(f"returned NaN, infinite points or points beyond {MOST_POINTS:g}")
+    return numbers

@@ -20,6 +20,19 @@ from dovetail.placement.registry import ABOUT_ROOM, PluginError, build_filter, b
 
 LOST = -np.inf  # the total of a node that may not take the task
 MOST_POINTS = 1e9  # of an outsider, so that no weight can make a total infinite
+#: Built-in filters that most requests give nothing to say, in the order in which `Evaluator._asked` looks for it.
+_ABOUT = (
+    "scope",
+    "node_selector",
+    "node_affinity",
+    "promised",
+    "constraints",
+    "workload_affinity",
+    "spread",
+    "bandwidth",
+    "gpus",
+    "gpu_model",
+)
 
 
 @dataclass(slots=True)
@@ -64,7 +77,7 @@ class Evaluator:
                 )
         self.filters: list[Filter] = [build_filter(f, settings.settings.get(f, {})) for f in settings.all_filters]
         self.scores: list[Score] = [build_score(s, settings.settings.get(s, {})) for s in settings.scores]
-        self._idle_for: dict[tuple[bool, ...], frozenset[Filter]] = {}
+        self._asked_of: dict[tuple[bool, ...], tuple[Filter | None, ...]] = {}
         self.weights: list[float] = [float(weight) for weight in settings.scores.values()]
         self.failures: dict[str, int] = {}
         reads = [plugin.reads for plugin in self.filters] + [plugin.reads for plugin in self.scores]
@@ -84,28 +97,25 @@ class Evaluator:
 
     def sift(self, request: Request, view: View) -> Sifted:
         alive: B1 = view.present if request.among is None else view.present & request.among[view.rows]
+        count = -1  # not counted yet
         stages: list[B1] = []
         counts: list[int] = []
         notes: tuple[str, ...] = ()
-        idle = self._idle(request)
-        for plugin in self.filters:
-            if plugin in idle and counts:  # they have nothing to say about it, as most have about most
-                stages.append(alive)
-                counts.append(counts[-1])
-                continue
-            answer, failure = self.mask(plugin, request, view)
-            if failure:
-                notes = (*notes, failure)
-            if answer is True and counts:
-                stages.append(alive)
-                counts.append(counts[-1])
-                continue
-            if answer is False:
-                alive = np.zeros(view.size, dtype=np.bool_)
-            elif answer is not True:
-                alive = alive & answer
+        for plugin in self._asked(request):
+            if plugin is not None:
+                answer, failure = self.mask(plugin, request, view)
+                if failure:
+                    notes = (*notes, failure)
+                if answer is False:
+                    alive = np.zeros(view.size, dtype=np.bool_)
+                elif answer is not True:
+                    alive = alive & answer
+                if answer is not True:
+                    count = -1
+            if count < 0:
+                count = int(np.count_nonzero(alive))
             stages.append(alive)
-            counts.append(int(np.count_nonzero(alive)))
+            counts.append(count)
         return Sifted(stages, counts, notes)
 
     def reads_of(self, plugin: Filter | Score, request: Request) -> frozenset[str]:
@@ -116,22 +126,27 @@ class Evaluator:
         found: frozenset[str] = reads_of(request)
         return found
 
-    def _idle(self, request: Request) -> frozenset[Filter]:
-        """Built-in filters that let a request of this kind pass everywhere."""
+    def _asked(self, request: Request) -> tuple[Filter | None, ...]:
+        """The filters, with None for built-in ones that have nothing to say about a request of this kind, as most have
+        about most."""
         shape = request.shape
         kind = (
+            not request.scope,
+            not shape.node_selector,
+            not (shape.required or shape.insisted),
             request.promised is None,
             not shape.wants,
             not (shape.company or request.repelled),
             not shape.spread,
+            not shape.bandwidth_mbps,
+            shape.gpus is None,
             shape.gpus is None,
         )
-        found = self._idle_for.get(kind)
+        found = self._asked_of.get(kind)
         if found is None:
-            about = zip(kind, ("promised", "constraints", "workload_affinity", "spread", "gpus"), strict=True)
-            names = {name for nothing, name in about if nothing} | ({"gpu_model"} if kind[-1] else set())
-            found = frozenset(plugin for plugin in self.filters if plugin.name in names)
-            self._idle_for[kind] = found
+            idle = {name for name, nothing in zip(_ABOUT, kind, strict=True) if nothing}
+            found = tuple([None if plugin.name in idle else plugin for plugin in self.filters])
+            self._asked_of[kind] = found
         return found
 
     def epochs(self, request: Request) -> tuple[int, ...]:

@@ -20,15 +20,15 @@ from dovetail.placement.contract import Request
 from dovetail.placement.evaluation import LOST, Evaluator, Sifted
 from dovetail.placement.profiles import ProfileSettings
 from dovetail.placement.refusal import unplaced
-from dovetail.placement.standing import Standing
+from dovetail.placement.standing import SPARSE, Standing
 
 KEEP_BEST = 5
 CACHE_BYTES = 64 * 2**20
 CACHED_STANDINGS = 256
 REMEMBERED_SHAPES = 4096
 STEPS_KEPT = 4096  # of each filter's funnel
-#: Below this share of feasible nodes it pays to score only those.
-SPARSE = 0.5
+#: Why nodes were not looked at: others of its gang or group go elsewhere.
+OTHER_DOMAIN = "other_domain"
 
 
 @dataclass(slots=True)
@@ -63,9 +63,16 @@ class Pipeline:
             return self._from_standing(request, standing, task)
         return self._evaluated_once(request, task)
 
-    def told(self, sifted: Sifted) -> tuple[tuple[FunnelStep, ...], tuple[tuple[str, float], ...]]:
+    def told(self, sifted: Sifted, request: Request) -> tuple[tuple[FunnelStep, ...], tuple[tuple[str, float], ...]]:
         """What the filters left, and the weights of the scores, as explanations say it."""
-        return self._funnel(sifted.counts), self._weights
+        return (*self._looked_at(request), *self._funnel(sifted.counts)), self._weights
+
+    def _looked_at(self, request: Request) -> list[FunnelStep]:
+        """A step of its own where only some nodes are looked at: those of the domain where its fellows go."""
+        if request.among is None:
+            return []
+        looked_at = np.count_nonzero(request.among & View(self._cluster).present)
+        return [FunnelStep("domain", int(looked_at), OTHER_DOMAIN)]
 
     def for_task(self, request: Request, workload: int, replicas: int) -> Request:
         """The request as this profile's scores want it: with the task's workload where one looks beyond a node."""
@@ -96,6 +103,11 @@ class Pipeline:
         return Choice(row, self._explained(best[0].node, funnel, best, standing.notes), slots)
 
     def _evaluated_once(self, request: Request, task: str) -> Choice:
+        choice = self._evaluated(request, task)
+        choice.explanation.funnel = (*self._looked_at(request), *choice.explanation.funnel)
+        return choice
+
+    def _evaluated(self, request: Request, task: str) -> Choice:
         view = View(self._cluster)
         sifted = self.evaluator.sift(request, view)
         funnel = self._funnel(sifted.counts)
@@ -170,9 +182,16 @@ class Pipeline:
         return found
 
     def _funnel(self, counts: list[int]) -> tuple[FunnelStep, ...]:
-        if counts != self._last_counts:
+        last = self._last_counts
+        if counts != last:
+            steps = self._last_funnel
+            if last:  # the first filters nearly always leave as many as for the task before
+                self._last_funnel = tuple(
+                    [steps[i] if count == last[i] else self._step(i, count) for i, count in enumerate(counts)]
+                )
+            else:
+                self._last_funnel = tuple(map(self._step, range(len(counts)), counts))
             self._last_counts = list(counts)
-            self._last_funnel = tuple(map(self._step, range(len(counts)), counts))
         return self._last_funnel
 
     def _step(self, filter_: int, count: int) -> FunnelStep:

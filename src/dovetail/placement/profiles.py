@@ -55,6 +55,11 @@ BUILT_IN: dict[str, ProfileSettings] = {
             "network_proximity": 0.0001,
         }
     ),
+    # Whole nodes stay free, and of nodes that are equally full those go first that leave whole domains free: a GPU of a
+    # node that has less than a hundred outweighs any difference between domains.
+    "gpu_packing": ProfileSettings(
+        scores={"gpu_packing": 1, "domain_packing": 0.01, "gpu_model_preference": 0.001, "network_proximity": 0.0001}
+    ),
     # Both count in GPUs: those that become unusable, and the price of those that others need more.
     "fragmentation": ProfileSettings(scores={"fragmentation": 1, "gpu_scarcity": 1}),
     "round_robin": ProfileSettings(select="round_robin"),

@@ -11,9 +11,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from dovetail.cluster.state import GROUPS
+from dovetail.model.arrangement import Strategy
 from dovetail.model.strict import Strict, closest
 from dovetail.placement.contract import Filter, Hook, NoSettings, Score
 from dovetail.placement.filters.backend import Backend
+from dovetail.placement.filters.bandwidth import Bandwidth
 from dovetail.placement.filters.constraints import Constraints
 from dovetail.placement.filters.gpu_model import GpuModel
 from dovetail.placement.filters.gpus import FreeGpus
@@ -35,6 +37,7 @@ from dovetail.placement.scores.domain import (
     DomainUtilisation,
     TopologyAlignment,
 )
+from dovetail.placement.scores.domain_packing import DomainPacking
 from dovetail.placement.scores.fragmentation import Fragmentation
 from dovetail.placement.scores.gpu_model_preference import GpuModelPreference
 from dovetail.placement.scores.gpu_packing import GpuPacking
@@ -58,6 +61,7 @@ FILTERS: dict[str, type[Any]] = {
         Constraints,
         WorkloadAffinity,
         Spread,
+        Bandwidth,
         Promised,
         FreeGpus,
         Resources,
@@ -82,6 +86,7 @@ SCORES: dict[str, type[Any]] = {
         DomainUtilisation,
         DomainHistory,
         GpuPacking,
+        DomainPacking,
         GpuModelPreference,
         Fragmentation,
         GpuScarcity,
@@ -91,9 +96,9 @@ BUILT_IN_FILTERS = tuple(FILTERS)
 ABOUT_ROOM = 3  # the last of them: promised to others, in pieces, or taken
 
 FILTER_GROUP, SCORE_GROUP, HOOK_GROUP = "dovetail.filters", "dovetail.scores", "dovetail.hooks"
-
-
-_METHODS = {"filter": "mask", "score": "points", "hook": "on_scheduled"}
+STRATEGY_GROUP = "dovetail.strategies"
+_METHODS = {"filter": "mask", "score": "points", "hook": "on_scheduled", "strategy": "points"}
+_READING = frozenset({"filter", "score"})  # see columns of nodes, and have to say which
 
 
 class PluginError(Exception):
@@ -127,6 +132,16 @@ def scores() -> dict[str, type[Any] | EntryPoint]:
     return _merged(SCORES, SCORE_GROUP)
 
 
+@cache
+def outside_strategies() -> dict[str, EntryPoint]:
+    """Those of other packages; the built-in ones are weights and stand in `strategies`."""
+    found = offered(STRATEGY_GROUP)
+    for name in found:
+        if name in set(Strategy):
+            raise PluginError(f"plugin {name!r} in {STRATEGY_GROUP} has the name of a built-in strategy; rename it")
+    return found
+
+
 def _merged(built_in: dict[str, type[Any]], group: str) -> dict[str, type[Any] | EntryPoint]:
     """An outsider is loaded only when a profile names it: a broken package that nobody uses hurts nobody."""
     found = offered(group)
@@ -148,6 +163,10 @@ def build_hook(name: str, settings: dict[str, Any]) -> Hook:
     return _build("hook", {**offered(HOOK_GROUP)}, name, settings)  # type: ignore[no-any-return]
 
 
+def build_strategy(name: str, settings: dict[str, Any]) -> Any:  # `strategies`, which says what it is, builds on this
+    return _build("strategy", {**outside_strategies()}, name, settings)
+
+
 def _build(kind: str, known: dict[str, type[Any] | EntryPoint], name: str, settings: dict[str, Any]) -> Any:
     plugin = known.get(name)
     if plugin is None:
@@ -163,20 +182,20 @@ def _build(kind: str, known: dict[str, type[Any] | EntryPoint], name: str, setti
         raise PluginError(f"settings of {kind} {name!r}: {faults}") from error
     except Exception as error:  # an outsider's constructor may raise anything
         raise PluginError(f"{kind} {name!r} cannot be built: {type(error).__name__}: {error}") from error
-    _check(built, name, _METHODS[kind])
+    _check(built, name, kind)
     return built
 
 
-def _check(plugin: Any, name: str, method: str) -> None:
+def _check(plugin: Any, name: str, kind: str) -> None:
     """An outsider that does not keep to the contract is refused at start, not in the middle of a decision."""
     if getattr(plugin, "name", None) != name:
         raise PluginError(f"plugin {name!r} calls itself {getattr(plugin, 'name', None)!r}; the two names must agree")
-    if not callable(getattr(plugin, method, None)):
-        raise PluginError(f"plugin {name!r} has no method {method}")
-    if method == _METHODS["hook"]:
+    if not callable(getattr(plugin, _METHODS[kind], None)):
+        raise PluginError(f"plugin {name!r} has no method {_METHODS[kind]}")
+    if kind not in _READING:
         return
     unknown = sorted(set(getattr(plugin, "reads", ("(missing)",))) - set(GROUPS))
     if unknown:
         raise PluginError(f"plugin {name!r} reads {', '.join(unknown)}; column groups are {', '.join(GROUPS)}")
-    if method == "mask" and not isinstance(getattr(plugin, "reason", None), str):
+    if kind == "filter" and not isinstance(getattr(plugin, "reason", None), str):
         raise PluginError(f"filter {name!r} needs a `reason`, the word that a refused task is filed under")

@@ -1,15 +1,18 @@
 """Standing: how all nodes rank for one shape, kept up to date instead of computed anew.
 
-When rows change, only those are evaluated again, and of the plugins only those that read what changed. When one shape
-is placed again and again, not even that: the nodes at the top were evaluated ahead, as they would be with one, two, …
-more copies (`leaders.Ladder`), all in one array pass. So the ten-thousandth replica costs about as much as a dictionary
-lookup, and picks exactly the node that a full evaluation would.
+When rows change, only those are evaluated again, of the plugins only those that read what changed, and scores only
+where the filters pass: nowhere, on a full cluster. When one shape is placed again and again, not even that: the nodes
+at the top were evaluated ahead, as they would be with one, two, … more copies (`leaders.Ladder`), all in one array
+pass. So the ten-thousandth replica costs about as much as a dictionary lookup, and picks exactly the node that a full
+evaluation would.
 """
+
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.cluster.arrays import F8, Rows
+from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.cluster.state import DEVICES, PLACEMENTS, RESOURCES, Cluster
 from dovetail.cluster.view import View
 from dovetail.model.reason import NodePoints
@@ -19,6 +22,8 @@ from dovetail.placement.leaders import Ladder, Leaders
 
 STEPS_AHEAD = 4
 STEPS_AHEAD_SINGLE = 16
+#: Below this share of feasible nodes it pays to score only those.
+SPARSE = 0.5
 #: More changed rows than this are written as arrays, and the leaders given up.
 ROW_BY_ROW = 4
 #: Decisions in a row with nothing but our own tasks changing, until leaders are worth finding.
@@ -26,8 +31,8 @@ STREAK = 3
 
 
 class Standing:
-    """`masks` and `stages` are bool[filter, node] (each alone, and all so far), `points` float64[score, node],
-    `total` float64[node] with LOST where a filter refuses."""
+    """`masks` and `stages` are bool[filter, node] (each alone, and all so far), `points` float64[score, node], to be
+    read where `_scored`, `total` float64[node] with LOST where a filter refuses."""
 
     masks: npt.NDArray[np.bool_]
     stages: npt.NDArray[np.bool_]
@@ -39,6 +44,7 @@ class Standing:
     _epochs: tuple[int, ...]
     _failures: list[str]
     _failed: bool
+    _scored: B1  # the points of the row are those of the row as it is
     _constants: list[float | None]
     _leaders: Leaders | None
     _lines: dict[int, NodePoints]
@@ -59,12 +65,11 @@ class Standing:
         self._own_groups = [group for group in changed if group in self._reads]
         self._own_rows: set[int] = set()  # taken by us since the last refresh
         self._streak = 0
-        self._is_steady = True  # filters did not change their mind when it was last looked at
         self._evaluate_all()
 
     @property
     def size_bytes(self) -> int:
-        arrays = (self.total, self.points, self.stages, self.masks)
+        arrays = (self.total, self.points, self.stages, self.masks, self._scored)
         return 1 + sum(array.nbytes for array in arrays)
 
     @property
@@ -166,149 +171,156 @@ class Standing:
         self.points = np.empty((len(evaluator.scores), width))
         # Scores that are the same for every node, as most are that have nothing to say about this shape.
         self._constants = [None] * len(evaluator.scores)
-        self._fill(View(cluster), None, self.masks, self.points, self._failures, self._constants)
-        self._failed = any(self._failures)
-        self.total, self.stages = self._summed(self.masks, self.points)
+        view = View(cluster)
+        for i, filter_ in enumerate(evaluator.filters):
+            self.masks[i], self._failures[i] = evaluator.mask(filter_, self.request, view)
+        self.stages = np.logical_and.accumulate(self.masks, axis=0)
         self.counts = np.count_nonzero(self.stages, axis=1).tolist()
-        self._lines = {}
-        self._leaders = None
+        self._scored = np.zeros(width, dtype=np.bool_)
+        self._score(range(len(evaluator.scores)))
         self._own_rows.clear()
 
     def _score_anew(self, epochs: tuple[int, ...]) -> None:
-        """Scores that go by what is known otherwise now are asked again, of all nodes; filters are not."""
-        if epochs == self._epochs:
-            return
-        evaluator, view = self._evaluator, View(self._cluster)
-        for i, (was, now) in enumerate(zip(self._epochs, epochs, strict=True)):
-            if was != now:
-                answer, self._failures[len(self.masks) + i] = evaluator.points(evaluator.scores[i], self.request, view)
+        """Scores that go by what is known otherwise now are asked again; filters are not."""
+        if epochs != self._epochs:
+            changed = [i for i, (was, now) in enumerate(zip(self._epochs, epochs, strict=True)) if was != now]
+            self._epochs = epochs
+            self._score(changed)
+
+    def _score(self, asked: Iterable[int]) -> None:
+        """Ask some scores about every node that may take the task (about all, where most may: that is cheaper), and
+        add up. What was said of the others before is not kept."""
+        evaluator, alive, feasible = self._evaluator, self.stages[-1], self.counts[-1]
+        view, rows = View(self._cluster), None
+        if feasible < SPARSE * len(alive):
+            rows = np.flatnonzero(alive)
+            view = view.subset(rows)
+        for i in asked if feasible else ():
+            answer, self._failures[len(self.masks) + i] = evaluator.points(evaluator.scores[i], self.request, view)
+            if rows is None or isinstance(answer, float):
                 self.points[i] = answer
-                self._constants[i] = answer if isinstance(answer, float) else None
-        self._epochs = epochs
+            else:
+                self.points[i, rows] = answer
+            self._constants[i] = answer if isinstance(answer, float) else None
         self._failed = any(self._failures)
-        self.total = self._totals(self.points)
-        np.putmask(self.total, ~self.stages[-1], LOST)
+        if rows is None:
+            self._scored |= alive
+            self.total = self._totals(self.points)
+            np.putmask(self.total, ~alive, LOST)
+        else:
+            self._scored = alive.copy()
+            self.total = np.full(len(alive), LOST)
+            self.total[rows] = self._totals(self.points[:, rows])
         self._lines = {}
         self._leaders = None
 
     def _evaluate_rows(self, rows: Rows, groups: set[str]) -> None:
-        view = View(self._cluster).subset(rows)
-        if self._leaders is None or len(rows) > ROW_BY_ROW:
-            if self._is_steady and self._mended(view, rows, groups):
-                return
-            self._is_steady = not self._is_steady  # where verdicts change, asking first whether they do costs more
-        found = self._evaluated(view, rows, groups)
-        if found is None:
+        """Some rows again, asking only plugins that read what changed of them, and scores only where filters pass."""
+        alive = self._sifted_rows(rows, groups)
+        if alive is None:
             self._evaluate_all()
             return
-        masks, totals, points, stages = found
-        if self._leaders is not None and len(rows) <= ROW_BY_ROW:
-            for i, (row, total) in enumerate(zip(rows.tolist(), totals.tolist(), strict=True)):
-                self._leaders.ladders.pop(row, None)
-                self._set_row(row, total, points[:, i], masks[:, i])
+        live = rows if alive.all() else rows[alive]
+        totals = self._scored_rows(live, groups) if len(live) else np.zeros(0)
+        if totals is None:
+            self._evaluate_all()
             return
-        self._leaders = None
-        self.masks[:, rows] = masks
-        self.total[rows] = totals
-        self.points[:, rows] = points
-        before = self.stages[:, rows]
-        if (stages != before).any():
-            more = stages.sum(axis=1) - before.sum(axis=1)
-            self.counts = [count + change for count, change in zip(self.counts, more.tolist(), strict=True)]
-            self.stages[:, rows] = stages
-        for row in rows.tolist():
-            self._lines.pop(row, None)
+        if len(live) < len(rows):
+            self._scored[rows] = alive
+            among, totals = totals, np.full(len(rows), LOST)
+            totals[alive] = among
+        self._note_totals(rows, totals)
 
-    def _mended(self, view: View, rows: Rows, groups: set[str]) -> bool:
-        """The commonest case with the fewest array operations: no filter changes its mind about any of the rows.
-        False, and nothing changed, if one does or a plugin fails; then the general way is taken."""
-        if self._failed or not self._verdicts_hold(view, rows, groups):
-            return False
-        rescored = self._rescored(view, rows, groups)
-        if rescored is None:
-            return False
-        total, fresh = rescored
-        alive = self.stages[-1].take(rows)
-        if not alive.all():
-            np.putmask(total, ~alive, LOST)
-        self.total[rows] = total
-        for i, points in fresh:
-            self.points[i, rows] = points
-        self._leaders = None
-        for row in rows.tolist():
-            self._lines.pop(row, None)
-        return True
-
-    def _verdicts_hold(self, view: View, rows: Rows, groups: set[str]) -> bool:
-        for i, filter_ in enumerate(self._evaluator.filters):
-            if not groups.isdisjoint(self._filter_reads[i]):
-                mask, failure = self._evaluator.mask(filter_, self.request, view)
-                if failure or (mask != self.masks[i].take(rows)).any():
-                    return False
-        return True
-
-    def _rescored(self, view: View, rows: Rows, groups: set[str]) -> tuple[F8, list[tuple[int, F8]]] | None:
-        """Totals before filters, and the points that are new; None if a score fails or is no longer constant."""
+    def _sifted_rows(self, rows: Rows, groups: set[str]) -> B1 | None:
+        """Which of the rows pass every filter now. Most often none changes its mind; from the first that does, stages
+        and counts are mended. None if one fails that did not, or no longer fails: all rows have to be asked."""
         evaluator = self._evaluator
-        total = np.zeros(view.size)
-        fresh: list[tuple[int, F8]] = []
+        view = View(self._cluster).subset(rows)
+        alive: B1 | None = None  # after the filters so far, once one has changed its mind
+        for i, filter_ in enumerate(evaluator.filters):
+            mask: B1 | bool
+            if groups.isdisjoint(self._filter_reads[i]):
+                if alive is None:
+                    continue
+                mask = self.masks[i].take(rows)
+            else:
+                mask, failure = evaluator.mask(filter_, self.request, view)
+                if failure != self._failures[i]:
+                    return None
+                if (mask == self.masks[i].take(rows)).all():
+                    if alive is None:
+                        continue
+                else:
+                    self.masks[i, rows] = mask
+                if alive is None:
+                    alive = self.stages[i - 1].take(rows) if i else np.ones(len(rows), dtype=np.bool_)
+            alive = alive & mask
+            more = np.count_nonzero(alive) - np.count_nonzero(self.stages[i].take(rows))
+            self.counts[i] += int(more)
+            self.stages[i, rows] = alive
+        return self.stages[-1].take(rows) if alive is None else alive
+
+    def _scored_rows(self, rows: Rows, groups: set[str]) -> F8 | None:
+        """The totals of some rows that pass every filter. None if a score fails that did not, or no longer fails: such
+        rows would not compare to the rest."""
+        evaluator = self._evaluator
+        view = View(self._cluster).subset(rows)
+        known = self._scored.take(rows).all()
+        total = np.zeros(len(rows))
         for i, (score, weight) in enumerate(zip(evaluator.scores, evaluator.weights, strict=True)):
             constant = self._constants[i]
             points: F8 | float
-            if groups.isdisjoint(self._score_reads[i]):
+            if known and groups.isdisjoint(self._score_reads[i]):
                 points = self.points[i].take(rows) if constant is None else constant
             else:
                 points, failure = evaluator.points(score, self.request, view)
-                if failure or (points != constant if isinstance(points, float) else constant is not None):
+                if failure != self._failures[len(self.masks) + i]:
                     return None
-                if not isinstance(points, float):
-                    fresh.append((i, points))
+                if points is not constant and not (isinstance(points, float) and points == constant):
+                    self._constants[i] = None
+                    self.points[i, rows] = points
             if not isinstance(points, float) or points:
                 total += points * weight
-        return total, fresh
+        if not known:
+            self._scored[rows] = True
+        return total
 
-    def _evaluated(
-        self, view: View, rows: Rows, groups: set[str]
-    ) -> tuple[npt.NDArray[np.bool_], F8, F8, npt.NDArray[np.bool_]] | None:
-        """Masks, totals, points and stages of a view over `rows`, asking only plugins that read these groups.
-        None if a plugin fails here only, or no longer fails: such rows would not compare to the rest."""
-        masks, points = self.masks[:, rows], self.points[:, rows]
-        failures, constants = list(self._failures), list(self._constants)
-        self._fill(view, groups, masks, points, failures, constants)
-        if failures != self._failures:
-            return None
-        # What is constant over some rows need not be so over all.
-        self._constants = [was if was == now else None for was, now in zip(self._constants, constants, strict=True)]
-        total, stages = self._summed(masks, points)
-        return masks, total, points, stages
+    def _note_totals(self, rows: Rows, totals: F8) -> None:
+        leaders = self._leaders if len(rows) <= ROW_BY_ROW else None
+        if leaders is not None:
+            before = self.total.take(rows).tolist()
+            for row, was, now in zip(rows.tolist(), before, totals.tolist(), strict=True):
+                leaders.ladders.pop(row, None)
+                leaders.changed(row, was, now)
+        self._leaders = leaders
+        self.total[rows] = totals
+        for row in rows.tolist():
+            self._lines.pop(row, None)
 
-    def _fill(
-        self,
-        view: View,
-        groups: set[str] | None,
-        masks: npt.NDArray[np.bool_],
-        points: F8,
-        failures: list[str],
-        constants: list[float | None],
-    ) -> None:
+    def _evaluated(self, view: View, rows: Rows, groups: set[str]) -> tuple[npt.NDArray[np.bool_], F8, F8] | None:
+        """Masks, totals and points of a view over `rows` whose points are known, asking only plugins that read these
+        groups. None if a plugin fails here only, or no longer fails: such rows would not compare to the rest."""
         evaluator = self._evaluator
+        masks, points = self.masks[:, rows], self.points[:, rows]
         for i, filter_ in enumerate(evaluator.filters):
-            if groups is None or not groups.isdisjoint(self._filter_reads[i]):
-                masks[i], failures[i] = evaluator.mask(filter_, self.request, view)
+            if not groups.isdisjoint(self._filter_reads[i]):
+                masks[i], failure = evaluator.mask(filter_, self.request, view)
+                if failure != self._failures[i]:
+                    return None
         for i, score in enumerate(evaluator.scores):
-            if groups is None or not groups.isdisjoint(self._score_reads[i]):
-                answer, failures[len(masks) + i] = evaluator.points(score, self.request, view)
+            if not groups.isdisjoint(self._score_reads[i]):
+                answer, failure = evaluator.points(score, self.request, view)
+                if failure != self._failures[len(masks) + i]:
+                    return None
                 points[i] = answer
-                constants[i] = answer if isinstance(answer, float) else None
-
-    def _summed(self, masks: npt.NDArray[np.bool_], points: F8) -> tuple[F8, npt.NDArray[np.bool_]]:
-        """Score by score in the profile's order, as `Evaluator.score` does: the same bits."""
+                if not (isinstance(answer, float) and answer == self._constants[i]):
+                    self._constants[i] = None  # what is constant over some rows need not be so over all
         total = self._totals(points)
-        stages = np.logical_and.accumulate(masks, axis=0)
-        np.putmask(total, ~stages[-1], LOST)
-        return total, stages
+        np.putmask(total, ~masks.all(axis=0), LOST)
+        return masks, total, points
 
     def _totals(self, points: F8) -> F8:
+        """Score by score in the profile's order, as `Evaluator.score` does: the same bits."""
         total = np.zeros(points.shape[1])
         for one, weight in zip(points, self._evaluator.weights, strict=True):
             total += one * weight
@@ -343,7 +355,7 @@ class Standing:
         found = self._evaluated(view, repeated, {RESOURCES, DEVICES})
         if found is None:
             return
-        masks, totals, points, _ = found
+        masks, totals, points = found
         listed = totals.tolist()
         for i, row in enumerate(rows.tolist()):
             cut = slice(i * steps, (i + 1) * steps)

@@ -22,6 +22,7 @@ from dovetail.model.node import Node
 from dovetail.model.policy import Policy
 from dovetail.model.record import (
     NodeRecord,
+    Outcomes,
     PolicyRecord,
     ReservationRecord,
     RestoredWorkload,
@@ -158,10 +159,10 @@ def _nodes(connection: Connection) -> list[NodeRecord]:
     return found
 
 
-def _outcomes(connection: Connection) -> dict[str, tuple[int, int]]:
+def _outcomes(connection: Connection) -> dict[str, Outcomes]:
     columns = node_outcomes.c
-    query = select(columns.node, columns.succeeded, columns.failed)
-    return {node: (succeeded, failed) for node, succeeded, failed in _tuples(connection, query)}
+    query = select(columns.node, columns.succeeded, columns.failed, columns.pace_sum, columns.pace_weight)
+    return {node: Outcomes(*counts) for node, *counts in _tuples(connection, query)}
 
 
 def _reservations(connection: Connection) -> list[ReservationRecord]:

@@ -132,7 +132,8 @@ nodes = Table(
     Column("reason", Text, nullable=False),
 )
 
-# How many tasks succeeded and failed on a node so far; no row: none yet. Apart from `nodes`, because it changes with
+# How many tasks succeeded and failed on a node so far, and how many times as long as usual they took, as the sum and the
+# weight of a mean; no row: none yet. Apart from `nodes`, because it changes with
 # every task that ends and a node's definition hardly ever.
 node_outcomes = Table(
     "node_outcomes",
@@ -140,6 +141,8 @@ node_outcomes = Table(
     Column("node", Text, primary_key=True),
     Column("succeeded", Id, nullable=False),
     Column("failed", Id, nullable=False),
+    Column("pace_sum", Double, nullable=False, server_default="0"),
+    Column("pace_weight", Double, nullable=False, server_default="0"),
 )
 
 # `target` is what was asked for and `holds` what is held for it on which node, as JSON. The window is the one that is

@@ -97,7 +97,7 @@ class BatchWriter:
         self._policy_row = self._policies.picker()
         expect(self._new_workloads, *_DEFINITION, "shape", "submitted_at", *_STATE)
         expect(self._nodes, "name", "row", "definition", "online", "cordoned", "drained", "reason")
-        expect(self._outcomes, "node", "succeeded", "failed")
+        expect(self._outcomes, "node", "succeeded", "failed", "pace_sum", "pace_weight")
         expect(self._reservations, *_RESERVATION)
         expect(self._notes, "workload", "json")
         expect(self._memory, "name", "json")

@@ -19,7 +19,7 @@ from tests.contract.store.records import (
     workload_record,
 )
 
-from dovetail.model.record import Batch, Changes
+from dovetail.model.record import Batch, Changes, Outcomes
 from dovetail.store.contract import Store, StoreError, WorkloadFilter
 
 
@@ -34,7 +34,7 @@ def _everything(*ids: int) -> Batch:
             notes=dict.fromkeys(ids, '{"rank":1}'),
             memory={"usage": "[]"},
             cursors={"round_robin": 3},
-            outcomes={"node-a": (2, 1)},
+            outcomes={"node-a": Outcomes(2, 1)},
             decisions=[decision(id_) for id_ in ids],
         ),
         outbox=[bind(id_) for id_ in ids],

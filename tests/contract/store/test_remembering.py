@@ -17,7 +17,7 @@ from tests.contract.store.records import (
 )
 
 from dovetail.model.command import Bind, Stop
-from dovetail.model.record import Batch, Changes, ReservationRecord
+from dovetail.model.record import Batch, Changes, Outcomes, ReservationRecord
 from dovetail.model.reservation import Target
 from dovetail.model.task import TaskId, TaskState, WorkloadState
 from dovetail.store.contract import Store
@@ -157,15 +157,16 @@ def test_where_profiles_are_in_their_turn_is_remembered_by_profile(store: Store,
 
 
 def test_the_outcomes_of_nodes_are_remembered_as_last_counted(store: Store, restart: Restart) -> None:
-    store.write(Batch(changes=Changes(outcomes={"node-a": (1, 0), "node-b": (0, 3)})))
-    store.write(Batch(changes=Changes(outcomes={"node-a": (2**40, 1)})))
-    assert restart().restore().outcomes == {"node-a": (2**40, 1), "node-b": (0, 3)}
+    store.write(Batch(changes=Changes(outcomes={"node-a": Outcomes(1, 0), "node-b": Outcomes(0, 3, 0.1 + 0.2, 1 / 3)})))
+    store.write(Batch(changes=Changes(outcomes={"node-a": Outcomes(2**40, 1, 1.9, 1.0)})))
+    expected = {"node-a": Outcomes(2**40, 1, 1.9, 1.0), "node-b": Outcomes(0, 3, 0.1 + 0.2, 1 / 3)}
+    assert restart().restore().outcomes == expected, "to the bit"
 
 
 def test_a_node_that_is_gone_leaves_no_outcomes(store: Store, restart: Restart) -> None:
-    store.write(Batch(changes=Changes(outcomes={"node-a": (1, 0), "node-b": (1, 0)})))
-    store.write(Batch(changes=Changes(outcomes={"node-c": (5, 5)}, nodes_gone=["node-a", "node-c"])))
-    assert restart().restore().outcomes == {"node-b": (1, 0)}
+    store.write(Batch(changes=Changes(outcomes={"node-a": Outcomes(1, 0), "node-b": Outcomes(1, 0)})))
+    store.write(Batch(changes=Changes(outcomes={"node-c": Outcomes(5, 5)}, nodes_gone=["node-a", "node-c"])))
+    assert restart().restore().outcomes == {"node-b": Outcomes(1, 0)}
 
 
 def test_a_node_that_changes_is_stored_once(store: Store) -> None:

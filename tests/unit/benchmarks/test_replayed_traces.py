@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from benchmarks.harness import NotRun
 from benchmarks.kueue_tas import _arrivals, _layout, _nodes, _queues
-from benchmarks.philly_lingjun import PhillyJob, _workload, busy_window
+from benchmarks.philly_lingjun import _workload
+from benchmarks.philly_trace import DAY_S, PhillyJob, Stretch, demand, scene_of
 
 from dovetail.model.resources import CPU
 from dovetail.model.workload import Priority
@@ -74,11 +75,25 @@ def test_balanced_work_prefers_one_rack_and_lies_evenly_in_it() -> None:
     assert _layout(rack | {"tasConstraint": "preferred"}) == {"preferred": "rack"}
 
 
-def test_the_busy_window_is_the_longest_in_which_the_jobs_want_most_of_the_gpus() -> None:
-    jobs = [PhillyJob(0, 10, 8), PhillyJob(20, 5, 2), PhillyJob(30, 100, 4), PhillyJob(40, 100, 4), PhillyJob(90, 5, 1)]
-    assert busy_window(jobs, 10) == (40, 90)
-    with pytest.raises(NotRun):
-        busy_window(jobs, 1000)
+def test_demand_is_what_jobs_that_never_wait_hold_on_average() -> None:
+    jobs = [PhillyJob(0, 10, 8), PhillyJob(10, 100, 4)]
+    assert demand(jobs, 0, 20, faster=1) == (10 * 8 + 10 * 4) / 20
+    assert demand(jobs, 0, 20, faster=2) == (10 * 8 + 5 * 4) / 10  # run times stay as they were
+
+
+def test_a_stretch_comes_as_fast_as_its_load_takes_and_begins_with_what_would_be_running() -> None:
+    trace = [PhillyJob(day * DAY_S, hours * 3600.0, 4) for day, hours in ((0, 1), (9, 24), (11, 12), (14, 12), (30, 1))]
+    scene = scene_of(trace, Stretch(10, 20, load=0.5), gpus=8)
+    assert demand(trace[:-1], 13 * DAY_S, 20 * DAY_S, scene.faster) == pytest.approx(4.0, rel=1e-4)
+    day_s = DAY_S / scene.faster
+    assert (scene.begin, scene.end) == pytest.approx((3 * day_s, 10 * day_s))
+    assert [job.submit_s for job in scene.jobs] == pytest.approx([0.0, day_s, 4 * day_s])
+    assert [job.run_s for job in scene.jobs] == pytest.approx([24 * 3600 - day_s, 12 * 3600, 12 * 3600])
+
+
+def test_a_stretch_that_never_asks_for_so_much_is_not_run() -> None:
+    with pytest.raises(NotRun, match="never ask for 90%"):
+        scene_of([PhillyJob(0, 10, 1)], Stretch(0, 10, load=0.9), gpus=1000)
 
 
 def test_a_job_with_more_gpus_than_a_node_has_is_a_gang_that_prefers_one_switch_if_it_knows_of_switches() -> None:
@@ -88,4 +103,6 @@ def test_a_job_with_more_gpus_than_a_node_has_is_a_gang_that_prefers_one_switch_
     assert ours.topology is not None
     assert ours.topology.preferred == "ASW"
     assert blind.topology is None
-    assert _workload(0, PhillyJob(0, 60, 3), knows=True).gang is None
+    single = [_workload(0, PhillyJob(0, 60, 3), knows=knows) for knows in (True, False)]
+    assert single[0] == single[1]
+    assert single[0].gang is None

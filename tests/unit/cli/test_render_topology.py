@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from tests.unit.cli.answers import drawn, node, widest
 
 from dovetail.cli.render.topology import apart, distance_list, level_list, topology_tree
@@ -21,7 +22,7 @@ def network(*levels: LevelRow, described: bool = True) -> NetworkTopology:
 def domain(of: str, name: str, around: dict[str, str] | None = None, **more: Any) -> DomainRow:
     found: Any = {"level": of, "name": name, "around": around or {}, "nodes": 4, "healthy": 4, "whole_nodes": 2}
     found |= {"whole_gpus": 16, "gpu": {"capacity": 32, "free": 16}, "free": {"cpu": "8"}, "capacity": {"cpu": "64"}}
-    found |= {"up_mbps": 800_000.0, "held_mbps": 0.0, "largest_gang": None}
+    found |= {"up_mbps": 800_000.0, "held_mbps": 0.0, "free_mbps": 800_000.0, "largest_gang": None}
     return found | more  # type: ignore[no-any-return]
 
 
@@ -54,10 +55,25 @@ def test_a_tree_never_grows_beyond_the_terminal() -> None:
     assert widest(drawn(topology_tree(NET, long, []))) <= 80
 
 
-def test_what_is_held_of_links_up_and_gangs_are_shown_where_there_are_some() -> None:
-    one = domain("leaf", "l1", held_mbps=200_000.0, largest_gang=4)
-    text = drawn(topology_tree(network(level("leaf", 1)), [one], []), width=120)
-    assert "fits 4 tasks  up 800Gbps, 25% held" in text
+@pytest.mark.parametrize(
+    ("up_mbps", "free_mbps", "words"),
+    [
+        (800_000.0, 600_000.0, "up 600/800Gbps"),
+        (1_000_000.0, 600_000.0, "up 600Gbps/1Tbps"),
+        (800_000.0, 0.0, "up 0/800Gbps"),
+    ],
+)
+def test_what_is_left_of_links_up_is_shown_where_some_is_held(up_mbps: float, free_mbps: float, words: str) -> None:
+    one = domain("leaf", "l1", up_mbps=up_mbps, held_mbps=200_000.0, free_mbps=free_mbps, largest_gang=4)
+    assert drawn(topology_tree(network(level("leaf", 1)), [one], []), width=120).endswith(f"fits 4 tasks  {words}")
+    wide = drawn(topology_tree(network(level("leaf", 1)), [one], [], wide=True), width=120)
+    assert f"{words} free, 200Gbps held" in wide
+
+
+def test_links_up_that_nobody_holds_anything_of_are_shown_to_who_asks_for_more() -> None:
+    one = [domain("leaf", "l1")]
+    assert "up" not in drawn(topology_tree(network(level("leaf", 1)), one, []))
+    assert drawn(topology_tree(network(level("leaf", 1)), one, [], wide=True), width=120).endswith("up 800Gbps")
 
 
 def test_a_domain_without_gpus_tells_of_its_cores() -> None:

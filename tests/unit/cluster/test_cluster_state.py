@@ -10,6 +10,7 @@ from dovetail.cluster.arrays import FIRST_CAPACITY
 from dovetail.cluster.invariants import check_invariants
 from dovetail.cluster.state import GROUPS, LABELS, PLACEMENTS, RESOURCES, STATUS, Cluster
 from dovetail.model.node import Node
+from dovetail.model.record import Outcomes
 from dovetail.model.task import TaskId
 from dovetail.model.workload import Kind
 
@@ -91,10 +92,10 @@ def test_a_reused_row_keeps_nothing_of_the_node_that_left() -> None:
     cluster.reserve("full", {"cpu": 500})
     cluster.observe("full", {"cpu": 100})
     cluster.set_cordoned("full", True, "maintenance")
-    cluster.set_outcomes("full", 3, 2)
+    cluster.set_outcomes("full", Outcomes(3, 2, 4.5, 3.0))
     cluster.leave("full")
     cluster.join(Node(name="bare"))
-    assert cluster.outcomes("bare") == (0, 0)
+    assert cluster.outcomes("bare") == Outcomes(0, 0)
     assert cluster.node("bare") == Node(name="bare")
     assert not cluster.cordoned[0]
     assert not cluster.resources.reserved[:, 0].any()
@@ -161,7 +162,7 @@ def test_the_tables_grow_with_the_cluster() -> None:
     cluster = cluster_of(*(f"n{i}" for i in range(100)))
     place(cluster, 0, "n99")
     cluster.count_outcome("n99", ok=False)
-    assert cluster.outcomes("n99") == (0, 1)
+    assert cluster.outcomes("n99") == Outcomes(0, 1)
     check_invariants(cluster)
     assert cluster.node("n99").capacity.cpu == 4
     assert int(cluster.ready[:100].sum()) == 100

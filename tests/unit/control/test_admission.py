@@ -90,7 +90,7 @@ def test_a_full_queue_takes_no_more_until_somebody_starts(tmp_path: Path) -> Non
             await plane.submit([work("w2", queue="a")])
         await plane.submit([work("other", queue="b")])
         assert [plane.waiting_in(plane.engine.state.router.queues.by_path[p]) for p in ("team", "team/a")] == [3, 2]
-        await plane.cancel(1, "done")
+        await plane.cancel([1], "done")
         await until(lambda: state_of(plane, "w1") == "running", "they run now")
         assert (await plane.submit([work("w2", queue="a")]))[0].name == "w2"
 

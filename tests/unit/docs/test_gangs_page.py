@@ -1,4 +1,4 @@
-"""The page about gangs: every example is a workload that is placed as it stands, and its tables are the code's."""
+"""The page about gangs: every example is placed as it stands, and its tables are the code's."""
 
 import re
 from pathlib import Path
@@ -10,23 +10,27 @@ from dovetail.engine.gang_layout import NO_DOMAIN
 from dovetail.engine.settings import EngineSettings
 from dovetail.model.arrangement import Arrangement
 from dovetail.model.reading import read_workloads
-from dovetail.placement.domain_choice import FEATURES, STRATEGIES
+from dovetail.placement.domain_features import FEATURES
+from dovetail.placement.filters.bandwidth import Bandwidth
+from dovetail.placement.strategies import STRATEGIES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "gangs.md").read_text()
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
-def test_an_example_is_one_workload_that_the_engine_places_as_it_stands(text: str) -> None:
-    (workload,) = read_workloads(text, "gangs.md")
+def test_an_example_is_placed_by_the_engine_as_it_stands(text: str) -> None:
+    workloads = read_workloads(text, "gangs.md")
     scene = Scene()
     for number in range(64):
         labels = {"zone": f"z{number // 32}", "spine": f"s{number // 32}", "leaf": f"l{number // 8}"}
         capacity = {"gpu": 8, "memory": "256GiB"}
         scene.join(f"n{number}", cpu=8, capacity=capacity, labels=labels | {"rack": f"r{number // 2}"})
-    scene.submit(workload.name, **workload.model_dump(mode="json", exclude_unset=True, exclude={"name"}))
+    for workload in workloads:
+        scene.submit(workload.name, **workload.model_dump(mode="json", exclude_unset=True, exclude={"name"}))
     scene.tick()
-    assert scene.work(workload.name).holding == workload.replicas
+    for workload in workloads:
+        assert scene.work(workload.name).holding == workload.replicas
 
 
 def test_there_are_examples_of_every_field() -> None:
@@ -40,12 +44,14 @@ def test_features_strategies_and_weights_are_those_of_the_code() -> None:
     for feature in FEATURES:
         assert f"| `{feature}` |" in PAGE
     for name, weights in STRATEGIES.items():
-        (line,) = re.findall(rf"^\| `{name}` \| (.*) \|$", PAGE, re.MULTILINE)
+        (line,) = re.findall(rf"^\| `{name}` \| ((?:\w+ \d+(?:, )?)+) \|$", PAGE, re.MULTILINE)
         assert dict(pair.split() for pair in line.split(", ")) == {f: str(weight) for f, weight in weights.items()}
 
 
 def test_reasons_and_settings_that_it_names_exist() -> None:
     assert f"`{NO_DOMAIN}`" in PAGE
+    assert f"`{Bandwidth.reason}`" in PAGE
+    assert f"`{Bandwidth.name}`" in PAGE
     for field in ("gang_strategy", "strategies"):
         assert field in EngineSettings.model_fields
         assert f"`{field}`" in PAGE

@@ -26,6 +26,18 @@ def wants(text: str) -> list[dict[str, str]]:
     return [{"require": text}]
 
 
+def test_who_only_wishes_to_be_near_others_waits_for_room_alone() -> None:
+    scene = scene_of("ab")
+    scene.run("old", 4)
+    gang = {"replicas": 2, "gang": {"min": 2}, "topology": {"preferred": "zone"}}
+    wish = [{"near": "db", "within": "zone", "weight": 0.5}]
+    scene.submit("gang", 4, affinity=wish, **gang)
+    assert scene.tick() == []
+    assert scene.engine.state.watches == {}
+    scene.end("old")
+    assert scene.tick() == ["gang.0", "gang.1"]
+
+
 # --- company that comes --------------------------------------------------------------------------------------
 
 

@@ -25,7 +25,7 @@ from dovetail.model.event import (
     Tick,
 )
 from dovetail.model.node import Node
-from dovetail.model.record import Changes
+from dovetail.model.record import Changes, Outcomes
 from dovetail.model.reservation import Reservation
 from dovetail.model.resources import Capacity, Request
 from dovetail.model.task import TaskId, TaskState, WorkloadState
@@ -220,24 +220,23 @@ def test_how_tasks_ended_is_counted_for_the_node_they_ran_on_and_reported_once()
     (first,) = binds(tick(engine))
     for _ in range(2):
         engine.handle(TaskFinished(first.task, first.key, 1, "exit status 1"), 2.0)
-    assert engine.take_changes(2.0).outcomes == {"n1": (0, 1)}
+    assert engine.take_changes(2.0).outcomes == {"n1": Outcomes(0, 1)}
     (second,) = binds(tick(engine, 3.0))
     assert engine.take_changes(3.0).outcomes == {}
     engine.handle(TaskFinished(second.task, second.key, 0, ""), 4.0)
-    assert engine.take_changes(4.0).outcomes == {"n1": (1, 1)}
-    assert engine.state.cluster.outcomes("n2") == (0, 0)
+    assert engine.take_changes(4.0).outcomes == {"n1": Outcomes(1, 1)}
+    assert engine.state.cluster.outcomes("n2") == Outcomes(0, 0)
 
 
-def test_a_task_that_was_stopped_lost_or_refused_does_not_count_for_its_node() -> None:
+def test_a_task_that_was_stopped_or_refused_does_not_count_for_its_node() -> None:
     engine = engine_with(node("n1"))
-    submitted(engine, work("stopped"), work("lost"), work("refused"))
-    stopped, lost, refused = binds(tick(engine))
+    submitted(engine, work("stopped"), work("refused"))
+    stopped, refused = binds(tick(engine))
     engine.handle(CancelAsked(1, "enough"), 2.0)
     engine.handle(TaskFinished(stopped.task, stopped.key, None, "stopped"), 3.0)
-    engine.handle(TaskFinished(lost.task, lost.key, None, "lost"), 3.0)
     engine.handle(BindFailed(refused.task, refused.key, "no"), 3.0)
     assert engine.take_changes(3.0).outcomes == {}
-    assert engine.state.cluster.outcomes("n1") == (0, 0)
+    assert engine.state.cluster.outcomes("n1") == Outcomes(0, 0)
 
 
 def test_a_node_that_leaves_and_comes_back_starts_its_outcomes_from_nothing() -> None:
@@ -249,7 +248,7 @@ def test_a_node_that_leaves_and_comes_back_starts_its_outcomes_from_nothing() ->
     engine.handle(NodeLeft("n1", "removed"), 3.0)
     engine.handle(NodeJoined(node("n1")), 3.0)
     changes = engine.take_changes(3.0)
-    assert (changes.nodes_gone, changes.outcomes) == ([], {"n1": (0, 0)})
+    assert (changes.nodes_gone, changes.outcomes) == ([], {"n1": Outcomes(0, 0)})
 
 
 def test_a_silent_node_keeps_its_tasks_but_gets_no_new_ones() -> None:

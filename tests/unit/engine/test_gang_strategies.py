@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from tests.unit.engine.scene import Scene
 
-from dovetail.placement.domain_choice import FEATURES, STRATEGIES
+from dovetail.placement.domain_features import FEATURES
+from dovetail.placement.strategies import STRATEGIES
 
 GANG = {"min": 2}
 

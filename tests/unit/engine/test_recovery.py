@@ -57,7 +57,8 @@ def test_a_lost_task_is_replaced_in_the_same_leaf_and_the_others_run_on() -> Non
     assert set(kept.values()) == {1}
     (note,) = diary(scene)
     assert (note.outcome, note.lost, note.moved, note.took_s) == ("whole", 1, 0, 0.0)
-    assert note.message.startswith(f"gang train lost 1 of 3 on {lost}: replaced on {leaf}")
+    (new,) = set(scene.on("train")) - set(before)
+    assert note.message == f"gang train lost 1 of 3 on {lost}: replaced on {new} (same leaf as all 2 others)"
 
 
 def crowded(**recovery: Any) -> Scene:
@@ -262,3 +263,35 @@ def test_cancelling_a_gang_in_recovery_gives_everything_back() -> None:
     assert not scene.engine.state.recoveries
     assert not scene.engine.state.cluster.resources.reserved.any()
     assert len(scene.on("batch")) == 1
+
+
+def test_a_recovery_says_how_near_the_replacement_is_to_the_others() -> None:
+    scene = scene_of({"a": 8, "b": 1})
+    run_gang(scene, tasks=9, topology={"preferred": "leaf"})
+    scene.join("a8", 4, labels={"leaf": "a"})
+    scene.leave("a3")
+    expected = "same leaf as 7 of its 8 others"
+    assert diary(scene)[-1].message == f"gang train lost 1 of 9 on a3: replaced on a8 ({expected})"
+    assert scene.decisions[-1].explanation.notes == (f"takes the place of the one lost on a3: {expected}",)
+
+
+def test_where_nobody_is_near_a_replacement_nothing_is_said_of_it() -> None:
+    scene = scene_of({"a": 3})
+    run_gang(scene, topology={"preferred": "leaf"})
+    scene.join("b0", 4, labels={"leaf": "b"})
+    scene.leave("a1")
+    assert diary(scene)[-1].message == "gang train lost 1 of 3 on a1: replaced on b0"
+
+
+def test_in_a_storm_of_events_those_broken_before_wait_for_their_turn_and_fresh_ones_do_not() -> None:
+    scene = scene_of({"a": 2, "b": 3}, hold="1m")
+    run_gang(scene, "first", 2, node_selector={"leaf": "a"})
+    run_gang(scene, "second", 2, node_selector={"leaf": "b"})
+    scene.leave("a0")
+    assert scene.work("first").recovery is not None
+    scene.join("a9", 4, labels={"leaf": "a"})
+    scene.leave(scene.on("second")[0])
+    assert len(scene.on("second")) == 2, "what was lost now is replaced now"
+    assert scene.on("first") == ["a1"], "looked at a moment ago"
+    scene.tick(1)
+    assert scene.on("first") == ["a1", "a9"]

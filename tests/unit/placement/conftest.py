@@ -36,3 +36,4 @@ def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Offer]:
 def _forget() -> None:
     registry.filters.cache_clear()
     registry.scores.cache_clear()
+    registry.outside_strategies.cache_clear()

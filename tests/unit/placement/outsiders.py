@@ -9,10 +9,15 @@ from dovetail.cluster.view import View
 from dovetail.model.reason import Refused
 from dovetail.model.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.domain_features import Prospect
 
 
 class LimitSettings(Strict):
     most: int = 3
+
+
+class FussySettings(Strict):
+    sign: int
 
 
 class Good:
@@ -49,6 +54,32 @@ class OddFilter:
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         raise RuntimeError("lost for words")
+
+
+class OddStrategy:
+    """Answers whatever it was last told to, about as many domains as there are."""
+
+    name: ClassVar[str] = "odd_strategy"
+    Settings: ClassVar[type[Strict]] = NoSettings
+    answer: ClassVar[Any] = None
+
+    def points(self, prospect: Prospect) -> Any:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer(prospect) if callable(self.answer) else self.answer
+
+
+class FussyStrategy:
+    """Needs a setting that has no default."""
+
+    name: ClassVar[str] = "fussy"
+    Settings: ClassVar[type[Strict]] = FussySettings
+
+    def __init__(self, settings: FussySettings) -> None:
+        self.sign = settings.sign
+
+    def points(self, prospect: Prospect) -> Any:
+        return self.sign * np.arange(prospect.domains)
 
 
 class OddScore:

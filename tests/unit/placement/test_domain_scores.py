@@ -58,6 +58,14 @@ def test_history_is_how_work_ended_in_the_domain() -> None:
     assert found == pytest.approx([2 / 3, 2 / 3, 1.0, 1.0, 0.0])
 
 
+def test_history_falls_with_how_slow_work_was_in_the_domain() -> None:
+    cluster = two_leaves()
+    cluster.note_pace("n0", 1.0)
+    cluster.note_pace("n1", 3.0)
+    cluster.note_pace("n2", 0.5)
+    assert scored("domain_history", cluster, request_for(cluster)) == pytest.approx([0.5, 0.5, 1.0, 1.0, 1.0])
+
+
 def test_packing_prefers_nodes_whose_gpus_are_in_use_and_nodes_without_any() -> None:
     cluster = cluster_of({"capacity": GPUS}, {"capacity": GPUS}, {})
     occupy(cluster, 0, gpu=4)

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.engine.scene import Scene
 from tests.unit.placement.conftest import Offer
 from tests.unit.placement.scene import choose, cluster_of, occupy, request_for, scored
 
 from dovetail.control.settings import Settings, load_settings
 from dovetail.placement.pipeline import Pipeline
 from dovetail.placement.refusal import refusals
-from dovetail.placement.registry import PluginError, build_filter, build_hook, build_score
+from dovetail.placement.registry import PluginError, build_filter, build_hook, build_score, build_strategy
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "dovetail-rack-spread"
 
@@ -69,6 +70,22 @@ def test_its_typed_settings_are_checked_at_start() -> None:
         build_filter("max_tasks_per_node", {"most": 0})
     with pytest.raises(PluginError, match="settings of score 'quiet_rack': quiet: "):
         build_score("quiet_rack", {})
+    with pytest.raises(PluginError, match="settings of strategy 'settled_domain': values: "):
+        build_strategy("settled_domain", {"values": []})
+
+
+def test_the_strategy_keeps_gangs_away_from_domains_that_are_marked() -> None:
+    scene = Scene(**settings().scheduling.model_dump(include={"gang_strategy", "strategies"}))
+    for rack, nodes, marks in (("a", 2, 1), ("b", 3, 0), ("c", 2, 0)):
+        for number in range(nodes):
+            marked = {"maintenance": "urgent"} if number < marks else {}
+            scene.join(f"{rack}{number}", cpu=1, labels={"rack": rack} | marked)
+    scene.run("g", replicas=2, gang={"min": 2}, topology={"required": "rack"})
+    assert scene.on("g") == ["c0", "c1"], "no mark, and nothing left over"
+    notes = scene.decisions[-1].explanation.notes
+    assert "strategy settled_domain: rack c has 1.01 points, rack b 1.01 points" in notes
+    scene.run("h", replicas=2, gang={"min": 2}, topology={"required": "rack"})
+    assert scene.on("h") == ["b0", "b1"]
 
 
 def test_the_hook_appends_a_line_for_each_task(tmp_path: Path) -> None:

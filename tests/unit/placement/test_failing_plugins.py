@@ -84,7 +84,7 @@ def test_a_filter_that_fails_refuses_every_node_and_says_so(
     assert explanation.message.startswith("plugin 'odd_filter' failed: ")
     assert words in explanation.message
     assert explanation.notes == (explanation.message,)
-    assert [step.remaining for step in explanation.funnel] == [2] * 10 + [0, 0, 0, 0]
+    assert [step.remaining for step in explanation.funnel] == [2] * 11 + [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("repeats", [False, True])

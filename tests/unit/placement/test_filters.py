@@ -21,7 +21,7 @@ def refusal(name: str, cluster: Cluster, request: Request, row: int = 0, **setti
 
 def test_the_funnel_reads_from_is_it_there_to_is_there_room() -> None:
     about_the_node = ("ready", "scope", "backend", "node_selector", "node_affinity", "taints", "gpu_model")
-    about_others = ("constraints", "workload_affinity", "spread")
+    about_others = ("constraints", "workload_affinity", "spread", "bandwidth")
     assert (*about_the_node, *about_others, "promised", "gpus", "resources") == BUILT_IN_FILTERS
     assert tuple(FILTERS) == BUILT_IN_FILTERS
 

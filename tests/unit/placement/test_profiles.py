@@ -32,6 +32,10 @@ from dovetail.placement.profiles import BUILT_IN, DEFAULT_PROFILE, ProfileSettin
                 "network_proximity": 0.0001,
             },
         ),
+        (
+            "gpu_packing",
+            {"gpu_packing": 1, "domain_packing": 0.01, "gpu_model_preference": 0.001, "network_proximity": 0.0001},
+        ),
         ("fragmentation", {"fragmentation": 1, "gpu_scarcity": 1}),
         ("round_robin", {}),
         ("random", {}),
@@ -51,7 +55,7 @@ def test_filters_of_outsiders_run_before_those_about_room() -> None:
     filters = ProfileSettings(filters=["rack_limit", "ready"]).all_filters
     assert filters == (
         *("ready", "scope", "backend", "node_selector", "node_affinity", "taints", "gpu_model"),
-        *("constraints", "workload_affinity", "spread"),
+        *("constraints", "workload_affinity", "spread", "bandwidth"),
         "rack_limit",
         *("promised", "gpus", "resources"),
     )
@@ -137,7 +141,7 @@ def test_the_explanation_shows_points_weights_and_totals_of_the_best_nodes() -> 
     assert [line.node for line in explanation.best] == ["n2", "n1", "n0"]
     assert explanation.best[0].points == (1.0, 1.0)
     assert [line.total for line in explanation.best] == [15.0, 10.0, 8.0]
-    assert [step.remaining for step in explanation.funnel] == [3] * 13
+    assert [step.remaining for step in explanation.funnel] == [3] * 14
 
 
 def test_a_chosen_node_leads_the_explanation_even_if_others_score_higher() -> None:

@@ -99,3 +99,22 @@ def test_a_shape_that_wants_to_be_near_others_is_evaluated_anew_each_time() -> N
     assert pipeline.decide(request, "x", repeats=True).row == 0
     occupy(cluster, 2, TaskId(7, 0))
     assert pipeline.decide(request, "x", repeats=True).row == 2
+
+
+def test_a_node_that_changed_while_it_was_out_of_the_question_is_scored_when_it_comes_back() -> None:
+    """Nothing but its status changes then, which the score does not read."""
+    cluster = cluster_of({}, {}, {})
+    pipeline = pipeline_of(cluster, scores={"least_loaded": 1})
+    request = request_for(cluster, resources={"cpu": "100m"})
+    occupy(cluster, 1, cpu=1)
+    occupy(cluster, 2, TaskId(901, 0), cpu=2)
+    assert pipeline.decide(request, "x", repeats=True).row == 0
+    cluster.set_cordoned("n0", cordoned=True)
+    assert pipeline.decide(request, "x", repeats=True).row == 1
+    occupy(cluster, 0, TaskId(902, 0), cpu=3)
+    assert pipeline.decide(request, "x", repeats=True).row == 1
+    cluster.set_cordoned("n0", cordoned=False)
+    assert rows_by_both_ways(cluster, pipeline, request, "x") == {1}
+    fresh = pipeline_of(cluster, scores={"least_loaded": 1})
+    kept = pipeline.decide(request, "x", repeats=True).explanation
+    assert kept == fresh.decide(request, "x").explanation

@@ -27,7 +27,7 @@ def test_without_any_node_there_are_no_available_nodes() -> None:
     assert explanation.outcome == "no_available_nodes"
     assert explanation.message == "there are no nodes yet: register one or configure a backend"
     assert explanation.nodes == 0
-    assert [step.remaining for step in explanation.funnel] == [0] * 13
+    assert [step.remaining for step in explanation.funnel] == [0] * 14
 
 
 def test_with_all_nodes_offline_or_cordoned_there_are_no_available_nodes() -> None:
@@ -129,5 +129,5 @@ def test_the_dominant_reason_is_the_filter_that_took_the_last_node() -> None:
     cluster = cluster_of({"labels": {"zone": "a"}}, {"labels": {"zone": "b"}})
     occupy(cluster, 0, cpu=4)
     explanation = told(cluster, node_selector={"zone": "a"}, resources={"cpu": 1})
-    assert [step.remaining for step in explanation.funnel] == [2, 2, 2] + [1] * 9 + [0]
+    assert [step.remaining for step in explanation.funnel] == [2, 2, 2] + [1] * 10 + [0]
     assert explanation.outcome == "insufficient_resources"

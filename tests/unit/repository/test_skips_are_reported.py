@@ -1,5 +1,6 @@
 """The last lines of a test run name each missing thing once, whether tests run in one process or several."""
 
+import shlex
 import shutil
 import subprocess
 import sys
@@ -39,7 +40,8 @@ def run_suite(folder: Path, suite: str, *arguments: str, whole: str = "") -> str
     shutil.copy(CONFTEST, folder / "conftest.py")
     (folder / "test_suite.py").write_text(suite)
     (folder / "test_whole.py").write_text(whole)
-    (folder / "pytest.ini").write_text("[pytest]\n")
+    # The copied conftest.py still names modules of this repository.
+    (folder / "pytest.ini").write_text(f"[pytest]\npythonpath = {shlex.quote(str(CONFTEST.parents[1]))}\n")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments, str(folder)]
     finished = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stdout + finished.stderr

@@ -10,9 +10,11 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
-from dovetail.backends.contract import Assignment, LogChunk, Refusal, Report
+from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Price, Refusal, Report, Status
+from dovetail.backends.contract import Phase as Reached
 from dovetail.backends.local.doorbell import Doorbell
 from dovetail.backends.local.enforcement import Enforcement, find_enforcement
 from dovetail.backends.local.launch import Launcher
@@ -32,6 +34,10 @@ _log = logging.getLogger(__name__)
 
 
 class LocalBackend:
+    """Implements `dovetail.backends.contract.Backend`."""
+
+    capabilities = Capabilities(processes=True, gpus=True, logs=True, observes=True)
+
     def __init__(self, name: str, settings: LocalSettings, folder: Path) -> None:
         self.name = name
         self._settings = settings
@@ -59,6 +65,20 @@ class LocalBackend:
             asyncio.create_task(self._observe(report), name=f"{self.name}: observe"),
             asyncio.create_task(self._tidy(), name=f"{self.name}: tidy"),
         ]
+
+    async def nodes(self) -> list[Node]:
+        return [await asyncio.to_thread(self._describe)]
+
+    async def prices(self) -> Mapping[str, Price]:
+        return self._settings.prices_of([self._node])
+
+    async def status(self, key: str) -> Status:
+        look = await asyncio.to_thread(RunFolder(self._folder, key).look)
+        if look.phase is Phase.ABSENT:
+            raise KeyError(key)
+        ended = look.phase in (Phase.FINISHED, Phase.LOST) or look.refused
+        phase = Reached.ENDED if ended else Reached.RUNNING if look.phase is Phase.RUNNING else Reached.ACCEPTED
+        return Status(phase, look.exit_code, look.reason)
 
     async def bind(self, assignment: Assignment) -> None:
         refuse_what_cannot_run(assignment, self._node)

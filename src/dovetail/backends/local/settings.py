@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from dovetail.backends.pricing import Priced
 from dovetail.model.device import MAX_DEVICES, Gpus
 from dovetail.model.quantity import Bytes, Cores, Count, Duration
 from dovetail.model.selection import Labels
@@ -30,7 +31,7 @@ class CapacityOverride(Strict):
     slots: Count | None = None
 
 
-class LocalSettings(Strict):
+class LocalSettings(Priced):
     folder: Annotated[str, Field(min_length=1, max_length=3000)] | None = None
     """Where run folders go; the folder the control plane gives when left out."""
     node: Name | None = None

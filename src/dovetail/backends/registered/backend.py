@@ -14,14 +14,25 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dovetail.backends.contract import Assignment, LogChunk, Refusal, Report
+from dovetail.backends.contract import (
+    Assignment,
+    Capabilities,
+    LogChunk,
+    Phase,
+    Price,
+    Refusal,
+    Report,
+    Status,
+)
 from dovetail.backends.registered.protocol import HeartbeatReply, TaskReport
 from dovetail.model.command import task_of_key
 from dovetail.model.event import TaskFinished, TaskStarted
+from dovetail.model.node import Node
 
 __all__ = ["HeartbeatReply", "RegisteredBackend", "TaskReport"]
 
 SETTLE_S = 15.0
+HEARTBEAT_S = 10.0
 ENDS_KEPT = 100_000  # ends that may be asked for again; a late report of an older one finds nobody who waits for it
 FIRST_SIGNAL_STATUS = 128  # shells add the signal's number to this for a process that a signal ended
 
@@ -46,6 +57,9 @@ class _End:
 class RegisteredBackend:
     """Implements `dovetail.backends.contract.Backend`, and `heartbeat` for the nodes."""
 
+    # What its nodes report comes with heartbeats, whose interval they choose; this is what they are asked for.
+    capabilities = Capabilities(processes=True, containers=True, gpus=True, observes=True, stale_for_s=HEARTBEAT_S)
+
     def __init__(self, name: str, monotonic_s: Callable[[], float] = time.monotonic) -> None:
         self.name = name
         self._monotonic_s = monotonic_s
@@ -59,6 +73,20 @@ class RegisteredBackend:
         """Its nodes are introduced by whoever registers them, and restored with the rest of the cluster."""
         self._report = report
         self._settled_at = self._monotonic_s() + SETTLE_S
+
+    async def nodes(self) -> list[Node]:
+        return []
+
+    async def prices(self) -> dict[str, Price]:
+        return {}
+
+    async def status(self, key: str) -> Status:
+        order, end = self._orders.get(key), self._ends.get(key)
+        if order is not None:
+            return Status(Phase.RUNNING if order.running else Phase.ACCEPTED, reason=order.stop_reason or "")
+        if end is None:
+            raise KeyError(key)
+        return Status(Phase.ENDED, end.exit_code, end.reason)
 
     async def bind(self, assignment: Assignment) -> None:
         await self._order(assignment, told=False)

@@ -14,13 +14,14 @@ import logging
 import math
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from dovetail.backends.contract import Assignment, LogChunk, Report
+from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Price, Report, Status
 from dovetail.backends.simulated.fleet import fleet
 from dovetail.backends.simulated.settings import SimulatedSettings
 from dovetail.backends.simulated.world import World
 from dovetail.model.event import Event
+from dovetail.model.node import Node
 
 SLICE = 256  # things played before others on the event loop get their turn
 REPORT_RETRY_S = 1.0
@@ -31,6 +32,8 @@ _log = logging.getLogger(__name__)
 class SimulatedBackend:
     """Implements `dovetail.backends.contract.Backend`."""
 
+    capabilities = Capabilities(processes=True, containers=True, gpus=True, logs=True, observes=True)
+
     def __init__(
         self, name: str, settings: SimulatedSettings, monotonic_s: Callable[[], float] = time.monotonic
     ) -> None:
@@ -39,7 +42,9 @@ class SimulatedBackend:
         self._monotonic_s = monotonic_s
         self._born_monotonic_s = monotonic_s()
         self._born_at = time.time()
-        self._world = World(settings, fleet(settings, name), self._now())
+        self._fleet = fleet(settings, name)
+        self._settings = settings
+        self._world = World(settings, self._fleet, self._now())
         self._unsaid: deque[Event] = deque()  # a report leaves here only when it was delivered, whatever is cancelled
         self._player: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
@@ -51,6 +56,15 @@ class SimulatedBackend:
         for event in self._world.introduce():
             await report(event)
         self._player = asyncio.create_task(self._play(report), name=f"simulated backend {self.name}")
+
+    async def nodes(self) -> list[Node]:
+        return list(self._fleet)
+
+    async def prices(self) -> Mapping[str, Price]:
+        return self._settings.prices_of(node.name for node in self._fleet)
+
+    async def status(self, key: str) -> Status:
+        return self._world.status(key, self._now())
 
     async def bind(self, assignment: Assignment) -> None:
         now = self._now()

@@ -9,6 +9,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from dovetail.backends.pricing import Priced
 from dovetail.model.device import MAX_DEVICES, Gpus
 from dovetail.model.node import counting_gpus
 from dovetail.model.quantity import Bytes, Cores, Count, Duration
@@ -124,7 +125,7 @@ class RehearsalSettings(Strict):
     failure_rate: Share = Field(default=0.0, description="share of attempts that exit with 1")
 
 
-class SimulatedSettings(RehearsalSettings):
+class SimulatedSettings(RehearsalSettings, Priced):
     groups: list[NodeGroup] = Field(default=[], max_length=1000)
     leaf_spine: LeafSpine | None = None
     seed: int = 0

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from dovetail.backends.contract import Assignment, LogChunk, Refusal
+from dovetail.backends.contract import Assignment, LogChunk, Phase, Refusal, Status
 from dovetail.backends.simulated.attempt import Attempt
 from dovetail.backends.simulated.chance import chances, exponential
 from dovetail.backends.simulated.logbook import read_log
@@ -131,6 +131,14 @@ class World:
                 self._cut_short(lost, f"simulated node {assignment.node} is {'gone' if place is None else 'down'}", now)
             else:
                 self._plan(now, self._begin, self._admit(assignment, place))
+
+    def status(self, key: str, now: float) -> Status:
+        """Raises KeyError for an attempt of which nothing is known, or any longer."""
+        attempt = self._live.get(key) or self._ended[key]
+        if attempt.end is not None:
+            return Status(Phase.ENDED, attempt.end.exit_code, attempt.end.reason)
+        started = attempt.started_at is not None and attempt.started_at <= now
+        return Status(Phase.RUNNING if started else Phase.ACCEPTED, reason=attempt.stop_reason or "")
 
     def logs(self, key: str, now: float, offset: int, limit: int) -> LogChunk:
         attempt = self._live.get(key) or self._ended.get(key)

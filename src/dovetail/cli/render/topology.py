@@ -98,8 +98,9 @@ def _domain(domain: DomainRow, wide: bool) -> Text:
     if domain["largest_gang"] is not None:
         found.append(f"  fits {count(domain['largest_gang'], 'task')}")
     if wide or domain["held_mbps"]:
-        up, held = format_bandwidth(round(domain["up_mbps"])), domain["held_mbps"]
-        found.append(f"  up {up}" + (f", {held / domain['up_mbps']:.0%} held" if held and domain["up_mbps"] else ""))
+        found.append(f"  up {_left(domain['free_mbps'], domain['up_mbps'])}")
+        if wide and domain["held_mbps"]:
+            found.append(f" free, {_speed(domain['held_mbps'])} held")
     return found
 
 
@@ -142,6 +143,15 @@ def apart(found: Apart) -> RenderableType:
             ("loss", f"{path['loss']:.3g}" if path["loss"] else None),
         ]
     return pairs(lines)
+
+
+def _left(free_mbps: float, mbps: float) -> str:
+    """`200/800Gbps`; all of it, where all is free."""
+    free, whole = _speed(free_mbps), _speed(mbps)
+    if free_mbps >= mbps:
+        return whole
+    unit = next((unit for unit in ("Tbps", "Gbps", "Mbps") if free.endswith(unit) and whole.endswith(unit)), "")
+    return f"{free.removesuffix(unit) if free_mbps else 0}/{whole}"
 
 
 def _speed(mbps: float) -> str:

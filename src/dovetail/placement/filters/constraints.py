@@ -27,7 +27,7 @@ def holds(want: Want, request: Request, view: View) -> B1 | bool:
 
 def looks_beyond(shape: Shape) -> bool:
     """Can a node not be judged for it by that node's own row alone?"""
-    social = shape.near or shape.company or shape.spread or shape.traffic
+    social = shape.near or shape.company or shape.spread or shape.traffic or shape.bandwidth_mbps
     return bool(social) or any(_beyond(want) for want in shape.wants)
 
 

@@ -33,7 +33,7 @@ class FreeGpus:
         free = view.free(GPU)
         if free is None:
             return True
-        found: B1 = view.device_copies(ask) >= 1
+        found = view.has_devices(ask)
         found |= free < request.needs.get(GPU, 0.0)
         return found
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.cluster.arrays import B1, Rows
+from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.model.device import WHOLE
 from dovetail.placement.fragmentation.node_arrays import NodeArrays
 
@@ -19,6 +19,20 @@ class Candidates(NamedTuple):
     row: Rows
     slot: Rows | None
     nodes: NodeArrays
+
+    def least(self, losses: F8, before: NodeArrays) -> F8:
+        """float64[node]: the least loss of any of its candidates; where there is none, as if all of the node were
+        lost."""
+        number = len(before.state)
+        if len(self.row) == number and bool((self.row == np.arange(number)).all()):
+            return losses  # most often each has one
+        found: F8 = np.add.reduce(before.free, axis=1)
+        if self.slot is None:
+            found[self.row] = losses
+        elif len(self.row):
+            first = np.concatenate(([0], 1 + np.flatnonzero(self.row[1:] != self.row[:-1])))
+            found[self.row[first]] = np.minimum.reduceat(losses, first)
+        return found
 
 
 def after_one_more(
@@ -49,11 +63,9 @@ def after_one_more(
 
 
 def _first_of_equals(fits: B1, nodes: NodeArrays) -> B1:
-    free = nodes.free
-    slots = free.shape[1]
-    same = free[:, :, None] == free[:, None, :]
+    left = np.where(fits, nodes.free, -1.0)  # only those that fit can be alike
+    same = left[:, :, None] == left[:, None, :]
     if nodes.kinds is not None:
         same &= nodes.kinds[:, :, None] == nodes.kinds[:, None, :]
-    same &= fits[:, None, :]
-    same &= np.tri(slots, k=-1, dtype=np.bool_)  # of two, the later one gives way
-    return fits & ~same.any(axis=2)  # type: ignore[no-any-return]
+    first = same.argmax(axis=2)  # the first that each is like: itself, or one before it
+    return fits & (first == np.arange(left.shape[1]))  # type: ignore[no-any-return]

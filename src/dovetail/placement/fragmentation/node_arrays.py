@@ -67,4 +67,5 @@ def of_view(view: View) -> NodeArrays:
     np.maximum(state, 0.0, out=state)
     kind = view.device_kind
     state[:, 2] = kind
-    return NodeArrays(state, view.device_kinds if (kind == SEVERAL).any() else None)
+    mixed = view.has_mixed_devices and bool((kind == SEVERAL).any())
+    return NodeArrays(state, view.device_kinds if mixed else None)

@@ -50,11 +50,13 @@ class Sizes:
 
     cpu: F8
     memory: F8
-    count: F8  # devices
-    each: Rows  # index into `levels`: thousandths of each device
+    number: Rows  # of devices
+    part: F8  # thousandths of each device
+    each: Rows  # the same as an index into `levels`
     levels: F8
     per_cpu: F8  # thousandths of GPUs for each millicore
     per_memory: F8  # thousandths of GPUs for each byte
+    most: int  # devices that any of them has
 
 
 class Typical:
@@ -85,11 +87,13 @@ class Typical:
         return Sizes(
             size.cpu[at],
             size.memory[at],
-            size.count[at],
+            size.number[at],
+            size.part[at],
             size.each[at],
             size.levels,
             size.per_cpu[at],
             size.per_memory[at],
+            size.most,
         )
 
     def allowed(self, kinds: Sequence[Kind]) -> B1:
@@ -124,4 +128,5 @@ def sizes_of(rows: Sequence[tuple[int, int, int, int]]) -> tuple[Sizes, Rows]:
     cpu, memory, count, part = columns
     levels, each = np.unique(part, return_inverse=True)
     gpu = count * part
-    return Sizes(cpu, memory, count, each, levels, gpu / np.maximum(cpu, 1.0), gpu / np.maximum(memory, 1.0)), at
+    per_cpu, per_memory = gpu / np.maximum(cpu, 1.0), gpu / np.maximum(memory, 1.0)
+    return Sizes(cpu, memory, count.astype(np.intp), part, each, levels, per_cpu, per_memory, int(count.max())), at

@@ -29,9 +29,9 @@ def unusable(typical: Typical, kinds: Sequence[Kind], nodes: NodeArrays) -> F8:
     gpu: F8 = np.add.reduce(nodes.free, axis=1)
     size = typical.sizes
     reached = _reached(size, nodes)
-    reached *= weights[kind]
+    reached *= weights.take(kind, axis=0)
     found: F8 = gpu - np.add.reduce(reached, axis=1)
-    found += _stranded(size, nodes, gpu[:, None], volumes[kind])
+    found += _stranded(size, nodes, gpu[:, None], volumes.take(kind, axis=0))
     if nodes.kinds is not None:
         for row in np.flatnonzero(nodes.mixed).tolist():
             found[row] = _of_mixed(typical, kinds, nodes.take(np.array([row])))
@@ -41,13 +41,21 @@ def unusable(typical: Typical, kinds: Sequence[Kind], nodes: NodeArrays) -> F8:
 def _reached(size: Sizes, nodes: NodeArrays) -> F8:
     """float64[node, size]: what lies on devices with room for it, 0 where no task of it fits."""
     free = nodes.free
-    fits = free[:, None, :] >= size.levels[:, None]
-    number = np.add.reduce(fits, axis=2, dtype=np.intp)
-    # Taken, not indexed: rows stay contiguous, so that a row sums up to the same bits whatever others are asked for.
-    hosts = number.take(size.each, axis=1) >= size.count
+    slots = free.shape[1]
+    if not slots:
+        return np.zeros((len(free), len(size.cpu)))
+    # So many devices have room if the last of so many, the largest first, has.
+    last = np.sort(free, axis=1).take(slots - size.number, axis=1, mode="clip")
+    hosts = last >= size.part
+    if size.most > slots:
+        hosts &= size.number <= slots
     hosts &= nodes.cpu[:, None] >= size.cpu
     hosts &= nodes.memory[:, None] >= size.memory
-    found: F8 = np.einsum("nls,ns->nl", fits, free).take(size.each, axis=1)
+    # Slot by slot: whole planes are added up, which is several times as fast as adding the few slots of each node.
+    by_slot = np.ascontiguousarray(free.T)
+    sums = np.einsum("snl,sn->nl", by_slot[:, :, None] >= size.levels, by_slot)
+    # Taken, not indexed: rows stay contiguous, so that a row sums up to the same bits whatever others are asked for.
+    found: F8 = sums.take(size.each, axis=1)
     found *= hosts
     return found
 
@@ -68,8 +76,8 @@ def _of_mixed(typical: Typical, kinds: Sequence[Kind], node: NodeArrays) -> floa
     size = typical.ask_sizes
     codes, free = node.kinds[0], node.free[0]
     seen = allowed[codes].T & (codes > 0)  # bool[ask, slot]
-    fits = seen & (free >= size.levels[size.each][:, None])
-    hosts = (fits.sum(axis=1) >= size.count) & (node.cpu >= size.cpu) & (node.memory >= size.memory)
+    fits = seen & (free >= size.part[:, None])
+    hosts = (fits.sum(axis=1) >= size.number) & (node.cpu >= size.cpu) & (node.memory >= size.memory)
     reached = (fits * free).sum(axis=1) * hosts
     gpu = (seen * free).sum(axis=1)
     stranded = _stranded(size, node, gpu[None, :], typical.volumes[None, :])

@@ -3,8 +3,8 @@
 Guarantees: the cheapest victims by the order in `cost`, exactly for one task and for small cases; nobody goes in vain.
 """
 
-from dovetail.placement.preemption.cost import Cost
+from dovetail.placement.preemption.cost import FREE, Cost
 from dovetail.placement.preemption.search import Victims, find_victims
 from dovetail.placement.preemption.stakes import StakeArrays, StakeTable
 
-__all__ = ["Cost", "StakeArrays", "StakeTable", "Victims", "find_victims"]
+__all__ = ["FREE", "Cost", "StakeArrays", "StakeTable", "Victims", "find_victims"]

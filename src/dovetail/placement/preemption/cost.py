@@ -32,6 +32,13 @@ class Cost(NamedTuple):
     lost_s: int  # whole seconds of work since the last checkpoint
     victims: int
 
+    def with_more(self, other: "Cost") -> "Cost":
+        """What both together cost."""
+        return Cost(max(self.urgency, other.urgency), *(a + b for a, b in zip(self[1:], other[1:], strict=True)))
+
+
+FREE = Cost(NOBODY, 0, 0, 0, 0, 0)
+
 
 def weight(too_soon: bool, lost_s: int) -> int:
     """One victim, apart from budgets and gangs, as a number."""
@@ -41,7 +48,7 @@ def weight(too_soon: bool, lost_s: int) -> int:
 def cost_of(rank: int, total: int) -> Cost:
     """The tuple behind a number; `rank` is that of the most urgent victim."""
     if not total:
-        return Cost(NOBODY, 0, 0, 0, 0, 0)
+        return FREE
     return Cost(
         -rank,
         total // VIOLATION,

@@ -1,16 +1,16 @@
 """One gang after the other, each domain that could hold it tried in turn: a good answer for any size.
 
 Guarantees: what is returned holds: every group in one domain, no row overfull, everybody who makes way has a place that
-is free now. It need not be the least; `exact` improves on it where that can be afforded.
+is free now. It need not be the least; `optimum` improves on it.
 """
 
-from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows
-from dovetail.placement.recovery.frames import Branch, domains, seek, tree
+from dovetail.placement.recovery.nearing import liking
+from dovetail.placement.recovery.nesting import Branch, domains, seek, tree
 from dovetail.placement.recovery.problem import LOST, Broken, Plan, Problem
 from dovetail.placement.recovery.scratch import Scratch
 
@@ -118,7 +118,8 @@ class Restoring:
         if gang.alone:
             among = among.copy()
             among[[row for row in (*gang.rows, *scratch.taken) if row != LOST]] = False
-        order = self._liking(scratch)
+        kept = np.array([row for row in (*gang.rows, *scratch.taken) if row != LOST], dtype=np.intp)
+        order = liking(self._problem, gang, kept)
         while len(rows) < count:
             copies = scratch.room(gang.column, among)
             if gang.alone:
@@ -143,17 +144,6 @@ class Restoring:
                     break
         scratch.taken |= set(rows)
         return rows
-
-    def _liking(self, scratch: Scratch) -> F8:
-        """float64[node]: lower is better: not a spare one, and near the others."""
-        gang = self._gang
-        found = np.zeros(len(gang.allowed))
-        kept = np.array([row for row in (*gang.rows, *scratch.taken) if row != LOST], dtype=np.intp)
-        for codes in gang.nearness:
-            if len(kept):
-                shares = np.bincount(codes[kept], minlength=int(codes.max()) + 1) / len(kept)
-                found -= shares[codes]
-        return found + (len(gang.nearness) + 1) * self._problem.spare
 
     def _clear_one(self, among: B1, scratch: Scratch, wanted: int) -> bool:
         """On the node where fewest have to go for each task that it then holds."""
@@ -220,19 +210,13 @@ def _enough(columns: F8, short: F8, least: int) -> list[tuple[int, ...]]:
     return found
 
 
-Improve = Callable[[Problem, Broken, Scratch, Scratch, tuple[int, ...]], tuple[Scratch, tuple[int, ...]]]
-
-
-def one_by_one(problem: Problem, order: list[int], improve: Improve | None = None) -> Plan:
-    """All gangs in this order, as far as they can be whole. `improve` is shown what each answer began with."""
+def one_by_one(problem: Problem, order: list[int]) -> Plan:
+    """All gangs in this order, as far as they can be whole."""
     scratch = Scratch(problem)
     plan = Plan([None] * len(problem.gangs))
     for at in order:
-        gang = problem.gangs[at]
-        found = Restoring(problem, gang, scratch).run()
+        found = Restoring(problem, problem.gangs[at], scratch).run()
         if found is not None:
-            if improve is not None and found[0].cost > scratch.cost:
-                found = improve(problem, gang, scratch, *found)
             plan.for_gang[at] = found[0].cost - scratch.cost
             scratch, plan.places[at] = found
     plan.moves = dict(scratch.moves)

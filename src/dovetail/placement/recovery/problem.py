@@ -93,3 +93,23 @@ class Plan:
 
     def cost(self, gangs: Sequence[Broken]) -> int:
         return self.own(gangs) + len(self.moves)
+
+
+def holds(problem: Problem, plan: Plan) -> bool:
+    """Does everybody have room, to the unit? Domains are not looked at."""
+    now, end = problem.now.copy(), problem.soon.copy()
+    movables = problem.movables
+    for movable, row in plan.moves.items():
+        column = movables.columns[movables.kinds[movable]]
+        now[:, row] -= column
+        end[:, row] -= column
+        end[:, movables.rows[movable]] += column
+    touched = list(plan.moves.values())
+    for gang, places in zip(problem.gangs, plan.places, strict=True):
+        for before, after in zip(gang.rows, places or gang.rows, strict=True):
+            if before != after:
+                end[:, after] -= gang.column
+                touched.append(after)
+                if before != LOST:
+                    end[:, before] += gang.column
+    return not ((now[:, touched] < 0).any() or (end[:, touched] < 0).any())

@@ -18,12 +18,14 @@ class Scratch:
         self.moves: dict[int, int] = {}
         self.own = 0  # tasks of the gangs that move
         self.taken: frozenset[int] = frozenset()  # rows that the gang looked at was given so far
+        self._homes: dict[int, Rows] = {}  # by kind: rows with room for one at the beginning; there never is more
 
     def copy(self) -> "Scratch":
         found = object.__new__(Scratch)
         found._problem = self._problem
         found.now, found.end = self.now.copy(), self.end.copy()
         found.moves, found.own, found.taken = dict(self.moves), self.own, self.taken
+        found._homes = self._homes
         return found
 
     @property
@@ -70,12 +72,15 @@ class Scratch:
 
     def _destination(self, movable: int) -> int | None:
         problem = self._problem.movables
-        kind = problem.kinds[movable]
+        kind = int(problem.kinds[movable])
         column = problem.columns[kind]
         needed = np.flatnonzero(column > 0)
-        at = np.flatnonzero(problem.allowed[kind])
+        if kind not in self._homes:
+            roomy = (self._problem.now[needed] >= column[needed, None]).all(axis=0)
+            self._homes[kind] = np.flatnonzero(problem.allowed[kind] & roomy)
+        at = self._homes[kind]
         at = at[at != problem.rows[movable]]
-        room = np.minimum(self.now[np.ix_(needed, at)], self.end[np.ix_(needed, at)])
+        room = np.minimum(self.now[needed[:, None], at], self.end[needed[:, None], at])
         fits = (room >= column[needed, None]).all(axis=0)
         if not fits.any():
             return None

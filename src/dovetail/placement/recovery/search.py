@@ -1,29 +1,60 @@
 """The smallest set of moves that makes broken gangs whole again.
 
-A gang keeps its place in the order of urgency: it is given up only if it cannot be whole beside those before it. Of all
-ways to make whole those that can be, the one with the fewest moves is sought; of equal ones, that which spares the
+A gang keeps its place in the order of urgency: it is given up only if no plan makes it whole beside those before it. Of
+all ways to make whole those that can be, the one with the fewest moves is sought; of equal ones, that which spares the
 spare nodes and lies nearest to what is left of the gang.
-Guarantees: pure and deterministic; few nodes: exact, unless that would take too many steps (`Plan.exact` tells). Left
-to others: who may be moved, which nodes are allowed, and carrying it out.
+A quick answer comes first (`greedy`); where it moves nobody it is the best there is. Else an integer program looks for
+a better one or proves that there is none (`optimum`), for a few gangs at a time where a storm broke many.
+Guarantees: pure and deterministic; `Plan.exact` tells whether the answer is proved. Left to others: who may be moved,
+which nodes are allowed, and carrying it out.
 """
 
 from dataclasses import replace
 
-from dovetail.placement.recovery.exact import MOST_MOVABLES, MOST_NODES, Exact, OutOfSteps
 from dovetail.placement.recovery.greedy import one_by_one
+from dovetail.placement.recovery.nearing import nearer
+from dovetail.placement.recovery.optimum import fewest, whole_together
+from dovetail.placement.recovery.portions import portion, with_portion
 from dovetail.placement.recovery.problem import Plan, Problem
-from dovetail.placement.recovery.sharpening import sharpened
 
-#: Orders in which gangs are taken one after the other: many where that is cheap.
-_TRIES, _FEW_TRIES = 32, 3
-#: So many nodes at most for what looks at all of them again and again.
-_NOT_LARGE = 128
+#: Orders in which gangs are taken one after the other.
+_TRIES = 2
+#: So many gangs are weighed against each other at once, and so often.
+_TOGETHER, _PORTIONS = 6, 4
 
 
 def recover(problem: Problem) -> Plan:
     """Where the tasks of each gang go, and who makes way."""
-    found = _in_some_order(problem)
-    return _refined(problem, found) if _is_small(problem) else found
+    best = _in_some_order(problem)
+    if all(_made_whole(best)) and not best.cost(problem.gangs):
+        return replace(best, exact=True)
+    if len(problem.gangs) <= _TOGETHER:
+        return _improved(problem, best)
+    # Those that fared worst, the most urgent of them first.
+    order = sorted(range(len(problem.gangs)), key=lambda at: _luck(best, at))
+    # Portions overlap, so that room can be passed on from one to the next.
+    for number in range(_PORTIONS):
+        start = number * _TOGETHER // 2 % len(order)
+        part = portion(problem, best, sorted([*order, *order][start : start + _TOGETHER]))
+        better = with_portion(best, part, _improved(part.problem, part.plan))
+        best = better if _is_better(problem, better, best) else best
+    return best
+
+
+def _improved(problem: Problem, guess: Plan) -> Plan:
+    best, sure, least = guess, True, False
+    if not all(_made_whole(guess)):
+        alone = len(problem.gangs) == 1
+        found = fewest(problem, [0], None) if alone else whole_together(problem)
+        sure = found.sure
+        if found.plan is not None and _is_better(problem, found.plan, best):
+            best, least = found.plan, alone
+    cost = best.cost(problem.gangs)
+    if cost and not least:
+        found = fewest(problem, _whole(best), cost - 1)
+        sure = sure and found.sure
+        best = found.plan or best
+    return replace(guess if best is guess else nearer(problem, best), exact=sure)
 
 
 def _in_some_order(problem: Problem) -> Plan:
@@ -31,8 +62,7 @@ def _in_some_order(problem: Problem) -> Plan:
     helps."""
     order = list(range(len(problem.gangs)))
     best = one_by_one(problem, order)
-    large = problem.now.shape[1] > _NOT_LARGE
-    tries = _FEW_TRIES if large else _TRIES
+    tries = _TRIES
     tried = {tuple(order)}
     while len(order) > 1 and tries:
         for at in sorted(order, key=lambda at: _luck(best, at)):
@@ -47,10 +77,7 @@ def _in_some_order(problem: Problem) -> Plan:
                 break
         else:
             break
-    if large or not best.cost(problem.gangs):
-        return best
-    found = one_by_one(problem, order, sharpened)
-    return found if _is_better(problem, found, best) else best
+    return best
 
 
 _FINE = (1, 0)
@@ -65,40 +92,6 @@ def _luck(plan: Plan, at: int) -> tuple[int, int]:
 def _is_better(problem: Problem, one: Plan, other: Plan) -> bool:
     mine, yours = _made_whole(one), _made_whole(other)
     return mine > yours or (mine == yours and one.cost(problem.gangs) < other.cost(problem.gangs))
-
-
-def _is_small(problem: Problem) -> bool:
-    return problem.now.shape[1] <= MOST_NODES and len(problem.movables) <= MOST_MOVABLES
-
-
-def _refined(problem: Problem, guess: Plan) -> Plan:
-    """Each gang is added to those before it if all of them together can be whole; where that takes too long to tell,
-    it is left out, unless the guess has an answer."""
-    best = Plan([None] * len(problem.gangs), {}, exact=True)
-    for at in range(len(problem.gangs)):
-        wider = [*_whole(best), at]
-        # A guess that makes just these whole is an answer to beat.
-        known = replace(guess, exact=best.exact) if _whole(guess) == wider else None
-        found, sure = _best(problem, wider, known)
-        exact = best.exact and sure
-        best = replace(found or best, exact=exact)
-    return best if _made_whole(best) >= _made_whole(guess) else guess
-
-
-def _best(problem: Problem, chosen: list[int], known: Plan | None) -> tuple[Plan | None, bool]:
-    """The best found, and whether there is none better. First without anybody going in vain, which is quick and nearly
-    always the answer; then all the rest."""
-    sure = True
-    for thorough in (False, True):
-        search = Exact(problem, chosen, None if known is None else known.cost(problem.gangs), thorough)
-        try:
-            search.run()
-        except OutOfSteps:
-            sure = False
-        else:
-            sure = True
-        known = search.best or known
-    return known, sure
 
 
 def _whole(plan: Plan) -> list[int]:

@@ -17,6 +17,7 @@ from dovetail.model.selection import LabelKey
 from dovetail.model.strict import Strict
 from dovetail.placement.contract import Request
 from dovetail.placement.scores.shares import requested
+from dovetail.placement.track_record import fared
 
 
 class DomainSettings(Strict):
@@ -92,12 +93,19 @@ class DomainUtilisation(_DomainScore):
 
 
 class DomainHistory(_DomainScore):
-    """The share of tasks that ended in the domain with exit status 0; 1 where none has ended yet."""
+    """How work fared in the domain before: how much of it ended well, and how quickly (`track_record`)."""
 
     name: ClassVar[str] = "domain_history"
 
+    def __init__(self, settings: DomainSettings) -> None:
+        super().__init__(settings)
+        self._as_of: tuple[int, int, int] | None = None
+        self._of_node: F8 = np.ones(0)
+
     def points(self, request: Request, view: View) -> F8 | float:  # noqa: ARG002 (the same for every request)
-        succeeded = view.domain_sum(self.level, view.whole.succeeded)
-        failed = view.domain_sum(self.level, view.whole.failed)
-        ended = succeeded + failed
-        return np.divide(succeeded, ended, out=np.ones_like(ended), where=ended > 0)
+        if self._as_of != view.outcomes_as_of:
+            whole = view.whole
+            columns = (whole.succeeded, whole.failed, whole.pace_sum, whole.pace_weight)
+            self._of_node = fared(*[whole.domain_sum(self.level, column) for column in columns])
+            self._as_of = view.outcomes_as_of
+        return self._of_node[view.rows]

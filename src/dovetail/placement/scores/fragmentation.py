@@ -7,8 +7,6 @@ counts, and the task gets that one. Needs an outlook; without one all nodes are 
 
 from typing import ClassVar
 
-import numpy as np
-
 from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.devices import Slots
 from dovetail.cluster.state import DEVICES, RESOURCES
@@ -48,16 +46,15 @@ class Fragmentation:
         asked = nodes if alike is None else nodes.take(alike[0])
         allowed = suitable if alike is None or suitable is None else suitable[alike[0]]
         found = self._after(request, asked, allowed)
-        # Before and after in one go: what it costs is the number of calls, not of nodes.
-        old = nodes.take(stale)
-        losses = unusable(typical, view.device_kind_list, old.joined(found.nodes))
-        self._known.put(rows[stale], old, losses[: len(stale)])
-        lowest = np.add.reduce(asked.free, axis=1)  # where the devices do not fit, as if all of the node were lost
-        if found.slot is None:
-            lowest[found.row] = losses[len(stale) :]
-        elif len(found.row):
-            first = np.concatenate(([0], 1 + np.flatnonzero(found.row[1:] != found.row[:-1])))
-            lowest[found.row[first]] = np.minimum.reduceat(losses[len(stale) :], first)
+        new = found.nodes
+        if len(stale):  # before and after in one go: what it costs is the number of calls, not of nodes
+            old = nodes.take(stale)
+            new = old.joined(new)
+        losses = unusable(typical, view.device_kind_list, new)
+        if len(stale):
+            self._known.put(rows[stale], old, losses[: len(stale)])
+            losses = losses[len(stale) :]
+        lowest = found.least(losses, asked)
         if alike is not None:
             lowest = lowest[alike[1]]
         points: F8 = (self._known.losses[rows] - lowest) / WHOLE

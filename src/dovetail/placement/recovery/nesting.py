@@ -1,32 +1,15 @@
-"""Frames: in which domains the groups of a gang may lie, and what each choice asks for.
+"""The groups of a gang inside one another, and the domains in which each could lie.
 
-A frame gives every group a domain inside that of the group around it. What follows from it are *cells*: so many tasks
-for some rows. Guarantees: every choice of domains in which all tasks have an allowed row is among the frames, once.
+Guarantees: a group lies inside the domain of the group around it, whatever their levels are; domains that hold most of
+the tasks that are left come first.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from dovetail.cluster.arrays import B1
 from dovetail.placement.recovery.problem import LOST, Broken, Group
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """These tasks, by their place in the gang, need nodes among these rows."""
-
-    tasks: tuple[int, ...]
-    among: B1
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """`moved`: tasks that have a node and do not lie where their group will."""
-
-    cells: tuple[Cell, ...]
-    moved: tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -87,31 +70,3 @@ def seek(gang: Broken, members: tuple[int, ...], region: B1) -> tuple[tuple[int,
     """Of these tasks, those that need a node in the region, and of those the ones that have one elsewhere."""
     wanting = tuple(m for m in members if gang.rows[m] == LOST or not region[gang.rows[m]])
     return wanting, tuple(m for m in wanting if gang.rows[m] != LOST)
-
-
-def frames(gang: Broken) -> Iterator[Frame]:
-    """Every frame, in no particular order of cost."""
-    root = tree(gang)
-    region = np.ones(len(gang.allowed), dtype=np.bool_)
-    for cells, moved in _frames(gang, root, region):
-        yield Frame(tuple(cells), tuple(moved))
-
-
-def _frames(gang: Broken, branch: Branch, region: B1) -> Iterator[tuple[list[Cell], list[int]]]:
-    for domain in domains(gang, branch, region):
-        wanting, moved = seek(gang, branch.own, domain)
-        allowed = domain & gang.allowed
-        if wanting and not allowed.any():
-            continue
-        cells = [Cell(wanting, allowed)] if wanting else []
-        for more, others in _all(gang, branch.children, domain):
-            yield cells + more, [*moved, *others]
-
-
-def _all(gang: Broken, branches: list[Branch], region: B1) -> Iterator[tuple[list[Cell], list[int]]]:
-    if not branches:
-        yield [], []
-        return
-    for cells, moved in _frames(gang, branches[0], region):
-        for more, others in _all(gang, branches[1:], region):
-            yield cells + more, moved + others

@@ -1,0 +1,28 @@
+"""What nodes cost, as the settings of a backend say it that cannot ask anybody: by patterns of node names."""
+
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import Annotated
+
+from pydantic import Field
+
+from dovetail.backends.contract import Price
+from dovetail.model.strict import Strict
+
+PerHour = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
+Pattern = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Priced(Strict):
+    prices: dict[Pattern, PerHour] = Field(
+        default={}, max_length=1000, description="by node name or pattern, per hour; the first that matches counts"
+    )
+    currency: Annotated[str, Field(pattern="^[A-Z]{3}$")] = "USD"
+
+    def prices_of(self, nodes: Iterable[str]) -> Mapping[str, Price]:
+        found = {}
+        for node in nodes:
+            each = next((price for pattern, price in self.prices.items() if fnmatchcase(node, pattern)), None)
+            if each is not None:
+                found[node] = Price(each, self.currency)
+        return found

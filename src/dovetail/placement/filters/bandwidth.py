@@ -1,0 +1,49 @@
+"""The task could send to the others of its gang, and they to it, what they must be able to: links up have that left.
+
+For tasks that come after others of their gang, or take the place of one of them. Tasks that start together are arranged
+as a whole (`uplink_room`, `arranging`); the first of them, here, has nobody to send to.
+"""
+
+from typing import ClassVar
+
+from dovetail.cluster.arrays import B1
+from dovetail.cluster.state import LABELS, PLACEMENTS
+from dovetail.cluster.view import View
+from dovetail.model.company import HOST
+from dovetail.model.quantity import format_bandwidth
+from dovetail.model.reason import Eviction, Refused
+from dovetail.model.strict import Strict
+from dovetail.placement.contract import NoSettings, Request
+
+NO_BANDWIDTH = "insufficient_bandwidth"
+
+
+class Bandwidth:
+    name: ClassVar[str] = "bandwidth"
+    reason: ClassVar[str] = NO_BANDWIDTH
+    reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS})
+    Settings: ClassVar[type[Strict]] = NoSettings
+
+    def reads_of(self, request: Request) -> frozenset[str]:
+        return self.reads if request.shape.bandwidth_mbps else frozenset()
+
+    def mask(self, request: Request, view: View) -> B1 | bool:
+        mbps = request.shape.bandwidth_mbps
+        return True if not mbps or request.badge is None else view.room_to_join(request.badge.gang, mbps)
+
+    def refuse(self, request: Request, view: View, position: int) -> Refused:
+        mbps = request.shape.bandwidth_mbps
+        assert request.badge is not None, "a task without a badge is not refused"
+        short = view.uplink_shortage(request.badge.gang, mbps, position)
+        words = f"needs {format_bandwidth(mbps)} to the others of its gang; {uplink_words(short.level, short.domain)} "
+        words += f"would have to carry {_speed(short.needed_mbps)} more and has {_speed(short.left_mbps)} left"
+        return Refused(self.name, self.reason, words, Eviction.HELPS)
+
+
+def uplink_words(level: str, domain: str) -> str:
+    """`the uplink of leaf l3`"""
+    return f"the uplink of {'node' if level == HOST else level} {domain}"
+
+
+def _speed(mbps: float) -> str:
+    return format_bandwidth(round(max(mbps, 0.0)))

@@ -1,0 +1,81 @@
+"""Of plans with equally many moves, the one that lies nearer: the tasks that come to new rows change to better ones.
+
+Guarantees: nobody else moves, every group stays in the domain that it was given, no row is overfull. Better are rows
+that are not spare ones, then those near to what is left of the gang.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from dovetail.cluster.arrays import F8, Rows
+from dovetail.placement.recovery.nesting import Branch, tree
+from dovetail.placement.recovery.problem import LOST, Broken, Plan, Problem
+
+
+def liking(problem: Problem, gang: Broken, kept: Rows) -> F8:
+    """float64[node]: lower is better: not a spare one, and near the rows that it keeps."""
+    found = np.zeros(len(gang.allowed))
+    if len(kept):
+        for codes in gang.nearness:
+            found -= (np.bincount(codes[kept], minlength=int(codes.max()) + 1) / len(kept))[codes]
+    return found + (len(gang.nearness) + 1) * problem.spare
+
+
+def nearer(problem: Problem, plan: Plan) -> Plan:
+    end = problem.soon.copy()
+    movables = problem.movables
+    for one, row in plan.moves.items():
+        column = movables.columns[movables.kinds[one]]
+        end[:, row] -= column
+        end[:, movables.rows[one]] += column
+    gangs = [(at, gang) for at, gang in enumerate(problem.gangs) if plan.places[at] is not None]
+    for at, gang in gangs:
+        _shift(gang, plan.places[at] or (), end)
+    places = list(plan.places)
+    for at, gang in gangs:
+        places[at] = _rearranged(problem, gang, plan.places[at] or (), end)
+    return replace(plan, places=places)
+
+
+def _shift(gang: Broken, places: tuple[int, ...], end: F8) -> None:
+    for before, after in zip(gang.rows, places, strict=True):
+        if before != after:
+            end[:, after] -= gang.column
+            if before != LOST:
+                end[:, before] += gang.column
+
+
+def _rearranged(problem: Problem, gang: Broken, places: tuple[int, ...], end: F8) -> tuple[int, ...]:
+    found = list(places)
+    kept = np.array([row for before, row in zip(gang.rows, places, strict=True) if before == row], dtype=np.intp)
+    wish = liking(problem, gang, kept)
+    for branch in _branches(tree(gang)):
+        coming = [member for member in branch.own if gang.rows[member] != places[member]]
+        if not coming:
+            continue
+        among = gang.allowed.copy()
+        for group in gang.groups:
+            if coming[0] in group.members:
+                among &= group.codes == group.codes[places[coming[0]]]
+        for member in coming:
+            end[:, found[member]] += gang.column
+        if gang.alone:
+            among[[row for member, row in enumerate(found) if member not in coming]] = False
+        for member, row in zip(coming, _best(gang, np.flatnonzero(among), wish, end, len(coming)), strict=True):
+            found[member] = row
+            end[:, row] -= gang.column
+    return tuple(found)
+
+
+def _branches(branch: Branch) -> list[Branch]:
+    return [branch, *[one for child in branch.children for one in _branches(child)]]
+
+
+def _best(gang: Broken, rows: Rows, wish: F8, end: F8, count: int) -> list[int]:
+    """The best liked rows for so many; of equal ones those that hold fewest: large ones stay whole."""
+    needed = np.flatnonzero(gang.column > 0)
+    copies = np.floor(end[needed][:, rows] / gang.column[needed, None]).min(axis=0, initial=count)
+    copies = np.clip(copies, 0, 1 if gang.alone else count).astype(np.intp)
+    order = np.lexsort((copies, wish[rows]))
+    return [int(row) for row in np.repeat(rows[order], copies[order])[:count]]

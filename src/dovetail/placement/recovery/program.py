@@ -1,0 +1,238 @@
+"""Recovery as an integer program: where the groups of each gang lie, how many of its tasks each row gets, and how many
+others of each kind leave a row or come to it.
+
+Tasks of one kind are counted, not named, so that a thousand movable tasks of five kinds are five numbers a row. Only
+rows that a gang could use can be worth leaving, since room for those who make way must be free at this moment.
+Guarantees: with no `most` every answer there is fits the program; with `most`, every answer with at most so many moves.
+Amounts of a row are divided by their greatest common divisor and rounded down, which changes nothing for whole tasks
+and keeps bytes and cores within the same digits. Left to others: solving it (`optimum`), naming the tasks (`reading`).
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import gcd, inf
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1, F8, Rows
+from dovetail.placement.recovery.nesting import Branch, tree
+from dovetail.placement.recovery.problem import LOST, Broken, Codes, Problem
+
+#: Terms of a sum, and what it must not be below and above.
+Terms = list[tuple[int, float]]
+
+
+@dataclass(slots=True)
+class Seat:
+    """A group of a gang, and where it may lie: `codes` tells the domains of one apart inside those around it;
+    `lies`: by code a variable; `puts`: by row how many of the tasks that are in no smaller group come to it."""
+
+    own: tuple[int, ...]
+    codes: Codes
+    lies: dict[int, int] = field(default_factory=dict)
+    puts: dict[int, int] = field(default_factory=dict)
+
+
+class Program:
+    def __init__(self, problem: Problem, chosen: Sequence[int], firm: bool, most: int | None) -> None:
+        """`chosen`: the gangs that it is about. `firm`: all of them have to be whole; else each may be left as it
+        is."""
+        self.problem, self.chosen, self._most = problem, chosen, most
+        self.upper: list[float] = []
+        self.cost: list[float] = []
+        self.lower: list[float] = []
+        self.sums: list[tuple[Terms, float, float]] = []
+        self.seats: dict[int, list[Seat]] = {}
+        self.whole: dict[int, int] = {}  # by gang: 1 if it will be
+        self.leave: dict[tuple[int, int], int] = {}  # by kind and row
+        self.come: dict[tuple[int, int], int] = {}
+        self._kinds = np.zeros((len(problem.movables.columns), problem.now.shape[1]), dtype=np.intp)
+        np.add.at(self._kinds, (problem.movables.kinds, problem.movables.rows), 1)
+        self._given: F8 = problem.movables.columns.T @ self._kinds  # float64[resource, node]
+        self._largest = _largest(problem.movables.columns, self._kinds)
+        self._ends: dict[int, list[tuple[F8, int, float]]] = defaultdict(list)  # by row: column, variable, times
+        for at in chosen:
+            self.whole[at] = self._variable(1.0, lower=1.0 if firm else 0.0)
+            self.seats[at] = []
+        self._free = self._most_there_could_be()
+        for at in chosen:
+            self._gang(at)
+        self._others()
+        self._room()
+
+    def _variable(self, upper: float, cost: float = 0.0, lower: float = 0.0) -> int:
+        self.upper.append(upper)
+        self.lower.append(lower)
+        self.cost.append(cost)
+        return len(self.upper) - 1
+
+    def _most_there_could_be(self) -> F8:
+        """float64[resource, node]: what would be free if everybody went who may, gangs too."""
+        found: F8 = self.problem.soon + self._given
+        for at in self.chosen:
+            gang = self.problem.gangs[at]
+            for row in gang.rows:
+                if row != LOST:
+                    found[:, row] += gang.column
+        return found
+
+    # --- gangs -----------------------------------------------------------------------------------------------
+
+    def _gang(self, at: int) -> None:
+        gang = self.problem.gangs[at]
+        needed = np.flatnonzero(gang.column > 0)
+        copies = np.floor(self._free[needed] / gang.column[needed, None]).min(axis=0, initial=len(gang.rows))
+        copies = np.where(gang.allowed, np.clip(copies, 0, 1 if gang.alone else len(gang.rows)), 0)
+        if self._most is not None:
+            copies[self._least_going(gang.column, needed) > self._most] = 0
+        everywhere = np.zeros(len(gang.allowed), dtype=np.intp)
+        self._seat(at, gang, tree(gang), everywhere, {0: self.whole[at]}, copies)
+        if gang.alone:
+            self._alone(at, gang)
+
+    def _least_going(self, column: F8, needed: Rows) -> F8:
+        """float64[node]: so many others have to leave at least before a row holds one task."""
+        short = column[needed, None] - (self._free - self._given)[needed]
+        largest = self._largest[needed]
+        found: F8 = np.where(short > 0, np.ceil(short / np.maximum(largest, 1.0)), 0.0).max(axis=0, initial=0.0)
+        return found
+
+    def _seat(self, at: int, gang: Broken, branch: Branch, around: Codes, outer: dict[int, int], copies: F8) -> None:
+        """`outer`: by code of `around` the variable that says that the group around this one lies there."""
+        codes = _inside(around, branch.group.codes)
+        seat = Seat(branch.own, codes)
+        self.seats[at].append(seat)
+        members = branch.group.members
+        here = np.bincount(codes[_kept(gang, members)], minlength=int(codes.max()) + 1)
+        room = np.bincount(codes, copies)
+        parts: dict[int, Terms] = {code: [] for code in outer}
+        first = {int(code): int(around[row]) for row, code in reversed(list(enumerate(codes.tolist())))}
+        for code, home in first.items():
+            wanting = len(members) - int(here[code])
+            moved = wanting - sum(gang.rows[member] == LOST for member in members)
+            if home not in outer or room[code] < wanting or (self._most is not None and moved > self._most):
+                continue
+            lies = seat.lies[code] = self._variable(1.0)
+            parts[home].append((lies, 1.0))
+        for home, terms in parts.items():
+            self.sums.append(([*terms, (outer[home], -1.0)], 0.0, 0.0))
+        self._puts(gang, seat, copies)
+        for child in branch.children:
+            self._seat(at, gang, child, codes, seat.lies, copies)
+        self._stays(at, gang, seat)
+
+    def _puts(self, gang: Broken, seat: Seat, copies: F8) -> None:
+        if not seat.own:
+            return
+        kept = seat.codes[_kept(gang, seat.own)]
+        lost = sum(gang.rows[member] == LOST for member in seat.own)
+        for code, lies in seat.lies.items():
+            moved = int((kept != code).sum())
+            self.cost[lies] += moved
+            wanting = lost + moved
+            if not wanting:
+                continue
+            terms: Terms = [(lies, -float(wanting))]
+            for row in np.flatnonzero((seat.codes == code) & (copies > 0)).tolist():
+                most = min(float(copies[row]), float(wanting))
+                put = seat.puts[row] = self._variable(most)
+                terms.append((put, 1.0))
+                self.sums.append(([(put, 1.0), (lies, -most)], -inf, 0.0))
+                self._ends[row].append((gang.column, put, 1.0))
+            self.sums.append((terms, 0.0, 0.0))
+
+    def _stays(self, at: int, gang: Broken, seat: Seat) -> None:
+        """Tasks that have a node give it back where the gang will be whole and their group elsewhere."""
+        for member in seat.own:
+            row = gang.rows[member]
+            if row != LOST:
+                self._ends[row].append((gang.column, self.whole[at], -1.0))
+                lies = seat.lies.get(int(seat.codes[row]))
+                if lies is not None:
+                    self._ends[row].append((gang.column, lies, 1.0))
+
+    def _alone(self, at: int, gang: Broken) -> None:
+        puts: dict[int, Terms] = defaultdict(list)
+        for seat in self.seats[at]:
+            for row, put in seat.puts.items():
+                puts[row].append((put, 1.0))
+        self.sums += [(terms, -inf, 1.0) for terms in puts.values()]
+        for seat in self.seats[at]:
+            for member in seat.own:
+                row = gang.rows[member]
+                lies = seat.lies.get(int(seat.codes[row])) if row != LOST else None
+                if lies is not None and row in puts:
+                    self.sums.append(([*puts[row], (lies, 1.0)], -inf, 1.0))
+
+    # --- who makes way ---------------------------------------------------------------------------------------
+
+    def _others(self) -> None:
+        wanted = np.zeros(self.problem.now.shape[1], dtype=np.bool_)
+        wanted[[row for seats in self.seats.values() for seat in seats for row in seat.puts]] = True
+        movables = self.problem.movables
+        for kind, column in enumerate(movables.columns):
+            rows = np.flatnonzero(wanted & (self._kinds[kind] > 0)).tolist()
+            if not rows:
+                continue
+            balance: Terms = []
+            for row in rows:
+                most = float(self._kinds[kind, row])
+                goes = self.leave[kind, row] = self._variable(most, 1.0)
+                balance.append((goes, 1.0))
+                self._ends[row].append((column, goes, -1.0))
+            for row in self._destinations(kind, column, wanted):
+                comes = self.come[kind, row] = self._variable(inf)
+                balance.append((comes, -1.0))
+                self._ends[row].append((column, comes, 1.0))
+            self.sums.append((balance, 0.0, 0.0))
+
+    def _destinations(self, kind: int, column: F8, wanted: B1) -> list[int]:
+        """Rows with room at this moment. Of those that no gang wants, as many as there can be moves: that is enough to
+        give everybody a row of their own."""
+        fits = self.problem.movables.allowed[kind] & (self.problem.now >= column[:, None]).all(axis=0)
+        found = np.flatnonzero(fits & wanted).tolist()
+        quiet = np.flatnonzero(fits & ~wanted)
+        most = len(self.problem.movables) if self._most is None else self._most
+        return [*found, *quiet[:most].tolist()]
+
+    # --- room ------------------------------------------------------------------------------------------------
+
+    def _room(self) -> None:
+        arriving: dict[int, list[tuple[F8, int, float]]] = defaultdict(list)
+        for (kind, row), comes in self.come.items():
+            arriving[row].append((self.problem.movables.columns[kind], comes, 1.0))
+        for row, terms in arriving.items():
+            self._at_most(terms, self.problem.now[:, row])
+        for row, terms in self._ends.items():
+            self._at_most(terms, self.problem.soon[:, row])
+
+    def _at_most(self, terms: list[tuple[F8, int, float]], amounts: F8) -> None:
+        for k, amount in enumerate(amounts.tolist()):
+            sums: dict[int, int] = defaultdict(int)
+            for column, variable, times in terms:
+                if column[k]:
+                    sums[variable] += int(times * column[k])
+            sums = {variable: each for variable, each in sums.items() if each}
+            if not sums or sum(each * self.upper[variable] for variable, each in sums.items() if each > 0) <= amount:
+                continue
+            unit = gcd(*sums.values())
+            self.sums.append(([(v, each / unit) for v, each in sums.items()], -inf, float(amount // unit)))
+
+
+def _kept(gang: Broken, members: tuple[int, ...]) -> Codes:
+    return np.array([gang.rows[member] for member in members if gang.rows[member] != LOST], dtype=np.intp)
+
+
+def _largest(columns: F8, kinds: Codes) -> F8:
+    """float64[resource, node]: the most that one of those that could leave gives back."""
+    found = np.zeros((columns.shape[1], kinds.shape[1]))
+    for kind, column in enumerate(columns):
+        found = np.maximum(found, np.where(kinds[kind] > 0, column[:, None], 0.0))
+    return found
+
+
+def _inside(around: Codes, codes: Codes) -> Codes:
+    """Domains of a level, told apart by those around them."""
+    found: Codes = np.unique(around * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1]
+    return found

@@ -1,0 +1,56 @@
+"""What the numbers that solve a program mean: which task goes to which row.
+
+Guarantees: a plan that is returned was added up anew from the problem, to the unit: no row is overfull. None: the
+numbers do not hold, as solvers work with fractions.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from dovetail.placement.recovery.problem import LOST, Broken, Plan, holds
+from dovetail.placement.recovery.program import Program, Seat
+
+
+def read(program: Program, values: npt.NDArray[np.intp]) -> Plan | None:
+    problem = program.problem
+    plan = Plan([None] * len(problem.gangs))
+    for at in program.chosen:
+        if values[program.whole[at]]:
+            places = _places(problem.gangs[at], program.seats[at], values)
+            if places is None:
+                return None
+            plan.places[at] = places
+    plan.moves = _moves(program, values)
+    return plan if holds(problem, plan) else None
+
+
+def _places(gang: Broken, seats: list[Seat], values: npt.NDArray[np.intp]) -> tuple[int, ...] | None:
+    rows = list(gang.rows)
+    for seat in seats:
+        domains = [code for code, lies in seat.lies.items() if values[lies]]
+        if len(domains) != 1:
+            return None
+        wanting = [m for m in seat.own if gang.rows[m] == LOST or seat.codes[gang.rows[m]] != domains[0]]
+        found = [row for row in sorted(seat.puts) for _ in range(int(values[seat.puts[row]]))]
+        if len(found) != len(wanting):
+            return None
+        for member, row in zip(wanting, found, strict=True):
+            rows[member] = row
+    return tuple(rows)
+
+
+def _moves(program: Program, values: npt.NDArray[np.intp]) -> dict[int, int]:
+    """Of those alike on one row, they go first that had rather; who would leave a row that another comes to stays."""
+    movables = program.problem.movables
+    moves: dict[int, int] = {}
+    for kind in range(len(movables.columns)):
+        here = {row: int(values[goes]) for (which, row), goes in program.leave.items() if which == kind}
+        there = {row: int(values[comes]) for (which, row), comes in program.come.items() if which == kind}
+        leaving, coming = [], []
+        for row in sorted({*here, *there}):
+            both = min(here.get(row, 0), there.get(row, 0))
+            alike = np.flatnonzero((movables.kinds == kind) & (movables.rows == row)).tolist()
+            leaving += alike[: here.get(row, 0) - both]
+            coming += [row] * (there.get(row, 0) - both)
+        moves |= dict(zip(leaving, coming, strict=False))
+    return dict(sorted(moves.items()))

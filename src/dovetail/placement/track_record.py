@@ -1,0 +1,21 @@
+"""How work fared in a domain before: one number, whoever asks for it.
+
+    history = share of tasks that ended well × min(1, 1 / mean slowdown)
+
+over the nodes of the domain. 1 where nothing is known, and where nothing failed and nothing was slower than usual.
+The slowdown is a mean of what was noted for each task, in which the latest of a node count most (`Cluster.note_pace`).
+"""
+
+import numpy as np
+
+from dovetail.cluster.arrays import F8
+
+
+def fared(succeeded: F8, failed: F8, pace_sum: F8, pace_weight: F8) -> F8:
+    """float64[domain] of sums over each domain."""
+    ended = succeeded + failed
+    well = np.divide(succeeded, ended, out=np.ones_like(ended), where=ended > 0)
+    # Slowdowns are above 0, so where one was noted the sum is, too.
+    quick = np.divide(pace_weight, pace_sum, out=np.ones_like(pace_sum), where=pace_sum > 0)
+    found: F8 = well * np.minimum(quick, 1.0)
+    return found

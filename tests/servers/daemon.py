@@ -1,0 +1,141 @@
+"""One server process of a test: started in the foreground, waited for, killed, stopped.
+
+A daemon keeps its log across restarts, and a start that fails says what the log says. Every daemon is on the leash
+(`leash.py`), so that none outlives the test run. Which program, flags and folders make a useful server is left to the
+modules beside this one, and so is what a daemon's own children do when it dies.
+"""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+from tests.servers.leash import Leash
+from tests.servers.leftovers import remove_folder
+
+START_S = 120.0
+"""How long a server may take: machines that test are busy, and a server that is never ready fails all the same."""
+LOG_TAIL_CHARACTERS = 3000
+LEASH = Leash()
+
+
+class Daemon:
+    """A process with a log, started as often as a test likes with the same command."""
+
+    def __init__(
+        self, name: str, command: Sequence[str | Path], folder: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self.name = name
+        self.log = folder / f"{name}.log"
+        self._command = [str(part) for part in command]
+        self._environment = {**os.environ, **(environment or {})}
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, ready: Callable[[], bool]) -> None:
+        """Starts the program and returns when `ready` says so; that may fail to connect while nothing listens."""
+        assert not self.alive, f"{self.name} runs already"
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self._folder,
+                env=self._environment,
+                start_new_session=True,  # a Ctrl-C is the test run's, which then stops its servers in order
+            )
+        LEASH.hold(self._process.pid)
+        try:
+            self._wait(ready)
+        except BaseException:
+            self.kill()
+            raise
+
+    def _wait(self, ready: Callable[[], bool]) -> None:
+        assert self._process is not None
+        deadline = time.monotonic() + START_S
+        while time.monotonic() < deadline:
+            try:
+                if ready():
+                    return
+            except (OSError, httpx.TransportError):
+                pass
+            if self._process.poll() is not None:
+                raise AssertionError(f"{self.name} ended with {self._process.returncode}; its log:\n{self.log_tail}")
+            time.sleep(0.05)
+        raise AssertionError(f"{self.name} was not ready in {START_S:.0f} s; its log:\n{self.log_tail}")
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, f"{self.name} was never started"
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def memory_bytes(self) -> int:
+        return int(psutil.Process(self.pid).memory_info().rss)
+
+    @property
+    def log_tail(self) -> str:
+        return self.log.read_text(errors="replace")[-LOG_TAIL_CHARACTERS:]
+
+    def kill(self) -> None:
+        """As a power cut would: no chance to tidy up."""
+        self._end(signal.SIGKILL)
+
+    def stop(self, grace_s: float = 20.0) -> None:
+        """Asks it to end and waits; one that will not is killed."""
+        try:
+            self._end(signal.SIGTERM, grace_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def _end(self, number: signal.Signals, patience_s: float | None = None) -> None:
+        if self._process is None:
+            return
+        self._process.send_signal(number)
+        self._process.wait(patience_s)
+        LEASH.release(self._process.pid)
+
+
+def free_ports(count: int) -> list[int]:
+    """Distinct ports of the loopback that nobody listens on now."""
+    with ExitStack() as probes:
+        sockets = [probes.enter_context(socket.socket()) for _ in range(count)]
+        for probe in sockets:
+            probe.bind(("127.0.0.1", 0))
+        return [int(probe.getsockname()[1]) for probe in sockets]
+
+
+@contextmanager
+def server_folder(name: str) -> Iterator[Path]:
+    """A folder for one server, with a path short enough for the sockets in it, removed at the end with all it left."""
+    folder = Path(tempfile.mkdtemp(prefix=f"dovetail-{name}-"))
+    LEASH.hold_folder(folder)
+    try:
+        yield folder
+    finally:
+        remove_folder(folder)
+        LEASH.release_folder(folder)
+
+
+def skip_without(*programs: str, root: bool = False) -> None:
+    """Skips the test that asked, with the one line that says what this machine lacks."""
+    if root and os.geteuid() != 0:
+        pytest.skip(f"{programs[0]} can only be started by root")
+    for program in programs:
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
