@@ -17,7 +17,7 @@ import structlog
 from dovetail.backends.contract import Backend, LogChunk
 from dovetail.backends.registered.backend import HeartbeatReply, RegisteredBackend, TaskReport
 from dovetail.backends.registry import build
-from dovetail.constraints.syntax import warm_up
+from dovetail.constraints import syntax as parser
 from dovetail.control.admission import announced_again, check_submission
 from dovetail.control.adoption import Adoption, held_by_backend
 from dovetail.control.errors import Conflict, NotFound, StoreError, Unavailable
@@ -61,6 +61,7 @@ from dovetail.model.resources import Amounts
 from dovetail.model.selection import Taint
 from dovetail.model.task import TaskId, TaskState, WorkloadState
 from dovetail.model.workload import Workload
+from dovetail.placement.recovery import optimum as solver
 from dovetail.store.contract import Store
 from dovetail.store.sql import sqlite_store
 
@@ -124,8 +125,9 @@ class ControlPlane:
             self._tell([TopologySet(described)])
         adopting = await self._start_backends(snapshot)
         self.started_at = time.time()
-        ready = asyncio.to_thread(warm_up)  # the first expression should not wait for its parser
-        self._tasks = [asyncio.ensure_future(work) for work in (self._loop.run(), self._watch(), ready, *adopting)]
+        # The first expression should not wait for its parser, nor the first loss of a node for its solver.
+        ready = [asyncio.to_thread(parser.warm_up), asyncio.to_thread(solver.warm_up)]
+        self._tasks = [asyncio.ensure_future(work) for work in (self._loop.run(), self._watch(), *ready, *adopting)]
         await self._told([])  # what the backends announced is taken in before anyone asks
         log.info("started", nodes=len(self.engine.state.cluster.rows), workloads=len(self.engine.state.work))
 

@@ -132,8 +132,8 @@ nodes = Table(
     Column("reason", Text, nullable=False),
 )
 
-# How many tasks succeeded and failed on a node so far, and how many times as long as usual they took, as the sum and the
-# weight of a mean; no row: none yet. Apart from `nodes`, because it changes with
+# How many tasks succeeded and failed on a node so far, and how many times as long as usual they took, as the sum and
+# the weight of a mean; no row: none yet. Apart from `nodes`, because it changes with
 # every task that ends and a node's definition hardly ever.
 node_outcomes = Table(
     "node_outcomes",
