@@ -27,6 +27,7 @@ MODULES = (
     "benchmarks.communication",
     "benchmarks.philly_lingjun",
     "benchmarks.kueue_tas",
+    "benchmarks.kubernetes_client",
     "benchmarks.startup",
 )
 

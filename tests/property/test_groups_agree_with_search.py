@@ -1,6 +1,7 @@
 """Groups of different shapes: the engine's verdict is that of a search through every way to place the tasks."""
 
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,7 +72,7 @@ def _decide(chance: Random, seed: int) -> bool:
     roles = [(chance.randint(1, 4), chance.randint(1, 3), chance.randint(1, 3)) for _ in range(chance.randint(1, 3))]
     least = sum(replicas for replicas, _, _ in roles)
     for index, (replicas, cpu, memory) in enumerate(roles):
-        topology = {"topology": {"required": "leaf"}} if required else {}
+        topology: dict[str, Any] = {"topology": {"required": "leaf"}} if required else {}
         asked = {"cpu": cpu, "memory": f"{memory}GiB"}
         gang = {"min": least, "group": "g"}
         scene.submit(f"w{index}", replicas=replicas, resources=asked, gang=gang, **topology)

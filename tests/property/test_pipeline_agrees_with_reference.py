@@ -20,6 +20,7 @@ MIXED = ProfileSettings(
         "resource_balance": 0.1,
         "related_proximity": 0.01,
         "gpu_model_preference": 0.2,
+        "image_locality": 0.4,
     },
 )
 PROFILES = {

@@ -13,8 +13,8 @@ from tests.property.stalemate import WANTED, Stage
 
 from dovetail.cluster.invariants import check_invariants
 from dovetail.cluster.view import View
+from dovetail.engine.asking import request_of
 from dovetail.engine.requirements import BACKEND, COMPANY, SPREAD, TAINTS, Examination, Requirement, requirements_of
-from dovetail.engine.scheduling import request_of
 from dovetail.engine.state import EngineState
 from dovetail.engine.suggestions import MOST_SUGGESTIONS, Impasse, impasse
 from dovetail.engine.work import Work

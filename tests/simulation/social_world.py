@@ -13,9 +13,9 @@ from tests.simulation.faulty_world import FaultyWorld
 from tests.simulation.misfortune import Deed
 from tests.simulation.shared_world import SHARED_DEEDS, SharedWorld, shared_work
 
+from dovetail.engine.asking import request_of
 from dovetail.engine.gangs import try_together
 from dovetail.engine.reordering import lane_refusal
-from dovetail.engine.scheduling import request_of
 from dovetail.engine.work import Spot, Work
 from dovetail.model.command import Bind, Command
 from dovetail.model.workload import Workload

@@ -29,7 +29,7 @@ def wants(text: str) -> list[dict[str, str]]:
 def test_who_only_wishes_to_be_near_others_waits_for_room_alone() -> None:
     scene = scene_of("ab")
     scene.run("old", 4)
-    gang = {"replicas": 2, "gang": {"min": 2}, "topology": {"preferred": "zone"}}
+    gang: dict[str, Any] = {"replicas": 2, "gang": {"min": 2}, "topology": {"preferred": "zone"}}
     wish = [{"near": "db", "within": "zone", "weight": 0.5}]
     scene.submit("gang", 4, affinity=wish, **gang)
     assert scene.tick() == []

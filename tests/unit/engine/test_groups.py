@@ -336,8 +336,8 @@ def test_a_group_is_whole_or_holds_nothing_whatever_happens(data: st.DataObject)
     scene.stopped()
     scene.tick(500)
     scene.stopped()
-    for group in scene.engine.state.groups.all():
-        assert not group.firm or not group.short, f"group {group.name} holds {group.firm} nodes and needs {group.short}"
+    for one in scene.engine.state.groups.all():
+        assert not one.firm or not one.short, f"group {one.name} holds {one.firm} nodes and needs {one.short}"
 
 
 def test_roles_reach_the_engine_by_any_door() -> None:
