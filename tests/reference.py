@@ -321,10 +321,8 @@ class ReferenceScheduler:
             return not workload.spread or self._is_even(ask, node)
         if name in ("gpu_model", "gpus"):
             return not workload.resources.gpu or self._has_gpus(name, ask, node)
-        if name == "promised":
-            return True  # nobody was promised anything here
-        if name == "bandwidth":
-            return True  # nobody says what links carry here
+        if name in ("promised", "bandwidth"):
+            return True  # nobody was promised anything here, or says what links carry
         if name == "taints":
             return not untolerated(node.definition.taints, workload.tolerations, soft=False)
         return all(self.free(node, resource) >= amount for resource, amount in ask.needs.items())

@@ -153,8 +153,8 @@ async def cancel(
     namespace: Namespace = DEFAULT_NAMESPACE,
     reason: Annotated[str, Query(max_length=500)] = "cancelled by a user",
 ) -> Response:
-    """Stop it: what waits is dropped, what runs is told to end. Asking again changes nothing. The name of a group stands
-    for all workloads in it."""
+    """Stop it: what waits is dropped, what runs is told to end. Asking again changes nothing. The name of a group
+    stands for all workloads in it."""
     plane = plane_of(request)
     if group := plane.group(namespace, ref):
         await plane.cancel(group, reason)

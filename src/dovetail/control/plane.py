@@ -16,7 +16,7 @@ import structlog
 
 from dovetail.backends.contract import LogChunk
 from dovetail.backends.registered.backend import HeartbeatReply, TaskReport
-from dovetail.constraints.syntax import warm_up
+from dovetail.constraints import syntax as parser
 from dovetail.control.admission import announced_again, check_submission
 from dovetail.control.backend_doors import BackendDoors
 from dovetail.control.backend_metrics import BackendMetrics
@@ -62,6 +62,7 @@ from dovetail.model.resources import Amounts
 from dovetail.model.selection import Taint
 from dovetail.model.task import TaskId, TaskState, WorkloadState
 from dovetail.model.workload import Workload
+from dovetail.placement.recovery import optimum as solver
 from dovetail.store.contract import Store
 from dovetail.store.sql import sqlite_store
 
@@ -123,8 +124,9 @@ class ControlPlane:
             self._tell([TopologySet(described)])
         await self._start_backends(snapshot)
         self.started_at = time.time()
-        ready = asyncio.to_thread(warm_up)  # the first expression should not wait for its parser
-        self._tasks = [asyncio.ensure_future(work) for work in (self._loop.run(), self._watch(), ready)]
+        # The first expression should not wait for its parser, nor the first loss of a node for its solver.
+        ready = [asyncio.to_thread(parser.warm_up), asyncio.to_thread(solver.warm_up)]
+        self._tasks = [asyncio.ensure_future(work) for work in (self._loop.run(), self._watch(), *ready)]
         await self._told([])  # what the backends announced is taken in before anyone asks
         log.info("started", nodes=len(self.engine.state.cluster.rows), workloads=len(self.engine.state.work))
 

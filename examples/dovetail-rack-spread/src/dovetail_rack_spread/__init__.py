@@ -1,1 +1,1 @@
-"""Plugins for Dovetail, one a file: a score, a filter, a strategy and a hook. The entry points are in pyproject.toml."""
+"""Plugins for Dovetail, one a file: score, filter, strategy and hook. The entry points are in pyproject.toml."""

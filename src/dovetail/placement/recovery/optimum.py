@@ -47,6 +47,11 @@ def whole_together(problem: Problem) -> Answer:
     return _solved(program, costs, 0.0)
 
 
+def warm_up() -> None:
+    """Load the solver now rather than when the first node is lost; for servers."""
+    import scipy.optimize  # noqa: F401
+
+
 def _solved(program: Program, costs: F8, gap: float) -> Answer:
     if not program.sums or len(costs) > MOST_VARIABLES:
         return Answer(None, False)
