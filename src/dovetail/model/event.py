@@ -24,7 +24,8 @@ class Submitted:
 @dataclass(frozen=True, slots=True)
 class WorkArrived:
     """Work of which somebody else has worked out what it asks for, such as the adapter of another system. `nodes`:
-    where its first tasks are already; they count there, and nobody is told to start them."""
+    where its first tasks are already; they count there, and nobody is told to start them. `since`: from when on, if not
+    from now."""
 
     workload: int
     namespace: str
@@ -33,6 +34,7 @@ class WorkArrived:
     terms: Terms
     replicas: int = 1
     nodes: tuple[str, ...] = ()
+    since: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ class Announcer:
         self._seen: dict[str, Node] = {}  # changed, and not told yet
         self._silent: dict[str, str] = {}
         self._closed: dict[str, str] = {}
+        self._closing: set[str] = set()
         self._used: dict[str, Amounts] = {}
         self._written: object = None
 
@@ -97,8 +98,11 @@ class Announcer:
             await self._report(NodeHealthChanged(name, True, "answers Slurm again"))
             del self._silent[name]
         if each.closed and self._closed.get(name) != each.closed:
+            self._closing.add(name)  # written down first: who restarts in between must not forget to open it again
+            await asyncio.to_thread(self._write_down)
             await self._report(NodeCordoned(name, True, each.closed))
             self._closed[name] = each.closed
+            self._closing.discard(name)
         elif not each.closed and name in self._closed:
             await self._report(NodeCordoned(name, False, "open in Slurm again"))
             del self._closed[name]
@@ -123,7 +127,7 @@ class Announcer:
         return set(said["nodes"]), list(said["closed"])
 
     def _write_down(self) -> None:
-        told = {"nodes": sorted(self._told), "closed": sorted(self._closed)}
+        told = {"nodes": sorted(self._told), "closed": sorted({*self._closed, *self._closing})}
         if told != self._written:
             beside = self._memory.with_suffix(".new")
             beside.write_text(json.dumps(told))

@@ -129,13 +129,15 @@ async def _run(
         except OSError as error:
             words = f"{error.strerror}; install Slurm's commands, or give a url"
             raise SlurmFault(f"{program} cannot be run: {words}") from None
+    heard = False
     try:
         async with asyncio.timeout(TIMEOUT_S):
             said, wrong = await process.communicate()
+            heard = True
     except TimeoutError:
         raise SlurmFault(f"{program} did not end in {TIMEOUT_S:.0f} s") from None
     finally:
-        if process.returncode is None:
+        if not heard:  # nobody waits for it any longer, and its pipes are to be closed
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.communicate()

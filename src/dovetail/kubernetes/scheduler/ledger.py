@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dovetail.engine.engine import Engine
+from dovetail.kubernetes.moment import seconds
 from dovetail.kubernetes.pods import PodMeaning, PodReader, gates_of, is_finished
 from dovetail.model.command import Command, attempt_key
 from dovetail.model.event import CancelAsked, Event, TaskBound, TaskFinished, TaskStarted, WorkArrived
@@ -39,6 +40,7 @@ class Known:
     chosen: str = ""
     scheduler: str = ""
     pod: Json | None = None  # as it was read, while it waits: it may have to be read again
+    since: str | None = None  # when it began on its node
 
     @property
     def place(self) -> Place:
@@ -105,6 +107,7 @@ class Ledger:
         elif known.id and (known.node != node or known.meaning != meaning):
             self._forget(known)
         known.node, known.meaning, known.pod = node, meaning, None
+        known.since = (pod.get("status") or {}).get("startTime")
         if not known.id and node in self._engine.state.cluster.rows:
             self._arrive(known, meaning, (node,))
 
@@ -173,7 +176,8 @@ class Ledger:
         self.by_id[known.id] = known
         # Two pods of one name, one of them about to be gone, are two workloads.
         name = f"{known.name}/{known.id}"
-        self._tell(WorkArrived(known.id, known.namespace, name, RANK, meaning.terms, nodes=nodes))
+        since = seconds(known.since, self._now()) if nodes else None
+        self._tell(WorkArrived(known.id, known.namespace, name, RANK, meaning.terms, nodes=nodes, since=since))
 
     def _forget(self, known: Known) -> None:
         """The engine has nothing of it any more."""

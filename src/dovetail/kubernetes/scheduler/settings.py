@@ -9,6 +9,7 @@ from dovetail.kubernetes.pods import PROFILE
 from dovetail.model.recovery import RecoverySettings
 from dovetail.model.strict import Name, Strict
 from dovetail.placement.profiles import ProfileSettings
+from dovetail.placement.registry import POD_FILTERS
 from dovetail.queueing.backfill import BackfillSettings
 from dovetail.queueing.retry import BackoffSettings, QuarantineSettings
 
@@ -34,7 +35,7 @@ class KubernetesSchedulerSettings(Strict):
         return EngineSettings(
             seed=self.seed,
             default_profile=next(iter(self.names.values())),
-            profiles=self.profiles,
+            profiles={name: _for_pods(profile) for name, profile in self.profiles.items()},
             schedulers=schedulers,
             max_bind_failures=_OFTEN,
             backoff=BackoffSettings(first=1.0, most=10.0),
@@ -44,6 +45,11 @@ class KubernetesSchedulerSettings(Strict):
 
     def _by_line(self) -> dict[str, str]:
         return {line_of(name): profile for name, profile in self.names.items()}
+
+
+def _for_pods(profile: ProfileSettings) -> ProfileSettings:
+    """A profile that says nothing of filters has those that pods need."""
+    return profile if profile.filters else profile.model_copy(update={"filters": list(POD_FILTERS)})
 
 
 def line_of(name: str) -> str:
