@@ -122,6 +122,9 @@ class LossyProxy:
             if self._broken:
                 raise ConnectionResetError
             from_server, to_server = await self._connect()
+            if self._broken:  # it broke meanwhile
+                to_server.transport.abort()
+                raise ConnectionResetError
         except OSError:
             to_client.transport.abort()
             return
