@@ -92,7 +92,9 @@ def arrive(state: EngineState, now: float) -> list[Command]:
             row = state.recoveries.drop(state.cluster, task)
             assert row is not None
             # Some of its own may still be where the gang is moving from: how they lie was looked at with the plan.
-            if not allows(state, state.asked(apart_from_itself(work), work.badge), row):
+            # Others may have used up what its queue may hold, too.
+            fits = allows(state, state.asked(apart_from_itself(work), work.badge), row)
+            if not fits or over_quota(state, work, 1):
                 state.stirred.add(row)
                 if work.recovery is not None:
                     work.recovery.planned = False
@@ -101,6 +103,14 @@ def arrive(state: EngineState, now: float) -> list[Command]:
     for id_ in list(state.recoveries.mending):
         commands += tidy_gang(state, id_, now)
     return commands
+
+
+def over_quota(state: EngineState, work: Work, tasks: int) -> bool:
+    """Would its queue hold too much with so many more of its tasks?"""
+    if not state.limited[work.queue]:
+        return False
+    amounts = {name: amount * tasks for name, amount in work.shape.amounts}
+    return state.quotas.over(work.queue, work.terms.user, amounts) is not None
 
 
 def allows(state: EngineState, request: Request, row: int) -> bool:

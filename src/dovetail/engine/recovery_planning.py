@@ -8,7 +8,7 @@ longer.
 from collections.abc import Container
 
 from dovetail.engine.recovery_course import hold, is_planned
-from dovetail.engine.recovery_moves import allows, arrive, carry_out, made_whole
+from dovetail.engine.recovery_moves import allows, arrive, carry_out, made_whole, over_quota
 from dovetail.engine.recovery_pace import within_limits
 from dovetail.engine.recovery_problem import Case, pose
 from dovetail.engine.state import EngineState
@@ -39,7 +39,7 @@ def look(state: EngineState, now: float, only: Container[int] | None = None) -> 
     barred: dict[int, set[int]] = {}
     throttled: set[int] = set()
     for _ in range(_MOST_TRIES):
-        works = [work for work in works if not _over_quota(state, work)]
+        works = [work for work in works if not over_quota(state, work, work.gang_short)]
         if not works:
             break
         case = pose(state, works, barred, now)
@@ -64,13 +64,6 @@ def look(state: EngineState, now: float, only: Container[int] | None = None) -> 
         recoveries.seen = -1
         state.timers.set(About.RECOVERY, None, recoveries.look_at)
     return commands
-
-
-def _over_quota(state: EngineState, work: Work) -> bool:
-    if not state.limited[work.queue]:
-        return False
-    amounts = {name: amount * work.gang_short for name, amount in work.shape.amounts}
-    return state.quotas.over(work.queue, work.terms.user, amounts) is not None
 
 
 def _tried(state: EngineState, case: Case, plan: Plan) -> list[tuple[int, int]]:
