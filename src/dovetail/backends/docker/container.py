@@ -117,12 +117,7 @@ def _environment(assignment: Assignment) -> dict[str, str]:
     spec = assignment.spec
     return {
         **spec.run.env,
-        "DOVETAIL_WORKLOAD": spec.name,
-        "DOVETAIL_TASK": str(assignment.task),
-        "DOVETAIL_REPLICA": str(assignment.task.replica),
-        "DOVETAIL_REPLICAS": str(spec.replicas),
-        "DOVETAIL_NODE": assignment.node,
-        "DOVETAIL_ATTEMPT": assignment.key.rpartition(".")[2],
+        **assignment.variables(),
     }
 
 

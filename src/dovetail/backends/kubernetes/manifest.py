@@ -122,12 +122,7 @@ def _environment(assignment: Assignment) -> dict[str, str]:
     spec = assignment.spec
     return {
         **{name: _literal(value) for name, value in spec.run.env.items()},
-        "DOVETAIL_WORKLOAD": spec.name,
-        "DOVETAIL_TASK": str(assignment.task),
-        "DOVETAIL_REPLICA": str(assignment.task.replica),
-        "DOVETAIL_REPLICAS": str(spec.replicas),
-        "DOVETAIL_NODE": assignment.node,
-        "DOVETAIL_ATTEMPT": assignment.key.rpartition(".")[2],
+        **assignment.variables(),
     }
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from dovetail.backends.contract import LogChunk
 from dovetail.backends.kubernetes.naming import CONTAINER
+from dovetail.backends.log_text import whole_characters
 from dovetail.kubernetes.client.api import Api
 from dovetail.kubernetes.client.errors import ApiError, BadRequest, NotFound, Unreachable
 from dovetail.kubernetes.client.paths import pod
@@ -93,7 +94,7 @@ class Output:
                 return _without(stream.trouble, offset, ended=ended)
             done = ended and stream.finished
             if not done or len(content) == limit:
-                content = _whole_characters(content)
+                content = whole_characters(content)
             stream.advance(len(content))
             at_end = done and stream.empty
         except BaseException:
@@ -142,15 +143,3 @@ def _without(trouble: ApiError, offset: int, *, ended: bool) -> LogChunk:
     if isinstance(trouble, BadRequest):
         return LogChunk("", offset, True)  # it ended without ever having had one
     raise KeyError(f"its log is gone: {trouble}")
-
-
-def _whole_characters(content: bytes) -> bytes:
-    """Without the beginning of a UTF-8 character at the end, whose rest comes with the next chunk."""
-    for back in range(1, min(4, len(content)) + 1):
-        byte = content[-back]
-        if byte < 0x80:
-            break
-        if byte >= 0xC0:
-            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
-            return content[:-back] if length > back and len(content) > back else content
-    return content
