@@ -117,16 +117,22 @@ class LossyProxy:
         here = asyncio.current_task()
         await asyncio.gather(*(task for task in asyncio.all_tasks() if task is not here), return_exceptions=True)
 
+    def _check_whole(self) -> None:
+        if self._broken:
+            raise ConnectionResetError
+
     async def _serve(self, from_client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         try:
-            if self._broken:
-                raise ConnectionResetError
+            self._check_whole()
             from_server, to_server = await self._connect()
-            if self._broken:  # it broke meanwhile
-                to_server.transport.abort()
-                raise ConnectionResetError
         except OSError:
             to_client.transport.abort()
+            return
+        try:
+            self._check_whole()  # it may have broken meanwhile
+        except OSError:
+            to_client.transport.abort()
+            to_server.transport.abort()
             return
         wire = _Wire(to_client, to_server)
         self._wires.add(wire)
