@@ -38,6 +38,10 @@ test: $(DEV_READY) ## run the tests (ARGS="-k gang" runs some)
 bench: $(DEV_READY) ## measure against the bars (ONLY=PATTERN measures some); figures go to build/bench.json
 	@$(BIN)/python -m benchmarks $(if $(ONLY),--only '$(ONLY)') $(ARGS)
 
+.PHONY: bench-kubernetes
+bench-kubernetes: $(DEV_READY) ## the same beside kube-scheduler, on one API server (make test-deps builds both)
+	@$(BIN)/python -m benchmarks --only 'kubernetes*' $(ARGS)
+
 .PHONY: lint
 lint: $(DEV_READY) ## check style, formatting, types and which room imports which
 	@$(BIN)/ruff check

@@ -27,6 +27,8 @@ MODULES = (
     "benchmarks.communication",
     "benchmarks.philly_lingjun",
     "benchmarks.kueue_tas",
+    "benchmarks.kubernetes_client",
+    "benchmarks.kubernetes",
     "benchmarks.startup",
 )
 

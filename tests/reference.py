@@ -549,6 +549,10 @@ class ReferenceScheduler:
     def _gpu_model_preference(self, ask: Ask, node: ReferenceNode) -> float:
         return node.gpus.preference(ask.workload.resources)
 
+    def _image_locality(self, ask: Ask, node: ReferenceNode) -> float:
+        image = ask.workload.run.image or ""
+        return 1.0 if f"image/{image}" in node.definition.labels else 0.0  # names here are in the one spelling
+
     def _fragmentation(self, _: Ask, __: ReferenceNode) -> float:
         return 0.0  # goes by what usually comes, which is not known here: `reference_fragments` has its oracle
 

@@ -32,6 +32,7 @@ LABELS: dict[str, list[str]] = {
     ZONE: ["z1", "z2"],
     REGION: ["e", "w", "s"],
     "flag": ["true"],
+    "image/trainer:1": ["present"],
 }
 COMPARED = ["nvme", "hdd", "", "r1", "z1", "5", "true", "never"]
 ASKED = {"cpu": ["100m", "250m", "1", "1.3"], "memory": ["64MiB", "333MB", "1GiB"], "disk": ["1GB", "7GB"]}

@@ -165,7 +165,7 @@ class SideBySide:
         for known in self.submitted:
             if (known.workload.namespace, known.workload.name) == (workload.namespace, workload.name):
                 return known
-        shape = shape_of(workload, "default", "tried", wants_of(workload.constraints))
+        shape = shape_of(workload, "default", "tried", wants_of(workload.constraints), by_image=True)
         labels = tuple(sorted(workload.labels.items()))
         badge = badge_of(workload.namespace, workload.name, shape.service, labels, shape.company, shape.traffic)
         scope = tuple(self.scope.items())

@@ -8,6 +8,7 @@ from fastapi import APIRouter, FastAPI
 
 import dovetail
 from dovetail.api import (
+    backends,
     constraints,
     events,
     failures,
@@ -63,7 +64,7 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
     app.state.closing = asyncio.Event()  # set it when the server begins to stop: streams then end (see `closing`)
     api = APIRouter(prefix=PREFIX, responses=PROBLEMS)
     work, rules, rest = (workloads, logs, questions), (policies, constraints, services), (profiles, reservations)
-    machines = (nodes, failures, topology, fragmentation, heartbeats)
+    machines = (nodes, backends, failures, topology, fragmentation, heartbeats)
     for room in (*work, *machines, queue, queues, *rules, *rest, events, system):
         api.include_router(room.router)
     app.include_router(api)

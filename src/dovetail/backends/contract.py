@@ -87,6 +87,17 @@ class Assignment:
     spec: Workload
     devices: tuple[int, ...] = ()
 
+    def variables(self) -> dict[str, str]:
+        """What a task finds in its environment beside its own variables, whoever runs it."""
+        return {
+            "DOVETAIL_WORKLOAD": self.spec.name,
+            "DOVETAIL_TASK": str(self.task),
+            "DOVETAIL_REPLICA": str(self.task.replica),
+            "DOVETAIL_REPLICAS": str(self.spec.replicas),
+            "DOVETAIL_NODE": self.node,
+            "DOVETAIL_ATTEMPT": self.key.rpartition(".")[2],
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class LogChunk:

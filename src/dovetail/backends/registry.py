@@ -1,32 +1,184 @@
-"""Every kind of backend, in the open: its settings, and how to build one. Code loads only for kinds in use."""
+"""Every kind of backend, in the open: its settings, and how to build one. Code loads only for kinds in use.
 
+Guarantees: an entry of the settings names a kind that exists and has settings that make sense, or the error says which
+field does not; a kind that another package offers (entry point group `dovetail.backends`) is loaded only when an entry
+names it, so that a broken package that nobody uses hurts nobody; no two kinds share a name.
+
+What is offered is any object with `Settings`, a `Strict` model, and `build(name, settings, folder)`. A field that holds
+a secret is a `pydantic.SecretStr` there: it is shown to nobody, and kept encrypted where entries are stored.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Any
 
-from pydantic import Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    ModelWrapValidatorHandler,
+    SerializationInfo,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from dovetail.backends.contract import Backend
+from dovetail.backends.docker.settings import DockerSettings
+from dovetail.backends.kubernetes.settings import KubernetesSettings
 from dovetail.backends.local.settings import LocalSettings
 from dovetail.backends.simulated.settings import SimulatedSettings
+from dovetail.backends.slurm.settings import SlurmSettings
+from dovetail.model.complaint import complaints_of
+from dovetail.model.strict import Strict, closest, shown
+
+GROUP = "dovetail.backends"
 
 
-class LocalEntry(LocalSettings):
-    kind: Literal["local"]
+@dataclass(frozen=True, slots=True)
+class BackendKind:
+    """`build` gets the backend's name, its checked settings and a folder of its own for whatever it keeps on disk."""
+
+    settings: type[Strict]
+    build: Callable[[str, Any, Path], Backend]
 
 
-class SimulatedEntry(SimulatedSettings):
-    kind: Literal["simulated"]
+def _docker(name: str, settings: DockerSettings, folder: Path) -> Backend:
+    from dovetail.backends.docker.backend import DockerBackend
+
+    return DockerBackend(name, settings, folder)
 
 
-BackendEntry = Annotated[LocalEntry | SimulatedEntry, Field(discriminator="kind")]
+def _kubernetes(name: str, settings: KubernetesSettings, folder: Path) -> Backend:
+    from dovetail.backends.kubernetes.backend import KubernetesBackend
+
+    return KubernetesBackend(name, settings, folder)
 
 
-def build(name: str, entry: LocalEntry | SimulatedEntry, folder: Path) -> Backend:
-    """`folder` is the backend's own, for whatever it keeps on disk."""
-    if isinstance(entry, LocalEntry):
-        from dovetail.backends.local.backend import LocalBackend
+def _local(name: str, settings: LocalSettings, folder: Path) -> Backend:
+    from dovetail.backends.local.backend import LocalBackend
 
-        return LocalBackend(name, entry, folder)
+    return LocalBackend(name, settings, folder)
+
+
+def _simulated(name: str, settings: SimulatedSettings, folder: Path) -> Backend:  # noqa: ARG001 (keeps nothing on disk)
     from dovetail.backends.simulated.backend import SimulatedBackend
 
-    return SimulatedBackend(name, entry)
+    return SimulatedBackend(name, settings)
+
+
+def _slurm(name: str, settings: SlurmSettings, folder: Path) -> Backend:
+    from dovetail.backends.slurm.backend import SlurmBackend
+
+    return SlurmBackend(name, settings, folder)
+
+
+KINDS: dict[str, BackendKind] = {
+    "docker": BackendKind(DockerSettings, _docker),
+    "kubernetes": BackendKind(KubernetesSettings, _kubernetes),
+    "local": BackendKind(LocalSettings, _local),
+    "simulated": BackendKind(SimulatedSettings, _simulated),
+    "slurm": BackendKind(SlurmSettings, _slurm),
+}
+
+
+class UnknownKind(ValueError):
+    """No such kind, or it cannot be used; says which there are."""
+
+
+@cache
+def offered() -> dict[str, EntryPoint]:
+    """Kinds of other packages, not loaded yet."""
+    found: dict[str, EntryPoint] = {}
+    for point in entry_points(group=GROUP):
+        if point.name in KINDS:
+            raise UnknownKind(f"the kind {point.name!r} in {GROUP} has the name of a built-in one; rename it")
+        if point.name in found:
+            raise UnknownKind(f"two packages offer the kind {point.name!r} in {GROUP}; uninstall one of them")
+        found[point.name] = point
+    return found
+
+
+def kind_names() -> list[str]:
+    return [*KINDS, *offered()]
+
+
+def find_kind(name: str) -> BackendKind:
+    """Raises UnknownKind."""
+    if name in KINDS:
+        return KINDS[name]
+    point = offered().get(name)
+    if point is None:
+        known = kind_names()
+        raise UnknownKind(f"kind {shown(name)} is not accepted.{closest(name, known)} Write one of: {', '.join(known)}")
+    try:
+        found = point.load()
+    except Exception as error:  # a stranger's module may raise anything
+        raise UnknownKind(f"kind {name!r} ({point.value}) cannot be loaded: {error}") from error
+    settings, build_one = getattr(found, "Settings", None), getattr(found, "build", None)
+    if not (isinstance(settings, type) and issubclass(settings, Strict)) or not callable(build_one):
+        needs = "a `Settings` model derived from dovetail.model.strict.Strict and `build(name, settings, folder)`"
+        raise UnknownKind(f"kind {name!r} ({point.value}) is no backend: it needs {needs}")
+    return BackendKind(settings, build_one)
+
+
+class BackendEntry(BaseModel):
+    """A backend as settings name it: its kind, and beside that the settings of that kind."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: str
+    settings: Strict
+
+    @classmethod
+    def of(cls, kind: str, **settings: Any) -> "BackendEntry":
+        return cls.model_validate({"kind": kind, **settings})
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _by_kind(cls, value: Any, handler: ModelWrapValidatorHandler["BackendEntry"]) -> "BackendEntry":
+        if isinstance(value, cls):
+            return handler(value)
+        if not isinstance(value, Mapping):
+            raise UnknownKind(f"{shown(value)} is not accepted; write a mapping of fields, the first of them kind")
+        if "kind" not in value:
+            raise UnknownKind(f"needs the field kind, which says what it is: {', '.join(kind_names())}")
+        kind, given = value["kind"], {name: each for name, each in value.items() if name != "kind"}
+        settings = find_kind(kind if isinstance(kind, str) else shown(kind)).settings
+        try:
+            return cls.model_construct(kind=kind, settings=settings.model_validate(given))
+        except ValidationError as error:
+            raise _in_words(error, settings) from None
+
+    @model_serializer(mode="plain")
+    def _flat(self, info: SerializationInfo) -> dict[str, Any]:
+        unset = bool(info.exclude_unset)
+        mode = "json" if info.mode_is_json() else "python"
+        return {"kind": self.kind, **self.settings.model_dump(mode=mode, exclude_unset=unset)}
+
+
+def _in_words(error: ValidationError, settings: type[Strict]) -> ValidationError:
+    """The same errors in the words that go with this kind's fields, and without the input, which may be a secret."""
+    details = error.errors(include_url=False)
+    return ValidationError.from_exception_data(
+        error.title,
+        [
+            InitErrorDetails(
+                type=PydanticCustomError("backend_settings", _literal(complaint.message)), loc=detail["loc"], input=None
+            )
+            for detail, complaint in zip(details, complaints_of(error, settings), strict=False)
+        ],
+    )
+
+
+def _literal(words: str) -> Any:
+    """As a template that stands for itself; its type wants a literal, which an error about user input never is."""
+    return words
+
+
+def build(name: str, entry: BackendEntry, folder: Path) -> Backend:
+    """`folder` is the backend's own, for whatever it keeps on disk."""
+    return find_kind(entry.kind).build(name, entry.settings, folder)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 from urllib.parse import quote
 
 from dovetail.client import types as t
+from dovetail.client.backends import BackendCalls
 from dovetail.client.network import NetworkCalls
 from dovetail.client.policies import PolicyCalls
 from dovetail.client.streams import events_in
@@ -29,7 +30,7 @@ LOG_BYTES = 65536
 Work: TypeAlias = "Workload | Mapping[str, Any]"
 
 
-class Client(NetworkCalls, PolicyCalls):
+class Client(NetworkCalls, PolicyCalls, BackendCalls):
     """Talks to one server. Use it as a context manager, or call `close`.
 
     A workload is asked for by its id, or by its name in a namespace (`default` where none is given).

@@ -18,6 +18,8 @@ for _name, _label in CONVENTIONS:
     CONVENTIONAL.setdefault(_name, []).append(_label)
 #: Levels at which every node is a domain of its own.
 SINGLE = frozenset({HOST, "node"})
+#: Before the key of a label: that label and no other, whatever levels are called.
+BY_LABEL = "label:"
 
 
 def level_column(cluster: Cluster, level: str) -> LabelColumn | None:
@@ -30,6 +32,8 @@ def level_key(cluster: Cluster, level: str) -> str | None:
     """The key of that label: what the topology says, or the name of the level, or what it is usually called."""
     if level in SINGLE:
         return None
+    if level.startswith(BY_LABEL):
+        return level.removeprefix(BY_LABEL)
     if (described := cluster.topology.key_of(level)) is not None:
         return None if described == HOST else described
     columns = cluster.labels.columns

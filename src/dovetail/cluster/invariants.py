@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from dovetail.cluster.attached_volumes import AttachedVolumes
 from dovetail.cluster.conversations import Conversations
 from dovetail.cluster.devices import SEVERAL
 from dovetail.cluster.gang_flows import Gang
@@ -50,6 +51,7 @@ def check_invariants(cluster: Cluster, *, within_capacity: bool = True) -> None:
     _check_services(cluster)
     _check_tallies(cluster)
     _check_conversations(cluster)
+    _check_volumes(cluster)
     _check_bandwidth(cluster)
     _check_rows(cluster)
 
@@ -114,6 +116,14 @@ def _check_conversations(cluster: Cluster) -> None:
         if placement.badge is not None and placement.badge.talks:
             anew.count(placement.badge, 1)
     _must(anew.said == cluster.placements.conversations.said, "who talks to whom differs from the placements")
+
+
+def _check_volumes(cluster: Cluster) -> None:
+    anew = AttachedVolumes()
+    for placement in cluster.placements.by_task.values():
+        if placement.badge is not None and placement.badge.volumes:
+            anew.count(placement.badge.volumes, placement.row, 1)
+    _must(anew == cluster.placements.volumes, "attached volumes differ from the placements")
 
 
 def _check_bandwidth(cluster: Cluster) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dovetail.cluster.arrays import F8
+from dovetail.cluster.attached_volumes import AttachedVolumes
 from dovetail.cluster.conversations import Conversations
 from dovetail.cluster.gang_flows import GangFlows
 from dovetail.cluster.tallies import Counted, Tallies, Tally
@@ -32,6 +33,7 @@ class Stake(NamedTuple):
     queue: int = 0  # code of its queue
     preemptible: bool = True
     namespace: str = ""
+    priority: int = 0  # where priorities are whole numbers: more is more urgent
 
 
 NOTHING_AT_STAKE = Stake()
@@ -62,6 +64,7 @@ class PlacementTable:
         self.tallies = Tallies()
         self.conversations = Conversations()
         self.flows = GangFlows()
+        self.volumes = AttachedVolumes()
 
     def add(self, task: TaskId, placement: Placement) -> None:
         self.by_task[task] = placement
@@ -76,6 +79,8 @@ class PlacementTable:
                 self.conversations.count(placement.badge, 1)
             if placement.badge.bandwidth_mbps:
                 self.flows.count(placement.badge, placement.row, 1)
+            if placement.badge.volumes:
+                self.volumes.count(placement.badge.volumes, placement.row, 1)
 
     def remove(self, task: TaskId) -> Placement:
         placement = self.by_task.pop(task)
@@ -94,6 +99,8 @@ class PlacementTable:
                 self.conversations.count(placement.badge, -1)
             if placement.badge.bandwidth_mbps:
                 self.flows.count(placement.badge, placement.row, -1)
+            if placement.badge.volumes:
+                self.volumes.count(placement.badge.volumes, placement.row, -1)
         return placement
 
     def tally(self, counted: Counted) -> Tally:

@@ -375,6 +375,14 @@ class View:
         """How many tasks of a kind each node of the whole cluster holds."""
         return self._cluster.placements.tally(counted)
 
+    def attached_volumes(self, driver: str) -> F8:
+        """How many different volumes of a driver each node has attached for its tasks."""
+        return self._cut(self._cluster.placements.volumes.counts(driver, self._cluster.width))
+
+    def has_volume(self, driver: str, volume: str) -> F8:
+        """1 where a node has attached it, 0 elsewhere."""
+        return self._cut(self._cluster.placements.volumes.has(driver, volume, self._cluster.width))
+
     def in_domain(self, level: str, counts: F8) -> F8:
         """For each row of this view, how many of `counts` (over all rows) are in its domain; 0 for a node in none."""
         if level in SINGLE:

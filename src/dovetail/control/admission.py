@@ -129,9 +129,15 @@ def _source(spec: Workload) -> str:
     return f"workload {spec.name}"
 
 
-def announced_again(announced: Node, stored: Node) -> Node:
-    """A backend announces a node that is known, as after a restart: what it says wins, what people added stays."""
+def announced_again(announced: Node, stored: Node, before: Node | None = None) -> Node:
+    """A backend announces a node that is known, as after a restart: what it says wins, what people added stays.
+
+    `before` is what it announced last: what was there and is no more was its own, and goes.
+    """
     said = {(taint.key, taint.effect) for taint in announced.taints}
-    kept = [taint for taint in stored.taints if (taint.key, taint.effect) not in said]
-    update = {"labels": {**stored.labels, **announced.labels}, "taints": [*announced.taints, *kept]}
+    withdrawn = set(before.taints if before else ())
+    kept = [taint for taint in stored.taints if (taint.key, taint.effect) not in said and taint not in withdrawn]
+    gone = before.labels.items() if before else ()
+    labels = {key: value for key, value in stored.labels.items() if (key, value) not in gone}
+    update = {"labels": {**labels, **announced.labels}, "taints": [*announced.taints, *kept]}
     return announced.model_copy(update=update)

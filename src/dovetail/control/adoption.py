@@ -6,18 +6,21 @@ nodes count as unavailable until it does. None waits for another.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable
 
 import structlog
 
-from dovetail.backends.contract import Assignment, Backend, Report
-from dovetail.control.execution import FIRST_PAUSE_S, LONGEST_PAUSE_S, Executor
+from dovetail.backends.contract import Assignment, Report
+from dovetail.control.execution import FIRST_PAUSE_S, LONGEST_PAUSE_S, Executor, said
 from dovetail.control.specs import Specs
 from dovetail.engine.state import EngineState
 from dovetail.engine.work import LiveTask
 from dovetail.model.command import Stop, attempt_key
 from dovetail.model.event import BackendHealthChanged, Event
 from dovetail.model.task import TaskId, TaskState
+from dovetail.model.workload import Workload
+from dovetail.store.contract import StoreError
 
 CHUNK = 500  # definitions read and parsed between two turns of the loop
 
@@ -39,42 +42,75 @@ def held_by_backend(state: EngineState, unsent: Iterable[str]) -> dict[str, Held
 
 
 class Adoption:
-    def __init__(
-        self, backend: Backend, executor: Executor, specs: Specs, report: Report, tell: Callable[[list[Event]], None]
-    ) -> None:
-        self._backend, self._executor, self._specs = backend, executor, specs
-        self._report, self._tell = report, tell
-        self._started = False
+    """`over` is true when commands are sent; until then `trouble` says why not, if anything is wrong. `down`: its nodes
+    count as unavailable, so that it has to be said when it starts."""
 
-    async def start(self) -> None:
-        """The first try, so that nodes are announced before anyone asks."""
-        self._started = await self._try_start()
+    def __init__(
+        self,
+        executor: Executor,
+        specs: Specs,
+        report: Report,
+        tell: Callable[[list[Event]], None],
+        *,
+        down: bool,
+    ) -> None:
+        self._backend, self._executor, self._specs = executor.backend, executor, specs
+        self._report, self._tell = report, tell
+        self._down = down
+        self.tried = asyncio.Event()
+        self.over = False
+        self.trouble = "has not started yet"
 
     async def adopt(self, held: Held) -> None:
-        """The rest: until it has started, then chunk by chunk what it held, then its commands."""
+        """Until it has started, then chunk by chunk what it held, then its commands."""
         pause_s = FIRST_PAUSE_S
-        while not self._started:
+        while not await self._try_start():
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-            self._started = await self._try_start()
-            if self._started:
-                self._tell([BackendHealthChanged(self._backend.name, True, "has started")])
         for at in range(0, len(held), CHUNK):
             await self._adopt_chunk(held[at : at + CHUNK])
         self._executor.begin()
+        self.over = True
+
+    def overdue(self) -> None:
+        """It has been given time to start, and nobody waits for it any longer. What it had before may not be there."""
+        if not self.tried.is_set():
+            self._say(False, self.trouble)
 
     async def _try_start(self) -> bool:
-        name = self._backend.name
+        name, began = self._backend.name, time.monotonic()
         try:
             await self._backend.start(self._report)
         except Exception as error:  # one backend's trouble must not keep the others from starting
-            log.error("backend did not start; trying again", backend=name, error=f"{type(error).__name__}: {error}")
-            self._tell([BackendHealthChanged(name, False, str(error))])
+            took_s = time.monotonic() - began
+            self.trouble = self._executor.cleaned(said(error, took_s))
+            log.error("backend did not start; trying again", backend=name, error=self.trouble)
+            self._executor.health.failed("start", took_s, self.trouble)
+            self._say(False, self.trouble)
+            self.tried.set()
             return False
+        self._executor.health.succeeded("start", time.monotonic() - began)
+        self.trouble = ""
+        if self._down:
+            self._say(True, "has started")
+        self.tried.set()
         return True
 
+    def _say(self, available: bool, reason: str) -> None:
+        self._down = not available
+        self._tell([BackendHealthChanged(self._backend.name, available, reason)])
+
+    async def _definitions(self, workloads: set[int]) -> dict[int, Workload]:
+        """However long the store is in trouble: without them nothing could be handed back."""
+        while True:
+            try:
+                return await self._specs.many(workloads)
+            except StoreError as error:
+                log.error("definitions cannot be read; trying again", backend=self._backend.name, error=str(error))
+                await asyncio.sleep(LONGEST_PAUSE_S)
+
     async def _adopt_chunk(self, held: Held) -> None:
-        specs = await self._specs.many({task.workload for task, _ in held})
+        specs = await self._definitions({task.workload for task, _ in held})
         assignments = [
             Assignment(attempt_key(task, live.attempt), task, live.node, specs[task.workload], live.devices)
             for task, live in held
@@ -83,7 +119,8 @@ class Adoption:
         try:
             await self._backend.reconcile(assignments)
         except Exception as error:  # what it does not know it will report as it hears of it
-            log.error("reconciling failed", backend=self._backend.name, error=f"{type(error).__name__}: {error}")
+            words = self._executor.cleaned(f"{type(error).__name__}: {error}")
+            log.error("reconciling failed", backend=self._backend.name, error=words)
         for task, live in held:
             if live.state is TaskState.STOPPING and live.node is not None and live.backend is not None:
                 # It took the order to stop but had not carried it out; it may have forgotten by now.

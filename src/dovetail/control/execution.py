@@ -1,60 +1,105 @@
 """Carrying out commands: each backend has its own line of workers, so that one's trouble never delays another.
 
 A command is in the outbox, durably, before it comes here, and leaves it only when the backend has answered for sure.
-Anything else is tried again with the same key, more and more slowly; after several failures in a row the backend
-counts as unavailable until one succeeds.
+Anything else, also no answer within `call_timeout`, is tried again with the same key, more and more slowly. While the
+backend is in trouble (`breaker`) nothing is sent, and its nodes count as unavailable. A backend that is asked nothing
+is looked at now and then, so that its trouble is known before work is placed there.
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 
 import structlog
 
 from dovetail.backends.contract import Assignment, Backend, Refusal
+from dovetail.control.backend_health import Health
+from dovetail.control.breaker import FAILURES_UNTIL_OPEN, FIRST_PAUSE_S, LONGEST_PAUSE_S, Breaker, Circuit
 from dovetail.control.inbox import News
+from dovetail.control.settings import Loop as LoopSettings
 from dovetail.model.command import Bind, Stop
-from dovetail.model.event import BackendHealthChanged, BindFailed, TaskBound
+from dovetail.model.event import BackendHealthChanged, BindFailed, Event, TaskBound
 from dovetail.model.workload import Workload
 
-FAILURES_UNTIL_DOWN = 3
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 10.0
+__all__ = ["FAILURES_UNTIL_OPEN", "FIRST_PAUSE_S", "LONGEST_PAUSE_S", "Circuit", "Executor"]
+
+LOOK_EVERY_S = 30.0
 
 log = structlog.get_logger()
 
 
+def as_it_is(words: str) -> str:
+    return words
+
+
 class Executor:
-    """One backend's commands, in order of arrival, `parallel` at a time."""
+    """One backend's commands, in order of arrival, `parallel` at a time. `cleaned` takes secrets out of what the
+    backend's client says."""
 
     def __init__(
         self,
         backend: Backend,
         spec_of: Callable[[int], Awaitable[Workload]],
         tell: Callable[[News], None],
-        parallel: int,
+        settings: LoopSettings,
+        health: Health | None = None,
+        cleaned: Callable[[str], str] = as_it_is,
     ) -> None:
         self.backend = backend
-        self.available = True
+        self.health = health or Health()
+        self.cleaned = cleaned
         self._spec_of = spec_of
         self._tell = tell
-        self._parallel = parallel
+        self._settings = settings
         self._queue: asyncio.Queue[Bind | Stop] = asyncio.Queue()
+        self._open: dict[tuple[str, str], Bind | Stop] = {}  # not settled yet, by kind and key
+        self._all_settled = asyncio.Event()
+        self._all_settled.set()
         self._workers: list[asyncio.Task[None]] = []
-        self._failures = 0
         self._stopping: set[str] = set()  # keys whose Bind must not be sent any more
+        self._breaker = Breaker(self._probe, lambda: not self._open, self._changed, settings.slow_call)
+
+    @property
+    def circuit(self) -> Circuit:
+        return self._breaker.circuit
+
+    @property
+    def waiting(self) -> int:
+        """Commands that the backend has not answered for sure."""
+        return len(self._open)
+
+    def unsettled(self) -> list[Bind | Stop]:
+        """Those commands, in the order in which they came."""
+        return list(self._open.values())
+
+    async def settled_within(self, seconds: float) -> bool:
+        """Wait until everything is settled, but not for longer than that."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._all_settled.wait()
+        except TimeoutError:
+            return False
+        return True
 
     def begin(self) -> None:
         """Until now commands only queued up."""
-        self._workers = [asyncio.create_task(self._work()) for _ in range(self._parallel)]
+        self._workers = [asyncio.create_task(self._work()) for _ in range(self._settings.parallel)]
+        self._workers.append(asyncio.create_task(self._look_now_and_then()))
 
     def put(self, command: Bind | Stop) -> None:
         if isinstance(command, Stop):
             self._stopping.add(command.key)
+        self._open[outbox_name(command)] = command
+        self._all_settled.clear()
         self._queue.put_nowait(command)
 
     async def close(self) -> None:
         for worker in self._workers:
             worker.cancel()
         await asyncio.gather(*self._workers, return_exceptions=True)
+        await self._breaker.end()
+
+    # --- commands ----------------------------------------------------------------------------------------------
 
     async def _work(self) -> None:
         while True:
@@ -66,41 +111,96 @@ class Executor:
 
     async def _try(self, command: Bind | Stop) -> bool:
         """True when the command is settled, one way or the other."""
+        kind, key = outbox_name(command)
+        spec = None
+        if isinstance(command, Bind):
+            try:
+                spec = await self._spec_of(command.task.workload)
+            except Exception as error:  # the store's trouble, not the backend's
+                log.warning("a definition cannot be read", key=key, error=f"{type(error).__name__}: {error}")
+                return False
+        if self._breaker.circuit is not Circuit.CLOSED:
+            await self._breaker.enter()
+        if spec is not None and key in self._stopping:  # its Stop is on the way and will be answered by the backend
+            self._breaker.withdrew()
+            self._settled(kind, key, [])
+            return True
+        began = time.monotonic()
         try:
-            news = await (self._bind(command) if isinstance(command, Bind) else self._stop(command))
+            async with asyncio.timeout(self._settings.call_timeout):
+                events = await (self._stop(command) if isinstance(command, Stop) else self._bind(command, spec))
         except Exception as error:  # a backend's client may raise anything: unknown outcome, ask again
-            self._failed(command, error)
+            self._failed(kind, key, began, error)
             return False
-        self._succeeded()
-        self._tell(news)
+        self._succeeded(kind, began)
+        self._settled(kind, key, events)
         return True
 
-    async def _bind(self, command: Bind) -> News:
-        done = [("bind", command.key)]
-        if command.key in self._stopping:
-            return News([], done)  # its Stop is on the way and will be answered by the backend
-        spec = await self._spec_of(command.task.workload)
+    def _settled(self, kind: str, key: str, events: list[Event]) -> None:
+        self._open.pop((kind, key), None)
+        if not self._open:
+            self._all_settled.set()
+        self._tell(News(events, [(kind, key)]))
+
+    async def _bind(self, command: Bind, spec: Workload | None) -> list[Event]:
+        assert spec is not None
         try:
             await self.backend.bind(Assignment(command.key, command.task, command.node, spec, command.devices))
         except Refusal as refusal:
-            return News([BindFailed(command.task, command.key, str(refusal))], done)
-        return News([TaskBound(command.task, command.key)], done)
+            return [BindFailed(command.task, command.key, self.cleaned(str(refusal)))]
+        return [TaskBound(command.task, command.key)]
 
-    async def _stop(self, command: Stop) -> News:
+    async def _stop(self, command: Stop) -> list[Event]:
         await self.backend.stop(command.key, command.reason)
         self._stopping.discard(command.key)
-        return News([], [("stop", command.key)])
+        return []
 
-    def _failed(self, command: Bind | Stop, error: Exception) -> None:
-        self._failures += 1
-        name = self.backend.name
-        log.warning("backend call failed", backend=name, key=command.key, error=f"{type(error).__name__}: {error}")
-        if self.available and self._failures >= FAILURES_UNTIL_DOWN:
-            self.available = False
-            self._tell(News([BackendHealthChanged(name, False, str(error))]))
+    # --- health ------------------------------------------------------------------------------------------------
 
-    def _succeeded(self) -> None:
-        self._failures = 0
-        if not self.available:
-            self.available = True
-            self._tell(News([BackendHealthChanged(self.backend.name, True, "answers again")]))
+    async def _look_now_and_then(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_EVERY_S)
+            if self.circuit is Circuit.CLOSED:
+                await self._probe(in_earnest=True)
+
+    async def _probe(self, *, in_earnest: bool = False) -> bool:
+        """Ask something that changes nothing. `in_earnest`: as with any call, the answer counts for the breaker."""
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(self._settings.call_timeout):
+                await self.backend.nodes()
+        except Exception as error:
+            self._failed("nodes", "", began, error, in_earnest=in_earnest)
+            return False
+        took_s = self._succeeded("nodes", began, in_earnest=in_earnest)
+        return took_s <= self._settings.slow_call
+
+    def _failed(self, call: str, key: str, began: float, error: Exception, *, in_earnest: bool = True) -> None:
+        took_s = time.monotonic() - began
+        words = self.cleaned(said(error, took_s))
+        log.warning("backend call failed", backend=self.backend.name, call=call, key=key, error=words)
+        self.health.failed(call, took_s, words)
+        if in_earnest:
+            self._breaker.failed(words)
+
+    def _succeeded(self, call: str, began: float, *, in_earnest: bool = True) -> float:
+        took_s = time.monotonic() - began
+        self.health.succeeded(call, took_s)
+        if in_earnest:
+            self._breaker.succeeded(took_s)
+        return took_s
+
+    def _changed(self, available: bool, reason: str) -> None:
+        self._tell(News([BackendHealthChanged(self.backend.name, available, reason)]))
+
+
+def said(error: Exception, took_s: float) -> str:
+    """An error of a backend's client in one line."""
+    if isinstance(error, TimeoutError):
+        return f"no answer within {took_s:.3g} s"
+    return f"{type(error).__name__}: {error}"
+
+
+def outbox_name(command: Bind | Stop) -> tuple[str, str]:
+    """As the outbox names it."""
+    return ("bind" if isinstance(command, Bind) else "stop"), command.key

@@ -23,6 +23,7 @@ from dovetail.control.history import Bell, lines_of
 from dovetail.control.inbox import Accepted, Inbox, News, Submission
 from dovetail.control.metrics import Metrics
 from dovetail.control.settings import Loop as LoopSettings
+from dovetail.control.store_threads import on_store_thread
 from dovetail.engine.engine import Engine
 from dovetail.model.command import Bind, Command, Stop, Wake
 from dovetail.model.complaint import Invalid
@@ -193,7 +194,7 @@ class Loop:
         batch = Batch()
         batch.changes.memory = self._engine.state.memory(time.time())
         try:
-            await asyncio.to_thread(self._store.write, batch)
+            await on_store_thread(self._store.write, batch)
         except StoreError as error:
             log.warning("what was learned since the last minute is lost", error=str(error))
 
@@ -218,7 +219,7 @@ class Loop:
         began = time.perf_counter()
         while True:
             try:
-                await asyncio.to_thread(self._store.write, batch)
+                await on_store_thread(self._store.write, batch)
             except StoreError as error:
                 if str(error) != self.trouble:
                     log.error("the store cannot be written; trying again", error=str(error))

@@ -7,21 +7,21 @@ only then does the loop decide. Every door that changes something returns when t
 import asyncio
 import gc
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import orjson
 import structlog
 
-from dovetail.backends.contract import Backend, LogChunk
-from dovetail.backends.registered.backend import HeartbeatReply, RegisteredBackend, TaskReport
-from dovetail.backends.registry import build
+from dovetail.backends.contract import LogChunk
+from dovetail.backends.registered.backend import HeartbeatReply, TaskReport
 from dovetail.constraints import syntax as parser
 from dovetail.control.admission import announced_again, check_submission
-from dovetail.control.adoption import Adoption, held_by_backend
+from dovetail.control.backend_doors import BackendDoors
+from dovetail.control.backend_metrics import BackendMetrics
+from dovetail.control.backends import Backends
 from dovetail.control.errors import Conflict, NotFound, StoreError, Unavailable
-from dovetail.control.execution import Executor
 from dovetail.control.heartbeats import Heartbeats
 from dovetail.control.hooks import Hooks
 from dovetail.control.inbox import Accepted, News, Submission
@@ -30,15 +30,16 @@ from dovetail.control.metrics import Metrics
 from dovetail.control.network import NetworkDoors, read_topology_file
 from dovetail.control.policies import PolicyDoors, check_names
 from dovetail.control.service_affinity import ServiceAffinity
-from dovetail.control.settings import Settings
+from dovetail.control.settings import REGISTERED, Settings
 from dovetail.control.specs import Specs
+from dovetail.control.store_threads import on_store_thread
 from dovetail.control.telemetry import DecisionLog
 from dovetail.engine import reservations
 from dovetail.engine.dependencies import Ended, names_outside
 from dovetail.engine.engine import Engine
 from dovetail.engine.losses import rows_in
 from dovetail.engine.questions import Questions
-from dovetail.model.command import Bind, Stop, attempt_key
+from dovetail.model.command import attempt_key
 from dovetail.model.event import (
     BackendHealthChanged,
     CancelAsked,
@@ -66,7 +67,6 @@ from dovetail.store.contract import Store
 from dovetail.store.sql import sqlite_store
 
 T = TypeVar("T")
-REGISTERED = "registered"
 WATCH_S = 1.0
 GC_THRESHOLDS = (50_000, 20, 50)
 
@@ -78,20 +78,21 @@ class ControlPlane:
         self.settings = settings
         self.engine = Engine(settings.scheduling)
         self.questions = Questions(self.engine)
+        self._announced: dict[str, Node] = {}  # nodes as their backends announced them last
         self.metrics = Metrics(self.engine.state)
         self.store: Store = sqlite_store(settings.database)
         self.policies = PolicyDoors(self.engine.state, self.store, self._told)
         self.affinity = ServiceAffinity(self.policies)
         self.network = NetworkDoors(self.engine.state, self._told)
-        self.registered = RegisteredBackend(REGISTERED)
         self.started_at = 0.0
         self._specs = Specs(self.store)
+        state, metrics = self.engine.state, BackendMetrics(self.metrics.registry)
+        self._backends = Backends(settings, state, self._specs, self._inbox_put, self._as_known, metrics)
+        self.backends = BackendDoors(self._backends, state, self.store, settings, self._told)
         self._heartbeats = Heartbeats(settings.loop.heartbeat_timeout)
         logged = settings.logging.decisions and settings.logging.level in ("debug", "info")
         self._decision_log = DecisionLog(self.questions, settings.logging.format == "json") if logged else None
         self._hooks = Hooks(settings.hooks)
-        self._backends: dict[str, Backend] = {REGISTERED: self.registered}
-        self._executors: dict[str, Executor] = {}
         self._tasks: list[asyncio.Future[None]] = []
         self._loop: Loop | None = None
         self._next_reservation = 1
@@ -103,8 +104,8 @@ class ControlPlane:
         described = read_topology_file(self.settings.topology)
         self._make_folder()
         gc.disable()  # hundreds of thousands of objects come to stay: looking for garbage among them only takes time
-        await asyncio.to_thread(self.store.open)
-        snapshot = await asyncio.to_thread(self.store.restore)
+        await on_store_thread(self.store.open)
+        snapshot = await on_store_thread(self.store.restore)
         self.engine.restore(snapshot)
         gc.freeze()  # later collections need not look through them again, nor come so often
         gc.set_threshold(*GC_THRESHOLDS)
@@ -116,18 +117,16 @@ class ControlPlane:
             self.metrics,
             self.settings.loop,
             snapshot.next_workload,
-            self._carry_out,
+            self._backends.carry_out,
             self._written,
         )
-        for name, entry in self.settings.backends.items():
-            self._backends[name] = build(name, entry, self.settings.folder / "backends" / name)
         if described is not None:
             self._tell([TopologySet(described)])
-        adopting = await self._start_backends(snapshot)
+        await self._start_backends(snapshot)
         self.started_at = time.time()
         # The first expression should not wait for its parser, nor the first loss of a node for its solver.
         ready = [asyncio.to_thread(parser.warm_up), asyncio.to_thread(solver.warm_up)]
-        self._tasks = [asyncio.ensure_future(work) for work in (self._loop.run(), self._watch(), *ready, *adopting)]
+        self._tasks = [asyncio.ensure_future(work) for work in (self._loop.run(), self._watch(), *ready)]
         await self._told([])  # what the backends announced is taken in before anyone asks
         log.info("started", nodes=len(self.engine.state.cluster.rows), workloads=len(self.engine.state.work))
 
@@ -139,23 +138,16 @@ class ControlPlane:
             words = f"the data folder {folder} cannot be made: {error.strerror}; choose another with --data DIR"
             raise StoreError(words) from None
 
-    async def _start_backends(self, snapshot: Snapshot) -> list[Awaitable[None]]:
-        """Every backend has been tried once when this returns; the rest of taking up with it is what is returned."""
-        for missing in sorted({record.node.backend for record in snapshot.nodes} - set(self._backends)):
+    async def _start_backends(self, snapshot: Snapshot) -> None:
+        added, unusable = await self.backends.restored()
+        named = [(name, entry, None) for name, entry in self.settings.backends.items()]
+        there = {REGISTERED, *self.settings.backends, *(name for name, _, _ in added)}
+        there.update(member.name for member in unusable)
+        for missing in sorted({record.node.backend for record in snapshot.nodes} - there):
             self._tell([BackendHealthChanged(missing, False, "no longer configured")])
         registered = (record.node.name for record in snapshot.nodes if record.node.backend == REGISTERED)
         self._heartbeats.expect(registered, time.time())
-        held = held_by_backend(self.engine.state, (command.key for command in snapshot.outbox))
-        rest: list[Awaitable[None]] = []
-        for name, backend in self._backends.items():
-            executor = Executor(backend, self._specs.get, self._inbox_put, self.settings.loop.parallel)
-            self._executors[name] = executor
-            adoption = Adoption(backend, executor, self._specs, self._report, self._tell)
-            await adoption.start()
-            rest.append(adoption.adopt(held.get(name, [])))
-        for command in snapshot.outbox:
-            self._carry_out(command)
-        return rest
+        await self._backends.start([*named, *added], unusable, snapshot.outbox)
 
     async def stop(self) -> None:
         """Running work is left running where its backend can leave it; the next start finds it again."""
@@ -164,11 +156,8 @@ class ControlPlane:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._loop is not None and not self._loop.trouble:
             await self._loop.remember()
-        for executor in self._executors.values():
-            await executor.close()
-        for backend in self._backends.values():
-            await backend.close()
-        await asyncio.to_thread(self.store.close)
+        await self._backends.stop()
+        await on_store_thread(self.store.close)
         self._loop = None
 
     @property
@@ -261,12 +250,15 @@ class ControlPlane:
         rows = await self.read(self.store.tasks, workload, 1, replica)
         if not rows or rows[0]["replica"] != replica:
             raise NotFound(f"workload {workload} has no replica {replica}")
-        attempt, backend = rows[0]["attempt"], self._backends.get(rows[0]["backend"] or "")
+        attempt, backend = rows[0]["attempt"], self._backends.find(rows[0]["backend"] or "")
         if not attempt or backend is None:
             yet = "" if TaskState(rows[0]["state"]).finished else " yet"
             raise NotFound(f"task {workload}.{replica} has no logs{yet}: it is {rows[0]['state']}")
         try:
-            return await backend.logs(attempt_key(TaskId(workload, replica), attempt), offset, limit)
+            async with asyncio.timeout(self.settings.loop.call_timeout):
+                return await backend.logs(attempt_key(TaskId(workload, replica), attempt), offset, limit)
+        except TimeoutError:
+            raise Unavailable(f"backend {backend.name} does not answer; try again later") from None
         except KeyError:
             raise NotFound(f"task {workload}.{replica} has no logs: they were removed or never written") from None
 
@@ -325,7 +317,7 @@ class ControlPlane:
             events.append(NodeObserved(name, used))
         if events:
             self._tell(events)
-        return await self.registered.heartbeat(name, reports)
+        return await self._backends.registered.heartbeat(name, reports)
 
     # --- doors: reservations ---------------------------------------------------------------------------------
 
@@ -361,7 +353,7 @@ class ControlPlane:
 
     async def read(self, question: Callable[..., T], *args: Any) -> T:
         """Ask the store on a thread."""
-        return await asyncio.to_thread(question, *args)
+        return await on_store_thread(question, *args)
 
     @asynccontextmanager
     async def subscribe(self, after: int | None = None) -> AsyncIterator[AsyncIterator[dict[str, Any] | None]]:
@@ -409,18 +401,15 @@ class ControlPlane:
         if self._loop is not None:
             self._loop.inbox.put(news)
 
-    async def _report(self, event: Event) -> None:
-        """A backend's news."""
-        if isinstance(event, NodeJoined) and event.node.name in self.engine.state.cluster.rows:
-            event = NodeJoined(announced_again(event.node, self.engine.state.cluster.node(event.node.name)))
-        self._tell([event])
-
-    def _carry_out(self, command: Bind | Stop) -> None:
-        executor = self._executors.get(command.backend)
-        if executor is not None:
-            executor.put(command)
-        else:
-            log.error("no such backend; the command stays in the outbox", backend=command.backend, key=command.key)
+    def _as_known(self, event: Event) -> Event:
+        """A backend's news of a node that is known already leaves it what others have set."""
+        if not isinstance(event, NodeJoined):
+            return event
+        name = event.node.name
+        before, self._announced[name] = self._announced.get(name), event.node
+        if name not in self.engine.state.cluster.rows:
+            return event
+        return NodeJoined(announced_again(event.node, self.engine.state.cluster.node(name), before))
 
     def _written(self, batch: Batch, specs: list[tuple[int, Workload]]) -> None:
         for id_, spec in specs:

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from dovetail.control.errors import Conflict, NotFound
+from dovetail.control.store_threads import on_store_thread
 from dovetail.engine.policies import Policies, Ruling
 from dovetail.engine.reconsidering import named_by
 from dovetail.engine.sense import complaints_about_policy
@@ -77,7 +78,7 @@ class PolicyDoors:
 
     async def versions(self, name: str) -> list[dict[str, Any]]:
         """Every version, newest first, also of a policy that is gone. Raises NotFound."""
-        found = await asyncio.to_thread(self._store.policy_versions, name)
+        found = await on_store_thread(self._store.policy_versions, name)
         if not found:
             self.get(name)
         return found

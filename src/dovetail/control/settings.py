@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
-from dovetail.backends.registry import BackendEntry, LocalEntry
+from dovetail.backends.registry import BackendEntry
 from dovetail.engine.settings import EngineSettings
 from dovetail.model.complaint import Complaint, Invalid, complaints_of
 from dovetail.model.document import Document, read_documents
 from dovetail.model.quantity import Bytes, Count, Duration
-from dovetail.model.strict import Name, Strict
+from dovetail.model.strict import AtField, Name, Strict
 from dovetail.model.topology_format import TopologyFormat
 from dovetail.placement.evaluation import Evaluator
 from dovetail.placement.profiles import UnknownProfile
@@ -27,8 +27,9 @@ from dovetail.queueing.tree import DEFAULT_QUEUE, BadQueues, QueueTree
 PREFIX = "DOVETAIL_"
 STRATEGY_VARIABLE = "SCHEDULING_STRATEGY"
 #: Variables of other parts of Dovetail that share the prefix.
-NOT_SETTINGS = frozenset({"DOVETAIL_URL", "DOVETAIL_TOKEN", "DOVETAIL_CONFIG"})
+NOT_SETTINGS = frozenset({"DOVETAIL_URL", "DOVETAIL_TOKEN", "DOVETAIL_CONFIG", "DOVETAIL_SECRET_KEY"})
 DEFAULT_PORT = 8080
+REGISTERED = "registered"
 
 
 class Listen(Strict):
@@ -43,11 +44,15 @@ class RequestLimits(Strict):
 
 
 class Loop(Strict):
-    """`slice` is how long the engine may decide before it lets others speak; `parallel` commands a backend."""
+    """`slice` is how long the engine may decide before it lets others speak; `parallel` commands a backend. A call that
+    a backend has not answered after `call_timeout` is made again; answers that take longer than `slow_call` count as
+    trouble."""
 
     slice: Annotated[Duration, Field(ge=0.001, le=1)] = 0.05
     parallel: Annotated[Count, Field(ge=1, le=1000)] = 32
     heartbeat_timeout: Annotated[Duration, Field(ge=1)] = 30.0
+    call_timeout: Annotated[Duration, Field(ge=0.1, le=3600)] = 60.0
+    slow_call: Annotated[Duration, Field(ge=0.1, le=3600)] = 15.0
 
 
 class Retention(Strict):
@@ -72,6 +77,12 @@ def _as_topology_file(value: Any) -> Any:
     return {"file": value} if isinstance(value, str) else value
 
 
+def _without_registered(value: dict[str, BackendEntry]) -> dict[str, BackendEntry]:
+    if REGISTERED in value:
+        raise AtField((REGISTERED,), "is the backend of nodes that register themselves; choose another name")
+    return value
+
+
 class Settings(Strict):
     data: Annotated[str, Field(min_length=1, max_length=3000)] = "~/.local/share/dovetail"
     listen: Listen = Listen()
@@ -81,7 +92,9 @@ class Settings(Strict):
     logging: Logging = Logging()
     scheduling: EngineSettings = EngineSettings()
     topology: Annotated[TopologyFile | None, BeforeValidator(_as_topology_file)] = None
-    backends: dict[Name, BackendEntry] = {"local": LocalEntry(kind="local")}
+    backends: Annotated[dict[Name, BackendEntry], AfterValidator(_without_registered)] = {
+        "local": BackendEntry.of("local")
+    }
     hooks: dict[str, dict[str, Any]] = {}
 
     @property

@@ -1,8 +1,8 @@
 """Definitions of workloads whose tasks are being bound: in memory until then, in the store for ever."""
 
-import asyncio
 from collections import OrderedDict
 
+from dovetail.control.store_threads import on_store_thread
 from dovetail.model.workload import Workload
 from dovetail.store.contract import Store
 
@@ -24,13 +24,13 @@ class Specs:
 
     async def many(self, workloads: set[int]) -> dict[int, Workload]:
         """Those of them that the store knows; not kept, since this is for going through all of them once."""
-        texts = await asyncio.to_thread(self._store.spec_jsons, workloads)
+        texts = await on_store_thread(self._store.spec_jsons, workloads)
         return {workload: Workload.model_validate_json(text) for workload, text in texts.items()}
 
     async def get(self, workload: int) -> Workload:
         found = self._kept.get(workload)
         if found is None:
-            text = await asyncio.to_thread(self._store.spec_json, workload)
+            text = await on_store_thread(self._store.spec_json, workload)
             if text is None:
                 raise LookupError(f"workload {workload} is not in the store")
             found = Workload.model_validate_json(text)

@@ -99,6 +99,8 @@ def _counted(shape: Shape) -> list[Counted]:
     """Work whose coming or going anywhere may let it in."""
     found: list[Counted] = [whom for rule in shape.company if rule.weight is None for whom in rule.whom]
     found += [whom for even in shape.spread if even.weight is None for whom in even.whom]
+    if shape.kubernetes is not None:
+        found += shape.kubernetes.counted()
     for want in shape.wants:
         if want.must_hold:
             names = sorted(compile_node(want.text).workloads)

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dovetail.cluster.placements import Placement
 from dovetail.engine.gangs import places_to_clear, try_together
 from dovetail.engine.one_by_one import Party
 from dovetail.engine.preempting import (
@@ -27,8 +28,11 @@ from dovetail.engine.timers import About
 from dovetail.engine.work import Work
 from dovetail.model.command import Command
 from dovetail.model.reason import Explanation, Outcome
+from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
-from dovetail.placement.preemption import Victims
+from dovetail.placement.preemption import FREE, Victims
+from dovetail.placement.preemption.nominating import nominate
+from dovetail.placement.preemption.nomination import Coming
 from dovetail.queueing.retry import backoff_s
 
 #: So often others may give way in vain before a workload waits a while with having them do so again.
@@ -80,10 +84,46 @@ def displace_by(
 
 
 def _room(state: EngineState, work: Work, together: int, now: float) -> Clearing | None:
+    if work.shape.kubernetes is not None:
+        return _nominated(state, work)
     claim = Claim(work.shape.least, work.rank, work.queue, together, work.id)
     request = state.asked(claim.shape, work.badge)
     victims = _cheapest(state, work, claim, request, now)
     return None if victims is None else clearing(request, victims)
+
+
+def _nominated(state: EngineState, work: Work) -> Clearing | None:
+    """Room for a pod, as Kubernetes makes it."""
+    if not work.terms.may_preempt:
+        return None
+    request = state.asked(work.shape, work.badge)
+    evaluator = state.pipelines[work.shape.profile].evaluator
+    found = nominate(
+        state.cluster,
+        state.stakes,
+        evaluator,
+        request,
+        work.terms.priority or 0,
+        state.pod_budgets,
+        _coming(state, work),
+    )
+    if found is None:
+        return None
+    return Clearing(found.victims, ((found.row, request.column),), FREE)
+
+
+def _coming(state: EngineState, work: Work) -> Coming:
+    """Pods for which room is being made, and which are at least as urgent: their room is not to be had again."""
+    found: dict[int, list[tuple[TaskId, Placement]]] = {}
+    mine = work.terms.priority or 0
+    for owner, promise in state.promises.of_work.items():
+        other = state.work[owner]
+        if owner == work.id or not promise.clearing or (other.terms.priority or 0) < mine:
+            continue
+        for row, column in promise.rows:
+            placement = Placement(row, column, None, state.stake(other, 0.0), other.badge)
+            found.setdefault(row, []).append((TaskId(owner, 0), placement))
+    return found
 
 
 def _cheapest(state: EngineState, work: Work, claim: Claim, request: Request, now: float) -> Victims | None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from dovetail.engine import losses, nodes, reservations, tasks, topology, workloads
+from dovetail.engine import arriving, losses, nodes, reservations, tasks, topology, workloads
 from dovetail.engine.adjusting import ask_to_judge
 from dovetail.engine.life import tell_dependents
 from dovetail.engine.quarantine import probe
@@ -40,8 +40,9 @@ from dovetail.model.event import (
     TaskStarted,
     Tick,
     TopologySet,
+    WorkArrived,
 )
-from dovetail.model.record import Changes, Snapshot
+from dovetail.model.record import Changes, Decision, Snapshot
 from dovetail.model.task import TaskId
 
 Handler = Callable[[EngineState, Any, float], list[Command]]
@@ -83,6 +84,7 @@ def _due(state: EngineState, timer: Timer, now: float) -> list[Command]:
 
 _HANDLERS: dict[type, Handler] = {
     Submitted: workloads.submitted,
+    WorkArrived: arriving.arrived,
     CancelAsked: workloads.cancel_asked,
     NodeJoined: nodes.joined,
     NodeLeft: nodes.left,
@@ -134,6 +136,10 @@ class Engine:
 
     def take_changes(self, now: float) -> Changes:
         return self.state.take_changes(now)
+
+    def take_decisions(self, now: float) -> list[Decision]:
+        """Instead of `take_changes`, where nobody remembers."""
+        return self.state.take_decisions(now)
 
     @property
     def busy(self) -> bool:

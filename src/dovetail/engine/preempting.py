@@ -59,6 +59,8 @@ def may_displace(state: EngineState, shape: Shape, rank: int) -> bool:
     """A first look: is there anybody at all who might have to give way?"""
     if not state.pipelines[shape.profile].settings.preemption:
         return False
+    if shape.kubernetes is not None:
+        return bool(state.cluster.placements.by_task)  # urgency is a whole number there: only a search can tell
     below = rank <= LAST_TO_PREEMPT and any(state.cluster.placements.by_rank[rank + 1 :])
     return below or bool(state.router.queues.shared_out)
 

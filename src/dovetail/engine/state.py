@@ -2,7 +2,7 @@
 
 import json
 from collections import OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dovetail.cluster.domain_table import DomainTable
@@ -32,6 +32,7 @@ from dovetail.placement.contract import Request
 from dovetail.placement.filters.constraints import looks_beyond
 from dovetail.placement.pipeline import Pipeline
 from dovetail.placement.preemption import StakeTable
+from dovetail.placement.preemption.nomination import Budget
 from dovetail.placement.strategies import BALANCED, PACK, Strategy
 from dovetail.placement.tiers import TierTable
 from dovetail.queueing.backfill import BackfillSettings
@@ -113,6 +114,7 @@ class EngineState:
         self.gangs: dict[int, None] = {}
         self.groups = Groups()
         self.budgeted: dict[int, None] = {}  # workloads with a disruption budget
+        self.pod_budgets: Sequence[Budget] = ()  # of pods, by selectors; whoever adapts Kubernetes keeps them
         self.ended: OrderedDict[tuple[str, str], tuple[int, WorkloadState]] = OrderedDict()  # the last of each name
         self.reservations: dict[int, ReservationRecord] = {}
         self.recoveries = Recoveries()
@@ -187,7 +189,7 @@ class EngineState:
             queue=work.queue,
             tenant=terms.tenant,
             user=terms.user,
-            rank=work.rank,
+            rank=work.rank if terms.priority is None else -terms.priority,
             submitted_at=work.submitted_at,
             run_s=terms.run_s,
             expected_s=self.run_times.expected_s(self.owner(work), terms.run_s),
@@ -218,6 +220,7 @@ class EngineState:
             queue=work.queue,
             preemptible=terms.preemptible,
             namespace=work.namespace,
+            priority=terms.priority or 0,
         )
 
     def admit(self, work: Work, group_notes: list[int] | None = None) -> None:
@@ -376,6 +379,10 @@ class EngineState:
         for pipeline in self._taking_turns:
             if pipeline.cursor != self._recorded_cursors[pipeline.name]:
                 changes.cursors[pipeline.name] = self._recorded_cursors[pipeline.name] = pipeline.cursor
+        self._taken()
+        return changes
+
+    def _taken(self) -> None:
         self.decisions = []
         self.preempted = 0
         self.changed_tasks.clear()
@@ -386,7 +393,16 @@ class EngineState:
         self.changed_reservations.clear()
         self.changed_outcomes.clear()
         self.changed_network.clear()
-        return changes
+
+    def take_decisions(self, now: float) -> list[Decision]:
+        """What was decided since the last call, for whoever keeps no records: finished work is forgotten here too."""
+        decisions = self.decisions
+        for id_ in self.changed_work:
+            work = self.work.get(id_)
+            if work is not None and work.done == work.replicas:
+                self._forget(work, work.record(now).state)
+        self._taken()
+        return decisions
 
     def _forget(self, work: Work, state: WorkloadState) -> None:
         del self.work[work.id]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dovetail.engine.recoveries import Recovery
 from dovetail.engine.terms import Terms
-from dovetail.model.badge import Badge, badge_of
+from dovetail.model.badge import Badge, badge_of, pod_badge
 from dovetail.model.record import TaskRecord, WorkloadRecord
 from dovetail.model.shape import Shape
 from dovetail.model.task import FINISHED, HOLDING, MOVES, TaskId, TaskState, WorkloadState
@@ -111,7 +111,10 @@ class Work:
         """What placement looks at from now on. What waits must not be in its place meanwhile: that follows from it."""
         self.shape = shape
         known_by = (self.namespace, self.name, shape.service, self.terms.labels)
-        self.badge = badge_of(*known_by, shape.company, shape.traffic, shape.bandwidth_mbps)
+        if shape.kubernetes is not None:
+            self.badge = pod_badge(self.namespace, self.terms.labels, shape.kubernetes)
+        else:
+            self.badge = badge_of(*known_by, shape.company, shape.traffic, shape.bandwidth_mbps)
 
     @property
     def key(self) -> tuple[str, str]:

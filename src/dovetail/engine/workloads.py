@@ -30,19 +30,24 @@ def submitted(state: EngineState, event: Submitted, now: float) -> list[Command]
         submitted_at=now,
         after=dict(event.after),
     )
-    if state.policies:
-        work.take_on(state.policies.in_force(terms, work.namespace, work.name))
     work.waiting.extend(range(spec.replicas))
     if work.after:
         work.reason, work.message = DEPENDENCY, _waits_for(state, work.after)
         state.changed_notes[work.id] = None
+    take_in(state, work, now)
+    return []
+
+
+def take_in(state: EngineState, work: Work, now: float) -> None:
+    """It is live from now on, and whatever of it waits stands in line."""
+    if state.policies:
+        work.take_on(state.policies.in_force(work.terms, work.namespace, work.name))
     set_timers(state, work, now)
     state.mix.saw(work.shape, work.replicas)
     state.admit(work)
     state.changed_work[work.id] = None
     if work.group is not None:
         _join(state, work.group)
-    return []
 
 
 def _join(state: EngineState, group: Group) -> None:

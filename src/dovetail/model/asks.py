@@ -1,5 +1,6 @@
 """What a task asks of nodes and of other work, each part in a form that is cheap to compare and to hash."""
 
+import re
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -13,6 +14,8 @@ from dovetail.model.selection import (
     Taint,
     TolerationOperator,
 )
+
+_DECIMAL = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as people write whole numbers; fits 64 bits
 
 
 class Match(NamedTuple):
@@ -45,7 +48,14 @@ class Tolerance(NamedTuple):
             return False
         if self.key is not None and self.key != taint.key:
             return False
-        return self.operator is TolerationOperator.EXISTS or self.value == taint.value
+        if self.operator is TolerationOperator.EXISTS:
+            return True
+        if self.operator is TolerationOperator.EQUAL:
+            return self.value == taint.value
+        if not (_DECIMAL.fullmatch(self.value) and _DECIMAL.fullmatch(taint.value)):
+            return False
+        more = int(taint.value) - int(self.value)
+        return more > 0 if self.operator is TolerationOperator.GT else more < 0
 
 
 class Insisted(NamedTuple):

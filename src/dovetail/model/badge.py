@@ -6,6 +6,7 @@ Equal for all tasks of a workload. Whoever wants to be near to or apart from som
 from dataclasses import dataclass, field
 
 from dovetail.model.asks import Company, Relation
+from dovetail.model.pod_ask import PodAsk
 from dovetail.model.roles import GROUP_LABEL
 
 Labels = tuple[tuple[str, str], ...]
@@ -21,6 +22,7 @@ class Badge:
     repels: tuple[Company, ...] = ()  # who must stay apart from it, as it must from them
     talks: tuple[tuple[str, int], ...] = ()  # to whom in its namespace, and how much in Mbps
     bandwidth_mbps: int = 0  # what it must be able to send to the others of its gang
+    volumes: tuple[tuple[str, str], ...] = ()  # (driver, volume) that its node has to attach for it
     digest: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
@@ -49,3 +51,9 @@ def badge_of(
     conflicts = frozenset(whom.conflict for rule in company for whom in rule.whom if whom.conflict is not None)
     repels = tuple(rule for rule in company if rule.relation is Relation.APART and rule.weight is None)
     return Badge(namespace, workload, service, labels, conflicts, repels, talks, bandwidth_mbps)
+
+
+def pod_badge(namespace: str, labels: Labels, ask: PodAsk) -> Badge:
+    """Of a pod. It has no name there: pods of one template are known by the same things, and have one badge."""
+    volumes = () if ask.volumes is None else ask.volumes.attached
+    return Badge(namespace, "", None, labels, repels=ask.repels, volumes=volumes)

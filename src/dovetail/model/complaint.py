@@ -97,7 +97,7 @@ def complaints_of(
         location, about_key = Location(model, detail["loc"]), detail["loc"][-1:] == ("[key]",)
         raised = detail.get("ctx", {}).get("error")
         path = location.path + (raised.path if isinstance(raised, AtField) else ())
-        secret = any(part in SECRET for part in path)
+        secret = location.holds_secret or any(part in SECRET for part in path)
         message, accepted = wording(detail, location, secret=secret, about_key=about_key)
         message = message.replace("\n", " ")
         if len(message) > MAX_MESSAGE:

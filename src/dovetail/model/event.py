@@ -7,6 +7,7 @@ from dovetail.model.policy import Policy
 from dovetail.model.reservation import Reservation
 from dovetail.model.resources import Amounts
 from dovetail.model.task import TaskId
+from dovetail.model.terms import Terms
 from dovetail.model.topology import Topology
 from dovetail.model.workload import Condition, Workload
 
@@ -18,6 +19,22 @@ class Submitted:
     workload: int
     spec: Workload
     after: tuple[tuple[int, Condition], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkArrived:
+    """Work of which somebody else has worked out what it asks for, such as the adapter of another system. `nodes`:
+    where its first tasks are already; they count there, and nobody is told to start them. `since`: from when on, if not
+    from now."""
+
+    workload: int
+    namespace: str
+    name: str
+    rank: int
+    terms: Terms
+    replicas: int = 1
+    nodes: tuple[str, ...] = ()
+    since: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +200,7 @@ class Tick:
 
 Event = (
     Submitted
+    | WorkArrived
     | CancelAsked
     | NodeJoined
     | NodeLeft

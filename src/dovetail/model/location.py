@@ -10,9 +10,10 @@ from collections.abc import Sequence as AbcSequence
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
 
-from pydantic import AliasChoices, BaseModel, RootModel
+from pydantic import AliasChoices, BaseModel, RootModel, SecretBytes, SecretStr
 from pydantic.fields import FieldInfo
 
+DEEPEST = 4  # levels below a field at which a secret is looked for
 _LISTS = (list, tuple, set, frozenset, AbcSequence)
 
 
@@ -86,6 +87,11 @@ class Location:
         self._around, self._here = self._here, inner
         self.path += (part,)
 
+    @property
+    def holds_secret(self) -> bool:
+        """Whether what stands here is meant to be a secret, or to hold one."""
+        return any(_is_secret(kind, DEEPEST) for kind in self._here)
+
     def fields_around(self) -> dict[str, FieldInfo]:
         """The fields that may stand beside the end of the path."""
         return _fields(self._around)
@@ -93,6 +99,15 @@ class Location:
     def fields_here(self) -> dict[str, FieldInfo]:
         """The fields of what the path ends at."""
         return _fields(self._here)
+
+
+def _is_secret(kind: Any, deep: int) -> bool:
+    if kind in (SecretStr, SecretBytes):
+        return True
+    if not deep:
+        return False
+    inner = [info.annotation for info in kind.model_fields.values()] if _is_model(kind) else get_args(kind)
+    return any(_is_secret(member, deep - 1) for each in inner for member in _members(each))
 
 
 def _fields(kinds: list[Any]) -> dict[str, FieldInfo]:

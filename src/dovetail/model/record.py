@@ -144,6 +144,16 @@ class PolicyRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class BackendRecord:
+    """A backend that was added while the server ran. `settings` is JSON in which no secret stands in the clear."""
+
+    name: str
+    kind: str
+    settings: str
+    added_at: float
+
+
+@dataclass(frozen=True, slots=True)
 class PolicySwitch:
     """A rule of a policy that began or ended to adjust a constraint: for the history, the log and counting."""
 

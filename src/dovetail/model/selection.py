@@ -127,6 +127,8 @@ class Taint(Strict):
 class TolerationOperator(StrEnum):
     EQUAL = "Equal"
     EXISTS = "Exists"
+    GT = "Gt"  # the value of the taint is a whole number above that of the toleration
+    LT = "Lt"
 
 
 class Toleration(Strict):
@@ -146,6 +148,9 @@ class Toleration(Strict):
             raise ValueError("a toleration without a key needs operator: Exists")
         if self.operator is TolerationOperator.EXISTS and self.value:
             raise ValueError("operator Exists takes no value")
+        numeric = self.operator in (TolerationOperator.GT, TolerationOperator.LT)
+        if numeric and not _WHOLE.fullmatch(self.value):
+            raise ValueError(f"operator {self.operator} compares whole numbers, not {shown(self.value)}")
         if self.toleration_seconds is not None and self.effect not in (None, Effect.NO_EXECUTE):
             raise ValueError("toleration_seconds goes with effect: NoExecute")
         return self

@@ -14,27 +14,25 @@ from dovetail.model.asks import (
     GpuAsk,
     Insisted,
     Layout,
-    Match,
-    Relation,
-    Selector,
     Term,
     Tolerance,
     Want,
     Weighted,
     gpus_in,
 )
+from dovetail.model.asks_json import company_from, selector_from, term_from
 from dovetail.model.constraint import Kind as Demand
+from dovetail.model.pod_ask import PodAsk, pod_ask_from
 from dovetail.model.resources import GPU
 from dovetail.model.selection import (
     Effect,
-    Operator,
     TolerationOperator,
 )
 from dovetail.model.workload import Kind
 
 _OPTIONAL = (
     *("service", "node_selector", "required", "preferred", "avoided", "tolerations", "backends", "near", "insisted"),
-    *("wants", "company", "spread", "traffic", "layout", "gpus"),
+    *("wants", "company", "spread", "traffic", "layout", "gpus", "image", "kubernetes"),
 )
 
 
@@ -60,6 +58,8 @@ class Shape:
     traffic: tuple[tuple[str, int], ...] = ()  # workloads it talks to, by name, and how much in Mbps
     layout: Layout | None = None
     gpus: GpuAsk | None = None  # None only if it asks for no GPU
+    image: str = ""  # only where its profile looks at which node has it
+    kubernetes: PodAsk | None = None  # what only Kubernetes has; of pods alone
     digest: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
@@ -87,6 +87,8 @@ class Shape:
             self.traffic,
             self.layout,
             self.gpus,
+            self.image,
+            self.kubernetes,
         )
         object.__setattr__(self, "digest", hash(whole))
 
@@ -127,19 +129,21 @@ class Shape:
             namespace=found["namespace"],
             service=found.get("service"),
             node_selector=tuple((key, value) for key, value in found.get("node_selector", ())),
-            required=tuple(_term_from(term) for term in found.get("required", ())),
-            preferred=tuple(Weighted(weight, _term_from(term)) for weight, term in found.get("preferred", ())),
-            avoided=tuple(Weighted(weight, _term_from(term)) for weight, term in found.get("avoided", ())),
+            required=tuple(term_from(term) for term in found.get("required", ())),
+            preferred=tuple(Weighted(weight, term_from(term)) for weight, term in found.get("preferred", ())),
+            avoided=tuple(Weighted(weight, term_from(term)) for weight, term in found.get("avoided", ())),
             tolerations=tuple(_tolerance_from(*parts) for parts in found.get("tolerations", ())),
             backends=tuple(found.get("backends", ())),
             near=tuple(found.get("near", ())),
-            insisted=tuple(Insisted(priority, _term_from(term)) for priority, term in found.get("insisted", ())),
+            insisted=tuple(Insisted(priority, term_from(term)) for priority, term in found.get("insisted", ())),
             wants=tuple(Want(Demand(demand), *rest) for demand, *rest in found.get("wants", ())),
-            company=tuple(_company_from(parts) for parts in found.get("company", ())),
+            company=tuple(company_from(parts) for parts in found.get("company", ())),
             spread=tuple(_even_from(*parts) for parts in found.get("spread", ())),
             traffic=tuple((to, mbps) for to, mbps in found.get("traffic", ())),
             layout=None if "layout" not in found else _layout_from(*found["layout"]),
             gpus=None if "gpus" not in found else _gpus_from(*found["gpus"]),
+            image=found.get("image", ""),
+            kubernetes=None if "kubernetes" not in found else pod_ask_from(found["kubernetes"]),
         )
 
     @property
@@ -167,23 +171,6 @@ class Shape:
         return replace(self, insisted=(), wants=tuple(w._replace(priority=None) for w in self.wants))
 
 
-def _term_from(term: list[list[Any]]) -> Term:
-    return tuple(Match(key, Operator(operator), tuple(values)) for key, operator, values in term)
-
-
-def _selector_from(parts: list[Any]) -> Selector:
-    namespaces, workload, service, term, conflict = parts
-    return Selector(tuple(namespaces), workload, service, _term_from(term), conflict)
-
-
-def _company_from(parts: list[Any]) -> Company:
-    relation, whom, level, distance, count, weight, but = parts
-    selectors = tuple(map(_selector_from, whom))
-    return Company(
-        Relation(relation), selectors, level, distance, count, weight, None if but is None else _selector_from(but)
-    )
-
-
 def _gpus_from(count: int, share: int, models: list[str], memory: int, same_island: bool) -> GpuAsk:
     return GpuAsk(count, share, tuple(models), memory, same_island)
 
@@ -195,7 +182,7 @@ def _layout_from(
 
 
 def _even_from(level: str, max_skew: int, whom: list[Any], min_domains: int, weight: float | None) -> Even:
-    return Even(level, max_skew, tuple(map(_selector_from, whom)), min_domains, weight)
+    return Even(level, max_skew, tuple(map(selector_from, whom)), min_domains, weight)
 
 
 def _tolerance_from(

@@ -21,6 +21,7 @@ from dovetail.model.asks import (
     gpus_in,
 )
 from dovetail.model.company import HOST, REGION, Affinity, Conflict, Peers, Spread
+from dovetail.model.image import canonical
 from dovetail.model.resources import GPU, Request
 from dovetail.model.roles import GROUP_LABEL
 from dovetail.model.selection import (
@@ -138,11 +139,14 @@ def kept_together(spec: Workload) -> tuple[Company, ...]:
     return tuple([Company(Relation.NEAR, own, level, weight=weight) for level, weight in wanted if level is not None])
 
 
-def shape_of(spec: Workload, scheduler: str, profile: str, wants: tuple[Want, ...] = ()) -> Shape:
+def shape_of(
+    spec: Workload, scheduler: str, profile: str, wants: tuple[Want, ...] = (), *, by_image: bool = False
+) -> Shape:
     """The shape of a workload's tasks under the scheduler and profile that were resolved for it.
 
     A workload with an image needs a node that runs containers, whatever it calls itself. The namespace counts only
-    where it matters to placement (names of other workloads and services live in it), so that tenants share shapes.
+    where it matters to placement (names of other workloads and services live in it), so that tenants share shapes. For
+    the same reason its image counts only `by_image`, where the profile looks at who has it.
     """
     named = bool(spec.affinity or spec.service or wants or spec.traffic)
     wishes = spec.node_affinity
@@ -169,4 +173,5 @@ def shape_of(spec: Workload, scheduler: str, profile: str, wants: tuple[Want, ..
         traffic=tuple(sorted((one.to, one.mbps) for one in spec.traffic)) if spec.traffic else (),
         gpus=gpus_of(spec.resources),
         layout=None if spec.topology is None else _layout(spec.topology),
+        image=canonical(spec.run.image) if by_image and spec.run.image else "",
     )

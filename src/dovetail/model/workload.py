@@ -1,5 +1,6 @@
 """What a user submits: the one definition behind YAML files, REST bodies, the Python client and the CLI."""
 
+import re
 from enum import StrEnum
 from typing import Annotated, Self
 
@@ -12,11 +13,12 @@ from dovetail.model.quantity import Count, Duration
 from dovetail.model.resources import Limits, Request
 from dovetail.model.roles import MAX_ROLES, Role
 from dovetail.model.selection import Labels, NodeAffinity, Toleration, as_text
-from dovetail.model.strict import MAX_NAME, AtField, Name, Strict, check_name, shared
+from dovetail.model.strict import MAX_NAME, AtField, Name, Strict, check_name, shared, shown
 from dovetail.model.traffic import Traffic
 
 DEFAULT_NAMESPACE = "default"
 MAX_LIST = 1000
+_VOLUME_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*", re.ASCII)
 
 
 def _printable(value: str) -> str:
@@ -119,13 +121,35 @@ class Rehearsal(Strict):
     exit_code: Annotated[Count, Field(le=255)] = 0
 
 
+class Volume(Strict):
+    """Something a container finds at `target`: a folder of the node (an absolute path) or a volume that the node keeps
+    under a name. What it holds stays on that node."""
+
+    source: Annotated[Printable, Field(min_length=1, max_length=4096)]
+    target: Annotated[Printable, Field(min_length=1, max_length=4096)]
+    read_only: bool = False
+
+    @model_validator(mode="after")
+    def _paths_are_plain(self) -> Self:
+        for field, path in (("source", self.source), ("target", self.target)):
+            if ".." in path.split("/"):
+                raise AtField((field,), "leads upwards with '..'; write the path that is meant")
+        if not (self.source.startswith("/") or _VOLUME_NAME.fullmatch(self.source)):
+            words = "is neither an absolute path nor a name of letters, digits, '_', '.' and '-'"
+            raise AtField(("source",), f"{shown(self.source)} {words}")
+        if not self.target.startswith("/") or not self.target.strip("/"):
+            raise AtField(("target",), f"{shown(self.target)} is not a folder of the container; write it as /folder")
+        return self
+
+
 class Run(Strict):
-    """What to execute."""
+    """What to execute. Volumes need an image, and a backend that runs containers."""
 
     command: Annotated[list[Word], Field(max_length=MAX_LIST)] = shared([])
     image: Annotated[Printable, Field(min_length=1, max_length=500)] | None = None
     env: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Word] = shared({})
     workdir: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
+    volumes: Annotated[list[Volume], Field(max_length=100)] = shared([])
     simulate: Rehearsal | None = None
 
     @model_validator(mode="after")
@@ -133,6 +157,18 @@ class Run(Strict):
         for text in (*self.command, *self.env.values(), self.workdir or ""):
             if "\0" in text:
                 raise ValueError("command, env and workdir cannot hold a NUL character")
+        return self
+
+    @model_validator(mode="after")
+    def _volumes_have_a_container(self) -> Self:
+        seen: set[str] = set()
+        for index, volume in enumerate(self.volumes):
+            if self.image is None:
+                raise AtField(("volumes",), "are what a container finds inside it; give run.image as well")
+            target = volume.target.rstrip("/")
+            if target in seen:
+                raise AtField(("volumes", index, "target"), f"{target!r} stands twice; a place takes one volume")
+            seen.add(target)
         return self
 
 

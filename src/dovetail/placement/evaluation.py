@@ -16,7 +16,7 @@ from dovetail.cluster.view import View
 from dovetail.model.strict import closest
 from dovetail.placement.contract import Filter, Request, Score
 from dovetail.placement.profiles import ProfileSettings
-from dovetail.placement.registry import ABOUT_ROOM, PluginError, build_filter, build_score
+from dovetail.placement.registry import ABOUT_ROOM, POD_FILTERS, PluginError, build_filter, build_score
 
 LOST = -np.inf  # the total of a node that may not take the task
 MOST_POINTS = 1e9  # of an outsider, so that no weight can make a total infinite
@@ -32,6 +32,7 @@ _ABOUT = (
     "bandwidth",
     "gpus",
     "gpu_model",
+    *POD_FILTERS,
 )
 
 
@@ -141,6 +142,7 @@ class Evaluator:
             not shape.bandwidth_mbps,
             shape.gpus is None,
             shape.gpus is None,
+            *(shape.kubernetes is None or not shape.kubernetes.asks,) * len(POD_FILTERS),
         )
         found = self._asked_of.get(kind)
         if found is None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from dovetail.model.strict import Name, Strict, closest
-from dovetail.placement.registry import ABOUT_ROOM, BUILT_IN_FILTERS
+from dovetail.placement.registry import ABOUT_ROOM, BUILT_IN_FILTERS, POD_FILTERS
 
 Weight = Annotated[float, Field(ge=-1000, le=1000, allow_inf_nan=False)]
 
@@ -62,6 +62,12 @@ BUILT_IN: dict[str, ProfileSettings] = {
     ),
     # Both count in GPUs: those that become unusable, and the price of those that others need more.
     "fragmentation": ProfileSettings(scores={"fragmentation": 1, "gpu_scarcity": 1}),
+    # kube-scheduler's own weights, as near as our scores come to its: the room that is left, even use of it, what the
+    # pod and its image say of nodes.
+    "kubernetes": ProfileSettings(
+        filters=list(POD_FILTERS),
+        scores={"resource_utilisation": 1, "resource_balance": 1, "preferred": 2, "avoided": -3, "image_locality": 0.5},
+    ),
     "round_robin": ProfileSettings(select="round_robin"),
     "random": ProfileSettings(select="random"),
 }

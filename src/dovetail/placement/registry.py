@@ -21,6 +21,11 @@ from dovetail.placement.filters.gpu_model import GpuModel
 from dovetail.placement.filters.gpus import FreeGpus
 from dovetail.placement.filters.node_affinity import NodeAffinity
 from dovetail.placement.filters.node_selector import NodeSelector
+from dovetail.placement.filters.pod_affinity import PodAffinity
+from dovetail.placement.filters.pod_attachments import PodAttachments
+from dovetail.placement.filters.pod_node import PodNode
+from dovetail.placement.filters.pod_spread import PodSpread
+from dovetail.placement.filters.pod_volumes import PodVolumes
 from dovetail.placement.filters.promised import Promised
 from dovetail.placement.filters.ready import Ready
 from dovetail.placement.filters.resources import Resources
@@ -42,6 +47,7 @@ from dovetail.placement.scores.fragmentation import Fragmentation
 from dovetail.placement.scores.gpu_model_preference import GpuModelPreference
 from dovetail.placement.scores.gpu_packing import GpuPacking
 from dovetail.placement.scores.gpu_scarcity import GpuScarcity
+from dovetail.placement.scores.image_locality import ImageLocality
 from dovetail.placement.scores.least_loaded import LeastLoaded
 from dovetail.placement.scores.load_balance import LoadBalance
 from dovetail.placement.scores.proximity import NetworkProximity, RelatedProximity
@@ -90,9 +96,14 @@ SCORES: dict[str, type[Any]] = {
         GpuModelPreference,
         Fragmentation,
         GpuScarcity,
+        ImageLocality,
     )
 }
 BUILT_IN_FILTERS = tuple(FILTERS)
+#: What only pods of Kubernetes ask for; run where a profile names them.
+POD_FILTERS: dict[str, type[Any]] = {
+    plugin.name: plugin for plugin in (PodNode, PodVolumes, PodAttachments, PodSpread, PodAffinity)
+}
 ABOUT_ROOM = 3  # the last of them: promised to others, in pieces, or taken
 
 FILTER_GROUP, SCORE_GROUP, HOOK_GROUP = "dovetail.filters", "dovetail.scores", "dovetail.hooks"
@@ -124,7 +135,7 @@ def _loaded(point: EntryPoint) -> Any:
 
 @cache
 def filters() -> dict[str, type[Any] | EntryPoint]:
-    return _merged(FILTERS, FILTER_GROUP)
+    return _merged({**FILTERS, **POD_FILTERS}, FILTER_GROUP)
 
 
 @cache

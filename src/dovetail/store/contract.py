@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from dovetail.model.record import Batch, Snapshot
+from dovetail.model.record import BackendRecord, Batch, Snapshot
 
 
 class StoreError(Exception):
@@ -94,6 +94,18 @@ class Store(Protocol):
 
     def policy_versions(self, name: str) -> list[dict[str, Any]]:
         """Every version of a policy, newest first, `definition` parsed; None where that version is its removal."""
+        ...
+
+    def backends(self) -> list[BackendRecord]:
+        """Those that were added and not removed, by name."""
+        ...
+
+    def put_backend(self, record: BackendRecord) -> None:
+        """Durable when it returns; instead of the one of that name, if there is one."""
+        ...
+
+    def remove_backend(self, name: str) -> None:
+        """Durable when it returns, also when there was none."""
         ...
 
     def idempotent_response(self, key: str) -> str | None: ...

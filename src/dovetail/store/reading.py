@@ -15,11 +15,13 @@ import orjson
 from sqlalchemy import Connection, Select, func, select, text
 
 from dovetail.model.reason import explanation_dict
+from dovetail.model.record import BackendRecord
 from dovetail.model.task import WorkloadState
 from dovetail.store.contract import Page, WorkloadFilter
 from dovetail.store.schema import (
     HOLDS_NODE,
     UNFINISHED,
+    backends,
     decisions,
     history,
     idempotency,
@@ -132,6 +134,10 @@ class Reads(ABC):
         for row in found:
             row["definition"] = None if row["definition"] is None else orjson.loads(row["definition"])
         return found
+
+    def backends(self) -> list[BackendRecord]:
+        with self._reading() as connection:
+            return [BackendRecord(**row) for row in _rows(connection, select(backends).order_by(backends.c.name))]
 
     def idempotent_response(self, key: str) -> str | None:
         with self._reading() as connection:

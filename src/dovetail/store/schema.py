@@ -133,8 +133,8 @@ nodes = Table(
 )
 
 # How many tasks succeeded and failed on a node so far, and how many times as long as usual they took, as the sum and
-# the weight of a mean; no row: none yet. Apart from `nodes`, because it changes with
-# every task that ends and a node's definition hardly ever.
+# the weight of a mean; no row: none yet. Apart from `nodes`, because it changes with every task that ends and a node's
+# definition hardly ever.
 node_outcomes = Table(
     "node_outcomes",
     metadata,
@@ -173,6 +173,16 @@ policies = Table(
     Column("author", Text, nullable=False),
     Column("note", Text, nullable=False),
     Column("definition", Text),
+)
+
+# Backends that were added while the server ran; those of its settings are not here. Secrets in `settings` are sealed.
+backends = Table(
+    "backends",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("settings", Text, nullable=False),
+    Column("added_at", Double, nullable=False),
 )
 
 # What a restart needs to know of an unfinished workload beyond its definition and its tasks; most have no row.

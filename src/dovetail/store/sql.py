@@ -10,18 +10,20 @@ like (`writing`, `reading`, `restoring`).
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol
 
-from sqlalchemy import Connection, Engine, delete, exists, select
+from sqlalchemy import Connection, Engine, delete, exists, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from dovetail.model.record import Batch, Snapshot
+from dovetail.model.record import BackendRecord, Batch, Snapshot
 from dovetail.store.contract import StoreError
 from dovetail.store.reading import Reads
 from dovetail.store.restoring import restore_snapshot
 from dovetail.store.schema import (
     UNFINISHED,
+    backends,
     decisions,
     history,
     idempotency,
@@ -74,6 +76,15 @@ class SqlStore(Reads):
         if batch:
             with self._writing() as (connection, batches):
                 batches.write(connection, batch)
+
+    def put_backend(self, record: BackendRecord) -> None:
+        with self._writing() as (connection, _):
+            connection.execute(delete(backends).where(backends.c.name == record.name))
+            connection.execute(insert(backends).values(**asdict(record)))
+
+    def remove_backend(self, name: str) -> None:
+        with self._writing() as (connection, _):
+            connection.execute(delete(backends).where(backends.c.name == name))
 
     def prune(self, finished_before: float, history_before: float) -> int:
         """In small transactions, so it can be interrupted anywhere and goes on where it was."""

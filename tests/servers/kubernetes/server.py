@@ -48,13 +48,13 @@ class KubeServer:
         tokens.write_text("".join(f'{token(user)},{user},{user},"{",".join(USERS[user])}"\n' for user in USERS))
         self.kubeconfig = self.kubeconfig_for(ADMINISTRATOR)
 
-        self._etcd_url = f"http://127.0.0.1:{etcd_port}"
-        etcd: list[str | Path] = ["--data-dir", folder / "etcd", "--listen-client-urls", self._etcd_url]
-        etcd += ["--advertise-client-urls", self._etcd_url, "--listen-peer-urls", f"http://127.0.0.1:{peer_port}"]
+        self.etcd_url = f"http://127.0.0.1:{etcd_port}"
+        etcd: list[str | Path] = ["--data-dir", folder / "etcd", "--listen-client-urls", self.etcd_url]
+        etcd += ["--advertise-client-urls", self.etcd_url, "--listen-peer-urls", f"http://127.0.0.1:{peer_port}"]
         self.etcd = Daemon("etcd", [*_command("etcd"), *etcd, *([] if durable else ["--unsafe-no-fsync"])], folder)
 
         options = {
-            "etcd-servers": self._etcd_url,
+            "etcd-servers": self.etcd_url,
             "bind-address": "127.0.0.1",
             "advertise-address": "127.0.0.1",
             "secure-port": self.port,
@@ -76,7 +76,7 @@ class KubeServer:
 
     def start(self) -> None:
         if not self.etcd.alive:
-            with httpx.Client(base_url=self._etcd_url) as client:
+            with httpx.Client(base_url=self.etcd_url) as client:
                 self.etcd.start(ready=lambda: client.get("/health").is_success)
         with self.client() as client:
             self.apiserver.start(ready=lambda: client.get("/readyz").is_success)

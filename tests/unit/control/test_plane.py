@@ -9,7 +9,7 @@ import pytest
 
 from dovetail.backends.contract import Assignment, Refusal
 from dovetail.control.errors import Conflict, NotFound, Unavailable
-from dovetail.control.execution import FAILURES_UNTIL_DOWN
+from dovetail.control.execution import FAILURES_UNTIL_OPEN
 from dovetail.control.plane import ControlPlane
 from dovetail.control.settings import Settings
 from dovetail.model.complaint import Invalid
@@ -157,19 +157,20 @@ def test_a_backend_that_fails_is_asked_again_with_the_same_key_until_it_answers(
     monkeypatch.setattr("dovetail.control.execution.FIRST_PAUSE_S", 0.01)
 
     async def play(plane: ControlPlane) -> None:
-        backend = plane._backends["sim"]
+        backend = plane._backends.find("sim")
+        assert backend is not None
         bind, asked = backend.bind, []
 
         async def unsteady(assignment: Assignment) -> None:
             asked.append(assignment.key)
-            if len(asked) <= FAILURES_UNTIL_DOWN:
+            if len(asked) <= FAILURES_UNTIL_OPEN:
                 raise ConnectionError("no route")
             await bind(assignment)
 
         monkeypatch.setattr(backend, "bind", unsteady)
         await plane.submit([work("a")])
         await until(lambda: plane.store.counts()["running"] == 1, "it runs in the end")
-        assert asked == ["1.0.1"] * (FAILURES_UNTIL_DOWN + 1)
+        assert asked == ["1.0.1"] * (FAILURES_UNTIL_OPEN + 1)
         kinds = [line["kind"] for line in plane.store.history(1) if line["kind"] != "bound"]
         assert kinds == ["submitted", "placed", "running"], "bound may fall into the same step as running"
 
@@ -183,7 +184,7 @@ def test_a_refused_task_is_tried_elsewhere_and_fails_in_the_end(
         async def refusing(assignment: Assignment) -> None:
             raise Refusal("no such image")
 
-        monkeypatch.setattr(plane._backends["sim"], "bind", refusing)
+        monkeypatch.setattr(plane._backends.find("sim"), "bind", refusing)
         await plane.submit([work("a")])
         await until(lambda: plane.store.counts()["failed"] == 1, "it fails")
         row = plane.store.workload(1)

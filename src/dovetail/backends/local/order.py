@@ -65,12 +65,7 @@ def _environment(assignment: Assignment, devices: Sequence[Device]) -> dict[str,
         "LANG": os.environ.get("LANG", "C.UTF-8"),
         "TMPDIR": tempfile.gettempdir(),
         **spec.run.env,
-        "DOVETAIL_WORKLOAD": spec.name,
-        "DOVETAIL_TASK": str(assignment.task),
-        "DOVETAIL_REPLICA": str(assignment.task.replica),
-        "DOVETAIL_REPLICAS": str(spec.replicas),
-        "DOVETAIL_NODE": assignment.node,
-        "DOVETAIL_ATTEMPT": assignment.key.rpartition(".")[2],
+        **assignment.variables(),
         **({} if visible is None else {"CUDA_VISIBLE_DEVICES": visible, "NVIDIA_VISIBLE_DEVICES": visible}),
     }
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from dovetail.backends.contract import LogChunk
 from dovetail.backends.local.run_folder import Phase, RunFolder
 from dovetail.backends.local.supervisor import ORDER, OUTPUT
+from dovetail.backends.log_text import whole_characters
 
 
 def read_output(folder: Path, key: str, offset: int, limit: int) -> LogChunk:
@@ -27,18 +28,6 @@ def read_output(folder: Path, key: str, offset: int, limit: int) -> LogChunk:
         size, content = 0, b""
     at_end = offset + len(content) >= size
     if not (finished and at_end):
-        content = _whole_characters(content)
+        content = whole_characters(content)
     next_offset = offset + len(content)
     return LogChunk(content.decode("utf-8", "replace"), next_offset, finished and next_offset >= size)
-
-
-def _whole_characters(content: bytes) -> bytes:
-    """Without the beginning of a UTF-8 character at the end, whose rest comes with the next chunk."""
-    for back in range(1, min(4, len(content)) + 1):
-        byte = content[-back]
-        if byte < 0x80:
-            break
-        if byte >= 0xC0:
-            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
-            return content[:-back] if length > back and len(content) > back else content
-    return content

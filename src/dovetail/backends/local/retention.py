@@ -6,36 +6,21 @@ commands from before are still being repeated (the backend waits that long befor
 """
 
 import contextlib
-import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 
+from dovetail.backends.ended_runs import SETTLE_S, remove_ended
 from dovetail.backends.local.run_folder import Phase, RunFolder
 from dovetail.backends.local.supervisor import CLAIM, RESULT
 from dovetail.model.command import task_of_key
 
-SETTLE_S = 600.0
-_GONE = ".gone-"
+__all__ = ["SETTLE_S", "prune", "runs", "unfinished"]
 
 
 def prune(folder: Path, keep_runs: int, keep_for_s: float, now: float, watched: Callable[[str], bool]) -> int:
     """Removes what is finished and too old, or too many; returns how many went."""
-    for half_removed in folder.glob(f"{_GONE}*"):
-        shutil.rmtree(half_removed, ignore_errors=True)
-    ended = [(at, run) for run in runs(folder) if not watched(run.key) and (at := _ended_at(run)) is not None]
-    ended.sort(key=lambda pair: pair[0], reverse=True)
-    removed = 0
-    for rank, (at, run) in enumerate(ended):
-        age_s = now - at
-        if age_s >= SETTLE_S and (age_s > keep_for_s or rank >= keep_runs):
-            # First a name that is no key: half a run folder must never pass for one that has not run.
-            gone = folder / f"{_GONE}{run.key}-{time.monotonic_ns()}"
-            with contextlib.suppress(OSError):
-                run.path.rename(gone)
-                shutil.rmtree(gone, ignore_errors=True)
-                removed += 1
-    return removed
+    ended = [(at, run.path) for run in runs(folder) if not watched(run.key) and (at := _ended_at(run)) is not None]
+    return remove_ended(folder, ended, keep_runs, keep_for_s, now)
 
 
 def runs(folder: Path) -> list[RunFolder]:

@@ -28,6 +28,8 @@ def holds(want: Want, request: Request, view: View) -> B1 | bool:
 def looks_beyond(shape: Shape) -> bool:
     """Can a node not be judged for it by that node's own row alone?"""
     social = shape.near or shape.company or shape.spread or shape.traffic or shape.bandwidth_mbps
+    if shape.kubernetes is not None and shape.kubernetes.is_social:
+        return True
     return bool(social) or any(_beyond(want) for want in shape.wants)
 
 

@@ -20,6 +20,19 @@ def _first_failure(term: Term, view: View, position: int) -> str:
     return ""
 
 
+def required_terms(request: Request, view: View) -> B1 | bool:
+    """Which nodes satisfy at least one of the required terms."""
+    if not request.shape.required:
+        return True
+    found: B1 | bool = False
+    for term in request.shape.required:
+        one = view.satisfies(term)
+        if one is True:
+            return True
+        found = one if found is False else found if one is False else found | one
+    return found
+
+
 class NodeAffinity:
     name: ClassVar[str] = "node_affinity"
     reason: ClassVar[str] = "node_affinity_mismatch"
@@ -27,21 +40,10 @@ class NodeAffinity:
     Settings: ClassVar[type[Strict]] = NoSettings
 
     def mask(self, request: Request, view: View) -> B1 | bool:
-        found = self._required(request, view)
+        found = required_terms(request, view)
         for wish in request.shape.insisted:
             one = view.satisfies(wish.term)
             found = one if found is True else found if one is True else found & one
-        return found
-
-    def _required(self, request: Request, view: View) -> B1 | bool:
-        if not request.shape.required:
-            return True
-        found: B1 | bool = False
-        for term in request.shape.required:
-            one = view.satisfies(term)
-            if one is True:
-                return True
-            found = one if found is False else found if one is False else found | one
         return found
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:

@@ -46,12 +46,13 @@ class StakeArrays:
     unit: I8
     group: I8
     queue: I8
+    priority: I8
     preemptible: B1
     unit_code: I8  # 0, 1, … in place of gang ids, -1: none; codes index arrays, ids need not
 
 
 #: What is copied from a `Stake` as it is.
-_COPIED = ("rank", "since", "checkpoint_s", "min_run_s", "unit", "group", "queue", "preemptible")
+_COPIED = ("rank", "since", "checkpoint_s", "min_run_s", "unit", "group", "queue", "priority", "preemptible")
 _PLACES = [(name, Stake._fields.index(name)) for name in _COPIED]
 _UNIT = Stake._fields.index("unit")
 
@@ -75,6 +76,7 @@ def _empty(size: int) -> StakeArrays:
         unit=whole(),
         group=whole(),
         queue=whole(),
+        priority=whole(),
         preemptible=flag(),
         unit_code=whole(),
     )
@@ -124,6 +126,11 @@ class StakeTable:
         self._mend(dirty)
         if self._used > 2 * self._wanted or len(self.unit_codes) > 4 * len(cluster.placements.by_task) + 1024:
             self._begin_again()
+
+    @property
+    def lengths(self) -> I8:
+        """By row: how many tasks it has."""
+        return self._length
 
     def slots(self, row: int) -> slice:
         first = int(self.first[row])

@@ -1,13 +1,18 @@
 """A local backend over a temporary folder, whose work leaves a line in a file each time it is really started."""
 
+import json
+import os
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from tests.contract.backends.conformance import PATIENCE_S, Subject, run_async, started
 
 from dovetail.backends.local import LocalBackend, LocalSettings
+from dovetail.backends.local.supervisor import CLAIM, DOORBELL
 from dovetail.model.event import TaskFinished
 from dovetail.model.workload import Workload
 
@@ -26,7 +31,8 @@ def local_subject(
 
     def workload(run_s: float, exit_code: int, text: str) -> Workload:
         script = f'echo $DOVETAIL_TASK.$DOVETAIL_ATTEMPT >> {starts}; printf %s "$0"; sleep {run_s}; exit {exit_code}'
-        return Workload.model_validate({"name": "work", "run": {"command": ["/bin/sh", "-c", script, text]}})
+        run = {"command": ["/bin/sh", "-c", script, text], "env": marked(folder)}
+        return Workload.model_validate({"name": "work", "run": run})
 
     return Subject(
         backend_factory=lambda: LocalBackend("local", settings, folder / "runs"),
@@ -37,7 +43,64 @@ def local_subject(
             Workload.model_validate({"name": "machine", "kind": "vm", "run": {"command": ["true"]}}),
         ],
         times_run=lambda key: starts.read_text().split().count(key) if starts.exists() else 0,
+        runs_now=lambda key: runs_now(folder, key),
+        cut_replies=lambda: during(moved_away(folder / "runs" / DOORBELL)),
+        break_calls=lambda: during(replaced_by_a_file(folder / "runs")),
+        cut_off=lambda key: during(without_supervisor(folder / "runs" / key)),
     )
+
+
+def marked(folder: Path) -> dict[str, str]:
+    """The environment by which the processes of one test are known: others on this machine have the same keys."""
+    return {"TEST_FOLDER": str(folder)}
+
+
+def runs_now(folder: Path, key: str) -> bool:
+    """Does any process of this test belong to the attempt?"""
+    task, _, attempt = key.rpartition(".")
+    about = {**marked(folder), "DOVETAIL_TASK": task, "DOVETAIL_ATTEMPT": attempt}
+    wanted = {f"{name}={value}".encode() for name, value in about.items()}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                if wanted <= set((entry / "environ").read_bytes().split(b"\0")) and process_lives(int(entry.name)):
+                    return True
+    return False
+
+
+@asynccontextmanager
+async def during(what: AbstractContextManager[None]) -> AsyncIterator[None]:
+    with what:
+        yield
+
+
+@contextmanager
+def moved_away(path: Path) -> Iterator[None]:
+    """Of the pipe through which supervisors speak: what they say is heard by nobody."""
+    elsewhere = path.with_name(f"{path.name}.away")
+    path.rename(elsewhere)
+    try:
+        yield
+    finally:
+        elsewhere.rename(path)
+
+
+@contextmanager
+def replaced_by_a_file(folder: Path) -> Iterator[None]:
+    """The disk with the run folders is gone: whatever is looked for there is an error."""
+    with moved_away(folder):
+        folder.touch()
+        try:
+            yield
+        finally:
+            folder.unlink()
+
+
+@contextmanager
+def without_supervisor(run: Path) -> Iterator[None]:
+    """What connects a command with its backend is killed; the command runs on."""
+    os.kill(json.loads((run / CLAIM).read_bytes())["pid"], signal.SIGKILL)
+    yield
 
 
 def run_to_end(subject: Subject, spec: Workload, workload: int = 1) -> tuple[TaskFinished, str]:

@@ -1,0 +1,223 @@
+"""Pods bound a second, beside kube-scheduler: both on the same API server, with etcd's writes on disk, in turn.
+
+Each scenario is made anew for each of the two: nodes, whatever runs there, then all pods that wait; then the scheduler
+is started, and the time runs until the last of them is bound. Ratios are ours to theirs; memory is that of the
+scheduler's process when the last pod is bound.
+"""
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+
+from benchmarks.harness import Bar, Bench, Better, Measured, NotRun, at_least, at_most, benchmark
+from benchmarks.measuring import once
+from dovetail.kubernetes.client.access import read_kubeconfig
+from dovetail.kubernetes.client.api import Api
+from dovetail.kubernetes.client.errors import AlreadyExists, NotFound
+from dovetail.kubernetes.client.reflector import Change, Kind, Reflector
+
+Json = dict[str, Any]
+
+THEIRS, OURS = "default-scheduler", "dovetail"
+NODES, PODS = "/api/v1/nodes", "/api/v1/namespaces/default/pods"
+GIVEN_UP_S = 900.0
+MEMORY_MB = 150.0
+
+
+@dataclass(frozen=True)
+class Scenario:
+    name: str
+    bar: float
+    nodes: int
+    pods: int
+    wants: Callable[[int], Json]  # the spec of a pod, and its labels under "labels"
+    before: int = 0  # pods on each node that are less urgent and fill it
+    cpu: str = "32"
+
+
+def _plain(_: int) -> Json:
+    return {}
+
+
+def _apart(number: int) -> Json:
+    """Twenty apps, whose pods are all on nodes of their own."""
+    app = f"app-{number % 20}"
+    term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": "kubernetes.io/hostname"}
+    return {
+        "labels": {"app": app},
+        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}},
+    }
+
+
+def _spread(_: int) -> Json:
+    rule = {"maxSkew": 5, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule"}
+    return {
+        "labels": {"app": "even"},
+        "topologySpreadConstraints": [rule | {"labelSelector": {"matchLabels": {"app": "even"}}}],
+    }
+
+
+def _urgent(_: int) -> Json:
+    return {"priorityClassName": "urgent", "cpu": "3"}
+
+
+SCENARIOS = (
+    Scenario("plain_1000", 3.0, 1_000, 3_000, _plain),
+    Scenario("plain_5000", 3.0, 5_000, 3_000, _plain),
+    Scenario("anti_affinity_5000", 8.0, 5_000, 1_000, _apart),
+    Scenario("zone_spread_5000", 4.0, 5_000, 1_000, _spread),
+    Scenario("preemption_1000", 8.0, 1_000, 300, _urgent, before=4, cpu="4"),
+)
+RATIOS = [at_least(f"kubernetes.{one.name}", one.bar, "x kube-scheduler") for one in SCENARIOS]
+RATES = [Bar(f"kubernetes.{one.name}_pods_per_s", "pods/s", Better.HIGHER, None) for one in SCENARIOS]
+MEMORY = at_most("kubernetes.memory_beyond_theirs", MEMORY_MB, "MB")
+
+
+class Count:
+    """Pods of one scheduler that have a node, as they get it."""
+
+    def __init__(self, scheduler: str) -> None:
+        self.bound: set[str] = set()
+        self._scheduler = scheduler
+
+    def hear(self, changes: list[Change]) -> None:
+        for change in changes:
+            pod = change.object
+            ours = change.kind is not Kind.DELETED and pod["spec"].get("schedulerName") == self._scheduler
+            if ours and pod["spec"].get("nodeName"):
+                self.bound.add(pod["metadata"]["name"])
+
+
+@benchmark(*RATIOS, *RATES, MEMORY)
+def beside_kube_scheduler(bench: Bench) -> Iterator[tuple[str, Measured]]:
+    from tests.servers.kubernetes.programs import command_of
+    from tests.servers.kubernetes.server import kube_server
+
+    if command_of("kube-scheduler") is None:
+        raise NotRun("the Kubernetes programs are not built; make test-deps builds them")
+    most = 0.0
+    for scenario in SCENARIOS:
+        rates: dict[str, float] = {}
+        memory: dict[str, float] = {}
+        for scheduler in (THEIRS, OURS):
+            with kube_server(durable=True) as server:
+                run = theirs if scheduler == THEIRS else ours
+                seconds, memory[scheduler] = asyncio.run(_play(server, scenario, scheduler, run))
+                rates[scheduler] = scenario.pods / seconds
+                words = f"{scenario.pods} pods in {seconds:.1f} s, {rates[scheduler]:.0f}/s, {memory[scheduler]:.0f} MB"
+                bench.say(f"{scenario.name}, {scheduler}: {words}")
+        most = max(most, memory[OURS] - memory[THEIRS])
+        how = f"{rates[OURS]:.0f} to {rates[THEIRS]:.0f} pods/s"
+        yield f"kubernetes.{scenario.name}", once(rates[OURS] / rates[THEIRS], how)
+        yield f"kubernetes.{scenario.name}_pods_per_s", once(rates[OURS], f"{scenario.pods} pods")
+    yield MEMORY.name, once(most, "the most of all scenarios")
+
+
+async def _play(server: Any, scenario: Scenario, scheduler: str, run: Any) -> tuple[float, float]:
+    """Seconds to the last binding, and megabytes of the scheduler."""
+    async with Api(read_kubeconfig([server.kubeconfig]), width=48) as api:
+        await _made(api, scenario, scheduler)
+        count = Count(scheduler)
+        reflector = Reflector(api, PODS, count.hear)
+        following = asyncio.create_task(reflector.run())
+        await reflector.synced.wait()
+        began = time.monotonic()
+        with run(server) as pid:
+            deleting = asyncio.create_task(_bury(api)) if scenario.before else None
+            while len(count.bound) < scenario.pods:
+                if time.monotonic() - began > GIVEN_UP_S:
+                    raise RuntimeError(f"{scheduler} bound {len(count.bound)} of {scenario.pods} pods")
+                await asyncio.sleep(0.01)
+            seconds = time.monotonic() - began
+            memory_mb = psutil.Process(pid).memory_info().rss / 2**20
+            if deleting is not None:
+                deleting.cancel()
+        following.cancel()
+        return seconds, memory_mb
+
+
+async def _made(api: Api, scenario: Scenario, scheduler: str) -> None:
+    classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    for name, value in (("urgent", 1000), ("spare", 1)):
+        with suppress(AlreadyExists):
+            await api.create(classes, {"metadata": {"name": name}, "value": value, "description": "of a benchmark"})
+    await _all(api, NODES, [_node(i, scenario.cpu) for i in range(scenario.nodes)])
+    before = [
+        _pod(f"b{i}-{k}", "nobody", {"priorityClassName": "spare"}, f"n{i}")
+        for i in range(scenario.nodes)
+        for k in range(scenario.before)
+    ]
+    await _all(api, PODS, before)
+    await _all(api, PODS, [_pod(f"p{i}", scheduler, scenario.wants(i)) for i in range(scenario.pods)])
+
+
+async def _all(api: Api, path: str, bodies: list[Json]) -> None:
+    for at in range(0, len(bodies), 1000):
+        await asyncio.gather(*[api.create(path, body) for body in bodies[at : at + 1000]])
+
+
+async def _bury(api: Api) -> None:
+    """Plays the kubelet that pods need in order to be gone once they are deleted."""
+
+    async def bury(name: str) -> None:
+        with suppress(NotFound):
+            await api.delete(f"{PODS}/{name}", {"gracePeriodSeconds": 0})
+
+    waiting: list[str] = []
+
+    def hear(changes: list[Change]) -> None:
+        for change in changes:
+            about = change.object["metadata"]
+            if change.kind is not Kind.DELETED and about.get("deletionTimestamp"):
+                waiting.append(about["name"])
+
+    following = asyncio.create_task(Reflector(api, PODS, hear).run())
+    try:
+        while True:
+            names = list(dict.fromkeys(waiting))
+            waiting.clear()
+            await asyncio.gather(*[bury(name) for name in names])
+            await asyncio.sleep(0.01)
+    finally:
+        following.cancel()
+
+
+def _node(number: int, cpu: str) -> Json:
+    amounts = {"cpu": cpu, "memory": "256Gi", "pods": "110"}
+    labels = {"kubernetes.io/hostname": f"n{number}", "topology.kubernetes.io/zone": f"z{number % 10}"}
+    return {
+        "metadata": {"name": f"n{number}", "labels": labels},
+        "status": {"capacity": amounts, "allocatable": amounts},
+    }
+
+
+def _pod(name: str, scheduler: str, wants: Json, node: str = "") -> Json:
+    wants = dict(wants)
+    labels, cpu = wants.pop("labels", {"app": "plain"}), wants.pop("cpu", "1" if node else "100m")
+    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu, "memory": "100Mi"}}}
+    spec = {"schedulerName": scheduler, "containers": [container], **wants} | ({"nodeName": node} if node else {})
+    return {"metadata": {"name": name, "labels": labels}, "spec": spec}
+
+
+@contextmanager
+def theirs(server: Any) -> Iterator[int]:
+    with server.start_scheduler() as found:
+        yield found.daemon.pid
+
+
+@contextmanager
+def ours(server: Any) -> Iterator[int]:
+    command = [sys.executable, "-m", "dovetail", "kubernetes", "scheduler", "--no-elect"]
+    found = subprocess.Popen([*command, "--kubeconfig", str(server.kubeconfig)], stderr=subprocess.DEVNULL)
+    try:
+        yield found.pid
+    finally:
+        found.terminate()
+        found.wait(30)

@@ -1,0 +1,1 @@
+"""A backend for Dovetail, small enough to read at one sitting: machines that share a folder and fetch work from it."""

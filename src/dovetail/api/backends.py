@@ -1,0 +1,127 @@
+"""Routes of backends: which there are, how they do, and adding and removing them while the server runs."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from dovetail.api.body import SOURCE, model_in, plane_of
+from dovetail.api.replies import Json
+from dovetail.backends.contract import Capabilities
+from dovetail.backends.registry import BackendEntry, kind_names
+from dovetail.control.backend_doors import Standing
+from dovetail.control.backend_health import Health
+from dovetail.control.secret_settings import masked
+from dovetail.control.settings import REGISTERED
+from dovetail.model.complaint import Complaint, Invalid
+from dovetail.model.strict import check_name
+
+router = APIRouter(prefix="/backends", tags=["backends"])
+
+_ENTRY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            media_type: {
+                "schema": {
+                    "type": "object",
+                    "required": ["kind"],
+                    "properties": {"kind": {"type": "string", "examples": ["simulated"]}},
+                    "additionalProperties": True,
+                    "description": "the kind, and beside it the settings of that kind",
+                }
+            }
+            for media_type in ("application/json", "application/yaml")
+        },
+    }
+}
+
+
+def row(standing: Standing) -> dict[str, Any]:
+    member = standing.member
+    executor = member.executor
+    health = executor.health if executor is not None else Health()
+    able = executor.backend.capabilities if executor is not None else Capabilities()
+    source = "built-in" if member.name == REGISTERED else "settings" if member.added_at is None else "added"
+    return {
+        "name": member.name,
+        "kind": member.kind,
+        "source": source,
+        "added_at": member.added_at,
+        "state": member.state,
+        "problem": standing.problem,
+        "nodes": standing.nodes,
+        "tasks": standing.tasks,
+        "waiting": executor.waiting if executor is not None else 0,
+        "calls": health.calls,
+        "errors": health.errors,
+        "latency_p50_s": health.latency_s(0.5),
+        "latency_p99_s": health.latency_s(0.99),
+        "last_success_at": health.last_success_at,
+        "last_error_at": health.last_error_at,
+        "last_error": health.last_error,
+        "capabilities": able.words(),
+    }
+
+
+def shown(standing: Standing) -> dict[str, Any]:
+    """Also its settings, as they were given, and without the secrets in them."""
+    member = standing.member
+    able = member.executor.backend.capabilities if member.executor is not None else Capabilities()
+    return {
+        **row(standing),
+        "sees_own_writes": able.sees_own_writes,
+        "stale_for_s": able.stale_for_s,
+        "settings": {} if member.entry is None else masked(member.entry.settings),
+    }
+
+
+@router.get("")
+async def backends(request: Request) -> Response:
+    """Every backend with what it has and how it does: `state` is that of its circuit breaker (closed: it is used; open:
+    it is left alone; half-open: one call at a time), or `starting`, or `unusable` where it could not be built.
+
+    Latencies are of the latest 500 calls; `waiting` are commands that it has not answered for sure.
+    """
+    return Json({"items": [row(standing) for standing in plane_of(request).backends.all()], "kinds": kind_names()})
+
+
+@router.get("/{name}")
+async def backend(request: Request, name: str) -> Response:
+    """One backend, with its settings. Secrets are shown as •••."""
+    return Json(shown(plane_of(request).backends.get(name)))
+
+
+@router.put("/{name}", openapi_extra=_ENTRY)
+async def add(
+    request: Request,
+    name: str,
+    replace: Annotated[bool, Query(description="change the settings of one that is there")] = False,
+) -> Response:
+    """Add a backend, from now on and after restarts. Secrets in its settings are kept encrypted.
+
+    With `replace`, one that was added before goes on under new settings: what runs there runs on and is found again.
+    Refused with 409 for one that is there already, or that stands in the settings of the server.
+    """
+    entry = await model_in(request, BackendEntry)
+    try:
+        check_name(name)
+    except ValueError as error:
+        raise Invalid([Complaint(SOURCE, None, "name", str(error))]) from None
+    doors = plane_of(request).backends
+    is_new = await doors.add(name, entry, replace=replace)
+    return Json(shown(doors.get(name)), 201 if is_new else 200)
+
+
+@router.delete("/{name}")
+async def remove(
+    request: Request,
+    name: str,
+    force: Annotated[bool, Query(description="also while tasks run there: they are placed elsewhere")] = False,
+) -> Response:
+    """Remove a backend that was added, with its nodes. Refused with 409 while tasks hold them, unless `force`.
+
+    `unconfirmed` counts stops that it did not answer within ten seconds: those tasks may run on there.
+    """
+    removal = await plane_of(request).backends.remove(name, force=force)
+    return Json({"nodes": removal.nodes, "tasks": removal.tasks, "unconfirmed": removal.unconfirmed})

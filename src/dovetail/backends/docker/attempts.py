@@ -1,0 +1,252 @@
+"""Drives the attempts of one host to where they should be, each by itself, and tells what becomes of them.
+
+Guarantees: whatever wakes an attempt (an order, an event, a look), the next step is decided from the journal and the
+engine alone, so that steps that were interrupted anywhere are taken up again; reports come in order for each attempt
+and are made again if they fail; one attempt that hangs holds up no other. Nothing is spent on attempts at rest.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from dovetail.backends.contract import Assignment, Refusal, Report
+from dovetail.backends.docker.connection import Unreachable
+from dovetail.backends.docker.container import Identity
+from dovetail.backends.docker.deciding import Do, Seen, Step, could_not_start, decide, seen_in
+from dovetail.backends.docker.engine_api import ApiError, EngineApi
+from dovetail.backends.docker.images import Images
+from dovetail.backends.docker.journal import Journal, Record, State
+from dovetail.model.command import task_of_key
+from dovetail.model.event import TaskFinished, TaskStarted
+from dovetail.model.quantity import format_duration
+
+BIND_PATIENCE_S = 20.0  # a bind that takes longer, while its image is fetched, has been accepted all the same
+TIME_LIMIT_EXIT = 124  # as timeout(1) has it
+SETTLE_S = 1.0
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 10.0
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Active:
+    """An attempt that is not at rest."""
+
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    waiting: list[asyncio.Future[None]] = field(default_factory=list)
+    """Binds that want to know how it goes on."""
+    task: asyncio.Task[None] | None = None
+
+    def settle(self) -> None:
+        for future in self.waiting:
+            if not future.done():
+                future.set_result(None)
+        self.waiting.clear()
+
+
+class Attempts:
+    def __init__(
+        self,
+        identity: Identity,
+        api: EngineApi,
+        journal: Journal,
+        images: Images,
+        report: Report,
+        body_of: Callable[[Assignment], dict[str, Any]],
+        parallel: int,
+        trouble: Callable[[], None],
+    ) -> None:
+        self.reachable = asyncio.Event()
+        self._identity, self._api, self._journal, self._images = identity, api, journal, images
+        self._report, self._body_of, self._trouble = report, body_of, trouble
+        self._slots = asyncio.Semaphore(parallel)
+        self._active: dict[str, _Active] = {}
+        self._orders: dict[str, Assignment] = {}
+        self._said_started: set[str] = set()
+        self._limits: dict[str, asyncio.TimerHandle] = {}
+        self._clock_ahead_s = 0.0
+
+    def set_clock(self, host_now_s: float) -> None:
+        """What time it is on the host, whose clock its containers' times are told by."""
+        self._clock_ahead_s = host_now_s - time.time()
+
+    def rests(self, key: str) -> bool:
+        """It runs, that was told, and nothing is under way."""
+        return key in self._said_started and key not in self._active
+
+    def wake(self, key: str) -> _Active:
+        active = self._active.get(key)
+        if active is None:
+            active = self._active[key] = _Active()
+            active.task = asyncio.create_task(self._drive(key, active), name=f"docker: attempt {key}")
+        active.wake.set()
+        return active
+
+    def tell_again(self, assignment: Assignment) -> None:
+        """It was bound before: say what became of it."""
+        self._orders[assignment.key] = assignment
+        self._said_started.discard(assignment.key)
+        self.wake(assignment.key)
+
+    async def launch(self, assignment: Assignment) -> None:
+        """It was ordered: begin. Returns when it runs, has ended, or takes long. Raises Refusal."""
+        self._orders[assignment.key] = assignment
+        settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.wake(assignment.key).waiting.append(settled)
+        await asyncio.wait({settled}, timeout=BIND_PATIENCE_S)
+        record = await self._journal.get(assignment.key)
+        if not settled.done() and not self.reachable.is_set():
+            record = await self._journal.refuse(assignment.key, "the host fell silent before it was started")
+        settled.cancel()  # from now on nobody waits: a refusal has to be told
+        if record is not None and record.refused:
+            raise Refusal(record.reason)
+
+    async def close(self) -> None:
+        for handle in self._limits.values():
+            handle.cancel()
+        tasks = [active.task for active in self._active.values() if active.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # --- one attempt -----------------------------------------------------------------------------------------
+
+    async def _drive(self, key: str, active: _Active) -> None:
+        pause_s = FIRST_PAUSE_S
+        while True:
+            active.wake.clear()
+            try:
+                at_rest = await self._step(key, active)
+                pause_s = FIRST_PAUSE_S
+            except Unreachable:
+                self._trouble()
+                await asyncio.sleep(SETTLE_S)  # what was sent may still be on its way
+                await _unless(active.wake, self.reachable.wait())  # an end can be told without the host
+                continue
+            except Exception:  # the receiver's trouble, a full disk, an engine's bad day: none may end the driving
+                _log.exception("attempt %s: trying again in %.1f s", key, pause_s)
+                await asyncio.sleep(pause_s)
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+                continue
+            if at_rest and not active.wake.is_set():
+                active.settle()
+                del self._active[key]
+                return
+
+    async def _step(self, key: str, active: _Active) -> bool:
+        """One step further; True at rest."""
+        record = await self._journal.get(key)
+        if record is None:
+            return True
+        name = self._identity.name(key)
+        seen = None
+        if record.state is not State.ENDED:
+            inspected = await self._api.inspect(name)
+            seen = None if inspected is None else seen_in(inspected)
+        step = decide(record, seen)
+        match step.do:
+            case Do.MAKE:
+                return await self._make(key, name, active)
+            case Do.START:
+                await self._start(record, name)
+            case Do.STOP:
+                assert seen is not None
+                await self._stop(key, name, seen)
+            case Do.REST:
+                assert seen is not None
+                return await self._rest(key, seen)
+            case Do.END:
+                await self._end(key, name, step)
+            case Do.TELL:
+                await self._tell_end(record, active)
+                return True
+        return False
+
+    async def _make(self, key: str, name: str, active: _Active) -> bool:
+        assignment = self._orders.get(key)
+        if assignment is None:  # ordered before a restart; whoever ordered it asks again
+            return True
+        try:
+            if not await _unless(active.wake, self._images.fetch(assignment.spec.run.image or "")):
+                return False  # something happened meanwhile: it may have been stopped
+            async with self._slots:
+                record = await self._journal.get(key)
+                if record is None or record.state is not State.ORDERED:
+                    return False
+                await self._api.create(name, self._body_of(assignment))
+        except ApiError as error:
+            await self._journal.end(key, None, f"the host refused its container: {error}", ran=False)
+            return False
+        if (await self._journal.created(key)).state is State.ENDED:
+            await self._api.remove(name)  # it was stopped while it was made
+        return False
+
+    async def _start(self, record: Record, name: str) -> None:
+        async with self._slots:
+            if (await self._journal.created(record.key)).state is not State.ORDERED:
+                return
+            try:
+                await self._api.start(name)
+            except ApiError as error:
+                inspected = await self._api.inspect(name)
+                seen = None if inspected is None else seen_in(inspected)
+                if decide(record, seen).do is Do.START:  # it is as it was: only these words say why
+                    await self._end(record.key, name, could_not_start(0, str(error)))
+
+    async def _stop(self, key: str, name: str, seen: Seen) -> None:
+        await self._journal.stop_sent(key)
+        await self._api.stop(name, seen.grace_s)
+
+    async def _end(self, key: str, name: str, step: Step) -> None:
+        await self._journal.end(key, step.exit_code, step.reason, ran=step.ran)
+        if step.remove:
+            await self._api.remove(name)
+
+    async def _rest(self, key: str, seen: Seen) -> bool:
+        """False: it has run for as long as it may."""
+        if key not in self._said_started:
+            await self._report(TaskStarted(task_of_key(key), key))
+            self._said_started.add(key)
+        if seen.run_for_s is not None and seen.started_at is not None and key not in self._limits:
+            left_s = seen.started_at + seen.run_for_s - (time.time() + self._clock_ahead_s)
+            if left_s <= 0:
+                reason = f"stopped: it ran longer than its time limit of {format_duration(seen.run_for_s)}"
+                await self._journal.stop(key, reason, TIME_LIMIT_EXIT)
+                return False
+            self._limits[key] = asyncio.get_running_loop().call_later(left_s, self._limit_reached, key)
+        return True
+
+    def _limit_reached(self, key: str) -> None:
+        del self._limits[key]
+        self.wake(key)
+
+    async def _tell_end(self, record: Record, active: _Active) -> None:
+        key = record.key
+        heard = any(not future.done() for future in active.waiting)
+        if not (record.refused and record.stop_reason is None and heard):  # else the bind that waits says it
+            task = task_of_key(key)
+            if record.ran and key not in self._said_started:
+                await self._report(TaskStarted(task, key))
+            await self._report(TaskFinished(task, key, record.exit_code, record.reason))
+        self._said_started.discard(key)
+        self._orders.pop(key, None)
+        if (limit := self._limits.pop(key, None)) is not None:
+            limit.cancel()
+
+
+async def _unless(wake: asyncio.Event, work: Awaitable[object]) -> bool:
+    """Whether the work was done; False if the event came first, which leaves the work."""
+    doing = asyncio.ensure_future(work)
+    waking = asyncio.create_task(wake.wait())
+    try:
+        await asyncio.wait({doing, waking}, return_when=asyncio.FIRST_COMPLETED)
+        if doing.done():
+            await doing
+            return True
+        return False
+    finally:
+        for task in (doing, waking):
+            task.cancel()
+        await asyncio.gather(doing, waking, return_exceptions=True)

@@ -1,0 +1,155 @@
+"""From an assignment to the container that runs it; refuses what this backend cannot run. Pure.
+
+What a task asks for becomes its share of the processor and a soft limit of memory; what it may use at most becomes a
+quota and a hard limit, without swap. The command replaces that of the image and is given to its entry point, if it has
+one. Beside the workload's own variables it sees
+
+    DOVETAIL_WORKLOAD  the workload's name        DOVETAIL_REPLICA   which of the replicas this is, from 0
+    DOVETAIL_TASK      `<workload id>.<replica>`  DOVETAIL_REPLICAS  of how many
+    DOVETAIL_NODE      the node's name            DOVETAIL_ATTEMPT   which attempt of the task this is
+
+and of the GPUs of the host only those that it was given. A share of a GPU is not enforced: it sees the whole of it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dovetail.backends.contract import Assignment, Refusal
+from dovetail.backends.docker.settings import DockerSettings, HostSettings
+from dovetail.model.device import Device, devices_of
+from dovetail.model.image import canonical
+from dovetail.model.workload import Kind, Volume, Workload
+
+KEY, CLUSTER, BACKEND = "dovetail.key", "dovetail.cluster", "dovetail.backend"
+WORKLOAD, NAMESPACE, NODE = "dovetail.workload", "dovetail.namespace", "dovetail.node"
+RUN_FOR_S, GRACE_S = "dovetail.run_for_s", "dovetail.grace_s"
+SHARES_A_CORE, LEAST_SHARES, MOST_SHARES = 1024, 2, 262_144
+LEAST_NANO_CPUS = 10_000_000  # Docker takes no less than a hundredth of a core
+_LOG_FILES = 2  # the older one is dropped when the newer is full, so that `log_size` is kept at least
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Whose containers they are: several control planes, and several backends of one, may share a host."""
+
+    cluster: str
+    backend: str
+
+    def name(self, key: str) -> str:
+        """The container of an attempt; the same name cannot be made twice."""
+        return f"dovetail-{self.cluster}-{key}"
+
+    @property
+    def labels(self) -> list[str]:
+        """As filters of the Engine API."""
+        return [f"{CLUSTER}={self.cluster}", f"{BACKEND}={self.backend}"]
+
+    def key_of(self, labels: dict[str, str]) -> str | None:
+        """The attempt that a container belongs to; None for one that is not ours."""
+        ours = labels.get(CLUSTER) == self.cluster and labels.get(BACKEND) == self.backend
+        return labels.get(KEY) if ours else None
+
+
+def refuse_what_cannot_run(spec: Workload, settings: DockerSettings) -> None:
+    label = f"workload {spec.name!r}"
+    if spec.kind not in (Kind.CONTAINER, Kind.JOB):
+        raise Refusal(f"{label} is of kind {spec.kind}; the Docker backend runs containers, and jobs with an image")
+    if spec.run.image is None:
+        raise Refusal(f"{label} has no image; write run: {{image: name:tag, command: [program, argument, …]}}")
+    for volume in spec.run.volumes:
+        if volume.source.startswith("/") and not _allowed(volume.source, settings.allow_paths):
+            raise Refusal(
+                f"{label} wants the host's folder {volume.source}, which is not below any of allow_paths of this "
+                "backend; use a named volume, or let the folder be added there"
+            )
+
+
+def _allowed(source: str, paths: Sequence[str]) -> bool:
+    return any(f"{source.rstrip('/')}/".startswith(f"{path.rstrip('/')}/") for path in paths)
+
+
+def container_body(
+    assignment: Assignment, identity: Identity, host: HostSettings, settings: DockerSettings, host_cores: int
+) -> dict[str, Any]:
+    """What the engine is asked to create."""
+    spec = assignment.spec
+    assert spec.run.image is not None
+    grace_s = settings.grace_s if spec.disruption.grace is None else spec.disruption.grace
+    labels = {
+        KEY: assignment.key,
+        CLUSTER: identity.cluster,
+        BACKEND: identity.backend,
+        WORKLOAD: spec.name,
+        NAMESPACE: spec.namespace,
+        NODE: assignment.node,
+        GRACE_S: str(math.ceil(grace_s)),
+    }
+    if spec.deadline.run_for is not None:
+        labels[RUN_FOR_S] = repr(float(spec.deadline.run_for))
+    body: dict[str, Any] = {
+        "Image": canonical(spec.run.image),
+        "Env": [f"{name}={value}" for name, value in _environment(assignment).items()],
+        "Labels": labels,
+        "StopTimeout": math.ceil(grace_s),
+        "HostConfig": {
+            **_limits(spec, host_cores),
+            "NetworkMode": host.network or settings.network,
+            "RestartPolicy": {"Name": "no"},  # Dovetail decides about a second try, and where
+            "LogConfig": _log_config(settings),
+            "Mounts": [_mount(volume) for volume in spec.run.volumes],
+        },
+    }
+    if assignment.devices:
+        devices = devices_of(host.gpus, max(assignment.devices) + 1)
+        body["HostConfig"]["DeviceRequests"] = [_gpus(assignment.devices, devices)]
+    if spec.run.command:
+        body["Cmd"] = list(spec.run.command)
+    if spec.run.workdir is not None:
+        body["WorkingDir"] = spec.run.workdir
+    if settings.user is not None:
+        body["User"] = settings.user
+    return body
+
+
+def _environment(assignment: Assignment) -> dict[str, str]:
+    spec = assignment.spec
+    return {
+        **spec.run.env,
+        **assignment.variables(),
+    }
+
+
+def _limits(spec: Workload, host_cores: int) -> dict[str, int]:
+    asked, most = spec.resources, spec.limits
+    found = {"CpuShares": min(max(LEAST_SHARES, round(asked.cpu * SHARES_A_CORE)), MOST_SHARES)}
+    if most.cpu is not None:
+        # More than the host has is no limit at all, and Docker refuses to write it down.
+        found["NanoCpus"] = min(max(LEAST_NANO_CPUS, round(most.cpu * 1e9)), host_cores * 1_000_000_000)
+    if asked.memory:
+        found["MemoryReservation"] = asked.memory
+    if most.memory is not None:
+        found["Memory"] = found["MemorySwap"] = most.memory
+    return found
+
+
+def _log_config(settings: DockerSettings) -> dict[str, Any]:
+    size = settings.log_size
+    return {
+        "Type": settings.log_driver,
+        "Config": {} if size is None else {"max-size": f"{size}b", "max-file": str(_LOG_FILES)},
+    }
+
+
+def _mount(volume: Volume) -> dict[str, Any]:
+    kind = "bind" if volume.source.startswith("/") else "volume"
+    return {"Type": kind, "Source": volume.source, "Target": volume.target, "ReadOnly": volume.read_only}
+
+
+def _gpus(slots: Sequence[int], devices: Sequence[Device]) -> dict[str, Any]:
+    """By UUID where all of them are known, since numbers change when a GPU fails; else by number."""
+    uuids = [devices[slot].uuid for slot in slots if slot < len(devices)]
+    named = [uuid for uuid in uuids if uuid is not None]
+    ids = named if len(named) == len(slots) else [str(slot) for slot in slots]
+    return {"Driver": "nvidia", "DeviceIDs": ids, "Capabilities": [["gpu"]]}

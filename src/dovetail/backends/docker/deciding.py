@@ -1,0 +1,140 @@
+"""What to do next for one attempt, from what the journal says and what the engine says. Pure.
+
+    the engine says     ordered                          stopping
+    ------------------  -------------------------------  --------------------------------------
+    no container        make it; it ended, if there was  it ended, as was asked
+                        one that somebody removed
+    made                start it                         it ended, as was asked; remove it
+    could not start     it ended: the command's fault    the same
+                        (126, 127), or refused
+    running             at rest                          stop it
+    exited              it ended with its exit code      the same, or as was asked once we have
+                                                         sent the stop
+
+A container is started only from "made", where it never ran: a second start of one that has ended would run it twice.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from dovetail.backends.docker.container import GRACE_S, RUN_FOR_S
+from dovetail.backends.docker.journal import Record, State
+from dovetail.model.quantity import show_bytes
+
+UNUSABLE_EXIT, NOT_FOUND_EXIT = 126, 127  # as shells and Docker have them
+FIRST_SIGNAL_STATUS = 128
+USUAL_GRACE_S = 10  # as Docker has it
+_NAMED_SIGNALS = {1: "SIGHUP", 2: "SIGINT", 6: "SIGABRT", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
+
+
+class Stage(StrEnum):
+    MADE = "made"
+    UNSTARTABLE = "unstartable"
+    RUNNING = "running"
+    EXITED = "exited"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A container as its engine describes it. Times are the host's."""
+
+    stage: Stage
+    exit_code: int = 0
+    out_of_memory: bool = False
+    error: str = ""
+    started_at: float | None = None
+    memory_limit_bytes: int = 0
+    grace_s: int = USUAL_GRACE_S
+    run_for_s: float | None = None
+
+
+class Do(StrEnum):
+    MAKE = "make"
+    START = "start"
+    STOP = "stop"
+    REST = "rest"
+    END = "end"
+    TELL = "tell"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The rest goes with END. `ran`: its command began."""
+
+    do: Do
+    exit_code: int | None = None
+    reason: str = ""
+    ran: bool = False
+    remove: bool = False
+
+
+def seen_in(inspected: dict[str, Any]) -> Seen:
+    state, labels = inspected["State"], inspected["Config"].get("Labels") or {}
+    started_at = moment(state.get("StartedAt", ""))
+    exit_code, error = int(state.get("ExitCode", 0)), str(state.get("Error", ""))
+    if state.get("Running") or state.get("Paused") or state.get("Restarting"):
+        stage = Stage.RUNNING
+    elif started_at is not None:
+        stage = Stage.EXITED
+    else:
+        stage = Stage.UNSTARTABLE if exit_code or error else Stage.MADE
+    return Seen(
+        stage=stage,
+        exit_code=exit_code,
+        out_of_memory=bool(state.get("OOMKilled")),
+        error=error,
+        started_at=started_at,
+        memory_limit_bytes=int((inspected.get("HostConfig") or {}).get("Memory") or 0),
+        grace_s=int(labels.get(GRACE_S, USUAL_GRACE_S)),
+        run_for_s=float(labels[RUN_FOR_S]) if RUN_FOR_S in labels else None,
+    )
+
+
+def moment(text: str) -> float | None:
+    """Seconds since the epoch of a time as Go writes it; None for its zero, which stands for never."""
+    if not text or text.startswith("0001-"):
+        return None
+    whole, dot, rest = text.partition(".")
+    if not dot:
+        return datetime.fromisoformat(text).timestamp()
+    digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
+    return datetime.fromisoformat(whole + rest[len(digits) :]).timestamp() + float(f"0.{digits}")
+
+
+def decide(record: Record, seen: Seen | None) -> Step:
+    if record.state is State.ENDED:
+        return Step(Do.TELL)
+    stopping = record.state is State.STOPPING
+    asked = Step(Do.END, record.stop_code, record.stop_reason or "stopped", ran=record.stop_sent, remove=True)
+    if seen is None:
+        if stopping:
+            return asked
+        lost = Step(Do.END, None, "lost: its container was removed from the host by somebody else", ran=True)
+        return lost if record.created else Step(Do.MAKE)
+    if seen.stage is Stage.MADE:
+        return asked if stopping else Step(Do.START)
+    if seen.stage is Stage.UNSTARTABLE:
+        return asked if stopping else could_not_start(seen.exit_code, seen.error)
+    if seen.stage is Stage.RUNNING:
+        return Step(Do.STOP if stopping else Do.REST)
+    if stopping and record.stop_sent:
+        return Step(Do.END, record.stop_code, record.stop_reason or "stopped", ran=True)
+    return Step(Do.END, seen.exit_code, how_it_ended(seen), ran=True)
+
+
+def could_not_start(exit_code: int, words: str) -> Step:
+    """A command that is not there or cannot be run failed, wherever it is tried; all else is the host's trouble."""
+    at_fault = exit_code in (UNUSABLE_EXIT, NOT_FOUND_EXIT)
+    reason = f"its command could not be started: {words}" if at_fault else f"the host could not start it: {words}"
+    return Step(Do.END, exit_code if at_fault else None, reason, remove=True)
+
+
+def how_it_ended(seen: Seen) -> str:
+    if seen.out_of_memory:
+        limit = f" (its limit is {show_bytes(seen.memory_limit_bytes)})" if seen.memory_limit_bytes else ""
+        return f"out of memory{limit}: killed with exit status {seen.exit_code}"
+    signal = _NAMED_SIGNALS.get(seen.exit_code - FIRST_SIGNAL_STATUS)
+    words = f"exit status {seen.exit_code}" + (f" ({signal})" if signal else "")
+    return f"{words}: {seen.error}" if seen.error else words

@@ -1,0 +1,214 @@
+"""The calls of the Docker Engine API that this backend makes, with types.
+
+Guarantees: a call either returns, raises ApiError (the engine answered, and said no) or raises Unreachable (nobody
+knows); no call waits for ever. The API's version is agreed upon with each engine. What the answers mean is left to
+others.
+"""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+
+from dovetail.backends.docker.connection import Connection, Unreachable
+
+CALL_S = 60.0  # starting a container on a busy host takes its time
+PULL_SILENCE_S = 300.0  # a pull says something at every layer
+NEWEST = (1, 47)  # of the API, as far as its documentation was read
+_NOT_FOUND, _CONFLICT = 404, 409
+
+Json = dict[str, Any]
+
+
+class ApiError(Exception):
+    """The engine answered with an error, in its own words."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class EngineApi:
+    def __init__(self, connection: Connection, answer_within_s: float) -> None:
+        self._connection = connection
+        self._answer_within_s = answer_within_s
+        self._client: httpx.AsyncClient | None = None
+        self._prefix = ""
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+        await self._connection.close()
+
+    async def greet(self) -> None:
+        """A sign of life; agrees upon the version to speak."""
+        response = await self._call("GET", "/_ping", timeout_s=self._answer_within_s)
+        offered = response.headers.get("Api-Version", "")
+        major, _, minor = offered.partition(".")
+        if major.isdigit() and minor.isdigit():
+            version = min((int(major), int(minor)), NEWEST)
+            self._prefix = f"/v{version[0]}.{version[1]}"
+
+    async def info(self) -> Json:
+        found: Json = await self._json("GET", "/info", timeout_s=self._answer_within_s)
+        return found
+
+    # --- containers ------------------------------------------------------------------------------------------
+
+    async def containers(self, labels: list[str], statuses: list[str] | None = None) -> list[Json]:
+        filters = {"label": labels} | ({} if statuses is None else {"status": statuses})
+        found: list[Json] = await self._json(
+            "GET", "/containers/json", params={"all": "true", "filters": json.dumps(filters)}
+        )
+        return found
+
+    async def inspect(self, name: str) -> Json | None:
+        try:
+            found: Json = await self._json("GET", f"/containers/{name}/json")
+        except ApiError as error:
+            if error.status == _NOT_FOUND:
+                return None
+            raise
+        return found
+
+    async def create(self, name: str, body: Json) -> None:
+        """Twice is once: a container of that name is the one that was asked for."""
+        try:
+            await self._call("POST", "/containers/create", params={"name": name}, body=body)
+        except ApiError as error:
+            if error.status != _CONFLICT:
+                raise
+
+    async def start(self, name: str) -> None:
+        await self._call("POST", f"/containers/{name}/start")
+
+    async def stop(self, name: str, grace_s: int) -> None:
+        """Returns when it has ended, or was not running."""
+        await self._call("POST", f"/containers/{name}/stop", params={"t": str(grace_s)}, timeout_s=CALL_S + grace_s)
+
+    async def remove(self, name: str) -> None:
+        """Whatever it does, with the volumes that have no name."""
+        try:
+            await self._call("DELETE", f"/containers/{name}", params={"force": "true", "v": "true"})
+        except ApiError as error:
+            if error.status not in (_NOT_FOUND, _CONFLICT):  # gone, or going
+                raise
+
+    async def stats(self, name: str) -> Json:
+        options = {"stream": "false", "one-shot": "true"}
+        found: Json = await self._json("GET", f"/containers/{name}/stats", params=options)
+        return found
+
+    async def output(self, name: str) -> AsyncIterator[bytes]:
+        """What it has printed and goes on printing, until it ends."""
+        params = {"stdout": "true", "stderr": "true", "follow": "true"}
+        async for block in self._stream("GET", f"/containers/{name}/logs", params, silence_s=None):
+            yield block
+
+    # --- the engine ------------------------------------------------------------------------------------------
+
+    async def events(self, since: float, filters: dict[str, list[str]]) -> AsyncIterator[Json]:
+        params = {"since": f"{since:.9f}", "filters": json.dumps(filters)}
+        async for line in _lines(self._stream("GET", "/events", params, silence_s=None)):
+            yield json.loads(line)
+
+    async def has_image(self, image: str) -> bool:
+        try:
+            await self._call("GET", f"/images/{image}/json")
+        except ApiError as error:
+            if error.status == _NOT_FOUND:
+                return False
+            raise
+        return True
+
+    async def images(self) -> list[Json]:
+        found: list[Json] = await self._json("GET", "/images/json")
+        return found
+
+    async def pull(self, image: str, login: str | None) -> None:
+        """`image` has a tag or a digest. Errors come as ApiError whether before or in the middle."""
+        headers = {} if login is None else {"X-Registry-Auth": login}
+        params = {"fromImage": image}
+        blocks = self._stream("POST", "/images/create", params, silence_s=PULL_SILENCE_S, headers=headers)
+        async for line in _lines(blocks):
+            said = json.loads(line)
+            if "error" in said:
+                raise ApiError(500, str(said["error"]))
+
+    # --- the wire --------------------------------------------------------------------------------------------
+
+    async def _open(self) -> httpx.AsyncClient:
+        if self._client is None:
+            self._client = await self._connection.open()
+        return self._client
+
+    async def _json(self, method: str, path: str, **options: Any) -> Any:
+        response = await self._call(method, path, **options)
+        try:
+            return response.json()
+        except ValueError as error:
+            raise Unreachable(self._connection.words(error)) from error
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: dict[str, str] | None = None,
+        body: Json | None = None,
+        timeout_s: float = CALL_S,
+    ) -> httpx.Response:
+        client = await self._open()
+        timeout = httpx.Timeout(timeout_s, connect=self._answer_within_s)
+        try:
+            response = await client.request(method, self._prefix + path, params=params, json=body, timeout=timeout)
+        except (httpx.TransportError, OSError) as error:
+            raise Unreachable(self._connection.words(error)) from error
+        if response.is_error:
+            raise _api_error(response)
+        return response
+
+    async def _stream(
+        self,
+        method: str,
+        path: str,
+        params: dict[str, str],
+        *,
+        silence_s: float | None,
+        headers: dict[str, str] | None = None,
+    ) -> AsyncIterator[bytes]:
+        client = await self._open()
+        timeout = httpx.Timeout(self._answer_within_s, read=silence_s)
+        request = client.build_request(method, self._prefix + path, params=params, headers=headers, timeout=timeout)
+        try:
+            response = await client.send(request, stream=True)
+            try:
+                if response.is_error:
+                    await response.aread()
+                    raise _api_error(response)
+                async for block in response.aiter_bytes():
+                    yield block
+            finally:
+                await response.aclose()
+        except (httpx.TransportError, OSError) as error:
+            raise Unreachable(self._connection.words(error)) from error
+
+
+async def _lines(blocks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    rest = b""
+    async for block in blocks:
+        *whole, rest = (rest + block).split(b"\n")
+        for line in whole:
+            if line.strip():
+                yield line
+    if rest.strip():
+        yield rest
+
+
+def _api_error(response: httpx.Response) -> ApiError:
+    try:
+        message = str(response.json()["message"])
+    except (ValueError, KeyError, TypeError):
+        message = response.text.strip() or f"HTTP status {response.status_code}"
+    return ApiError(response.status_code, message)

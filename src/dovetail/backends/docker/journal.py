@@ -1,0 +1,232 @@
+"""What was ordered of this backend and what became of it: one row an attempt, in a SQLite file of its own.
+
+Guarantees: what a call has written is on disk when it returns; a row is written before the engine of a host is asked
+for anything, so that after a crash there is no container that nobody remembers; an end is written once and stays.
+
+    ordered ──► stopping ──► ended          the first word on an attempt may be any of the three: one that is stopped
+       └───────────────────────┘            before it was bound ends at once, and is refused from then on
+
+All calls go through one thread: they happen one after the other, and the event loop never waits for a disk.
+"""
+
+import asyncio
+import secrets
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypeVar
+
+FILE = "attempts.db"
+KEPT_FOR_S = 90 * 86400.0  # far longer than any command may be on its way
+T = TypeVar("T")
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS identity (cluster TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS hosts (name TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS attempts (
+    key TEXT PRIMARY KEY,
+    node TEXT,                             -- none: stopped before it was bound
+    state TEXT NOT NULL,
+    created INTEGER NOT NULL DEFAULT 0,    -- the engine has said that there is a container
+    stop_reason TEXT,
+    stop_code INTEGER,                     -- the exit code to report instead of none
+    stop_sent INTEGER NOT NULL DEFAULT 0,  -- whatever ends now may have been ended by us
+    exit_code INTEGER,
+    reason TEXT NOT NULL DEFAULT '',
+    ran INTEGER NOT NULL DEFAULT 0,        -- its command was started
+    changed_at REAL NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS unfinished ON attempts (node) WHERE state <> 'ended';
+"""
+_COLUMNS = "key, node, state, created, stop_reason, stop_code, stop_sent, exit_code, reason, ran, changed_at"
+
+
+class State(StrEnum):
+    ORDERED = "ordered"
+    STOPPING = "stopping"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    key: str
+    node: str | None
+    state: State
+    created: bool = False
+    stop_reason: str | None = None
+    stop_code: int | None = None
+    stop_sent: bool = False
+    exit_code: int | None = None
+    reason: str = ""
+    ran: bool = False
+    changed_at: float = 0.0
+
+    @property
+    def refused(self) -> bool:
+        """It ended without having begun, and its command was not to blame: it may not be bound any more."""
+        return self.state is State.ENDED and not self.ran and self.exit_code is None
+
+
+class Journal:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="docker-journal")
+        self._database: sqlite3.Connection | None = None
+
+    async def open(self, cluster: str | None) -> str:
+        """The name that marks our containers: the one given, or one made up at the first start."""
+        return await self._run(lambda: self._open(cluster))
+
+    async def close(self) -> None:
+        if self._database is not None:
+            await self._run(self._close)
+        self._thread.shutdown(wait=False)
+
+    async def get(self, key: str) -> Record | None:
+        return await self._run(lambda: self._get(key))
+
+    async def unfinished(self, node: str) -> list[str]:
+        def find() -> list[str]:
+            rows = self._sql("SELECT key FROM attempts WHERE node = ? AND state <> 'ended'", node)
+            return [row[0] for row in rows]
+
+        return await self._run(find)
+
+    async def hosts(self) -> list[str]:
+        """Those that there were when `keep_hosts` was called last."""
+        return await self._run(lambda: [row[0] for row in self._sql("SELECT name FROM hosts")])
+
+    async def keep_hosts(self, names: Sequence[str]) -> None:
+        def write() -> None:
+            for name in names:
+                self._sql("INSERT OR IGNORE INTO hosts VALUES (?)", name)
+            for (name,) in self._sql("SELECT name FROM hosts"):
+                if name not in names:
+                    self._sql("DELETE FROM hosts WHERE name = ?", name)
+
+        await self._run(write)
+
+    async def order(self, key: str, node: str, *, created: bool = False) -> Record:
+        """As it is from now on: nothing changes for a key that is known. `created`: there is, or was, a container."""
+        return await self._write(
+            key,
+            "INSERT OR IGNORE INTO attempts (key, node, state, created, changed_at) VALUES (?, ?, 'ordered', ?, ?)",
+            *(key, node, created, time.time()),
+        )
+
+    async def created(self, key: str) -> Record:
+        """Written before a container is started: without it nothing can run. Ended: it must not be started any more."""
+        return await self._write(key, "UPDATE attempts SET created = 1 WHERE key = ?", key)
+
+    async def stop(self, key: str, reason: str, code: int | None = None) -> Record:
+        """It is to end; or, if it has not got as far as a container, has ended. The first reason counts."""
+
+        def write() -> Record:
+            now = time.time()
+            self._sql(
+                "INSERT OR IGNORE INTO attempts (key, state, reason, changed_at) VALUES (?, 'ended', ?, ?)",
+                *(key, reason, now),
+            )
+            self._sql(
+                "UPDATE attempts SET state = CASE WHEN created THEN 'stopping' ELSE 'ended' END, reason = ?1, "
+                "stop_reason = ?1, stop_code = ?2, changed_at = ?3 WHERE key = ?4 AND state = 'ordered'",
+                *(reason, code, now, key),
+            )
+            return self._known(key)
+
+        return await self._run(write)
+
+    async def refuse(self, key: str, reason: str) -> Record:
+        """It is not to begin, if it has not got as far as a container."""
+        return await self._write(
+            key,
+            "UPDATE attempts SET state = 'ended', reason = ?, changed_at = ? "
+            "WHERE key = ? AND state = 'ordered' AND NOT created",
+            *(reason, time.time(), key),
+        )
+
+    async def stop_sent(self, key: str) -> Record:
+        return await self._write(key, "UPDATE attempts SET stop_sent = 1 WHERE key = ?", key)
+
+    async def end(self, key: str, exit_code: int | None, reason: str, *, ran: bool) -> Record:
+        """The last word; a second one changes nothing."""
+        return await self._write(
+            key,
+            "UPDATE attempts SET state = 'ended', exit_code = ?, reason = ?, ran = ?, changed_at = ? "
+            "WHERE key = ? AND state <> 'ended'",
+            *(exit_code, reason, ran, time.time(), key),
+        )
+
+    async def forget_old(self) -> None:
+        before = time.time() - KEPT_FOR_S
+        await self._run(lambda: self._sql("DELETE FROM attempts WHERE state = 'ended' AND changed_at < ?", before))
+
+    # --- on the thread ---------------------------------------------------------------------------------------
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def _write(self, key: str, statement: str, *values: object) -> Record:
+        def write() -> Record:
+            self._sql(statement, *values)
+            return self._known(key)
+
+        return await self._run(write)
+
+    def _open(self, cluster: str | None) -> str:
+        if self._database is None:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Each statement is its own transaction, on disk when it returns.
+            self._database = sqlite3.connect(self._folder / FILE, isolation_level=None, timeout=30)
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA synchronous = FULL")
+            self._database.executescript(_TABLES)
+        if cluster is not None:
+            return cluster
+        found = self._sql("SELECT cluster FROM identity")
+        if not found:
+            self._sql("INSERT INTO identity VALUES (?)", secrets.token_hex(4))
+            found = self._sql("SELECT cluster FROM identity")
+        return str(found[0][0])
+
+    def _close(self) -> None:
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def _sql(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        assert self._database is not None, "the journal is not open"
+        return self._database.execute(statement, values).fetchall()
+
+    def _get(self, key: str) -> Record | None:
+        rows = self._sql(f"SELECT {_COLUMNS} FROM attempts WHERE key = ?", key)  # noqa: S608 (our own column names)
+        return _record(*rows[0]) if rows else None
+
+    def _known(self, key: str) -> Record:
+        found = self._get(key)
+        assert found is not None, key
+        return found
+
+
+def _record(
+    key: str,
+    node: str | None,
+    state: str,
+    created: int,
+    stop_reason: str | None,
+    stop_code: int | None,
+    stop_sent: int,
+    exit_code: int | None,
+    reason: str,
+    ran: int,
+    changed_at: float,
+) -> Record:
+    flags = {"created": bool(created), "stop_sent": bool(stop_sent), "ran": bool(ran)}
+    return Record(
+        key, node, State(state), stop_reason=stop_reason, stop_code=stop_code, exit_code=exit_code, reason=reason,
+        changed_at=changed_at, **flags,
+    )  # fmt: skip

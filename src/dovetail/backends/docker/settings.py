@@ -1,0 +1,169 @@
+"""Settings of the Docker backend: which hosts, how to reach them, and how containers are made there.
+
+backends:
+  docker:
+    kind: docker
+    hosts:
+      - {name: here, url: "unix:///var/run/docker.sock"}
+      - {name: rack7, url: "tcp://10.0.0.7:2376", tls: {ca: ca.pem, cert: cert.pem, key: key.pem}}
+      - {name: lab, url: "ssh://ops@lab.example.com", labels: {site: lab}}
+"""
+
+import re
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, SecretStr, model_validator
+
+from dovetail.backends.pricing import Priced
+from dovetail.model.device import MAX_DEVICES, Gpus
+from dovetail.model.image import registry_of
+from dovetail.model.quantity import Bytes, Cores, Count, Duration
+from dovetail.model.selection import Labels, Taint
+from dovetail.model.strict import AtField, Name, Strict, shown
+
+Text = Annotated[str, Field(min_length=1, max_length=3000)]
+#: As Docker takes them for the names of containers, of which this is a part.
+ClusterName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,39}$")]
+SCHEMES = ("unix", "tcp", "ssh")
+
+
+class Tls(Strict):
+    """Files in PEM. `ca` signed the host's certificate; `cert` and `key` show the host who calls."""
+
+    ca: Text
+    cert: Text | None = None
+    key: Text | None = None
+
+    @model_validator(mode="after")
+    def _a_certificate_has_its_key(self) -> Self:
+        if (self.cert is None) != (self.key is None):
+            raise AtField(("cert" if self.cert is None else "key",), "is missing: cert and key are given together")
+        return self
+
+
+class Ssh(Strict):
+    """How `ssh` is called; what is left out, the configuration of its user says."""
+
+    identity: Text | None = None
+    known_hosts: Text | None = None
+    program: Text = "ssh"
+    options: Annotated[list[Text], Field(max_length=100)] = []
+    command: Annotated[list[Text], Field(min_length=1, max_length=100)] = ["docker", "system", "dial-stdio"]
+    """What on the host joins its standard input and output to the engine."""
+
+
+class CapacityOverride(Strict):
+    """What the node offers instead of what its engine says; a field left out is the engine's, and of disk 0."""
+
+    cpu: Cores | None = None
+    memory: Bytes | None = None
+    disk: Bytes = 0
+    slots: Count | None = None
+
+
+class HostSettings(Strict):
+    name: Name
+    url: Annotated[str, Field(min_length=1, max_length=500)]
+    tls: Tls | None = None
+    ssh: Ssh = Ssh()
+    labels: Labels = {}
+    """Beside, and instead of, `arch`, `os` and `hostname` as the engine says them."""
+    taints: Annotated[list[Taint], Field(max_length=100)] = []
+    gpus: Annotated[list[Gpus], Field(max_length=MAX_DEVICES)] = []
+    """Its GPUs, in the order in which the host numbers them; with `uuids`, containers are given GPUs by those."""
+    capacity: CapacityOverride = CapacityOverride()
+    network: Text | None = None
+    """The network of containers here, if it differs from that of the backend."""
+
+    @model_validator(mode="after")
+    def _can_be_reached(self) -> Self:
+        parts = urlsplit(self.url)
+        if parts.scheme not in SCHEMES:
+            forms = "unix:///var/run/docker.sock, tcp://host:2376 or ssh://user@host"
+            raise AtField(("url",), f"{shown(self.url)} is not the address of an engine; write {forms}")
+        if parts.scheme == "unix" and (parts.netloc or not parts.path.startswith("/")):
+            raise AtField(("url",), "a socket is an absolute path after unix://, such as unix:///var/run/docker.sock")
+        if parts.scheme == "tcp" and (not parts.hostname or _port(parts) is None):
+            raise AtField(("url",), "needs a host and a port, such as tcp://10.0.0.7:2376")
+        if parts.scheme == "ssh" and (not parts.hostname or parts.hostname.startswith("-")):
+            raise AtField(("url",), "needs a host, such as ssh://user@host")
+        if parts.scheme == "ssh" and (
+            parts.password or parts.path.strip("/") or (parts.username or "").startswith("-")
+        ):
+            raise AtField(("url",), "is ssh://user@host:port and nothing more; keys and paths are given under ssh")
+        if self.tls is not None and parts.scheme != "tcp":
+            raise AtField(("tls",), f"goes with tcp://, not with {parts.scheme}://")
+        return self
+
+
+def _port(parts: object) -> int | None:
+    try:
+        return getattr(parts, "port", None)
+    except ValueError:  # not a number, or beyond 65535
+        return None
+
+
+class Registry(Strict):
+    """How to log in where images come from."""
+
+    username: Annotated[str, Field(min_length=1, max_length=500)]
+    password: SecretStr
+
+
+def _each_by_itself(hosts: list[HostSettings]) -> list[HostSettings]:
+    names: set[str] = set()
+    urls: set[str] = set()
+    for index, host in enumerate(hosts):
+        if host.name in names:
+            raise AtField((index, "name"), f"{host.name!r} stands twice; each host is a node of its own")
+        if host.url in urls:
+            raise AtField((index, "url"), f"{shown(host.url)} stands twice; one engine is one node")
+        names.add(host.name)
+        urls.add(host.url)
+    return hosts
+
+
+def _check_folder(path: str) -> str:
+    if not path.startswith("/") or ".." in path.split("/"):
+        raise ValueError(f"{shown(path)} is not an absolute path without '..'")
+    return path
+
+
+def _check_registry(name: str) -> str:
+    if registry_of(f"{name}/image") != name or not re.fullmatch(r"[\w.-]+(:\d+)?", name, re.ASCII):
+        raise ValueError(f"{shown(name)} is not a registry's host name, such as registry.example.com:5000")
+    return name
+
+
+class DockerSettings(Priced):
+    hosts: Annotated[list[HostSettings], Field(min_length=1, max_length=1000), AfterValidator(_each_by_itself)]
+    cluster: ClusterName | None = None
+    """What marks containers as ours where several share a host; made up once and kept when left out."""
+    pull: Literal["missing", "always", "never"] = "missing"
+    """When an image is fetched: if the host lacks it, before every start, or not at all."""
+    registries: Annotated[dict[Annotated[str, AfterValidator(_check_registry)], Registry], Field(max_length=100)] = {}
+    """By host name, as images are named: `registry.example.com:5000`; `docker.io` where none is named."""
+    network: Text = "bridge"
+    allow_paths: Annotated[list[Annotated[Text, AfterValidator(_check_folder)]], Field(max_length=100)] = []
+    """Folders of the hosts that workloads may see as volumes, with what is below; without any, only named volumes."""
+    user: Text | None = None
+    """Who commands run as, such as `1000:1000`; the image decides when left out."""
+    grace_s: Duration = 10.0
+    """From the stop signal to the kill, for workloads that say nothing of it themselves (`disruption.grace`)."""
+    log_driver: Literal["json-file", "local"] = "json-file"
+    log_size: Annotated[Bytes, Field(ge=1)] | None = None
+    """Of a container's output so much is kept at least; as the host has it when left out."""
+    look_interval_s: Annotated[Duration, Field(ge=0.1)] = 10.0
+    """How often a host is asked what runs there, beside the events it sends."""
+    observe_interval_s: Annotated[Duration, Field(ge=0.1)] = 10.0
+    answer_within_s: Annotated[Duration, Field(ge=0.1)] = 10.0
+    """A host that takes longer for a sign of life is offline."""
+    parallel: Annotated[Count, Field(ge=1, le=1000)] = 8
+    """So many containers are started or stopped at once on a host."""
+    report_images: Annotated[Count, Field(le=10_000)] = 200
+    """So many of a host's images, the newest, are told as labels, for the score image_locality."""
+    keep_containers: Count = 1000
+    """At most so many ended containers are kept on a host, for their output …"""
+    keep_for_s: Duration = 2 * 86400.0
+    """… and none for longer than this. Those that ended in the last ten minutes always stay."""

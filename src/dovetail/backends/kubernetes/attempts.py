@@ -1,0 +1,161 @@
+"""Our pods: what is known of each attempt, and what has been reported of it.
+
+Handlers and calls only note what they saw; one task reports, in order for each attempt, and makes a report that failed
+again. An attempt's end is reported once it is sure, and nothing after it, unless somebody asks to hear it again.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dovetail.backends.contract import Phase, Report
+from dovetail.backends.kubernetes.naming import KEY, STOP_REASON
+from dovetail.backends.kubernetes.outcome import Outcome, is_never, outcome_of
+from dovetail.kubernetes.client.reflector import Change
+from dovetail.kubernetes.client.reflector import Kind as ChangeKind
+from dovetail.model.command import task_of_key
+from dovetail.model.event import BindFailed, TaskFinished, TaskStarted
+
+AGAIN_S = 1.0
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Attempt:
+    key: str
+    name: str
+    uid: str
+    version: int
+    outcome: Outcome
+    never: bool = False
+    stopping: bool = False  # told to stop, or being deleted by anybody
+    stuck_since: float | None = None
+    ended_at: float | None = None
+    said_started: bool = False
+    said_end: bool = False
+
+
+class Attempts:
+    def __init__(self, monotonic_s: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic_s = monotonic_s
+        self._by_key: dict[str, Attempt] = {}
+        self._keys: dict[str, str] = {}  # by uid: a pod that was found missing has nothing else to be known by
+        self._due: dict[str, None] = {}
+        self._wake = asyncio.Event()
+
+    def get(self, key: str) -> Attempt | None:
+        return self._by_key.get(key)
+
+    def __iter__(self) -> Iterator[Attempt]:
+        return iter(list(self._by_key.values()))
+
+    def take(self, changes: list[Change]) -> None:
+        """What a watch saw."""
+        for kind, pod in changes:
+            if kind is ChangeKind.DELETED:
+                self._gone(pod)
+            else:
+                self.note(pod, aloud=False)
+
+    def note(self, pod: Mapping[str, Any], *, aloud: bool) -> Attempt | None:
+        """What was seen of a pod. `aloud`: say how it is, even if that was said before. None: a pod without a key."""
+        metadata = pod["metadata"]
+        key = (metadata.get("labels") or {}).get(KEY)
+        if key is None:
+            return None
+        version, known = int(metadata["resourceVersion"]), self._by_key.get(key)
+        if known is None or known.uid != metadata["uid"]:
+            known = Attempt(key, metadata["name"], metadata["uid"], 0, Outcome(Phase.ACCEPTED))
+            try:
+                task_of_key(key)
+            except ValueError:
+                _log.warning("pod %s has our label but no key: %r", metadata["name"], key)
+                return None
+            before, self._by_key[key] = self._by_key.get(key), known
+            self._keys[known.uid] = key
+            # What was said of an attempt holds for it, whatever pod it has: a key ends once.
+            known.said_end = before is not None and before.said_end
+        if version > known.version:  # answers and watches overtake each other
+            known.version = version
+            self._update(known, pod)
+        if aloud:
+            known.said_started = known.said_end = False
+        self._due_if_news(known)
+        return known
+
+    def say_again(self, attempt: Attempt) -> None:
+        attempt.said_started = attempt.said_end = False
+        self._due_if_news(attempt)
+
+    def forget(self, attempt: Attempt) -> None:
+        if self._by_key.get(attempt.key) is attempt:
+            del self._by_key[attempt.key]
+        self._keys.pop(attempt.uid, None)
+
+    def _update(self, known: Attempt, pod: Mapping[str, Any]) -> None:
+        annotations = pod["metadata"].get("annotations") or {}
+        known.never = is_never(pod)
+        known.stopping = STOP_REASON in annotations or bool(pod["metadata"].get("deletionTimestamp"))
+        if known.outcome.ended:
+            return
+        known.outcome = outcome_of(pod)
+        now = self._monotonic_s()
+        if known.outcome.ended:
+            known.ended_at = now
+        if not known.outcome.stuck:
+            known.stuck_since = None
+        elif known.stuck_since is None:
+            known.stuck_since = now
+
+    def _gone(self, pod: Mapping[str, Any]) -> None:
+        """A pod that is no more, finalizer and all. Of one that had not ended nobody can say how it did."""
+        attempt = self._by_key.get(self._keys.pop(pod["metadata"]["uid"], ""))
+        if attempt is None or attempt.uid != pod["metadata"]["uid"]:
+            return
+        last = outcome_of(pod) if "status" in pod else attempt.outcome
+        if not attempt.outcome.ended:
+            lost = Outcome(Phase.ENDED, None, "lost: its pod was removed from the cluster", last.started)
+            attempt.outcome, attempt.ended_at = last if last.ended else lost, self._monotonic_s()
+            self._due_if_news(attempt)
+        elif attempt.said_end:
+            self.forget(attempt)
+
+    def _due_if_news(self, attempt: Attempt) -> None:
+        outcome = attempt.outcome
+        if (outcome.ended and not attempt.said_end) or (outcome.started and not attempt.said_started):
+            self._due[attempt.key] = None
+            self._wake.set()
+
+    async def report_on(self, report: Report) -> None:
+        """Until cancelled."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            due, self._due = list(self._due), {}
+            for key in due:
+                attempt = self._by_key.get(key)
+                if attempt is None:
+                    continue
+                try:
+                    await self._say(attempt, report)
+                except Exception:  # the receiver's trouble must not end the reporting
+                    _log.exception("report about attempt %s failed; it will be made again", key)
+                    self._due[key] = None
+            if self._due and not self._wake.is_set():
+                await asyncio.sleep(AGAIN_S)
+                self._wake.set()
+
+    async def _say(self, attempt: Attempt, report: Report) -> None:
+        task, key, outcome = task_of_key(attempt.key), attempt.key, attempt.outcome
+        if outcome.started and not attempt.said_started and not attempt.said_end:
+            await report(TaskStarted(task, key))
+            attempt.said_started = True
+        if outcome.ended and not attempt.said_end:
+            if outcome.refused:
+                await report(BindFailed(task, key, outcome.reason))
+            else:
+                await report(TaskFinished(task, key, outcome.exit_code, outcome.reason))
+            attempt.said_end = True

@@ -1,0 +1,292 @@
+"""The Kubernetes backend: implements the contract over pods of one namespace.
+
+Consistency: what a call did is seen by the next (the API server is asked, not the watch); what happens in the cluster
+is reported as the watch tells it. Whenever the API server is away, calls raise and may be repeated; what runs goes on
+running, and is caught up with afterwards. Deciding that a node is lost is left to the cluster.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Price, Refusal, Report, Status
+from dovetail.backends.kubernetes.attempts import Attempts
+from dovetail.backends.kubernetes.machines import Machines
+from dovetail.backends.kubernetes.manifest import never_of, pod_of, refuse_what_cannot_run
+from dovetail.backends.kubernetes.naming import OWNER, STOP_REASON, pod_name
+from dovetail.backends.kubernetes.outcome import outcome_of
+from dovetail.backends.kubernetes.output import Output
+from dovetail.backends.kubernetes.ownership import remembered_owner
+from dovetail.backends.kubernetes.settings import KubernetesSettings
+from dovetail.backends.kubernetes.upkeep import Meter, end_stuck, remove_old
+from dovetail.kubernetes.client.access import Access, find_access
+from dovetail.kubernetes.client.api import Api
+from dovetail.kubernetes.client.errors import ApiError, BadRequest, Conflict, Forbidden, Invalid, NotFound
+from dovetail.kubernetes.client.paths import CORE, NODES, PODS, collection, pod
+from dovetail.kubernetes.client.pods import create, delete
+from dovetail.kubernetes.client.reflector import Reflector
+from dovetail.model.event import NodeObserved
+from dovetail.model.node import Node
+
+TELL_NODES_S = 0.5
+"""Nodes are told about so often at most: what others do changes their capacity all the time."""
+UPKEEP_S = 5.0
+TRIES = 10
+_log = logging.getLogger(__name__)
+
+
+class KubernetesBackend:
+    """Implements `dovetail.backends.contract.Backend`."""
+
+    capabilities = Capabilities(containers=True, gpus=True, logs=True, observes=True, stale_for_s=2.0)
+
+    def __init__(self, name: str, settings: KubernetesSettings, folder: Path) -> None:
+        self.name = name
+        self._settings = settings
+        self._folder = folder
+        self._owner = settings.owner or ""
+        self._namespace = settings.namespace or ""
+        self._machines = Machines(name, settings.gpu_resource)
+        self._attempts = Attempts()
+        self._traceless: set[str] = set()
+        self._opened: Api | None = None
+        self._output: Output | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    # --- beginning and end -----------------------------------------------------------------------------------
+
+    async def start(self, report: Report) -> None:
+        """Raises if the cluster cannot be reached; may then be called again."""
+        try:
+            await self._start(report)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _start(self, report: Report) -> None:
+        settings = self._settings
+        access: Access = await asyncio.to_thread(find_access, settings.kubeconfig, settings.context)
+        self._namespace = settings.namespace or access.namespace
+        self._owner = settings.owner or ""
+        if not self._owner:
+            self._owner = await asyncio.to_thread(remembered_owner, self._folder)
+        self._machines, self._attempts = Machines(self.name, settings.gpu_resource), Attempts()
+        self._opened = api = Api(access, width=settings.connections, timeout_s=settings.timeout_s)
+        self._output = Output(api, self._namespace)
+        ours, others = f"{OWNER}={self._owner}", f"{OWNER}!={self._owner}"
+        alive = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
+        reflectors = [
+            Reflector(api, NODES, self._machines.take_nodes, labels=settings.nodes),
+            Reflector(api, collection(CORE, "pods", self._namespace), self._attempts.take, labels=ours),
+            Reflector(api, PODS, self._machines.take_guests, labels=others, fields=alive),
+        ]
+        for each in reflectors:  # what is wrong with address, credentials or rights is better said than waited for
+            await each.check()
+        self._tasks = [self._go_on(each.run(), "watch") for each in reflectors]
+        await self._first_sight(reflectors)
+        await self._tell_nodes(report)
+        adopted = sum(not attempt.outcome.ended for attempt in self._attempts)
+        for attempt in self._attempts:
+            # Whoever waits to hear of one that ended before asks: `reconcile`, `bind`.
+            attempt.said_end = attempt.outcome.ended
+        self._tasks += [
+            self._go_on(self._attempts.report_on(report), "report"),
+            self._go_on(self._tell_nodes_on(report), "nodes"),
+            self._go_on(self._regularly(UPKEEP_S, self._look_after), "upkeep"),
+            self._go_on(self._observe(report), "observe"),
+        ]
+        _log.info(
+            "backend %s: %s, namespace %s, owner %s, %d nodes, %d attempts found again",
+            self.name, access.server, self._namespace, self._owner, len(self._machines.nodes()), adopted,
+        )  # fmt: skip
+
+    async def _first_sight(self, reflectors: list[Reflector]) -> None:
+        """Until everything has been listed; raises what keeps it from being."""
+        async with asyncio.timeout(self._settings.timeout_s * 4):
+            for reflector, task in zip(reflectors, self._tasks, strict=True):
+                synced = asyncio.create_task(reflector.synced.wait())
+                await asyncio.wait((synced, task), return_when=asyncio.FIRST_COMPLETED)
+                if task.done():
+                    synced.cancel()
+                    task.result()
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+        if self._output is not None:
+            await self._output.close()
+        if self._opened is not None:
+            await self._opened.close()
+        self._output = self._opened = None
+
+    # --- the contract ----------------------------------------------------------------------------------------
+
+    async def nodes(self) -> list[Node]:
+        """As the watch has them; none before the start."""
+        return self._machines.nodes()
+
+    async def prices(self) -> Mapping[str, Price]:
+        return self._settings.prices_of([node.name for node in self._machines.nodes()])
+
+    async def status(self, key: str) -> Status:
+        try:
+            found = await self._api.get(pod(self._namespace, self._pod_name(key)))
+        except (NotFound, ValueError):
+            raise KeyError(key) from None
+        known = self._attempts.note(found, aloud=False)
+        return (known.outcome if known is not None else outcome_of(found)).status()
+
+    async def bind(self, assignment: Assignment) -> None:
+        refuse_what_cannot_run(assignment, self._settings)
+        node = self._machines.theirs(assignment.node)
+        if node is None:
+            raise Refusal(f"the cluster of backend {self.name!r} has no node {assignment.node!r}")
+        try:
+            body = pod_of(assignment, self._owner, node, self._settings)
+        except ValueError as error:
+            raise Refusal(str(error)) from None
+        found, made = await self._make(body)
+        if (found["metadata"].get("labels") or {}).get(OWNER) != self._owner:
+            raise Refusal(f"there is a pod {found['metadata']['name']} already that is not ours")
+        known = self._attempts.note(found, aloud=not made)
+        if known is not None and known.never:
+            raise Refusal(f"attempt {assignment.key} will not run: {known.outcome.reason}")
+
+    async def stop(self, key: str, reason: str) -> None:
+        name = self._pod_name(key)
+        for _ in range(TRIES):
+            known = self._attempts.get(key)
+            if known is not None and known.outcome.ended:
+                # Whoever asks for a stop waits for an end, also of what never began.
+                known.outcome = replace(known.outcome, refused=False)
+                self._attempts.say_again(known)
+                return
+            try:
+                found = await self._api.get(pod(self._namespace, name))
+                if (STOP_REASON not in (found["metadata"].get("annotations") or {})) and not outcome_of(found).ended:
+                    uid = found["metadata"]["uid"]
+                    note = {"metadata": {"uid": uid, "annotations": {STOP_REASON: reason}}}
+                    found = await self._api.patch(pod(self._namespace, name), note)
+                if not outcome_of(found).ended:
+                    await delete(self._api, self._namespace, name, uid=found["metadata"]["uid"])
+                self._attempts.note(found, aloud=True)
+                return
+            except NotFound:
+                if await self._never(key, f"stopped before it started: {reason}"):
+                    return
+            except Conflict:
+                continue  # it changed under our hands
+        raise RuntimeError(f"attempt {key} could not be stopped: its pod {name} changes all the time; ask again")
+
+    async def reconcile(self, assignments: list[Assignment]) -> None:
+        for assignment in assignments:
+            known = self._attempts.get(assignment.key)
+            if known is not None:
+                self._attempts.say_again(known)
+            else:
+                self._traceless.add(assignment.key)
+        await self._bury_traceless()
+
+    async def logs(self, key: str, offset: int, limit: int) -> LogChunk:
+        try:
+            status = await self.status(key)
+        except KeyError:
+            raise KeyError(f"no logs of attempt {key}: no pod of it is in the cluster") from None
+        known = self._attempts.get(key)
+        if known is not None and known.never:
+            raise KeyError(f"no logs of attempt {key}: it was never started")
+        assert self._output is not None
+        return await self._output.read(self._pod_name(key), offset, limit, ended=status.phase == "ended")
+
+    # --- pods ------------------------------------------------------------------------------------------------
+
+    @property
+    def _api(self) -> Api:
+        if self._opened is None:
+            raise RuntimeError(f"backend {self.name!r} has not been started: call start() first")
+        return self._opened
+
+    def _pod_name(self, key: str) -> str:
+        return pod_name(self._settings.name_prefix, self._owner, key)
+
+    async def _make(self, body: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+        try:
+            return await create(self._api, self._namespace, body)
+        except (Invalid, BadRequest, Forbidden) as error:
+            if isinstance(error, Forbidden) and 'User "' in str(error):
+                raise  # we may not make pods at all: that is not about this one
+            # Quotas and policies are looked at before names are: it may be there from an earlier try.
+            try:
+                return await self._api.get(pod(self._namespace, body["metadata"]["name"])), False
+            except NotFound:
+                raise Refusal(f"the cluster does not take it: {error}") from None
+
+    async def _never(self, key: str, reason: str) -> bool:
+        """Make sure that this attempt never runs; False: there is a pod of it after all."""
+        found, made = await create(self._api, self._namespace, never_of(key, self._owner, reason, self._settings))
+        self._attempts.note(found, aloud=True)
+        return made
+
+    async def _bury_traceless(self) -> None:
+        """What has no pod is lost, and never runs. If the cluster cannot be asked now, it is later."""
+        for key in list(self._traceless):
+            await self._never(key, "lost: no pod of it is left in the cluster")
+            self._traceless.discard(key)
+
+    # --- going on --------------------------------------------------------------------------------------------
+
+    def _go_on(self, what: Any, word: str) -> asyncio.Task[None]:
+        task = asyncio.create_task(what, name=f"{self.name}: {word}")
+        task.add_done_callback(_tell_if_it_failed)
+        return task
+
+    async def _tell_nodes(self, report: Report) -> None:
+        events = self._machines.changes()
+        for position, event in enumerate(events):
+            try:
+                await report(event)
+            except Exception:
+                self._machines.say_again(events[position:])
+                raise
+
+    async def _tell_nodes_on(self, report: Report) -> None:
+        await self._regularly(TELL_NODES_S, lambda: self._tell_nodes(report))
+
+    async def _look_after(self) -> None:
+        now = time.monotonic()
+        await self._bury_traceless()
+        await end_stuck(self._api, self._namespace, self._attempts, self._settings.start_patience_s, now)
+        gone = await remove_old(self._api, self._namespace, self._attempts, self._settings, now)
+        if gone:
+            _log.info("backend %s: removed %d old pods", self.name, gone)
+
+    async def _observe(self, report: Report) -> None:
+        meter = Meter(self._api)
+
+        async def once() -> None:
+            for node, used in (await meter.measure()).items():
+                if self._machines.theirs(node) is not None:
+                    await report(NodeObserved(node, used))
+
+        await self._regularly(self._settings.observe_interval_s, once)
+
+    async def _regularly(self, every_s: float, do: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            await asyncio.sleep(every_s)
+            try:
+                await do()
+            except ApiError as error:
+                _log.info("backend %s: %s", self.name, error)
+            except Exception:  # one round more or less does not matter; ending the task would
+                _log.exception("backend %s: will try again", self.name)
+
+
+def _tell_if_it_failed(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        _log.error("%s ended, which it must not", task.get_name(), exc_info=task.exception())

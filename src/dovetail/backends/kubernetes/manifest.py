@@ -1,0 +1,164 @@
+"""From an assignment to the pod that runs it; refuses what this backend cannot run.
+
+The pod has one container, which is run once (`restartPolicy: Never`): whether to try again is decided above. Requests
+are what the task was placed by, limits what it may use. Beside the workload's own variables it gets those that tasks
+of the local backend get (`DOVETAIL_WORKLOAD`, `DOVETAIL_TASK`, `DOVETAIL_REPLICA`, …).
+
+A pod, not a Job: a Job would make pods anew by itself, under other names, and an attempt is to run once.
+"""
+
+from math import ceil
+from typing import Any
+
+from dovetail.backends.contract import Assignment, Refusal
+from dovetail.backends.kubernetes.naming import (
+    CONTAINER,
+    END_REASON,
+    FINALIZER,
+    GATE,
+    KEY,
+    NEVER,
+    OWNER,
+    STATE,
+    WORKLOAD,
+    pod_name,
+)
+from dovetail.backends.kubernetes.settings import KubernetesSettings
+from dovetail.model.resources import CPU, DISK, GPU, MEMORY, SLOTS, Limits, Request
+from dovetail.model.selection import Toleration
+from dovetail.model.workload import Kind
+
+KINDS = (Kind.JOB, Kind.CONTAINER)
+_WHOLE = 1000
+MAX_LABEL_VALUE = 63
+
+
+def refuse_what_cannot_run(assignment: Assignment, settings: KubernetesSettings) -> None:
+    spec, label = assignment.spec, f"workload {assignment.spec.name!r}"
+    if spec.kind not in KINDS:
+        raise Refusal(f"{label} is of kind {spec.kind}; the Kubernetes backend runs kinds job and container")
+    if spec.run.image is None and settings.default_image is None:
+        raise Refusal(f"{label} names no image; write run: {{image: …}} or give the backend a default_image")
+    if spec.resources.amounts().get(GPU, 0) % _WHOLE:
+        raise Refusal(f"{label} wants a share of a GPU; Kubernetes gives whole ones only")
+
+
+def pod_of(assignment: Assignment, owner: str, node: str, settings: KubernetesSettings) -> dict[str, Any]:
+    """`node` as the cluster calls it."""
+    spec = assignment.spec
+    grace_s = settings.grace_s if spec.disruption.grace is None else spec.disruption.grace
+    body: dict[str, Any] = {
+        "containers": [_container(assignment, settings)],
+        "restartPolicy": "Never",
+        # Of 0 the API server would not wait for the node to say that nothing runs any more.
+        "terminationGracePeriodSeconds": max(1, ceil(grace_s)),
+        "tolerations": [_toleration(toleration) for toleration in spec.tolerations],
+        "automountServiceAccountToken": settings.service_account is not None,
+        "enableServiceLinks": False,
+    }
+    if settings.scheduler is None:
+        body["nodeName"] = node
+    else:
+        body["schedulerName"] = settings.scheduler
+        only = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [only]}}
+        body["affinity"] = {"nodeAffinity": required}
+    if spec.deadline.run_for is not None:
+        body["activeDeadlineSeconds"] = max(1, ceil(spec.deadline.run_for))
+    given = {
+        "serviceAccountName": settings.service_account,
+        "priorityClassName": settings.priority_class,
+        "runtimeClassName": settings.runtime_class,
+        "imagePullSecrets": [{"name": name} for name in settings.pull_secrets],
+    }
+    body |= {name: value for name, value in given.items() if value}
+    return {"metadata": _metadata(assignment.key, spec.name, owner, settings), "spec": body}
+
+
+def never_of(key: str, owner: str, reason: str, settings: KubernetesSettings) -> dict[str, Any]:
+    """A pod that never runs: it has the name of an attempt that must not."""
+    metadata = _metadata(key, "", owner, settings)
+    metadata["labels"][STATE] = NEVER
+    metadata["annotations"][END_REASON] = reason
+    image = "never-pulled"
+    container = {"name": CONTAINER, "image": image, "resources": {"requests": {"cpu": "0", "memory": "0"}}}
+    return {"metadata": metadata, "spec": {"containers": [container], "schedulingGates": [{"name": GATE}]}}
+
+
+def _metadata(key: str, workload: str, owner: str, settings: KubernetesSettings) -> dict[str, Any]:
+    labels = {OWNER: owner, KEY: key, "app.kubernetes.io/managed-by": "dovetail"}
+    if workload:
+        # The full name is in the container's environment; a label has to be short.
+        labels[WORKLOAD] = workload[:MAX_LABEL_VALUE].rstrip("._-")
+    name = pod_name(settings.name_prefix, owner, key)
+    return {"name": name, "labels": labels, "annotations": {}, "finalizers": [FINALIZER]}
+
+
+def _container(assignment: Assignment, settings: KubernetesSettings) -> dict[str, Any]:
+    spec = assignment.spec
+    made: dict[str, Any] = {
+        "name": CONTAINER,
+        "image": spec.run.image or settings.default_image,
+        "resources": _resources(spec.resources, spec.limits, settings.gpu_resource),
+        "env": [{"name": name, "value": value} for name, value in _environment(assignment).items()],
+        # The last line printed says most where there is no other word for why it ended.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }
+    if spec.run.command:
+        made["command"] = [_literal(word) for word in spec.run.command]
+    if spec.run.workdir:
+        made["workingDir"] = spec.run.workdir
+    if settings.pull:
+        made["imagePullPolicy"] = settings.pull
+    return made
+
+
+def _literal(word: str) -> str:
+    """Kubernetes replaces `$(NAME)` in commands; nobody else does."""
+    return word.replace("$(", "$$(")
+
+
+def _environment(assignment: Assignment) -> dict[str, str]:
+    spec = assignment.spec
+    return {
+        **{name: _literal(value) for name, value in spec.run.env.items()},
+        **assignment.variables(),
+    }
+
+
+def _resources(request: Request, limits: Limits, gpu_resource: str) -> dict[str, dict[str, str]]:
+    requests: dict[str, str] = {}
+    most: dict[str, str] = {}
+    for name, amount in request.amounts().items():
+        if name == CPU:
+            requests["cpu"] = f"{amount}m"
+        elif name == MEMORY:
+            requests["memory"] = str(amount)
+        elif name == DISK:
+            requests["ephemeral-storage"] = str(amount)
+        elif name == GPU:
+            requests[gpu_resource] = most[gpu_resource] = str(amount // _WHOLE)
+        elif name != SLOTS:  # of extended resources nothing is lent: Kubernetes wants the limit too
+            requests[name] = most[name] = str(amount)
+    if limits.cpu is not None:
+        most["cpu"] = f"{round(limits.cpu * 1000)}m"
+    if limits.memory is not None:
+        most["memory"] = str(limits.memory)
+    # With a limit and no request, Kubernetes would take the limit for the request: more than was placed by.
+    for name in most:
+        requests.setdefault(name, "0")
+    return {"requests": requests, "limits": most}
+
+
+def _toleration(toleration: Toleration) -> dict[str, Any]:
+    made: dict[str, Any] = {"operator": str(toleration.operator)}
+    if toleration.key is not None:
+        made["key"] = toleration.key
+    if toleration.value:
+        made["value"] = toleration.value
+    if toleration.effect is not None:
+        made["effect"] = str(toleration.effect)
+    if toleration.toleration_seconds is not None:
+        made["effect"] = "NoExecute"
+        made["tolerationSeconds"] = ceil(toleration.toleration_seconds)
+    return made

@@ -1,0 +1,91 @@
+"""What has to be looked after while pods come and go: old ones, stuck ones, and what nodes really use."""
+
+import contextlib
+import logging
+
+from dovetail.backends.kubernetes.amounts import amounts_of
+from dovetail.backends.kubernetes.attempts import Attempt, Attempts
+from dovetail.backends.kubernetes.naming import END_REASON, FINALIZER, node_name
+from dovetail.backends.kubernetes.settings import KubernetesSettings
+from dovetail.kubernetes.client.api import JSON_PATCH, Api
+from dovetail.kubernetes.client.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, ServerTrouble
+from dovetail.kubernetes.client.paths import METRICS, collection, pod
+from dovetail.kubernetes.client.pods import delete
+from dovetail.model.resources import CPU, MEMORY, Amounts
+
+SPARE_S = 600.0
+"""Pods that ended so lately always stay: a command about them may still be on its way."""
+_log = logging.getLogger(__name__)
+
+
+async def remove_old(api: Api, namespace: str, attempts: Attempts, settings: KubernetesSettings, now: float) -> int:
+    """Pods whose end was reported, beyond what the settings keep; how many went."""
+    ended = sorted(
+        (attempt for attempt in attempts if attempt.said_end and attempt.ended_at is not None),
+        key=lambda attempt: attempt.ended_at or 0.0,
+    )
+    surplus = len(ended) - settings.keep_pods
+    gone = 0
+    for position, attempt in enumerate(ended):
+        age_s = now - (attempt.ended_at or now)
+        if age_s < SPARE_S or (position >= surplus and age_s < settings.keep_for_s):
+            continue
+        await remove(api, namespace, attempt)
+        attempts.forget(attempt)
+        gone += 1
+    return gone
+
+
+async def remove(api: Api, namespace: str, attempt: Attempt) -> None:
+    """The pod, and with it the memory of the attempt."""
+    try:
+        if not await delete(api, namespace, attempt.name, uid=attempt.uid, grace_s=0 if attempt.never else None):
+            return
+        # Only our finalizer goes: others may have theirs. The test makes sure that nothing shifted meanwhile.
+        found = await api.get(pod(namespace, attempt.name))
+        finalizers = found["metadata"].get("finalizers") or []
+        if found["metadata"]["uid"] == attempt.uid and FINALIZER in finalizers:
+            at = f"/metadata/finalizers/{finalizers.index(FINALIZER)}"
+            steps = [{"op": "test", "path": at, "value": FINALIZER}, {"op": "remove", "path": at}]
+            await api.patch(pod(namespace, attempt.name), steps, kind=JSON_PATCH)
+    except (NotFound, Conflict, Invalid):
+        pass  # somebody else was quicker, or it is another pod by now
+
+
+async def end_stuck(api: Api, namespace: str, attempts: Attempts, patience_s: float, now: float) -> None:
+    """A container that cannot be made for so long: its pod goes, and with it the attempt has failed for that reason."""
+    for attempt in attempts:
+        outcome = attempt.outcome
+        if attempt.stuck_since is None or attempt.stopping or not outcome.stuck:
+            continue
+        if outcome.hopeless or now - attempt.stuck_since >= patience_s:
+            words = {END_REASON: f"could not be started: {outcome.stuck}"}
+            with contextlib.suppress(NotFound, Conflict):
+                await api.patch(pod(namespace, attempt.name), {"metadata": {"uid": attempt.uid, "annotations": words}})
+                await delete(api, namespace, attempt.name, uid=attempt.uid)
+
+
+class Meter:
+    """Measured use of nodes, where the cluster has a metrics API."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._missing = False
+
+    async def measure(self) -> dict[str, Amounts]:
+        """By our names of nodes; empty where nobody measures."""
+        try:
+            items = await self._api.items(collection(METRICS, "nodes"))
+        except (NotFound, Forbidden, ServerTrouble) as error:
+            if not self._missing:
+                _log.info("what nodes really use is not known: no metrics API (%s)", error)
+            self._missing = True
+            return {}
+        except ApiError:
+            return {}
+        self._missing = False
+        return {node_name(item["metadata"]["name"]): _use(item.get("usage") or {}) for item in items}
+
+
+def _use(usage: dict[str, str]) -> Amounts:
+    return amounts_of({name: usage[name] for name in (CPU, MEMORY) if name in usage}, "")

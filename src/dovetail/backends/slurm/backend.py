@@ -1,0 +1,286 @@
+"""A Slurm cluster as a backend: puts the pieces of this package together.
+
+Every method is safe to repeat. Calls about one key wait for each other, those about different keys never do. Files are
+read and written on threads, so the event loop never waits for a disk.
+"""
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+from weakref import WeakValueDictionary
+
+from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Phase, Price, Refusal, Report, Status
+from dovetail.backends.slurm.announcer import Announcer
+from dovetail.backends.slurm.driver import Driver, Rejected
+from dovetail.backends.slurm.inventory import Description, Survey, describe
+from dovetail.backends.slurm.output import read_output
+from dovetail.backends.slurm.records import JobRecord, ReservationRecord, Submission
+from dovetail.backends.slurm.request import job_of, refuse_what_cannot_run, refuse_what_takes_too_long
+from dovetail.backends.slurm.retention import SETTLE_S, prune
+from dovetail.backends.slurm.run_folder import OUTPUT, Look, Order, RunFolder, runs
+from dovetail.backends.slurm.settings import SlurmSettings
+from dovetail.backends.slurm.states import Course, End, course_of, in_words, is_hopeless
+from dovetail.backends.slurm.topology import labels_by_node
+from dovetail.backends.slurm.watcher import Watcher
+from dovetail.model.node import Node
+
+_log = logging.getLogger(__name__)
+
+
+class SlurmBackend:
+    """Implements `dovetail.backends.contract.Backend`."""
+
+    def __init__(self, name: str, settings: SlurmSettings, folder: Path) -> None:
+        self.name = name
+        # Slurm gives a task as many GPUs of a model as were chosen for it; which of equal ones, it chooses itself.
+        self.capabilities = Capabilities(
+            processes=True, gpus=True, logs=True, observes=True, stale_for_s=settings.jobs_interval_s
+        )
+        self._settings = settings
+        self._folder = Path(settings.folder or folder).absolute()
+        self._driver: Driver | None = None
+        self._watcher: Watcher | None = None
+        self._places: dict[str, dict[str, str]] = {}
+        self._reservations: tuple[ReservationRecord, ...] = ()
+        self._known: dict[str, Description] = {}
+        self._prefix = ""
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # of keys that are asked about now
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self, report: Report) -> None:
+        await self._stop_watching()
+        driver = self._driver = _driver(self._settings)
+        found = await asyncio.to_thread(self._prepare)
+        fence_s = 2 * self._settings.notice_s + self._settings.grace_s
+        patience_s = self._settings.start_within_s if self._settings.place == "node" else None
+        watcher = Watcher(driver, report, self._job_name, self._settings.jobs_interval_s, fence_s, patience_s)
+        for run, look in found:
+            watcher.watch(run, look)
+        await watcher.look_once()
+        self._places = labels_by_node(await driver.topology())
+        self._watcher = watcher
+        announcer = Announcer(self._look, report, self._folder / "told.json", self._settings.nodes_interval_s)
+        await announcer.introduce(await self._look())
+        self._tasks = [
+            asyncio.create_task(watcher.go_on(), name=f"{self.name}: jobs"),
+            asyncio.create_task(announcer.go_on(), name=f"{self.name}: nodes"),
+            asyncio.create_task(self._tidy(), name=f"{self.name}: tidy"),
+        ]
+
+    async def nodes(self) -> list[Node]:
+        return [each.node for each in (await self._look()).values()]
+
+    async def prices(self) -> Mapping[str, Price]:
+        return self._settings.prices_of(self._known)
+
+    async def status(self, key: str) -> Status:
+        look = await asyncio.to_thread(self._run(key).look)
+        if look.end is not None:
+            return Status(Phase.ENDED, look.end.exit_code, look.end.reason)
+        if not look.known:
+            raise KeyError(key)
+        record = await self._record(key, look.order)
+        if record is None or course_of(record) is Course.WAITING:
+            return Status(Phase.ACCEPTED, reason=in_words(record) if record is not None else "")
+        return Status(Phase.RUNNING, reason=in_words(record))
+
+    async def bind(self, assignment: Assignment) -> None:
+        refuse_what_cannot_run(assignment.spec)
+        try:
+            run = self._run(assignment.key)
+        except ValueError as error:
+            raise Refusal(str(error)) from None
+        async with self._lock(assignment.key):
+            look = await asyncio.to_thread(run.look)
+            if look.end is not None and look.end.refused:
+                raise Refusal(f"attempt {run.key} will not run: {look.end.reason}")
+            if look.end is None and look.stop_reason is not None and (look.order is None or look.order.job is None):
+                await self._end_unstarted(run, look.stop_reason)
+                raise Refusal(f"attempt {run.key} will not run: {look.stop_reason}")
+            if look.end is None and (look.order is None or look.order.job is None):
+                look = await self._submit(assignment, run, look)
+            self._watching.watch(run, look)
+
+    async def stop(self, key: str, reason: str) -> None:
+        run = self._run(key)
+        async with self._lock(key):
+            look = await asyncio.to_thread(run.look)
+            if look.end is None:
+                await asyncio.to_thread(run.stop, reason)
+                look = await self._find_job(run, look)
+                if look.order is None or look.order.job is None:
+                    await self._end_unstarted(run, reason)
+                elif (record := await self._record(key, look.order)) is not None:
+                    await self._asking.cancel(record.id)
+            self._watching.watch(run, await asyncio.to_thread(run.look))
+
+    async def reconcile(self, assignments: list[Assignment]) -> None:
+        for assignment in assignments:
+            run = self._run(assignment.key)
+            async with self._lock(run.key):
+                look = await asyncio.to_thread(run.look)
+                if look.end is None:
+                    look = await self._find_job(run, look)
+                if look.end is None and (look.order is None or look.order.job is None):
+                    await asyncio.to_thread(run.stop, "lost")
+                    await self._end_unstarted(run, "lost: no trace of it is left, neither here nor in Slurm", "")
+                    look = await asyncio.to_thread(run.look)
+                self._watching.watch(run, look)
+
+    async def logs(self, key: str, offset: int, limit: int) -> LogChunk:
+        try:
+            run = self._run(key)
+        except ValueError as error:
+            raise KeyError(str(error)) from None
+        look = await asyncio.to_thread(run.look)
+        if look.order is None:
+            raise KeyError(f"no logs of attempt {key}: it was never started here, or its run folder has been removed")
+        ended = look.end is not None
+        return await asyncio.to_thread(lambda: read_output(run.path / OUTPUT, offset, limit, ended=ended))
+
+    async def close(self) -> None:
+        await self._stop_watching()
+
+    # --- submitting ----------------------------------------------------------------------------------------------
+
+    async def _submit(self, assignment: Assignment, run: RunFolder, look: Look) -> Look:
+        """The attempt with its job's number. An order without one is that of a submission whose outcome is unknown."""
+        if look.order is not None:
+            look = await self._find_job(run, look)
+            if look.order is not None and look.order.job is not None:
+                return look
+        order = Order(assignment.node, assignment.spec.resources.amounts())
+        submission = self._submission(assignment, run)
+        await asyncio.to_thread(run.order, order)
+        try:
+            job = await self._asking.submit(submission)
+        except Rejected as rejected:
+            await self._refuse(run, f"Slurm does not take it: {rejected}")
+        order = replace(order, job=job)
+        await asyncio.to_thread(run.order, order)
+        record = (await self._asking.find([job])).get(job)
+        if record is not None and is_hopeless(record):
+            await asyncio.to_thread(run.stop, in_words(record))
+            await self._asking.cancel(job)
+            await self._refuse(run, f"Slurm would not start it on {assignment.node}: {in_words(record)}")
+        return replace(look, order=order)
+
+    def _submission(self, assignment: Assignment, run: RunFolder) -> Submission:
+        """Raises Refusal for what this node cannot have."""
+        there = self._known.get(assignment.node)
+        if there is None:
+            raise Refusal(f"Slurm has no node {assignment.node!r} for this backend")
+        refuse_what_takes_too_long(assignment.spec, there, self._reservations, self._settings, time.time())
+        return job_of(assignment, there, self._settings, run.path, self._job_name(run.key))
+
+    async def _refuse(self, run: RunFolder, why: str) -> NoReturn:
+        await asyncio.to_thread(run.stop, why)
+        await asyncio.to_thread(run.end, End(None, why, refused=True))
+        raise Refusal(why)
+
+    async def _end_unstarted(self, run: RunFolder, reason: str, before: str = "stopped before it started: ") -> None:
+        await asyncio.to_thread(run.end, End(None, f"{before}{reason}", refused=True))
+
+    async def _find_job(self, run: RunFolder, look: Look) -> Look:
+        """With the job's number, if it is not known and Slurm, or the run folder, has it."""
+        if look.order is None or look.order.job is not None:
+            return look
+        job = look.claim.job if look.claim is not None and look.claim.job else None
+        if job is None:
+            name = self._job_name(run.key)
+            job = max((record.id for record in await self._asking.jobs() if record.name == name), default=None)
+        if job is None:
+            return look
+        order = replace(look.order, job=job)
+        await asyncio.to_thread(run.order, order)
+        return replace(look, order=order)
+
+    async def _record(self, key: str, order: Order | None) -> JobRecord | None:
+        """What Slurm says of its job; nothing where the number is somebody else's by now."""
+        if order is None or order.job is None:
+            return None
+        record = (await self._asking.find([order.job])).get(order.job)
+        return record if record is not None and record.name == self._job_name(key) else None
+
+    # --- the rest ------------------------------------------------------------------------------------------------
+
+    async def _look(self) -> dict[str, Description]:
+        """How the nodes are now."""
+        nodes, partitions, reservations = await asyncio.gather(
+            self._asking.nodes(), self._asking.partitions(), self._asking.reservations()
+        )
+        self._reservations = tuple(reservations)
+        survey = Survey(tuple(nodes), tuple(partitions), self._reservations, self._places)
+        held = self._watching.held()
+        self._known = await asyncio.to_thread(describe, survey, self._settings, self.name, held, time.time())
+        return self._known
+
+    def _prepare(self) -> list[tuple[RunFolder, Look]]:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        own = self._folder / "id"
+        with contextlib.suppress(FileExistsError), own.open("x") as file:
+            file.write(secrets.token_hex(4))
+        self._prefix = f"dovetail-{own.read_text().strip()}-"
+        looks = [(run, run.look()) for run in runs(self._folder)]
+        found = [(run, look) for run, look in looks if look.end is None and look.order is not None]
+        _log.info("backend %s: runs in %s, %d attempts found again", self.name, self._folder, len(found))
+        return found
+
+    def _job_name(self, key: str) -> str:
+        return f"{self._prefix}{key}"
+
+    def _run(self, key: str) -> RunFolder:
+        return RunFolder(self._folder, key)
+
+    @contextlib.asynccontextmanager
+    async def _lock(self, key: str) -> AsyncIterator[None]:
+        lock = self._locks.get(key)
+        if lock is None:
+            lock = self._locks[key] = asyncio.Lock()
+        async with lock:
+            yield
+
+    @property
+    def _asking(self) -> Driver:
+        if self._driver is None:
+            raise RuntimeError(f"backend {self.name!r} has not been started: call start() first")
+        return self._driver
+
+    @property
+    def _watching(self) -> Watcher:
+        if self._watcher is None:
+            raise RuntimeError(f"backend {self.name!r} has not been started: call start() first")
+        return self._watcher
+
+    async def _stop_watching(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+        driver, self._driver = self._driver, None
+        if driver is not None:
+            await driver.close()
+
+    async def _tidy(self) -> None:
+        keep_runs, keep_for_s = self._settings.keep_runs, self._settings.keep_for_s
+        while True:
+            await asyncio.sleep(SETTLE_S)
+            with contextlib.suppress(OSError):
+                gone = await asyncio.to_thread(prune, self._folder, keep_runs, keep_for_s, time.time())
+                _log.info("backend %s: removed %d old run folders", self.name, gone)
+
+
+def _driver(settings: SlurmSettings) -> Driver:
+    if settings.url is not None:
+        from dovetail.backends.slurm.rest import RestDriver
+
+        return RestDriver(settings)
+    from dovetail.backends.slurm.cli import CliDriver
+
+    return CliDriver(settings)

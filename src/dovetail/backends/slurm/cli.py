@@ -1,0 +1,172 @@
+"""Asks Slurm with its own commands: sbatch, scontrol, scancel and, where there is accounting, sacct.
+
+Every command gets a small environment of its own, so that what the control plane was started with does not end up in
+jobs. `scontrol` writes the same words since long before it could write JSON; that is what is read.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import tempfile
+from collections.abc import Collection
+
+from dovetail.backends.slurm.cli_reading import (
+    ACCOUNTED,
+    read_accounted,
+    read_job,
+    read_node,
+    read_partition,
+    read_reservation,
+)
+from dovetail.backends.slurm.driver import FEW_JOBS, Rejected, SlurmFault, is_passing, only
+from dovetail.backends.slurm.records import JobRecord, NodeRecord, PartitionRecord, ReservationRecord, Submission
+from dovetail.backends.slurm.settings import SlurmSettings
+
+TIMEOUT_S = 30.0
+_UNKNOWN_JOB = "Invalid job id specified"
+
+
+async def show_topology(settings: SlurmSettings) -> str:
+    """Empty where Slurm knows of none."""
+    status, said, _ = await _run(settings, "scontrol", "show", "topology")
+    return said if status == 0 else ""
+
+
+class CliDriver:
+    def __init__(self, settings: SlurmSettings) -> None:
+        self._settings = settings
+
+    async def nodes(self) -> list[NodeRecord]:
+        return [read_node(line) for line in await self._show("--details", "nodes") if line.startswith("NodeName=")]
+
+    async def partitions(self) -> list[PartitionRecord]:
+        return [read_partition(line) for line in await self._show("partitions") if line.startswith("PartitionName=")]
+
+    async def reservations(self) -> list[ReservationRecord]:
+        lines = await self._show("reservations")
+        return [read_reservation(line) for line in lines if line.startswith("ReservationName=")]
+
+    async def topology(self) -> str:
+        return await show_topology(self._settings)
+
+    async def jobs(self) -> list[JobRecord]:
+        return [read_job(line) for line in await self._show("jobs") if line.startswith("JobId=")]
+
+    async def find(self, ids: Collection[int]) -> dict[int, JobRecord]:
+        if len(ids) > FEW_JOBS:
+            return only(await self.jobs(), ids)
+        found: dict[int, JobRecord] = {}
+        for job in ids:
+            status, said, wrong = await self._run("scontrol", "--oneliner", "show", "job", str(job))
+            if status == 0:
+                found[job] = read_job(said.splitlines()[0])
+            elif _UNKNOWN_JOB not in wrong:
+                raise SlurmFault(f"scontrol show job {job}: {_last_line(wrong)}")
+        return found
+
+    async def recorded(self, job: int) -> JobRecord | None:
+        asked = (f"--jobs={job}", f"--format={','.join(ACCOUNTED)}", "--allocations", "--noheader", "--parsable2")
+        status, said, _ = await self._run("sacct", *asked)
+        lines = said.splitlines()
+        return read_accounted(lines[-1]) if status == 0 and lines else None
+
+    async def submit(self, submission: Submission) -> int:
+        status, said, wrong = await self._run(
+            "sbatch", *_arguments(submission), script=submission.script, environment=submission.environment
+        )
+        job = said.strip().partition(";")[0]
+        if status == 0 and job.isdigit():
+            return int(job)
+        words = _last_line(wrong).removeprefix("sbatch: error: ").removeprefix("Batch job submission failed: ")
+        if status == 0 or not words or is_passing(wrong):
+            raise SlurmFault(f"sbatch: {words or said.strip() or f'ended with status {status}'}")
+        raise Rejected(words)
+
+    async def cancel(self, job: int) -> None:
+        status, _, wrong = await self._run("scancel", str(job))
+        if status != 0 and _UNKNOWN_JOB not in wrong and "already completing or completed" not in wrong:
+            raise SlurmFault(f"scancel {job}: {_last_line(wrong)}")
+
+    async def close(self) -> None:
+        """Nothing is kept open."""
+
+    async def _show(self, *what: str) -> list[str]:
+        status, said, wrong = await self._run("scontrol", "--oneliner", *what[:-1], "show", what[-1])
+        if status != 0:
+            raise SlurmFault(f"scontrol show {what[-1]}: {_last_line(wrong)}")
+        return said.splitlines()
+
+    async def _run(
+        self, program: str, *arguments: str, script: str = "", environment: dict[str, str] | None = None
+    ) -> tuple[int, str, str]:
+        return await _run(self._settings, program, *arguments, script=script, environment=environment)
+
+
+async def _run(
+    settings: SlurmSettings,
+    program: str,
+    *arguments: str,
+    script: str = "",
+    environment: dict[str, str] | None = None,
+) -> tuple[int, str, str]:
+    """Exit status, output and errors of one of Slurm's commands."""
+    surroundings = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8", **(environment or {})}
+    conf = settings.conf or os.environ.get("SLURM_CONF")
+    if conf:
+        surroundings["SLURM_CONF"] = conf
+    if environment is None:
+        surroundings["SLURM_TIME_FORMAT"] = "%s"
+    # A file, not a pipe: nothing is left to be fed, or to be closed, when we stop waiting.
+    with tempfile.TemporaryFile() as given:
+        given.write(script.encode())
+        given.seek(0)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                program, *arguments, env=surroundings, start_new_session=True,
+                stdin=given, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+        except OSError as error:
+            words = f"{error.strerror}; install Slurm's commands, or give a url"
+            raise SlurmFault(f"{program} cannot be run: {words}") from None
+    heard = False
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            said, wrong = await process.communicate()
+            heard = True
+    except TimeoutError:
+        raise SlurmFault(f"{program} did not end in {TIMEOUT_S:.0f} s") from None
+    finally:
+        if not heard:  # nobody waits for it any longer, and its pipes are to be closed
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, said.decode(errors="replace"), wrong.decode(errors="replace")
+
+
+def _arguments(submission: Submission) -> list[str]:
+    asked = {
+        "job-name": submission.name,
+        "comment": submission.comment,
+        "chdir": submission.workdir,
+        "output": submission.output,
+        "open-mode": "append",
+        "nodes": "1",
+        "ntasks": "1",
+        "cpus-per-task": str(submission.cpus),
+        "mem": f"{submission.memory_mib}M",
+        "nodelist": submission.node,
+        "partition": submission.partition,
+        "gres": submission.gres or None,
+        "time": None if submission.time_limit_minutes is None else str(submission.time_limit_minutes),
+        "account": submission.account,
+        "qos": submission.qos,
+        "reservation": submission.reservation,
+    }
+    return ["--parsable", "--no-requeue", *(f"--{key}={value}" for key, value in asked.items() if value is not None)]
+
+
+def _last_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[-1] if lines else ""

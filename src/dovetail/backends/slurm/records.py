@@ -1,0 +1,86 @@
+"""What Slurm says of its nodes, partitions, reservations and jobs, whichever way it was asked."""
+
+from dataclasses import dataclass, field
+
+UNLIMITED = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecord:
+    """`state` is the base state (IDLE, MIXED, DOWN …), `flags` what stands beside it (DRAIN, NOT_RESPONDING …).
+
+    Allocated amounts are those of all jobs, whoever submitted them.
+    """
+
+    name: str
+    state: str
+    flags: frozenset[str] = frozenset()
+    reason: str = ""
+    cpus: int = 0
+    memory_mib: int = 0
+    disk_mib: int = 0
+    allocated_cpus: int = 0
+    allocated_memory_mib: int = 0
+    gres: str = ""
+    gres_used: str = ""
+    features: tuple[str, ...] = ()
+    partitions: tuple[str, ...] = ()
+    arch: str = ""
+    load: float | None = None
+    free_memory_mib: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRecord:
+    """`nodes` as a hostlist. `max_minutes` None: without limit."""
+
+    name: str
+    nodes: str = ""
+    up: bool = True
+    default: bool = False
+    max_minutes: int | None = UNLIMITED
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationRecord:
+    """Nodes (a hostlist) that Slurm keeps for somebody from one moment to another, in seconds since the epoch."""
+
+    name: str
+    nodes: str
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """`exit_code` and `signal` are those of its script; `restarts` says how often Slurm has begun it anew."""
+
+    id: int
+    name: str
+    state: str
+    reason: str = ""
+    exit_code: int = 0
+    signal: int = 0
+    restarts: int = 0
+    nodes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A job as it is asked for. `node` None: Slurm chooses. `time_limit_minutes` None: what the partition has."""
+
+    name: str
+    script: str
+    comment: str
+    output: str
+    workdir: str
+    cpus: int
+    memory_mib: int
+    node: str | None = None
+    partition: str | None = None
+    gres: str = ""
+    time_limit_minutes: int | None = UNLIMITED
+    account: str | None = None
+    qos: str | None = None
+    reservation: str | None = None
+    environment: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,86 @@
+"""From an assignment to what is asked of Slurm; refuses what cannot run here, and what its node cannot have."""
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+
+from dovetail.backends.contract import Assignment, Refusal
+from dovetail.backends.slurm.gres import asked_for
+from dovetail.backends.slurm.inventory import Description, coming_reservation
+from dovetail.backends.slurm.records import ReservationRecord, Submission
+from dovetail.backends.slurm.run_folder import OUTPUT
+from dovetail.backends.slurm.script import script_of
+from dovetail.backends.slurm.settings import SlurmSettings
+from dovetail.model.device import devices_of
+from dovetail.model.workload import Kind, Workload
+
+ACCOUNT, QOS, PARTITION = "slurm/account", "slurm/qos", "slurm/partition"  # labels of a workload
+_MIB = 2**20
+
+
+def refuse_what_cannot_run(spec: Workload) -> None:
+    label = f"workload {spec.name!r}"
+    if spec.kind is not Kind.JOB:
+        raise Refusal(f"{label} is of kind {spec.kind}; the Slurm backend runs kind job only")
+    if spec.run.image is not None:
+        raise Refusal(f"{label} wants the image {spec.run.image!r}; the Slurm backend runs commands without images")
+    if not spec.run.command or not spec.run.command[0]:
+        raise Refusal(f"{label} has no command; write run: {{command: [program, argument, …]}}")
+    if spec.resources.gpu % 1:
+        raise Refusal(f"{label} wants {spec.resources.gpu:g} GPUs; Slurm gives whole ones here")
+
+
+def refuse_what_takes_too_long(
+    spec: Workload,
+    there: Description,
+    reservations: Iterable[ReservationRecord],
+    settings: SlurmSettings,
+    now: float,
+) -> None:
+    """Slurm would take it and let it wait, for a longer limit or for a reservation to pass."""
+    minutes = minutes_of(spec)
+    if minutes is not None and there.max_minutes is not None and minutes > there.max_minutes:
+        words = f"asks for {minutes} minutes; partition {there.partition} gives at most {there.max_minutes}"
+        raise Refusal(f"workload {spec.name!r} {words}")
+    if settings.place == "slurm":
+        return
+    coming = coming_reservation(there.slurm, reservations, settings, now, minutes)
+    if coming is not None:
+        how_long = "it has no time limit" if minutes is None else f"it may run for {minutes} minutes"
+        words = f"is reserved in Slurm ({coming.name}) in {(coming.start_s - now) / 60:.0f} minutes, and {how_long}"
+        raise Refusal(f"{there.node.name} {words}; give deadline.run_for a smaller value")
+
+
+def job_of(assignment: Assignment, there: Description, settings: SlurmSettings, run: Path, name: str) -> Submission:
+    spec, here = assignment.spec, settings.place == "node"
+    return Submission(
+        name=name,
+        script=script_of(assignment, settings, run),
+        comment=f"dovetail {spec.namespace}/{spec.name} {assignment.key}",
+        output=str(run / OUTPUT).replace("%", "%%"),  # Slurm reads %j and the like there
+        workdir=str(run),
+        cpus=max(1, math.ceil(spec.resources.cpu)),  # whole ones
+        memory_mib=math.ceil((spec.resources.memory or settings.least_memory) / _MIB),
+        node=there.slurm if here else None,
+        partition=spec.labels.get(PARTITION, there.partition) if here else there.partition,
+        gres=_gres(assignment, there),
+        time_limit_minutes=minutes_of(spec),
+        account=spec.labels.get(ACCOUNT, settings.account),
+        qos=spec.labels.get(QOS, settings.qos),
+        reservation=settings.reservation,
+        environment=dict(settings.env),
+    )
+
+
+def minutes_of(spec: Workload) -> int | None:
+    """Slurm counts in minutes; the script keeps the time to the second."""
+    run_for_s = spec.deadline.run_for
+    return None if run_for_s is None else max(1, math.ceil(run_for_s / 60))
+
+
+def _gres(assignment: Assignment, there: Description) -> str:
+    asked = assignment.spec.resources
+    devices = devices_of(there.node.gpus, there.node.capacity.gpu)
+    models = [devices[slot].model if slot < len(devices) else "" for slot in assignment.devices]
+    extended = {name: amount for name, amount in asked.amounts().items() if name.startswith("gres/")}
+    return asked_for(models or [""] * int(asked.gpu), extended)

@@ -1,0 +1,189 @@
+"""Asks slurmrestd: over its unix socket, or over TCP with a token.
+
+What it answers is in `errors`, whatever the HTTP status says: an unknown job is status 500 with error 2017, and a job
+that Slurm takes but does not expect to start has an error beside its number. Tokens expire, so the file with the token
+is read again when it has changed.
+
+slurmrestd of Slurm 22.05 ignores `requeue: false`, so a job of ours may be begun anew when its node fails; the job's
+script and `watcher` see to that.
+"""
+
+import asyncio
+import shutil
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+
+from dovetail.backends.slurm.cli import show_topology
+from dovetail.backends.slurm.driver import FEW_JOBS, Rejected, SlurmFault, is_passing, only
+from dovetail.backends.slurm.records import JobRecord, NodeRecord, PartitionRecord, ReservationRecord, Submission
+from dovetail.backends.slurm.rest_reading import read_job, read_node, read_partition, read_reservation
+from dovetail.backends.slurm.settings import SlurmSettings
+
+TIMEOUT_S = 30.0
+UNKNOWN_JOB, ALREADY_DONE, UNSPECIFIED = 2017, 2021, -1
+#: Numbers of what went wrong between Slurm's parts; from 2000 on it is the controller that says no.
+FIRST_REFUSAL, SOCKETS = 2000, range(5000, 6000)
+DISABLED = 1  # a field that slurmrestd does not take
+
+
+class RestDriver:
+    def __init__(self, settings: SlurmSettings) -> None:
+        assert settings.url is not None
+        self._settings = settings
+        self._token_file = Path(settings.token_file) if settings.token_file else None
+        self._token: tuple[float, str] | None = None  # when the file was written, and what it held
+        unix = settings.url.removeprefix("unix:") if settings.url.startswith("unix:") else None
+        base = "http://slurmrestd" if unix else settings.url.rstrip("/")
+        # slurmrestd closes every connection after its answer, so none is kept.
+        self._client = httpx.AsyncClient(
+            base_url=f"{base}/slurm/{settings.api_version}",
+            transport=httpx.AsyncHTTPTransport(uds=unix, limits=httpx.Limits(max_keepalive_connections=0)),
+            timeout=TIMEOUT_S,
+            trust_env=False,
+        )
+
+    async def nodes(self) -> list[NodeRecord]:
+        return [read_node(said) for said in (await self._get("/nodes"))["nodes"]]
+
+    async def partitions(self) -> list[PartitionRecord]:
+        return [read_partition(said) for said in (await self._get("/partitions"))["partitions"]]
+
+    async def reservations(self) -> list[ReservationRecord]:
+        return [read_reservation(said) for said in (await self._get("/reservations"))["reservations"]]
+
+    async def topology(self) -> str:
+        """slurmrestd cannot say it: the command is asked, where it is installed."""
+        return await show_topology(self._settings) if shutil.which("scontrol") else ""
+
+    async def jobs(self) -> list[JobRecord]:
+        return [read_job(said) for said in (await self._get("/jobs"))["jobs"]]
+
+    async def find(self, ids: Collection[int]) -> dict[int, JobRecord]:
+        if len(ids) > FEW_JOBS:
+            return only(await self.jobs(), ids)
+        found = await asyncio.gather(*(self._job(job) for job in ids))
+        return {record.id: record for record in found if record is not None}
+
+    async def recorded(self, job: int) -> JobRecord | None:  # noqa: ARG002
+        """The accounting has an interface of its own, which is not asked: the run folder knows the same."""
+        return None
+
+    async def submit(self, submission: Submission) -> int:
+        body = {"script": submission.script, "job": _job_of(submission)}
+        status, answer = await self._ask("POST", "/job/submit", json=body)
+        job = answer.get("job_id")
+        if isinstance(job, int) and job > 0:
+            return job
+        errors = _errors(answer)
+        if not errors:
+            raise SlurmFault(f"slurmrestd answered a submission with HTTP {status} and neither a job nor an error")
+        words = "; ".join(text for _, text in errors)
+        if all(_is_passing(number) for number, _ in errors) or is_passing(words):
+            raise SlurmFault(f"the job could not be submitted: {words}")
+        raise Rejected(words)
+
+    async def cancel(self, job: int) -> None:
+        _, answer = await self._ask("DELETE", f"/job/{job}")
+        errors = [text for code, text in _errors(answer) if code not in (UNKNOWN_JOB, ALREADY_DONE)]
+        if errors:
+            raise SlurmFault(f"job {job} could not be cancelled: {'; '.join(errors)}")
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def _job(self, job: int) -> JobRecord | None:
+        _, answer = await self._ask("GET", f"/job/{job}")
+        errors = _errors(answer)
+        if any(code == UNKNOWN_JOB for code, _ in errors):
+            return None
+        if errors or not answer.get("jobs"):
+            raise SlurmFault(
+                f"job {job} could not be asked for: {'; '.join(text for _, text in errors) or 'no answer'}"
+            )
+        return read_job(answer["jobs"][0])
+
+    async def _get(self, path: str) -> Mapping[str, Any]:
+        _, answer = await self._ask("GET", path)
+        errors = _errors(answer)
+        if errors:
+            raise SlurmFault(f"GET {path}: {'; '.join(text for _, text in errors)}")
+        return answer
+
+    async def _ask(self, method: str, path: str, **body: Any) -> tuple[int, Mapping[str, Any]]:
+        headers = await asyncio.to_thread(self._headers)
+        try:
+            reply = await self._client.request(method, path, headers=headers, **body)
+        except httpx.HTTPError as error:
+            raise SlurmFault(f"slurmrestd at {self._settings.url}: {error or type(error).__name__}") from error
+        if reply.status_code == httpx.codes.UNAUTHORIZED:
+            raise SlurmFault(f"slurmrestd at {self._settings.url} wants a valid token; renew it")
+        try:
+            # On a thread: a large cluster's answer is megabytes, and the event loop has others to serve.
+            answer = await asyncio.to_thread(orjson.loads, reply.content)
+        except ValueError:
+            words = reply.text.strip().splitlines()[:1]
+            raise SlurmFault(f"{method} {path}: HTTP {reply.status_code} {' '.join(words)}") from None
+        return reply.status_code, answer
+
+    def _headers(self) -> dict[str, str]:
+        if self._settings.user is None:
+            return {}
+        if self._token_file is None:
+            assert self._settings.token is not None
+            return _signed(self._settings.user, self._settings.token.get_secret_value())
+        try:
+            written = self._token_file.stat().st_mtime
+            if self._token is None or self._token[0] != written:
+                text = self._token_file.read_text().strip().removeprefix("SLURM_JWT=")
+                self._token = (written, text)
+        except OSError as error:
+            raise SlurmFault(f"the token cannot be read: {error}") from None
+        return _signed(self._settings.user, self._token[1])
+
+
+def _is_passing(number: int) -> bool:
+    return (number < FIRST_REFUSAL and number != DISABLED) or number in SOCKETS
+
+
+def _signed(user: str, token: str) -> dict[str, str]:
+    return {"X-SLURM-USER-NAME": user, "X-SLURM-USER-TOKEN": token}
+
+
+def _errors(answer: Mapping[str, Any]) -> list[tuple[int, str]]:
+    """Number and words of each. The number has three names."""
+    found = []
+    for error in answer.get("errors") or ():
+        number = next((error[key] for key in ("error_number", "error_code", "errno") if key in error), 0)
+        words = [str(error[key]) for key in ("error", "description") if error.get(key)]
+        if number == UNSPECIFIED:
+            words.append("slurmrestd does not say why; with a token, see whether that is still valid")
+        found.append((int(number), ": ".join(words) or f"error {number}"))
+    return found
+
+
+def _job_of(submission: Submission) -> dict[str, object]:
+    asked: dict[str, object | None] = {
+        "name": submission.name,
+        "comment": submission.comment,
+        "current_working_directory": submission.workdir,
+        "environment": submission.environment,
+        "standard_output": submission.output,
+        "open_mode": "append",
+        "nodes": 1,
+        "tasks": 1,
+        "cpus_per_task": submission.cpus,
+        "memory_per_node": submission.memory_mib,
+        "requeue": False,
+        "nodelist": submission.node,
+        "partition": submission.partition,
+        "gres": submission.gres or None,
+        "time_limit": submission.time_limit_minutes,
+        "account": submission.account,
+        "qos": submission.qos,
+        "reservation": submission.reservation,
+    }
+    return {key: value for key, value in asked.items() if value is not None}

@@ -1,0 +1,101 @@
+"""Records out of slurmrestd's JSON.
+
+Written for v0.0.38; later versions wrap numbers as {"set": …, "infinite": …, "number": …} and states as lists, which is
+read as well.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dovetail.backends.slurm.records import UNLIMITED, JobRecord, NodeRecord, PartitionRecord, ReservationRecord
+
+Json = Mapping[str, Any]
+
+
+def read_node(said: Json) -> NodeRecord:
+    state, *more = _words(said.get("state"))
+    load = _number(said.get("cpu_load"))
+    return NodeRecord(
+        name=str(said["name"]),
+        state=state.upper(),
+        flags=frozenset(word.upper() for word in (*more, *_words(said.get("state_flags")))) - {""},
+        reason=str(said.get("reason") or ""),
+        cpus=_number(said.get("cpus")) or 0,
+        memory_mib=_number(said.get("real_memory")) or 0,
+        disk_mib=_number(said.get("temporary_disk")) or 0,
+        allocated_cpus=_number(said.get("alloc_cpus")) or 0,
+        allocated_memory_mib=_number(said.get("alloc_memory")) or 0,
+        gres=str(said.get("gres") or ""),
+        gres_used=str(said.get("gres_used") or ""),
+        features=tuple(word for word in _words(said.get("active_features") or said.get("features")) if word),
+        partitions=tuple(word for word in _words(said.get("partitions")) if word),
+        arch=str(said.get("architecture") or ""),
+        load=None if load is None else load / 100,
+        free_memory_mib=_number(said.get("free_memory")),
+    )
+
+
+def read_partition(said: Json) -> PartitionRecord:
+    nodes, longest = said.get("nodes") or "", said.get("max_time_limit")
+    if isinstance(nodes, Mapping):
+        nodes = nodes.get("configured") or ""
+        longest = (said.get("maximums") or {}).get("time")
+    state = said.get("state") or (said.get("partition") or {}).get("state")
+    flags = {word.upper() for word in _words(said.get("flags"))}
+    return PartitionRecord(
+        name=str(said["name"]),
+        nodes=str(nodes),
+        up=_words(state)[0].upper() == "UP",
+        default="DEFAULT" in flags,
+        max_minutes=_number(longest) or UNLIMITED,
+    )
+
+
+def read_reservation(said: Json) -> ReservationRecord:
+    start, end = _number(said.get("start_time")) or 0, _number(said.get("end_time")) or 0
+    return ReservationRecord(str(said["name"]), str(said.get("node_list") or ""), float(start), float(end))
+
+
+def read_job(said: Json) -> JobRecord:
+    status = said.get("exit_code")
+    if isinstance(status, Mapping) and "return_code" in status:
+        signal = (status.get("signal") or {}).get("id")
+        exit_code, signal = _number(status["return_code"]) or 0, _number(signal) or 0
+    else:  # as wait(2) has it
+        raw = _number(status) or 0
+        exit_code, signal = raw >> 8 & 0xFF, raw & 0x7F
+    return JobRecord(
+        id=int(said["job_id"]),
+        name=str(said.get("name") or ""),
+        state=_job_state(_words(said.get("job_state"))),
+        reason=_reason(said),
+        exit_code=exit_code,
+        signal=signal,
+        restarts=_number(said.get("restart_cnt")) or 0,
+        nodes=str(said.get("nodes") or ""),
+    )
+
+
+def _job_state(words: list[str]) -> str:
+    """One word, as `squeue` has it: of several, the one that says it has not ended yet."""
+    states = [word.upper() for word in words]
+    return "COMPLETING" if "COMPLETING" in states else states[-1]
+
+
+def _reason(said: Json) -> str:
+    short, long = said.get("state_reason"), said.get("state_description")
+    words = ", ".join(str(word) for word in (short, long) if word and word != "None")
+    return words.replace("_", " ") if long else words
+
+
+def _words(said: object) -> list[str]:
+    """At least one, possibly empty."""
+    if isinstance(said, list):
+        return [str(word) for word in said] or [""]
+    return str(said or "").split(",")
+
+
+def _number(said: object) -> int | None:
+    if isinstance(said, Mapping):
+        return _number(said.get("number")) if said.get("set", True) and not said.get("infinite") else None
+    return int(said) if isinstance(said, int | float) and not isinstance(said, bool) and said >= 0 else None

@@ -1,0 +1,140 @@
+"""The run folder of one attempt, as the backend reads and writes it. Its files are listed in the package's docstring.
+
+Files appear whole: they are written beside their place and moved there. Everything blocks for a moment: the backend
+calls it on threads.
+"""
+
+import contextlib
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from dovetail.backends.slurm.states import End, How, Result
+from dovetail.model.command import task_of_key
+from dovetail.model.resources import Amounts
+
+ORDER, STOP, CLAIM, RESULT, END, OUTPUT = "order.json", "stop", "claim", "result", "end.json", "output.log"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What was asked of Slurm. `job` None: that is not known yet. `asked`: what the task takes of its node."""
+
+    node: str
+    asked: Amounts
+    job: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Which job's script started the command, in which of its runs. Job 0: that cannot be read yet."""
+
+    job: int = 0
+    restarts: int = 0
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    order: Order | None = None
+    stop_reason: str | None = None
+    claim: Claim | None = None
+    result: Result | None = None
+    end: End | None = None
+
+    @property
+    def known(self) -> bool:
+        return self.order is not None or self.end is not None or self.stop_reason is not None
+
+
+class RunFolder:
+    """Raises ValueError for what is not a key."""
+
+    def __init__(self, folder: Path, key: str) -> None:
+        self.task = task_of_key(key)
+        self.key = key
+        self.path = folder / key
+
+    def look(self, *, certain: bool = False) -> Look:
+        """The end first, and the result before the claim: what came later is never seen without what came before.
+
+        `certain`: not from memory. A client of a network file system may remember for a while that a file is not there;
+        having written into the folder itself, it asks again.
+        """
+        if certain:
+            with contextlib.suppress(OSError):
+                mark = self.path / f".look.{os.getpid()}"
+                mark.touch()
+                mark.unlink()
+        end, result = self._json(END), self._text(RESULT)
+        order = self._json(ORDER)
+        return Look(
+            order=Order(order["node"], order["asked"], order["job"]) if order else None,
+            stop_reason=self._text(STOP),
+            claim=self._claim(),
+            result=_result(result) if result else None,
+            end=End(**end) if end else None,
+        )
+
+    def order(self, order: Order) -> None:
+        self._write(ORDER, json.dumps(asdict(order)))
+
+    def stop(self, reason: str) -> None:
+        """It must not start, or must end. The first reason stays."""
+        if self._text(STOP) is None:
+            self._write(STOP, reason)
+
+    def end(self, end: End) -> None:
+        self._write(END, json.dumps(asdict(end)))
+
+    def _claim(self) -> Claim | None:
+        by = self._text(f"{CLAIM}/by")
+        if by is None:
+            return Claim() if (self.path / CLAIM).exists() else None
+        job, restarts, node = (*by.split(), "", "", "")[:3]
+        return Claim(int(job) if job.isdigit() else 0, int(restarts) if restarts.isdigit() else 0, node)
+
+    def _text(self, name: str) -> str | None:
+        try:
+            return (self.path / name).read_text(errors="replace").strip()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def _json(self, name: str) -> dict[str, Any] | None:
+        text = self._text(name)
+        try:
+            return dict(json.loads(text)) if text is not None else None
+        except ValueError:  # only a power cut makes one of them unreadable: what it says is gone, that it was is not
+            damaged: dict[str, dict[str, Any]] = {
+                ORDER: {"node": "", "asked": {}, "job": None},
+                END: {"exit_code": None, "reason": f"lost: {name} was damaged"},
+            }
+            return damaged[name]
+
+    def _write(self, name: str, text: str) -> None:
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        beside = self.path / f".{name}.{os.getpid()}"
+        try:
+            with beside.open("w", encoding="utf-8", errors="replace") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(self.path / name)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                beside.unlink()
+
+
+def _result(text: str) -> Result:
+    code, _, how = text.partition(" ")
+    return Result(int(code) if code.isdigit() else 0, How(how) if how in set(How) else How.ENDED)
+
+
+def runs(folder: Path) -> list[RunFolder]:
+    found = []
+    for path in folder.iterdir():
+        with contextlib.suppress(ValueError):
+            found.append(RunFolder(folder, path.name))
+    return found

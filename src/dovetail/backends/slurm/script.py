@@ -1,0 +1,142 @@
+"""The script of a job, which is the attempt's guardian on its node.
+
+It starts the command only if nobody has before (`claim/`) and nobody
+wants it to stop (`stop`), writes down how the command ended (`result`), ends it when its time is up, and looks every
+few seconds whether it is to stop, also when Slurm itself cannot tell it any more. Everything that users write is
+quoted: control characters are written as escapes, so that no line of theirs can pass for one of the script's.
+
+The command sees what the settings and then the workload say, and
+
+    DOVETAIL_WORKLOAD  the workload's name        DOVETAIL_REPLICA   which of the replicas this is, from 0
+    DOVETAIL_TASK      `<workload id>.<replica>`  DOVETAIL_REPLICAS  of how many
+    DOVETAIL_NODE      the node's name            DOVETAIL_ATTEMPT   which attempt of the task this is
+
+beside Slurm's own variables; where it was given GPUs, Slurm says which (CUDA_VISIBLE_DEVICES).
+"""
+
+import math
+import re
+import shlex
+from pathlib import Path
+
+from dovetail.backends.contract import Assignment
+from dovetail.backends.slurm.settings import SlurmSettings
+from dovetail.backends.slurm.states import NOT_TO_START_EXIT, TIME_LIMIT_EXIT, UNUSABLE_EXIT, How
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+_SCRIPT = """\
+#!/bin/bash
+# An attempt of Dovetail's: {key}
+run={run}
+term=0
+trap 'term=1' TERM
+[ -e "$run/stop" ] && exit {not_to_start}
+if ! mkdir "$run/claim"; then
+    [ -d "$run/claim" ] && exit {not_to_start}
+    exit {unusable}
+fi 2> /dev/null
+echo "$SLURM_JOB_ID ${{SLURM_RESTART_COUNT:-0}} $SLURMD_NODENAME" > "$run/claim/.by"
+mv "$run/claim/.by" "$run/claim/by"
+
+finish() {{
+    echo "$1 $2" > "$run/.result" && mv "$run/.result" "$run/result"
+    exit "$1"
+}}
+
+{exports}
+export HOME="${{HOME:-$(echo ~)}}"
+mkdir -p "$run/work"
+cd "$run/work" && cd -- {workdir} || finish {unusable} {ended}
+
+# A process group of its own. What bash itself says of jobs that end or are killed is not the command's output.
+exec 3>&2 2> /dev/null
+set -m
+{command} < /dev/null 2>&3 3>&- &
+child=$!
+set +m
+exec 3>&-
+
+# Until the command has ended: is it to stop, is its time up?
+(
+    why=0
+    trap 'exit $why' TERM
+    exec {{idle}}<> <(:)
+    while :; do
+        pause={notice_s}
+        {shorten}
+        read -r -t "$pause" -u "$idle"
+        [ -e "$run/stop" ] && why=1
+        {expire}
+        [ "$why" = 0 ] && continue
+        kill -TERM -- "-$child"
+        read -r -t {grace_s} -u "$idle"
+        kill -KILL -- "-$child"
+        exit "$why"
+    done
+) &
+guard=$!
+
+while :; do
+    term=0
+    wait "$child"
+    status=$?
+    [ "$term" = 1 ] || break
+done
+kill -KILL -- "-$child"
+kill -TERM "$guard"
+wait "$guard"
+case $? in
+    1) finish 143 {stopped} ;;
+    2) finish {expired} {timeout} ;;
+    *) finish "$status" {ended} ;;
+esac
+"""
+
+
+# Whole seconds, as $SECONDS has them.
+_SHORTEN = "(( (left = {run_for_s} - SECONDS) < {notice_s} )) && pause=$(( left > 0 ? left : 0 )).1"
+_EXPIRE = '[ "$why" = 0 ] && (( SECONDS >= {run_for_s} )) && why=2'
+
+
+def script_of(assignment: Assignment, settings: SlurmSettings, run: Path) -> str:
+    spec = assignment.spec
+    run_for_s = None if spec.deadline.run_for is None else max(1, math.ceil(spec.deadline.run_for))
+    grace_s = settings.grace_s if spec.disruption.grace is None else spec.disruption.grace
+    timed = run_for_s is not None
+    return _SCRIPT.format(
+        key=assignment.key,
+        run=quoted(str(run)),
+        unusable=UNUSABLE_EXIT,
+        not_to_start=NOT_TO_START_EXIT,
+        exports="\n".join(
+            f"export {name}={quoted(value)}" for name, value in _environment(assignment, settings).items()
+        ),
+        workdir=quoted(spec.run.workdir or "."),
+        command=" ".join(map(quoted, spec.run.command)),
+        notice_s=f"{settings.notice_s:g}",
+        shorten=_SHORTEN.format(run_for_s=run_for_s, notice_s=math.ceil(settings.notice_s)) if timed else ":",
+        expire=_EXPIRE.format(run_for_s=run_for_s) if timed else ":",
+        grace_s=f"{max(0.1, grace_s):g}",
+        expired=TIME_LIMIT_EXIT,
+        ended=How.ENDED,
+        stopped=How.STOPPED,
+        timeout=How.TIMEOUT,
+    )
+
+
+def _environment(assignment: Assignment, settings: SlurmSettings) -> dict[str, str]:
+    spec = assignment.spec
+    return {
+        **settings.env,
+        **spec.run.env,
+        **assignment.variables(),
+    }
+
+
+def quoted(text: str) -> str:
+    """One word for bash, on one line."""
+    if not _CONTROL.search(text):
+        return shlex.quote(text)
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return "$'" + _CONTROL.sub(lambda match: f"\\{ord(match[0]):03o}", escaped) + "'"

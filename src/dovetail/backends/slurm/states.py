@@ -1,0 +1,132 @@
+"""Slurm's job states, one by one: how far a job has come, and what the end of one says about the attempt.
+
+Pure. Slurm's own words are kept: every reason begins with the state's name, followed by Slurm's reason where it gave
+one. Exit codes are those of the command; None where it was stopped or lost.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dovetail.backends.slurm.records import JobRecord
+
+TIME_LIMIT_EXIT, UNUSABLE_EXIT, KILLED_EXIT = 124, 126, 137  # as timeout(1) and the shells have them
+FIRST_SIGNAL_STATUS = 128
+NOT_TO_START_EXIT = 113  # of a job's script that found its command started or stopped before; nothing in it ran
+OUTPUT_FAILED_SIGNAL = 53  # what Slurm says of a job whose output could not be opened
+
+
+class Course(StrEnum):
+    WAITING = "waiting"
+    RUNNING = "running"  # or on its way in or out: something of it may run
+    OVER = "over"
+    LOST = "lost"  # over, as far as Slurm knows; its node may see that differently
+
+
+COURSES: dict[str, Course] = {
+    "PENDING": Course.WAITING,
+    "REQUEUED": Course.WAITING,
+    "REQUEUE_HOLD": Course.WAITING,
+    "REQUEUE_FED": Course.WAITING,
+    "SPECIAL_EXIT": Course.WAITING,
+    "RESV_DEL_HOLD": Course.WAITING,
+    "CONFIGURING": Course.WAITING,
+    "RUNNING": Course.RUNNING,
+    "SUSPENDED": Course.RUNNING,
+    "STOPPED": Course.RUNNING,
+    "SIGNALING": Course.RUNNING,
+    "RESIZING": Course.RUNNING,
+    "STAGE_OUT": Course.RUNNING,
+    "COMPLETING": Course.RUNNING,
+    "COMPLETED": Course.OVER,
+    "FAILED": Course.OVER,
+    "TIMEOUT": Course.OVER,
+    "OUT_OF_MEMORY": Course.OVER,
+    "CANCELLED": Course.OVER,
+    "PREEMPTED": Course.OVER,
+    "DEADLINE": Course.OVER,
+    "REVOKED": Course.LOST,
+    "BOOT_FAIL": Course.LOST,
+    "NODE_FAIL": Course.LOST,
+}
+
+#: Why a job waits that will go on waiting until somebody changes something: not what a scheduler should wait for.
+HOPELESS = (
+    *("PartitionConfig", "PartitionTimeLimit", "PartitionNodeLimit", "PartitionInactive", "PartitionDown"),
+    *("BadConstraints", "InvalidAccount", "InvalidQOS", "ReqNodeNotAvail", "ReservationDeleted"),
+)
+
+
+def course_of(job: JobRecord) -> Course:
+    """A state that is not known is one that has not ended."""
+    return COURSES.get(job.state, Course.RUNNING)
+
+
+def is_hopeless(job: JobRecord) -> bool:
+    return course_of(job) is Course.WAITING and job.reason.startswith(HOPELESS)
+
+
+def in_words(job: JobRecord) -> str:
+    """`PENDING (Resources)`."""
+    return f"{job.state} ({job.reason})" if job.reason else job.state
+
+
+class How(StrEnum):
+    """What a job's script says of the end of its command."""
+
+    ENDED = "ended"  # by itself, or by a signal of somebody else's
+    STOPPED = "stopped"  # the script ended it because it was to stop
+    TIMEOUT = "timeout"  # the script ended it because its time was up
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    exit_code: int
+    how: How
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """`refused`: it never was to run, and never will."""
+
+    exit_code: int | None
+    reason: str
+    refused: bool = False
+
+
+def end_of_result(result: Result, stop_reason: str | None, state: str = "") -> End:
+    """Of a command whose end its script has written down."""
+    before = f"{state}: " if state else ""
+    if result.how is How.STOPPED:
+        return End(None, f"{before}stopped: {stop_reason or 'as it was told'}")
+    if result.how is How.TIMEOUT:
+        return End(TIME_LIMIT_EXIT, f"{before}stopped: it ran longer than its time limit")
+    if result.exit_code > FIRST_SIGNAL_STATUS:
+        return End(result.exit_code, f"{before}killed by signal {result.exit_code - FIRST_SIGNAL_STATUS}")
+    return End(result.exit_code, f"{before}exited with status {result.exit_code}")
+
+
+def end_of_job(job: JobRecord, *, claimed: bool, result: Result | None, stop_reason: str | None, folder: str) -> End:
+    """Of a job that is over. `claimed`: its script got so far as to start the command."""
+    said = in_words(job)
+    if job.state == "CANCELLED":
+        begun = "" if claimed else " before it started"
+        return End(None, f"{said}: stopped{begun}: {stop_reason}" if stop_reason else f"{said}: by somebody in Slurm")
+    if job.state in ("PREEMPTED", "DEADLINE"):
+        return End(None, f"{said}: Slurm ended it")
+    if job.state == "TIMEOUT":
+        return End(TIME_LIMIT_EXIT, f"{said}: stopped: it ran longer than its time limit")
+    if job.state == "OUT_OF_MEMORY":
+        code = result.exit_code if result and result.exit_code else KILLED_EXIT
+        return End(code, f"{said}: killed: used more memory than it asked for")
+    if result is not None:
+        return end_of_result(result, stop_reason, said)
+    if not claimed and stop_reason is not None:
+        return End(None, f"{said}: stopped before it started: {stop_reason}")
+    if not claimed and job.exit_code == NOT_TO_START_EXIT:
+        return End(None, f"{said}: lost: another job had started its command, and no trace of that is left")
+    if not claimed and (job.exit_code == UNUSABLE_EXIT or job.signal == OUTPUT_FAILED_SIGNAL):
+        words = f"it could not be started: node {job.nodes} cannot use {folder}; that folder has to be on a file system"
+        return End(UNUSABLE_EXIT, f"{said}: {words} which the nodes share, and belong to the user that jobs run as")
+    if job.signal:
+        return End(FIRST_SIGNAL_STATUS + job.signal, f"{said}: killed by signal {job.signal}")
+    return End(job.exit_code, f"{said}: exited with status {job.exit_code}")

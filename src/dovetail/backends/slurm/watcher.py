@@ -1,0 +1,290 @@
+"""Watches the attempts that have not ended and reports what becomes of them, in order for each.
+
+One task for all of them: every few seconds it asks Slurm for their jobs, looks into their run folders and decides. An
+end is written down before it is reported, so that it is the same for ever; a report that fails is made again.
+
+A run of which nobody can say whether it goes on is fenced first: its node failed, Slurm began its job anew, or has
+forgotten it. Its run folder tells its script to stop, and the end is reported when the script has done so, or has had
+the time to: a node that cannot see the folder then may still run it, and the report says so.
+
+A job that waits too long on its node is taken back, and reported as not bound when Slurm has confirmed that it never
+ran: the task is then placed elsewhere, and no failure is counted.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from dovetail.backends.contract import Report
+from dovetail.backends.slurm.driver import Driver, SlurmFault
+from dovetail.backends.slurm.records import JobRecord
+from dovetail.backends.slurm.run_folder import Look, RunFolder
+from dovetail.backends.slurm.states import Course, End, course_of, end_of_job, end_of_result, in_words
+from dovetail.model.event import BindFailed, TaskFinished, TaskStarted
+from dovetail.model.resources import Amounts
+
+LOOKS_UNTIL_READABLE = 5  # a claim without a name in it: its script is just writing that, or could not
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Watched:
+    run: RunFolder
+    job: int | None
+    node: str
+    asked: Amounts
+    fresh: bool = True  # something was asked of it since the last look
+    said_started: bool = False
+    restarts: int = 0  # in which of its job's runs it was seen to start
+    holds: bool = False  # a part of its node is allocated to it
+    waiting_since: float | None = None
+    gave_up: str = ""  # why it is being taken back
+    fence: str | None = None  # why it is being fenced
+    fenced_at: float = 0.0
+    unreadable: int = 0
+
+
+class _Asked(NamedTuple):
+    """What Slurm said of an attempt, and of which job it was asked."""
+
+    watched: Watched
+    job: int | None
+    record: JobRecord | None
+
+    @property
+    def is_over(self) -> bool:
+        return self.record is None or course_of(self.record) in (Course.OVER, Course.LOST)
+
+
+class Watcher:
+    """`job_name` says what the job of a key is called. `patience_s`: how long one may wait on its node; None: as long
+    as it takes."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        report: Report,
+        job_name: Callable[[str], str],
+        interval_s: float,
+        fence_s: float,
+        patience_s: float | None,
+    ) -> None:
+        self._driver, self._report, self._job_name = driver, report, job_name
+        self._interval_s, self._fence_s, self._patience_s = interval_s, fence_s, patience_s
+        self._watched: dict[str, Watched] = {}
+        self._wake = asyncio.Event()
+
+    def watch(self, run: RunFolder, look: Look) -> None:
+        """From now on; also says again what may have been said before."""
+        order = look.order
+        watched = self._watched.get(run.key)
+        if watched is None:
+            watched = self._watched[run.key] = Watched(run, None, "", {})
+        if order is not None:
+            watched.job, watched.node, watched.asked = order.job, order.node, order.asked
+        watched.said_started, watched.fresh = False, True
+        self._wake.set()
+
+    def held(self) -> dict[str, Amounts]:
+        """By node, what attempts asked for that hold a part of it, as far as the last look knows."""
+        found: dict[str, Amounts] = {}
+        for watched in self._watched.values():
+            if watched.holds:
+                amounts = found.setdefault(watched.node, {})
+                for name, amount in watched.asked.items():
+                    amounts[name] = amounts.get(name, 0) + amount
+        return found
+
+    async def go_on(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self._rest()
+            try:
+                await self._look_at_all()
+            except SlurmFault as fault:
+                _log.warning("cannot ask Slurm for jobs, will try again: %s", fault)
+            except Exception:  # ending the task would end all reports
+                _log.exception("looking at jobs failed, will try again")
+
+    async def look_once(self) -> None:
+        """What holds a node is known afterwards. Nothing is reported."""
+        await self._ask_about(list(self._watched.values()))
+
+    async def _rest(self) -> None:
+        try:
+            async with asyncio.timeout(self._interval_s if self._watched else None):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+        self._wake.clear()
+
+    async def _look_at_all(self) -> None:
+        """Slurm is asked before the folders are looked at: what a job wrote before it ended is then seen."""
+        asked = await self._ask_about(list(self._watched.values()))
+        due = [one for one in asked if not self._is_quiet(one.watched, one.record)]
+        for one in due:
+            one.watched.fresh = False
+        looks = await asyncio.to_thread(lambda: [one.watched.run.look(certain=one.is_over) for one in due])
+        for (watched, job, record), look in zip(due, looks, strict=True):
+            if watched.job != job:  # it was given its job meanwhile, which nobody has asked for yet
+                watched.fresh = True
+                continue
+            try:
+                await self._decide(watched, look, record)
+            except SlurmFault as fault:
+                _log.warning("attempt %s: %s; will try again", watched.run.key, fault)
+                watched.fresh = True
+            except Exception:  # one attempt's trouble, or the receiver's, must not keep the others waiting
+                _log.exception("attempt %s: nothing could be reported; will try again", watched.run.key)
+                watched.fresh = True
+
+    async def _ask_about(self, all_of_them: list[Watched]) -> list[_Asked]:
+        """A controller that lost its state gives numbers anew: a job of another name is somebody else's."""
+        jobs = [watched.job for watched in all_of_them]
+        ids = {job for job in jobs if job is not None}
+        records = await self._driver.find(ids) if ids else {}
+        found = []
+        for watched, job in zip(all_of_them, jobs, strict=True):
+            record = records.get(job or 0)
+            if record is not None and record.name != self._job_name(watched.run.key):
+                record = None
+            watched.holds = _holds(record)
+            found.append(_Asked(watched, job, record))
+        return found
+
+    def _is_quiet(self, watched: Watched, record: JobRecord | None) -> bool:
+        """It goes on as it did: its folder, which may be on a busy file server, need not be looked at."""
+        if watched.fresh or watched.fence is not None or record is None or record.restarts != watched.restarts:
+            return False
+        course = course_of(record)
+        if course is Course.WAITING and watched.waiting_since is not None:
+            now = asyncio.get_running_loop().time()
+            return self._patience_s is None or now < watched.waiting_since + self._patience_s
+        return course is Course.RUNNING and watched.said_started
+
+    # --- one attempt ---------------------------------------------------------------------------------------------
+
+    async def _decide(self, watched: Watched, look: Look, record: JobRecord | None) -> None:
+        if look.end is not None:
+            await self._say_end(watched, look, look.end)
+            return
+        if watched.job is None:  # its bind is on its way, or its outcome is not known: whoever asked asks again
+            return
+        course = None if record is None else course_of(record)
+        if watched.fence is not None:
+            await self._go_on_fencing(watched, look)
+        elif look.claim is not None and not look.claim.job and look.result is None and self._is_new(watched):
+            return
+        elif look.claim is not None and look.claim.job not in (0, watched.job):
+            await self._follow(watched, look, record, look.claim.job)
+        elif record is None:
+            await self._forgotten(watched, look)
+        elif look.claim is not None and record.restarts > look.claim.restarts and course is not Course.OVER:
+            await self._driver.cancel(record.id)
+            again = f"Slurm began the job anew ({in_words(record)}, restart {record.restarts})"
+            await self._fence(watched, look, f"lost: {again}")
+        elif course is Course.LOST and look.claim is not None:
+            await self._fence(watched, look, f"{in_words(record)}: lost with node {look.claim.node or watched.node}")
+        elif course in (Course.OVER, Course.LOST):
+            await self._over(watched, look, record)
+        elif course is Course.RUNNING and look.claim is not None:
+            watched.restarts = look.claim.restarts
+            await self._say_started(watched)
+        elif course is Course.WAITING and look.stop_reason is None:
+            await self._wait(watched, record)
+
+    def _is_new(self, watched: Watched) -> bool:
+        watched.unreadable += 1
+        return watched.unreadable <= LOOKS_UNTIL_READABLE
+
+    async def _follow(self, watched: Watched, look: Look, surplus: JobRecord | None, job: int) -> None:
+        """A submission whose reply was lost is the one that runs; the later one found that out and ended itself."""
+        assert look.order is not None
+        await asyncio.to_thread(watched.run.order, replace(look.order, job=job))
+        watched.job = job
+        if surplus is not None:
+            await self._driver.cancel(surplus.id)
+        self._wake.set()
+
+    async def _forgotten(self, watched: Watched, look: Look) -> None:
+        assert watched.job is not None
+        if look.result is not None:
+            await self._end(watched, look, end_of_result(look.result, look.stop_reason))
+            return
+        recorded = await self._driver.recorded(watched.job)
+        if recorded is not None and course_of(recorded) is Course.OVER:
+            await self._over(watched, look, recorded)
+        elif look.claim is not None:
+            await self._fence(watched, look, f"lost: Slurm has no job {watched.job} any more")
+        else:
+            why = f"stopped before it started: {look.stop_reason}" if look.stop_reason is not None else "lost"
+            await asyncio.to_thread(watched.run.stop, "Slurm had forgotten its job")
+            await self._end(watched, look, End(None, f"{why}: Slurm has no job {watched.job}, and nothing was started"))
+
+    async def _wait(self, watched: Watched, record: JobRecord) -> None:
+        now = asyncio.get_running_loop().time()
+        watched.waiting_since = since = watched.waiting_since or now
+        if self._patience_s is None or now < since + self._patience_s:
+            return
+        watched.gave_up = f"Slurm did not start it on {watched.node} in {now - since:.0f} s: {in_words(record)}"
+        await asyncio.to_thread(watched.run.stop, watched.gave_up)
+        await self._driver.cancel(record.id)
+
+    async def _over(self, watched: Watched, look: Look, record: JobRecord) -> None:
+        end = end_of_job(
+            record,
+            claimed=look.claim is not None,
+            result=look.result,
+            stop_reason=look.stop_reason,
+            folder=str(watched.run.path.parent),
+        )
+        if look.claim is None:  # should Slurm begin it anew after all
+            await asyncio.to_thread(watched.run.stop, end.reason)
+            if watched.gave_up and record.state == "CANCELLED":
+                end = End(None, watched.gave_up, refused=True)
+        await self._end(watched, look, end)
+
+    # --- fencing -------------------------------------------------------------------------------------------------
+
+    async def _fence(self, watched: Watched, look: Look, why: str) -> None:
+        stopped = f"stopped: {look.stop_reason}; " if look.stop_reason is not None else ""
+        await asyncio.to_thread(watched.run.stop, why)
+        watched.fence, watched.fenced_at = f"{stopped}{why}", asyncio.get_running_loop().time()
+        await self._go_on_fencing(watched, look)
+
+    async def _go_on_fencing(self, watched: Watched, look: Look) -> None:
+        if look.result is not None:
+            await self._end(watched, look, End(None, f"{watched.fence}; what ran there has ended"))
+        elif asyncio.get_running_loop().time() >= watched.fenced_at + self._fence_s:
+            words = "; it was told to stop and did not say that it has: it may still run there until Slurm ends it"
+            await self._end(watched, look, End(None, f"{watched.fence}{words}"))
+
+    # --- reports -------------------------------------------------------------------------------------------------
+
+    async def _end(self, watched: Watched, look: Look, end: End) -> None:
+        watched.holds = False
+        await asyncio.to_thread(watched.run.end, end)
+        await self._say_end(watched, look, end)
+
+    async def _say_started(self, watched: Watched) -> None:
+        if not watched.said_started:
+            await self._report(TaskStarted(watched.run.task, watched.run.key))
+            watched.said_started = True
+
+    async def _say_end(self, watched: Watched, look: Look, end: End) -> None:
+        if look.claim is not None:
+            await self._say_started(watched)
+        task, key = watched.run.task, watched.run.key
+        if watched.gave_up and end.refused:
+            await self._report(BindFailed(task, key, end.reason))
+        else:
+            await self._report(TaskFinished(task, key, end.exit_code, end.reason))
+        if self._watched.get(watched.run.key) is watched:
+            del self._watched[watched.run.key]
+
+
+def _holds(record: JobRecord | None) -> bool:
+    """Whether a part of a node is allocated to it; to one that waits for its node to boot, it is, too."""
+    return record is not None and (course_of(record) is Course.RUNNING or record.state == "CONFIGURING")

@@ -1,0 +1,95 @@
+"""Backends as a list, and one with everything that is known of it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from dovetail.cli.render.spans import age, moment
+from dovetail.cli.render.table import Column, table
+from dovetail.client.backend_types import Backend, BackendRow
+
+_BACKENDS = (
+    Column("BACKEND", shrinks=True),
+    Column("KIND"),
+    Column("STATE"),
+    Column("NODES", right=True),
+    Column("TASKS", right=True),
+    Column("P50", right=True),
+    Column("P99", right=True),
+    Column("ERRORS", right=True),
+    Column("ANSWERED", right=True),
+    Column("FROM", wide=True),
+    Column("WAITING", right=True, wide=True),
+    Column("CAN", wide=True),
+)
+_STATES = {"closed": "in use", "open": "left alone", "half-open": "being tried"}
+_FACT = 14
+
+
+def backend_list(rows: Sequence[BackendRow], now: float, wide: bool = False) -> RenderableType:
+    lines = [
+        [
+            row["name"],
+            row["kind"],
+            _state(row),
+            row["nodes"],
+            row["tasks"],
+            _took(row["latency_p50_s"]),
+            _took(row["latency_p99_s"]),
+            row["errors"],
+            _ago(row["last_success_at"], now),
+            row["source"],
+            row["waiting"],
+            ", ".join(row["capabilities"]),
+        ]
+        for row in rows
+    ]
+    problems = [Text(f"{row['name']}: {row['problem']}") for row in rows if row["problem"]]
+    return Group(table(_BACKENDS, lines, wide), *([Text()] if problems else []), *problems)
+
+
+def one_backend(row: Backend, now: float) -> RenderableType:
+    return Group(*(Text.assemble((f"{name:<{_FACT}}", "bold"), value) for name, value in _facts(row, now)))
+
+
+def _facts(row: Backend, now: float) -> Iterator[tuple[str, str]]:
+    since = "" if row["added_at"] is None else f" {moment(row['added_at'], now)}"
+    yield "backend", f"{row['name']}, of kind {row['kind']} ({row['source']}{since})"
+    yield "state", f"{row['state']}: {_state(row)}" if row["state"] in _STATES else row["state"]
+    if row["problem"]:
+        yield "problem", row["problem"]
+    yield "has", f"{row['nodes']} nodes, {row['tasks']} tasks; {row['waiting']} commands not yet answered"
+    calls = f"{row['calls']} calls, {row['errors']} failed"
+    yield "answers", f"{calls}; half within {_took(row['latency_p50_s'])}, 99 % within {_took(row['latency_p99_s'])}"
+    yield "last answer", _ago(row["last_success_at"], now)
+    if row["last_error_at"] is not None:
+        yield "last error", f"{_ago(row['last_error_at'], now)}: {row['last_error']}"
+    yield "can", ", ".join(row["capabilities"]) or "nothing beyond the contract"
+    late = f"changes are known within {row['stale_for_s']:g} s" if row["stale_for_s"] else "changes are known at once"
+    yield "consistency", late + ("" if row["sees_own_writes"] else "; its own writes are seen later")
+    for name, value in _flat(row["settings"]):
+        yield "setting", f"{name}: {value}"
+
+
+def _state(row: BackendRow) -> str:
+    return _STATES.get(row["state"], row["state"])
+
+
+def _took(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    return f"{seconds * 1000:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+def _ago(at: float | None, now: float) -> str:
+    return "never" if at is None else f"{age(at, now)} ago"
+
+
+def _flat(settings: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in settings.items():
+        if isinstance(value, dict) and value:
+            yield from _flat(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", value

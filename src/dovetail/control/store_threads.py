@@ -1,0 +1,21 @@
+"""Threads for the store alone.
+
+What backends do on threads runs on those that asyncio gives to everybody, which are few: a backend whose calls hang
+there takes all of them. The store must never wait for that, or nothing could be decided any more.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+THREADS = 8  # one writes, the others read
+
+_threads = ThreadPoolExecutor(THREADS, thread_name_prefix="store")
+
+
+async def on_store_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    return await asyncio.get_running_loop().run_in_executor(_threads, lambda: call(*args, **kwargs))

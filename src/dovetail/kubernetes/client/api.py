@@ -1,0 +1,260 @@
+"""Requests to one API server, over a pool of connections that are kept.
+
+Guarantees: an answer that is not a success is raised as one of `errors`; credentials the server no longer believes are
+asked for anew once; a server that says "too many requests, come back in n seconds" is obeyed a few times. Requests are
+not repeated otherwise: whether that is safe, only the caller knows. At most `width` requests are under way at a time,
+in order of arrival. Watches and logs, which last, have connections of their own and take none of these; they, and
+whatever goes through a proxy, are aiohttp's, and everything else is a plain `exchange`.
+
+Dead peers are noticed by the kernel (keep-alive probes), so that a watch does not hang on a connection that nobody is
+at the other end of.
+"""
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlencode
+
+import orjson
+
+try:
+    import aiohttp
+    from yarl import URL
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"speaking to Kubernetes needs {error.name}: pip install 'dovetail[kubernetes]'", name=error.name
+    ) from None
+
+from dovetail.kubernetes.client.access import Access
+from dovetail.kubernetes.client.decoding import decode
+from dovetail.kubernetes.client.errors import ApiError, Throttled, Unauthorized, Unreachable, error_of
+from dovetail.kubernetes.client.exchange import Answer, BrokenExchange, Exchange, keep_lively
+
+JSON = "application/json"
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+USER_AGENT = "dovetail"
+PATIENT_TIMES = 5
+"""How often a request that the server asks to send again later is sent again."""
+LONGEST_WAIT_S = 30.0
+FIRST_FAILURE = 400
+PAGE = 1000
+
+JsonObject = dict[str, Any]
+Params = Mapping[str, str | int]
+
+
+class Api:
+    """Opened by `async with`, or by the first request; `close` it."""
+
+    def __init__(
+        self,
+        access: Access,
+        *,
+        width: int = 32,
+        timeout_s: float = 30.0,
+        compress: bool = False,
+        agent: str = USER_AGENT,
+    ) -> None:
+        """`compress` asks for compressed answers: good on thin lines, slow on quick ones."""
+        self.access = access
+        self.width = width
+        self._timeout_s = timeout_s
+        self._headers = {
+            "User-Agent": agent,
+            "Accept": JSON,
+            "Accept-Encoding": "gzip" if compress else "identity",
+        }
+        self._exchange = Exchange(access.server, access.trust, access.server_name, self._headers)
+        self._session: aiohttp.ClientSession | None = None
+        self._width = asyncio.Semaphore(width)
+        self._options: dict[str, Any] = {"allow_redirects": False}
+        if access.server_name:
+            self._options["server_hostname"] = access.server_name
+        if access.proxy:
+            self._options["proxy"] = access.proxy
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        self._exchange.close()
+        if self._session is not None:
+            await self._session.close()
+        self._session = None
+
+    # --- one object ------------------------------------------------------------------------------------------
+
+    async def get(self, path: str, params: Params | None = None) -> JsonObject:
+        return _decoded(await self.send("GET", path, params))
+
+    async def create(self, path: str, body: JsonObject, params: Params | None = None) -> JsonObject:
+        return _decoded(await self.send("POST", path, params, orjson.dumps(body)))
+
+    async def replace(self, path: str, body: JsonObject, params: Params | None = None) -> JsonObject:
+        """Raises Conflict if the body's resourceVersion is not the latest."""
+        return _decoded(await self.send("PUT", path, params, orjson.dumps(body)))
+
+    async def patch(
+        self, path: str, body: JsonObject | list[JsonObject], params: Params | None = None, kind: str = MERGE_PATCH
+    ) -> JsonObject:
+        return _decoded(await self.send("PATCH", path, params, orjson.dumps(body), kind))
+
+    async def delete(self, path: str, body: JsonObject | None = None, params: Params | None = None) -> JsonObject:
+        return _decoded(await self.send("DELETE", path, params, orjson.dumps(body) if body else None))
+
+    # --- many objects ----------------------------------------------------------------------------------------
+
+    async def pages(self, path: str, params: Params | None = None, limit: int = PAGE) -> AsyncGenerator[JsonObject]:
+        """A collection in pieces, all of them of one moment: each is a List with `items` and `metadata`.
+
+        Raises Gone when the moment is too long ago to go on. `limit` 0: all at once.
+        """
+        asked: dict[str, str | int] = dict(params or {})
+        if limit:
+            asked["limit"] = limit
+        while True:
+            page = await self.get(path, asked)
+            yield page
+            token = page["metadata"].get("continue")
+            if not token:
+                return
+            asked["continue"] = token
+            asked.pop("resourceVersion", None)  # the token has it
+
+    async def items(self, path: str, params: Params | None = None) -> list[JsonObject]:
+        """A small collection as one list."""
+        return [item async for page in self.pages(path, params) for item in page.get("items") or ()]
+
+    # --- requests --------------------------------------------------------------------------------------------
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        params: Params | None = None,
+        body: bytes | None = None,
+        kind: str = JSON,
+        *,
+        obey: bool = True,
+    ) -> bytes:
+        """The answer as it came. `obey`: wait and ask again if the server says so."""
+        target = f"{path}?{urlencode(params)}" if params else path
+        times = PATIENT_TIMES if obey else 0
+        renewed = False
+        while True:
+            try:
+                async with self._width:
+                    return await self._once(method, target, body, kind)
+            except Unauthorized:
+                if renewed:
+                    raise
+                renewed = True
+                self.access.credentials.reject()
+            except Throttled as error:
+                if not times or error.retry_after_s is None:
+                    raise
+                times -= 1
+                await asyncio.sleep(min(error.retry_after_s, LONGEST_WAIT_S))
+
+    async def _once(self, method: str, target: str, body: bytes | None, kind: str) -> bytes:
+        headers = await self._headers_for(kind if body is not None else None)
+        if self.access.proxy:
+            answer = await self._ask_through_proxy(method, target, headers, body)
+        else:
+            try:
+                answer = await self._exchange.ask(method, target, headers, body, self._timeout_s)
+            except BrokenExchange as error:
+                raise Unreachable(self._words(error)) from None
+        if answer.status < FIRST_FAILURE:
+            return answer.content
+        raise failure_of(answer)
+
+    async def _ask_through_proxy(self, method: str, target: str, headers: dict[str, str], body: bytes | None) -> Answer:
+        session, url = self._session or self._open(), URL(f"{self.access.server}{target}", encoded=True)
+        timeout = aiohttp.ClientTimeout(total=self._timeout_s)
+        try:
+            async with session.request(
+                method, url, data=body, headers=headers, timeout=timeout, **self._options
+            ) as answer:
+                return Answer(answer.status, await answer.read(), answer.headers.get("Retry-After"))
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Unreachable(self._words(error)) from None
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, params: Params | None = None, *, silence_s: float | None = None
+    ) -> AsyncIterator[aiohttp.StreamReader]:
+        """An answer that goes on for long, read piece by piece. Raises Unreachable, also while it is read, when the
+        connection breaks or nothing came for `silence_s`."""
+        session = self._session or self._open()
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=self._timeout_s, sock_read=silence_s)
+        target = f"{path}?{urlencode(params)}" if params else path
+        url = URL(f"{self.access.server}{target}", encoded=True)
+        for again in (True, False):
+            headers = await self._headers_for(None)
+            try:
+                async with session.get(url, headers=headers, timeout=timeout, **self._options) as answer:
+                    if answer.status < FIRST_FAILURE:
+                        yield answer.content
+                        return
+                    said = Answer(answer.status, await answer.read(), answer.headers.get("Retry-After"))
+                    failure = failure_of(said)
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                raise Unreachable(self._words(error)) from None
+            if not (again and isinstance(failure, Unauthorized)):
+                raise failure
+            self.access.credentials.reject()
+
+    async def _headers_for(self, kind: str | None) -> dict[str, str]:
+        headers: dict[str, str] = {}
+        authorization = await self.access.credentials.header()
+        if authorization is not None:
+            headers["Authorization"] = authorization
+        if kind is not None:
+            headers["Content-Type"] = kind
+        return headers
+
+    def _words(self, error: BaseException) -> str:
+        words = str(error) or type(error).__name__
+        return f"no answer from the Kubernetes API at {self.access.server}: {words}"
+
+    def _open(self) -> aiohttp.ClientSession:
+        connector = aiohttp.TCPConnector(
+            limit=0, ssl=self.access.trust if self.access.trust is not None else True, socket_factory=_lively_socket
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector, headers=self._headers, cookie_jar=aiohttp.DummyCookieJar()
+        )
+        return self._session
+
+
+def failure_of(answer: Answer) -> ApiError:
+    try:
+        said: Any = orjson.loads(answer.content)
+    except ValueError:
+        said = answer.content.decode(errors="replace")
+    after = answer.retry_after
+    return error_of(answer.status, said, float(after) if after and after.isdigit() else None)
+
+
+def _decoded(content: bytes) -> JsonObject:
+    answer: JsonObject = decode(content)
+    return answer
+
+
+def _lively_socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family, kind, protocol)
+    keep_lively(made)
+    return made

@@ -1,0 +1,79 @@
+"""What a scheduler does to pods: bind, note why one waits, nominate, delete, evict."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from dovetail.kubernetes.client.api import STRATEGIC_PATCH, Api, JsonObject
+from dovetail.kubernetes.client.errors import AlreadyExists, NotFound
+from dovetail.kubernetes.client.paths import pod
+
+
+async def bind(api: Api, namespace: str, name: str, node: str, uid: str | None = None) -> None:
+    """Raises Conflict if the pod has a node, is another (`uid`) or is being deleted; NotFound if there is none.
+
+    After Unreachable the binding may be there: ask for the pod.
+    """
+    about = {"name": name, "uid": uid} if uid else {"name": name}
+    body = {"metadata": about, "target": {"kind": "Node", "name": node}}
+    await api.send("POST", pod(namespace, name, "binding"), None, orjson.dumps(body))
+
+
+async def patch_status(api: Api, namespace: str, name: str, status: JsonObject, uid: str | None = None) -> JsonObject:
+    """Fields of the pod's status; conditions are merged by their type. A pod with another uid: Conflict."""
+    body: JsonObject = {"status": status}
+    if uid:
+        body["metadata"] = {"uid": uid}
+    return await api.patch(pod(namespace, name, "status"), body, kind=STRATEGIC_PATCH)
+
+
+async def nominate(
+    api: Api, namespace: str, name: str, node: str | None, conditions: Sequence[Any] = (), uid: str | None = None
+) -> JsonObject:
+    """Says on which node room is being made for a pod; None takes it back."""
+    status: JsonObject = {"nominatedNodeName": node}
+    if conditions:
+        status["conditions"] = list(conditions)
+    return await patch_status(api, namespace, name, status, uid)
+
+
+async def delete(api: Api, namespace: str, name: str, *, grace_s: int | None = None, uid: str | None = None) -> bool:
+    """False: there was none. With a `uid`, only that one is deleted, else Conflict. No `grace_s`: as its spec says."""
+    body: JsonObject = {"kind": "DeleteOptions", "apiVersion": "v1"}
+    if grace_s is not None:
+        body["gracePeriodSeconds"] = grace_s
+    if uid:
+        body["preconditions"] = {"uid": uid}
+    try:
+        await api.delete(pod(namespace, name), body)
+    except NotFound:
+        return False
+    return True
+
+
+async def evict(api: Api, namespace: str, name: str, *, grace_s: int | None = None, uid: str | None = None) -> bool:
+    """As `delete`, but only as PodDisruptionBudgets allow: else it raises BudgetSpent, and may be tried later."""
+    options: JsonObject = {}
+    if grace_s is not None:
+        options["gracePeriodSeconds"] = grace_s
+    if uid:
+        options["preconditions"] = {"uid": uid}
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace}}
+    if options:
+        body["deleteOptions"] = options
+    try:
+        # The caller decides whether to wait for the budget: there may be other victims.
+        await api.send("POST", pod(namespace, name, "eviction"), None, orjson.dumps(body), obey=False)
+    except NotFound:
+        return False
+    return True
+
+
+async def create(api: Api, namespace: str, body: JsonObject, *, dry_run: bool = False) -> tuple[JsonObject, bool]:
+    """The pod of that name as it is, and whether this made it."""
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    try:
+        return await api.create(path, body, {"dryRun": "All"} if dry_run else None), True
+    except AlreadyExists:
+        return await api.get(pod(namespace, body["metadata"]["name"])), False

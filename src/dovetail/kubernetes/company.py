@@ -1,0 +1,105 @@
+"""Pod affinity and anti-affinity as rules about other work.
+
+A term's namespaces are resolved here: those it names and those whose labels its selector selects. One detail of
+kube-scheduler is kept, since whoever runs beside it must come to the same answer: for the pod that is being placed, a
+namespace selector that holds of no labels at all (`team DoesNotExist`) selects every namespace.
+Left to others: reading pods again when the labels of a namespace change.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from dovetail.cluster.domains import BY_LABEL
+from dovetail.kubernetes.selectors import label_term, selects
+from dovetail.model.asks import Company, Relation, Selector, Term
+from dovetail.model.pod_ask import Together
+
+Json = Mapping[str, Any]
+Namespaces = Mapping[str, Mapping[str, str]]  # labels by name
+Labels = Mapping[str, str]
+
+_REQUIRED, _PREFERRED = (
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+)
+_FULL = 100.0  # the greatest weight there
+#: Stands for no namespace at all, where an empty list would mean all of them.
+_NOWHERE = ("",)
+
+
+class PodCompany(NamedTuple):
+    """`rules`: whom the pod stays apart from, and its wishes; `repels`: who has to stay away from it."""
+
+    together: Together | None
+    rules: tuple[Company, ...]
+    repels: tuple[Company, ...]
+
+
+def company_of(affinity: Json, namespace: str, labels: Labels, namespaces: Namespaces) -> PodCompany:
+    near, apart = affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}
+    apart_terms = apart.get(_REQUIRED) or ()
+    placing = [_apart(term, _selector(term, namespace, namespaces, placing=True)) for term in apart_terms]
+    placed = [_apart(term, _selector(term, namespace, namespaces, placing=False)) for term in apart_terms]
+    wishes = [
+        *_wishes(Relation.NEAR, near.get(_PREFERRED) or (), namespace, namespaces),
+        *_wishes(Relation.APART, apart.get(_PREFERRED) or (), namespace, namespaces),
+    ]
+    return PodCompany(
+        _together(near.get(_REQUIRED) or (), namespace, labels, namespaces),
+        _distinct([*placing, *wishes]),
+        _distinct(placed),
+    )
+
+
+def _distinct(rules: Iterable[Company | None]) -> tuple[Company, ...]:
+    return tuple(dict.fromkeys([rule for rule in rules if rule is not None]))
+
+
+def _apart(term: Json, whom: Selector | None, weight: float | None = None) -> Company | None:
+    return None if whom is None else Company(Relation.APART, (whom,), BY_LABEL + term["topologyKey"], weight=weight)
+
+
+def _wishes(
+    relation: Relation, terms: Iterable[Json], namespace: str, namespaces: Namespaces
+) -> Iterable[Company | None]:
+    for weighted in terms:
+        term = weighted["podAffinityTerm"]
+        whom = _selector(term, namespace, namespaces, placing=True)
+        if whom is not None and weighted.get("weight"):
+            yield Company(relation, (whom,), BY_LABEL + term["topologyKey"], weight=weighted["weight"] / _FULL)
+
+
+def _together(terms: Sequence[Json], namespace: str, labels: Labels, namespaces: Namespaces) -> Together | None:
+    """All terms speak of the same pods: those that every one of them selects."""
+    if not terms:
+        return None
+    keys = tuple(dict.fromkeys([term["topologyKey"] for term in terms]))
+    whom = [_selector(term, namespace, namespaces, placing=True) for term in terms]
+    spaces: set[str] | None = None  # None: all
+    matches: list[Term] = []
+    for one in whom:
+        if one is None:
+            return Together(None, keys, own=False)
+        if one.namespaces:
+            spaces = set(one.namespaces) if spaces is None else spaces & set(one.namespaces)
+        matches.append(one.term)
+    named = () if spaces is None else tuple(sorted(spaces)) or _NOWHERE
+    selector = Selector(named, term=tuple(dict.fromkeys([match for term in matches for match in term])))
+    own = (not named or namespace in named) and selects(selector.term, labels)
+    return Together(selector, keys, own)
+
+
+def _selector(term: Json, namespace: str, namespaces: Namespaces, *, placing: bool) -> Selector | None:
+    """Whom a term selects; None: nobody."""
+    whom = label_term(term.get("labelSelector"))
+    if whom is None:
+        return None
+    named: Sequence[str] = term.get("namespaces") or ()
+    by_labels = term.get("namespaceSelector")
+    if not named and by_labels is None:
+        return Selector((namespace,), term=whom)
+    spaces = label_term(by_labels)
+    if spaces == () or (placing and selects(spaces, {})):
+        return Selector((), term=whom)
+    found = {*named, *(name for name, labels in namespaces.items() if selects(spaces, labels))}
+    return Selector(tuple(sorted(found)) or _NOWHERE, term=whom)

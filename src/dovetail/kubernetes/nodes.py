@@ -1,0 +1,73 @@
+"""A v1 Node as a node of ours: what it can be asked for, its labels and taints, and facts that selectors of
+Kubernetes know by other names, as labels that no user can have set.
+
+A node that is marked `unschedulable` bears one taint more, which tolerations of the taint that Kubernetes gives such
+nodes tolerate too; being ready is said by taints alone, as in Kubernetes.
+Left to others: when a node is gone.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dovetail.kubernetes.quantity import nanos
+from dovetail.kubernetes.requests import amount, resource_name
+from dovetail.model.image import PRESENT, image_label
+from dovetail.model.node import Node
+from dovetail.model.pod_ask import EVERY_NODE, FEATURE, NODE_NAME, UNSCHEDULABLE, VOLUME_LIMIT
+from dovetail.model.resources import CPU, DISK, MEMORY, SLOTS, Capacity
+from dovetail.model.selection import Effect, Taint
+from dovetail.model.workload import Kind
+
+Json = Mapping[str, Any]
+
+#: An image below this is fetched before anybody notices.
+_LEAST_IMAGE_BYTES = 23 * 2**20
+_UNSCHEDULABLE = Taint(key=UNSCHEDULABLE, effect=Effect.NO_SCHEDULE)
+
+
+def read_node(node: Json, csi_node: Json | None = None, backend: str = "kubernetes") -> Node:
+    """`csi_node`: how many volumes it can attach. Not validated: the API server has done that, and allows names that we
+    would not."""
+    name = node["metadata"]["name"]
+    status = node.get("status") or {}
+    return Node.model_construct(
+        name=name,
+        backend=backend,
+        capacity=_capacity(status.get("allocatable") or {}),
+        labels=_labels(node, status, csi_node),
+        taints=_taints(node.get("spec") or {}),
+        kinds=[Kind.CONTAINER],
+        gpus=[],
+    )
+
+
+def _capacity(allocatable: Json) -> Capacity:
+    found = {resource_name(name): amount(name, nanos(str(value))) for name, value in allocatable.items()}
+    known: dict[str, Any] = {name: found.pop(name, 0) for name in (MEMORY, DISK, SLOTS)}
+    known["cpu"] = found.pop(CPU, 0) / 1000
+    return Capacity.model_construct(None, gpu=0, **known, **found)
+
+
+def _labels(node: Json, status: Json, csi_node: Json | None) -> dict[str, str]:
+    found = dict(node["metadata"].get("labels") or {})
+    found[NODE_NAME] = node["metadata"]["name"]
+    found[EVERY_NODE] = ""
+    for feature in status.get("declaredFeatures") or ():
+        found[FEATURE + feature] = ""
+    for image in status.get("images") or ():
+        if (image.get("sizeBytes") or 0) >= _LEAST_IMAGE_BYTES:
+            keys = [image_label(name) for name in image.get("names") or ()]
+            found |= {key: PRESENT for key in keys if key is not None}
+    for driver in ((csi_node or {}).get("spec") or {}).get("drivers") or ():
+        limit = (driver.get("allocatable") or {}).get("count")
+        if limit is not None:
+            found[VOLUME_LIMIT + driver["name"]] = str(limit)
+    return found
+
+
+def _taints(spec: Json) -> list[Taint]:
+    found = [
+        Taint.model_construct(key=taint["key"], value=taint.get("value") or "", effect=Effect(taint["effect"]))
+        for taint in spec.get("taints") or ()
+    ]
+    return [*found, _UNSCHEDULABLE] if spec.get("unschedulable") else found

@@ -1,0 +1,256 @@
+"""A v1 Pod as work of ours: what it asks for (`Terms`), what others know it by (its badge), how urgent it is.
+
+Pods of one template mean the same, so what was read once is kept under everything about a pod that matters here: the
+twenty-thousandth pod of a template costs a lookup. What depends on volumes or on labels of namespaces is read again
+when those change.
+Left to others: waiting for gates, and telling the engine of pods.
+"""
+
+import marshal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dovetail.kubernetes import holdings
+from dovetail.kubernetes.company import PodCompany, company_of
+from dovetail.kubernetes.requests import requests_of
+from dovetail.kubernetes.selectors import NEVER, node_term, node_terms
+from dovetail.kubernetes.spread import spread_of
+from dovetail.kubernetes.storage import Storage, claim_names
+from dovetail.model.asks import Company, Term, Tolerance, Weighted
+from dovetail.model.badge import Badge, pod_badge
+from dovetail.model.image import canonical
+from dovetail.model.pod_ask import NOMINATED, PLAIN, TERMINATING, UNSCHEDULABLE, PodAsk, VolumeAsk
+from dovetail.model.selection import Effect, Taint, TolerationOperator
+from dovetail.model.shape import Shape
+from dovetail.model.terms import Terms
+from dovetail.model.workload import Kind
+
+Json = Mapping[str, Any]
+
+PROFILE = "kubernetes"
+KEPT = 16384
+_NOTHING: Json = {}
+_MARKED = Taint(key="node.kubernetes.io/unschedulable", effect=Effect.NO_SCHEDULE)
+_TOLERATED_MARK = Tolerance(UNSCHEDULABLE, TolerationOperator.EXISTS, "", None)
+_OPERATORS = {str(operator): operator for operator in TolerationOperator}
+_OF_CONTAINERS = ("resources", "ports", "image", "restartPolicy", "restartPolicyRules", "name")
+_OF_PODS = (
+    *("nodeName", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "overhead", "resources"),
+    *("priority", "preemptionPolicy", "hostNetwork", "hostUsers"),
+)
+_OF_PLACED_PODS = tuple(name for name in _OF_PODS if name != "nodeName")
+_DISKS = ("persistentVolumeClaim", "ephemeral", "gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd")
+_RESTART_ALL, _USERS_ON_HOST = "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"
+_FINISHED = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class PodMeaning:
+    """`preempts`: it may have less urgent pods give way."""
+
+    terms: Terms
+    badge: Badge
+    priority: int
+    preempts: bool
+
+
+def is_finished(pod: Json) -> bool:
+    """It holds nothing of its node any more."""
+    return (pod.get("status") or _NOTHING).get("phase") in _FINISHED
+
+
+def gates_of(pod: Json) -> tuple[str, ...]:
+    """What it waits for before anybody may look for a node."""
+    return tuple([gate["name"] for gate in pod["spec"].get("schedulingGates") or ()])
+
+
+class PodReader:
+    """Keep one for each API server, tell it of namespaces and volumes, and ask it what pods mean."""
+
+    def __init__(self, scheduler: str = "default", profile: str = PROFILE) -> None:
+        self.storage = Storage()
+        self.namespaces: dict[str, dict[str, str]] = {}
+        self._scheduler, self._profile = scheduler, profile
+        self._kept: dict[bytes, PodMeaning] = {}
+        self._with_volumes: dict[bytes, PodMeaning] = {}
+        self._volumes_as_of = 0
+
+    def set_namespace(self, namespace: Json) -> None:
+        name, labels = namespace["metadata"]["name"], dict(namespace["metadata"].get("labels") or {})
+        if self.namespaces.get(name) != labels:
+            self.namespaces[name] = labels
+            self._forget()
+
+    def drop_namespace(self, name: str) -> None:
+        if self.namespaces.pop(name, None) is not None:
+            self._forget()
+
+    def read(self, pod: Json) -> PodMeaning:
+        """As it waits for a node."""
+        return self._read(pod, placed=False)
+
+    def read_placed(self, pod: Json) -> PodMeaning:
+        """As it is on its node: it takes what it has there, and asks for nothing any more."""
+        return self._read(pod, placed=True)
+
+    def _read(self, pod: Json, placed: bool) -> PodMeaning:
+        spec, meta = pod["spec"], pod["metadata"]
+        volumes = [volume for volume in spec.get("volumes") or () if any(name in volume for name in _DISKS)]
+        key = _key(pod, placed, volumes)
+        kept = self._kept
+        if volumes:
+            if self._volumes_as_of != self.storage.version:
+                self._volumes_as_of = self.storage.version
+                self._with_volumes.clear()
+            kept = self._with_volumes
+        found = kept.get(key)
+        if found is None:
+            if len(kept) >= KEPT:
+                kept.clear()
+            found = kept[key] = self._meaning(pod, spec, meta, placed)
+        return found
+
+    def _forget(self) -> None:
+        self._kept.clear()
+        self._with_volumes.clear()
+
+    def _meaning(self, pod: Json, spec: Json, meta: Json, placed: bool) -> PodMeaning:
+        namespace, labels = meta["namespace"], meta.get("labels") or {}
+        affinity = spec.get("affinity") or _NOTHING
+        company = company_of(affinity, namespace, labels, self.namespaces)
+        marks, held = self._held(pod, spec, namespace)
+        if meta.get("deletionTimestamp"):
+            marks[TERMINATING] = ""
+        if placed and not spec.get("nodeName"):
+            marks[NOMINATED] = ""
+        if placed:
+            attached = self.storage.attached(pod)
+            ask = PLAIN._replace(repels=company.repels, volumes=VolumeAsk(attached=attached) if attached else None)
+            shape = self._shape(pod, spec, _NOTHING, PodCompany(None, (), ()), ask, (), placed=True)
+        else:
+            firm, wishes = spread_of(spec.get("topologySpreadConstraints") or [], namespace, labels)
+            features, volumes = _features(spec), self.storage.ask_of(pod)
+            ask = PodAsk(
+                asks=bool(spec.get("nodeName") or features or company.together or firm or volumes),
+                node_name=spec.get("nodeName") or "",
+                features=features,
+                together=company.together,
+                spread=firm,
+                volumes=volumes,
+                repels=company.repels,
+            )
+            rules = company._replace(rules=(*held, *company.rules))
+            shape = self._shape(pod, spec, affinity.get("nodeAffinity") or _NOTHING, rules, ask, wishes, placed=False)
+        priority = spec.get("priority") or 0
+        known_by = tuple(sorted({**labels, **marks}.items()))
+        preempts = spec.get("preemptionPolicy") != "Never"
+        terms = Terms(shape, labels=known_by, priority=priority, may_preempt=preempts)
+        badge = pod_badge(namespace, known_by, ask)
+        return PodMeaning(terms, badge, priority, preempts)
+
+    def _shape(
+        self,
+        pod: Json,
+        spec: Json,
+        node_affinity: Json,
+        company: PodCompany,
+        ask: PodAsk,
+        wishes: tuple[Any, ...],
+        *,
+        placed: bool,
+    ) -> Shape:
+        selector = {} if placed else spec.get("nodeSelector") or {}
+        images = [container.get("image") or "" for container in spec.get("containers") or ()]
+        return Shape(
+            amounts=requests_of(pod, with_status=placed),
+            kind=Kind.CONTAINER,
+            scheduler=self._scheduler,
+            profile=self._profile,
+            namespace="",
+            node_selector=tuple(sorted(selector.items())),
+            required=_required(node_affinity),
+            preferred=_preferred(node_affinity),
+            tolerations=_tolerations(spec.get("tolerations") or ()),
+            company=company.rules,
+            spread=wishes,
+            image="" if placed or not images or not images[0] else canonical(images[0]),
+            kubernetes=ask,
+        )
+
+    def _held(self, pod: Json, spec: Json, namespace: str) -> tuple[dict[str, str], list[Company]]:
+        """Marks of what it holds, and rules about who holds the same."""
+        ports = holdings.ports_of(spec)
+        marks, rules = holdings.port_marks(ports), holdings.port_rules(ports)
+        volumes = spec.get("volumes") or ()
+        if volumes:
+            uses = holdings.disk_uses(volumes)
+            claims = [name for name, own in claim_names(pod) if not own]
+            marks |= uses | {holdings.claim_mark(namespace, claim): "" for claim in claims}
+            alone = self.storage.for_one_pod(namespace, claims)
+            rules += holdings.disk_rules(uses)
+            rules += [holdings.claim_rule(holdings.claim_mark(namespace, claim)) for claim in alone]
+        return marks, rules
+
+
+def _key(pod: Json, placed: bool, volumes: list[Json]) -> bytes:
+    """Everything about a pod that matters here, as bytes: the quickest there is to compare and to hash."""
+    spec, meta = pod["spec"], pod["metadata"]
+    found: list[Any] = [placed, meta["namespace"], meta.get("labels"), "deletionTimestamp" in meta]
+    # Which node it is on tells a pod from no other: it asks for nothing any more.
+    found += [spec.get(name) for name in (_OF_PODS if not placed else _OF_PLACED_PODS)]
+    for container in spec["containers"]:
+        found += [container.get(name) for name in _OF_CONTAINERS]
+    for container in spec.get("initContainers") or ():
+        found.append("init")
+        found += [container.get(name) for name in _OF_CONTAINERS]
+    if volumes:
+        own = [volume for volume in volumes if "ephemeral" in volume]
+        found += [volumes, (meta["name"], meta.get("uid")) if own else None]
+    if placed:
+        status = pod.get("status") or _NOTHING
+        each = (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ()))
+        resized = [(one["name"], one.get("resources"), one.get("allocatedResources")) for one in each]
+        found += [resized, status.get("resources"), status.get("allocatedResources")]
+        found += [one for one in status.get("conditions") or () if one.get("type") == "PodResizePending"]
+    return marshal.dumps(found, 2)  # later versions write equal things differently
+
+
+def _features(spec: Json) -> tuple[str, ...]:
+    """Features that its node must declare."""
+    found = []
+    containers = (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))
+    rules = [rule for container in containers for rule in container.get("restartPolicyRules") or ()]
+    if any(rule.get("action") == "RestartAllContainers" for rule in rules):
+        found.append(_RESTART_ALL)
+    if spec.get("hostNetwork") and spec.get("hostUsers") is False:
+        found.append(_USERS_ON_HOST)
+    return tuple(found)
+
+
+def _required(node_affinity: Json) -> tuple[Term, ...]:
+    required = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    return () if required is None else node_terms(required.get("nodeSelectorTerms") or ()) or (NEVER,)
+
+
+def _preferred(node_affinity: Json) -> tuple[Weighted, ...]:
+    found = []
+    for wish in node_affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ():
+        term = node_term(wish["preference"])
+        if wish.get("weight") and term is not None:
+            found.append(Weighted(wish["weight"], term))
+    return tuple(found)
+
+
+def _tolerations(tolerations: Any) -> tuple[Tolerance, ...]:
+    found = []
+    for one in tolerations:
+        operator = _OPERATORS.get(one.get("operator") or "Equal")
+        if operator is None:
+            continue
+        effect = Effect(one["effect"]) if one.get("effect") else None
+        seconds = one.get("tolerationSeconds")
+        found.append(Tolerance(one.get("key") or None, operator, one.get("value") or "", effect, seconds))
+    if any(one.tolerates(_MARKED) for one in found):
+        found.append(_TOLERATED_MARK)
+    return tuple(found)

@@ -1,0 +1,121 @@
+"""Carrying out decisions: bindings and deletions, many at a time, each told back when its outcome is known.
+
+Guarantees: a pod is bound by its uid, so never one of the same name that came after it; a binding whose answer was lost
+is looked up before it is tried again. An outcome is told once.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dovetail.kubernetes.client import pods
+from dovetail.kubernetes.client.api import Api
+from dovetail.kubernetes.client.errors import ApiError, Conflict, NotFound, ServerTrouble, Throttled, Unreachable
+from dovetail.kubernetes.client.paths import pod
+
+_log = logging.getLogger(__name__)
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    id: int
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    id: int
+    namespace: str
+    name: str
+    uid: str
+
+
+#: The binding, and why it did not come about; empty: it did.
+Bound = Callable[[Binding, str], None]
+
+
+class Binder:
+    def __init__(self, api: Api, told: Bound, width: int) -> None:
+        self._api, self._told, self._width = api, told, width
+        self._due: asyncio.Queue[Binding | Eviction] = asyncio.Queue()
+        self._workers: list[asyncio.Task[None]] = []
+        self.under_way = 0
+
+    def put(self, order: Binding | Eviction) -> None:
+        self.under_way += 1
+        self._due.put_nowait(order)
+
+    def begin(self) -> None:
+        self._workers = [asyncio.create_task(self._work(), name="bindings") for _ in range(self._width)]
+
+    async def close(self) -> None:
+        for worker in self._workers:
+            worker.cancel()
+        await asyncio.gather(*self._workers, return_exceptions=True)
+        self._workers = []
+
+    async def _work(self) -> None:
+        while True:
+            order = await self._due.get()
+            if isinstance(order, Binding):
+                self._told(order, await self._bind(order))
+            else:
+                await self._evict(order)
+            self.under_way -= 1
+
+    async def _bind(self, order: Binding) -> str:
+        """Why not; empty: it is bound."""
+        pause_s = FIRST_PAUSE_S
+        while True:
+            try:
+                await pods.bind(self._api, order.namespace, order.name, order.node, order.uid)
+            except (Unreachable, ServerTrouble, Throttled) as error:
+                _log.info("binding %s/%s to %s: %s", order.namespace, order.name, order.node, error)
+            except NotFound:
+                return "the pod is gone"
+            except Conflict as error:
+                return await self._after_conflict(order, error)
+            except ApiError as error:
+                return str(error)
+            else:
+                return ""
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+    async def _after_conflict(self, order: Binding, conflict: Conflict) -> str:
+        """Perhaps it was ourselves, and the answer was lost. Empty: it is where it was to go."""
+        try:
+            found = await self._api.get(pod(order.namespace, order.name))
+        except NotFound:
+            return "the pod is gone"
+        except ApiError as error:
+            return f"{conflict}; {error}"
+        if found["metadata"]["uid"] != order.uid:
+            return "the pod is gone, and another has its name"
+        node = found["spec"].get("nodeName") or ""
+        if node == order.node:
+            return ""
+        return f"it was bound to {node} by somebody else" if node else str(conflict)
+
+    async def _evict(self, order: Eviction) -> None:
+        """Victims are deleted, as kube-scheduler does it, with the grace period they asked for themselves."""
+        pause_s = FIRST_PAUSE_S
+        while True:
+            try:
+                await pods.delete(self._api, order.namespace, order.name, uid=order.uid)
+            except (Unreachable, ServerTrouble, Throttled) as error:
+                _log.info("deleting %s/%s: %s", order.namespace, order.name, error)
+            except ApiError as error:  # it is another by now, or we may not: what the watch says counts
+                _log.warning("cannot delete %s/%s to make room: %s", order.namespace, order.name, error)
+                return
+            else:
+                return
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)

@@ -1,0 +1,204 @@
+"""What the engine has been told of each pod, and what to tell it when a pod changes.
+
+Guarantees: the engine holds exactly the pods that count: those that hold room on a node that is there, and those of
+ours that wait for one. A pod that was given a node by us stays there from that moment on, though the watch says so
+later; what the API says in the end is what counts. A pod on a node that nobody knows (yet) waits for nothing and counts
+nowhere until the node comes.
+Left to others: carrying out what the engine decides, and other objects than pods.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dovetail.engine.engine import Engine
+from dovetail.kubernetes.moment import seconds
+from dovetail.kubernetes.pods import PodMeaning, PodReader, gates_of, is_finished
+from dovetail.model.command import Command, attempt_key
+from dovetail.model.event import CancelAsked, Event, TaskBound, TaskFinished, TaskStarted, WorkArrived
+from dovetail.model.task import TaskId
+from dovetail.model.workload import Priority
+
+Json = Mapping[str, Any]
+Place = tuple[str, str]  # namespace, name
+#: All pods are of one class for our own classes of urgency: theirs are whole numbers, which go along with them.
+RANK = Priority.MEDIUM.rank
+_FROM_NODE = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
+
+
+@dataclass(slots=True)
+class Known:
+    """One pod. `id`: the workload it is to the engine; 0 while it is none. `node`: where the API says it is; `chosen`:
+    where we put it."""
+
+    namespace: str
+    name: str
+    uid: str
+    id: int = 0
+    meaning: PodMeaning | None = None
+    node: str = ""
+    chosen: str = ""
+    scheduler: str = ""
+    pod: Json | None = None  # as it was read, while it waits: it may have to be read again
+    since: str | None = None  # when it began on its node
+
+    @property
+    def place(self) -> Place:
+        return self.namespace, self.name
+
+    @property
+    def waits(self) -> bool:
+        """The engine looks for a node for it."""
+        return bool(self.id) and not self.node and not self.chosen
+
+
+class Ledger:
+    def __init__(self, engine: Engine, readers: Mapping[str, PodReader], now: Callable[[], float]) -> None:
+        """`readers`: by the scheduler's name that pods bear, how we read them; the first reads everybody else's."""
+        self._engine, self._readers, self._now = engine, readers, now
+        self._anybody = next(iter(readers.values()))
+        self._last = 0
+        self.pods: dict[Place, Known] = {}
+        self.by_id: dict[int, Known] = {}
+        self.commands: list[Command] = []  # that the engine gave in return, not taken yet
+
+    def take_commands(self) -> list[Command]:
+        found, self.commands = self.commands, []
+        return found
+
+    # --- pods ------------------------------------------------------------------------------------------------
+
+    def seen(self, pod: Json) -> None:
+        """A pod is there, or has changed."""
+        about = pod["metadata"]
+        place, uid = (about["namespace"], about["name"]), about["uid"]
+        known = self.pods.get(place)
+        if known is not None and known.uid != uid:
+            self.gone(place)
+            known = None
+        if known is None:
+            if is_finished(pod):
+                return
+            known = self.pods[place] = Known(*place, uid, scheduler=pod["spec"].get("schedulerName") or "")
+        node = pod["spec"].get("nodeName") or ""
+        if is_finished(pod):
+            self.gone(place)
+        elif node:
+            self._on_node(known, pod, node)
+        else:
+            self._without_node(known, pod)
+
+    def gone(self, place: Place) -> None:
+        known = self.pods.pop(place, None)
+        if known is not None:
+            self._forget(known)
+
+    def _on_node(self, known: Known, pod: Json, node: str) -> None:
+        meaning = self._anybody.read_placed(pod)
+        if known.id and not known.node and known.chosen == node:
+            known.node = node
+            task = TaskId(known.id, 0)
+            key = self.key(known)
+            self._tell(TaskBound(task, key))
+            self._tell(TaskStarted(task, key))
+            before = known.meaning
+            if before is None or not _counts_alike(before, meaning):
+                self._forget(known)
+        elif known.id and (known.node != node or known.meaning != meaning):
+            self._forget(known)
+        known.node, known.meaning, known.pod = node, meaning, None
+        known.since = (pod.get("status") or {}).get("startTime")
+        if not known.id and node in self._engine.state.cluster.rows:
+            self._arrive(known, meaning, (node,))
+
+    def _without_node(self, known: Known, pod: Json) -> None:
+        reader = self._readers.get(known.scheduler)
+        if reader is None or gates_of(pod) or "deletionTimestamp" in pod["metadata"]:
+            self._forget(known)
+            return
+        meaning = reader.read(pod)
+        if known.id and known.meaning == meaning:
+            return  # such as a condition that we wrote ourselves
+        if known.chosen:
+            return  # its binding is under way, and that is all there is to know of it now
+        self._forget(known)
+        known.meaning, known.pod = meaning, pod
+        self._arrive(known, meaning, ())
+
+    # --- nodes -----------------------------------------------------------------------------------------------
+
+    def node_came(self, name: str) -> None:
+        """Pods that were on it before anybody knew it count from now on."""
+        for known in self._on(name):
+            if not known.id and known.meaning is not None:
+                self._arrive(known, known.meaning, (name,))
+
+    def node_goes(self, name: str) -> None:
+        """What is on it holds nothing any more, and nobody looks for another place for it: that is not ours to do."""
+        for known in self._on(name):
+            self._forget(known)
+
+    def _on(self, node: str) -> list[Known]:
+        return [known for known in self.pods.values() if known.node == node]
+
+    # --- what became of decisions ----------------------------------------------------------------------------
+
+    def chose(self, task: TaskId, node: str) -> Known | None:
+        """The engine put it there; None: it is nobody's any more."""
+        known = self.by_id.get(task.workload)
+        if known is not None:
+            known.chosen = node
+        return known
+
+    def not_bound(self, known: Known) -> None:
+        """What was chosen for it did not come about."""
+        known.chosen = ""
+
+    def waiting(self) -> Iterator[Known]:
+        return (known for known in self.by_id.values() if known.waits)
+
+    def read_again(self) -> None:
+        """Namespaces or volumes have changed: pods that wait may mean something else now."""
+        for known in list(self.waiting()):
+            if known.pod is not None:
+                self.seen(known.pod)
+
+    def key(self, known: Known) -> str:
+        task = TaskId(known.id, 0)
+        work = self._engine.state.work.get(known.id)
+        return attempt_key(task, 1 if work is None else work.task(0).attempt)
+
+    # --- telling the engine ----------------------------------------------------------------------------------
+
+    def _arrive(self, known: Known, meaning: PodMeaning, nodes: tuple[str, ...]) -> None:
+        self._last += 1
+        known.id = self._last
+        self.by_id[known.id] = known
+        # Two pods of one name, one of them about to be gone, are two workloads.
+        name = f"{known.name}/{known.id}"
+        since = seconds(known.since, self._now()) if nodes else None
+        self._tell(WorkArrived(known.id, known.namespace, name, RANK, meaning.terms, nodes=nodes, since=since))
+
+    def _forget(self, known: Known) -> None:
+        """The engine has nothing of it any more."""
+        if not known.id:
+            return
+        id_, held = known.id, bool(known.node or known.chosen)
+        key = self.key(known)
+        del self.by_id[id_]
+        known.id, known.chosen = 0, ""
+        self._tell(CancelAsked(id_, "gone"))
+        if held:
+            self._tell(TaskFinished(TaskId(id_, 0), key, None, "gone"))
+
+    def _tell(self, event: Event) -> None:
+        self.commands += self._engine.handle(event, self._now())
+
+
+def _counts_alike(before: PodMeaning, after: PodMeaning) -> bool:
+    """Does it take the same on its node, and do others see the same in it? With its node a pod gets labels that say
+    where that is; nobody knows a pod by these who does not know the node."""
+    if before.terms.shape.amounts != after.terms.shape.amounts or before.badge.repels != after.badge.repels:
+        return False
+    known = [one for one in after.badge.labels if one in before.badge.labels or one[0] not in _FROM_NODE]
+    return tuple(known) == before.badge.labels and before.badge.volumes == after.badge.volumes

@@ -1,0 +1,235 @@
+"""The scheduler: follows the cluster, decides with the engine, carries out what was decided.
+
+Everything that touches the engine happens on one event loop, between two awaits, so that the engine needs no lock.
+Watches tell it of changes as they come; decisions are made in slices, and while one slice is bound the next is decided.
+
+Guarantees: nothing is decided before everything that was there at the start is known. A pod counts on its node from the
+moment it was chosen, so that no room is given away twice; when its binding fails it waits again. Two schedulers of this
+kind at once do no harm, since the API server binds a pod once; to have only one decide, lead (`election`).
+Left to others: who leads, and what becomes of pods on their nodes.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from dovetail.engine.engine import Engine
+from dovetail.kubernetes.client import pods as pod_calls
+from dovetail.kubernetes.client.api import Api
+from dovetail.kubernetes.client.errors import ApiError
+from dovetail.kubernetes.client.paths import CORE, NODES, PODS
+from dovetail.kubernetes.client.recorder import Recorder
+from dovetail.kubernetes.client.reflector import Change, Handler, Kind, Reflector
+from dovetail.kubernetes.pods import PodReader
+from dovetail.kubernetes.scheduler.binding import Binder, Binding, Eviction
+from dovetail.kubernetes.scheduler.ledger import Known, Ledger
+from dovetail.kubernetes.scheduler.objects import Objects
+from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings, line_of
+from dovetail.kubernetes.scheduler.words import FAILED, PREEMPTED, SCHEDULED, pod_reference, scheduled, unschedulable
+from dovetail.model.command import Bind, Command, Stop, Wake
+from dovetail.model.event import BindFailed, TaskBound, Tick
+from dovetail.model.reason import Outcome
+from dovetail.model.record import Decision
+from dovetail.model.task import TaskId, TaskState
+
+_log = logging.getLogger(__name__)
+
+SLICE = 64  # decisions between two turns of the event loop
+NOTES_AT_ONCE = 4
+NOTES_KEPT = 20_000
+_STORAGE = "/apis/storage.k8s.io/v1"
+
+
+class Scheduler:
+    def __init__(
+        self,
+        api: Api,
+        settings: KubernetesSchedulerSettings | None = None,
+        *,
+        instance: str = "dovetail",
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._api, self._now = api, now
+        self.settings = settings or KubernetesSchedulerSettings()
+        self.engine = Engine(self.settings.engine())
+        readers = {name: PodReader(line_of(name), profile) for name, profile in self.settings.names.items()}
+        storage = next(iter(readers.values())).storage
+        for reader in readers.values():
+            reader.storage = storage
+        self.ledger = Ledger(self.engine, readers, now)
+        self.objects = Objects(self.engine, self.ledger, readers, now)
+        self._binder = Binder(api, self._bound, self.settings.bindings_at_once)
+        self._recorder = Recorder(api, next(iter(self.settings.names)), instance)
+        self._stirred = asyncio.Event()
+        self._wake: asyncio.TimerHandle | None = None
+        self._notes: dict[int, tuple[str, str | None]] = {}  # by workload: why it waits, where room is made for it
+        self._noted = asyncio.Event()
+        self.bound = 0
+
+    async def run(self) -> None:
+        """Until cancelled, or until following the cluster is impossible."""
+        first = [
+            self._follow(NODES, self.objects.nodes),
+            self._follow(f"{CORE}/namespaces", self.objects.namespaces),
+            self._follow(f"{CORE}/persistentvolumes", self.objects.volumes),
+            self._follow(f"{CORE}/persistentvolumeclaims", self.objects.claims),
+            self._follow(f"{_STORAGE}/storageclasses", self.objects.classes),
+            self._follow(f"{_STORAGE}/csinodes", self.objects.csi_nodes),
+            self._follow("/apis/policy/v1/poddisruptionbudgets", self.objects.disruption_budgets),
+        ]
+        pods = self._follow(PODS, self._pods)
+        self._binder.begin()
+        self._recorder.begin()
+        following = [asyncio.create_task(one.run(), name="follow") for one in first]
+        try:
+            await self._synced(first, following)
+            following.append(asyncio.create_task(pods.run(), name="follow pods"))
+            await self._synced([pods], following)
+            _log.info("follows %d nodes and %d pods", len(first[0]), len(pods))
+            working = [
+                asyncio.create_task(self._decide()),
+                *[asyncio.create_task(self._write_notes()) for _ in range(NOTES_AT_ONCE)],
+            ]
+            following += working
+            done, _ = await asyncio.wait(following, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in following:
+                task.cancel()
+            await asyncio.gather(*following, return_exceptions=True)
+            await self._binder.close()
+            await self._recorder.close()
+
+    def _follow(self, path: str, handler: Handler) -> Reflector:
+        def hear(changes: list[Change]) -> None:
+            handler(changes)
+            self._stirred.set()
+
+        return Reflector(self._api, path, hear)
+
+    async def _synced(self, reflectors: list[Reflector], running: list[asyncio.Task[None]]) -> None:
+        async def all_synced() -> None:
+            for one in reflectors:
+                await one.synced.wait()
+
+        waits = asyncio.create_task(all_synced())
+        done, _ = await asyncio.wait([waits, *running], return_when=asyncio.FIRST_COMPLETED)
+        if waits not in done:
+            waits.cancel()
+            next(iter(done)).result()
+
+    def _pods(self, changes: list[Change]) -> None:
+        for change in changes:
+            if change.kind is Kind.DELETED:
+                about = change.object["metadata"]
+                known = self.ledger.pods.get((about["namespace"], about["name"]))
+                if known is not None and known.uid == about["uid"]:
+                    self.ledger.gone(known.place)
+            else:
+                self.ledger.seen(change.object)
+
+    # --- deciding --------------------------------------------------------------------------------------------
+
+    async def _decide(self) -> None:
+        while True:
+            self._stirred.clear()
+            if self.objects.means_more:
+                self.objects.means_more = False
+                self.ledger.read_again()
+            self._carry_out(self.ledger.take_commands())
+            if self.engine.busy:
+                self.engine.state.pod_budgets = self.objects.budgets()
+                self._slice()
+                await asyncio.sleep(0)
+                continue
+            self._slice(0)
+            await self._stirred.wait()
+
+    def _slice(self, limit: int = SLICE) -> None:
+        now = self._now()
+        if limit:
+            self._carry_out(self.engine.handle(Tick(limit), now))
+        for decision in self.engine.take_decisions(now):
+            if decision.node is None:
+                self._refused(decision)
+
+    def _carry_out(self, commands: list[Command]) -> None:
+        for command in commands:
+            if isinstance(command, Bind):
+                known = self.ledger.chose(command.task, command.node)
+                if known is not None:
+                    order = Binding(known.id, known.namespace, known.name, known.uid, command.node, command.key)
+                    self._binder.put(order)
+            elif isinstance(command, Stop):
+                self._stop(command)
+            elif isinstance(command, Wake):
+                self._wake_at(command.at)
+
+    def _stop(self, command: Stop) -> None:
+        """Only victims are ours to delete: what leaves a node for other reasons leaves it by others' hands."""
+        known = self.ledger.by_id.get(command.task.workload)
+        work = self.engine.state.work.get(command.task.workload)
+        live = None if work is None else work.tasks.get(0)
+        if known is None or live is None or live.state is not TaskState.STOPPING or live.reason != "preempting":
+            return
+        self._recorder.record(pod_reference(known), PREEMPTED, live.message, "Preempting")
+        self._binder.put(Eviction(known.id, known.namespace, known.name, known.uid))
+
+    def _wake_at(self, at: float) -> None:
+        if self._wake is not None:
+            self._wake.cancel()
+        delay_s = max(0.0, at - self._now())
+        self._wake = asyncio.get_running_loop().call_later(delay_s, self._awake)
+
+    def _awake(self) -> None:
+        self._carry_out(self.engine.handle(Tick(0), self._now()))
+        self._stirred.set()
+
+    def _bound(self, order: Binding, why_not: str) -> None:
+        self.bound += not why_not
+        known = self.ledger.by_id.get(order.id)
+        if known is None:
+            return
+        if not why_not:
+            self.engine.handle(TaskBound(TaskId(order.id, 0), order.key), self._now())
+            self._recorder.record(pod_reference(known), SCHEDULED, scheduled(known, order.node), "Binding")
+            return
+        _log.info("%s/%s was not bound to %s: %s", order.namespace, order.name, order.node, why_not)
+        self.ledger.not_bound(known)
+        self.ledger.commands += self.engine.handle(BindFailed(TaskId(order.id, 0), order.key, why_not), self._now())
+        self._stirred.set()
+
+    # --- telling ---------------------------------------------------------------------------------------------
+
+    def _refused(self, decision: Decision) -> None:
+        known = self.ledger.by_id.get(decision.task.workload)
+        if known is None or not known.waits:
+            return
+        told = decision.explanation
+        nominated = self._nominated(known) if told.outcome == Outcome.PREEMPTING else None
+        self._recorder.record(pod_reference(known), FAILED, told.message, "Scheduling", "Warning")
+        if len(self._notes) < NOTES_KEPT:
+            self._notes[known.id] = (told.message, nominated)
+            self._noted.set()
+
+    def _nominated(self, known: Known) -> str | None:
+        promise = self.engine.state.promises.of_work.get(known.id)
+        return None if promise is None else self.engine.state.cluster.names[promise.rows[0][0]]
+
+    async def _write_notes(self) -> None:
+        while True:
+            while not self._notes:
+                self._noted.clear()
+                await self._noted.wait()
+            id_ = next(iter(self._notes))
+            message, nominated = self._notes.pop(id_)
+            known = self.ledger.by_id.get(id_)
+            if known is None or not known.waits:
+                continue
+            with suppress(ApiError):  # what it says is for people; the next reason may be taken
+                await pod_calls.nominate(
+                    self._api, known.namespace, known.name, nominated, [unschedulable(message)], known.uid
+                )

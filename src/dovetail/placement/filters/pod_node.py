@@ -1,0 +1,42 @@
+"""The node is the one that the pod names, if it names one, and declares every feature that the pod needs."""
+
+from typing import ClassVar
+
+from dovetail.cluster.arrays import B1
+from dovetail.cluster.state import LABELS
+from dovetail.cluster.view import View
+from dovetail.model.asks import Match, Term
+from dovetail.model.pod_ask import FEATURE, NODE_NAME, PodAsk
+from dovetail.model.reason import Refused
+from dovetail.model.selection import Operator
+from dovetail.model.strict import Strict
+from dovetail.placement.contract import NoSettings, Request
+
+OTHER_NODE, FEATURE_MISSING = "other_node_named", "feature_missing"
+
+
+def named(ask: PodAsk) -> Term:
+    return (Match(NODE_NAME, Operator.IN, (ask.node_name,)),) if ask.node_name else ()
+
+
+def features(ask: PodAsk) -> Term:
+    return tuple([Match(FEATURE + name, Operator.EXISTS, ()) for name in ask.features])
+
+
+class PodNode:
+    name: ClassVar[str] = "pod_node"
+    reason: ClassVar[str] = OTHER_NODE
+    reads: ClassVar[frozenset[str]] = frozenset({LABELS})
+    Settings: ClassVar[type[Strict]] = NoSettings
+
+    def mask(self, request: Request, view: View) -> B1 | bool:
+        ask = request.shape.kubernetes
+        return True if ask is None else view.satisfies((*named(ask), *features(ask)))
+
+    def refuse(self, request: Request, view: View, position: int) -> Refused:
+        ask = request.shape.kubernetes
+        assert ask is not None
+        if ask.node_name and view.label(NODE_NAME, position) != ask.node_name:
+            return Refused(self.name, OTHER_NODE, f"the pod names another node, {ask.node_name}")
+        lacking = [name for name in ask.features if view.label(FEATURE + name, position) is None]
+        return Refused(self.name, FEATURE_MISSING, f"does not declare {', '.join(lacking)}")

@@ -1,0 +1,128 @@
+"""With the pod, no domain would have more than the allowed number of pods more than the emptiest one.
+
+As Kubernetes counts: domains are those of nodes that have every label the pod is spread by and, where a constraint
+says so, that the pod may go to by its node affinity and its tolerations; only pods on such nodes count. Pods that are
+on their way out do not.
+"""
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1, F8
+from dovetail.cluster.domains import BY_LABEL
+from dovetail.cluster.labels import ABSENT
+from dovetail.cluster.state import GROUPS
+from dovetail.cluster.taints import TaintSet
+from dovetail.cluster.tallies import selects
+from dovetail.cluster.view import View
+from dovetail.model.badge import Badge
+from dovetail.model.pod_ask import NOMINATED, TERMINATING, UNSCHEDULABLE
+from dovetail.model.pod_ask import PodSpread as Rule
+from dovetail.model.reason import Eviction, Refused
+from dovetail.model.strict import Strict
+from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.filters.node_affinity import required_terms
+from dovetail.placement.filters.scope import labels_term
+from dovetail.placement.filters.taints import untolerated
+
+
+def let_off(rules: tuple[Rule, ...], gone: Iterable[Badge | None]) -> tuple[Rule, ...]:
+    """The rules for a node that these have left, as kube-scheduler sees it: whoever goes is counted out, also who was
+    not counted before, being on its way out or selected by an empty selector."""
+    badges = [badge for badge in gone if badge is not None]
+    return tuple([rule._replace(let_off=sum([_uncounted(rule, badge) for badge in badges])) for rule in rules])
+
+
+def _uncounted(rule: Rule, badge: Badge) -> bool:
+    if rule.whom is None or selects(rule.whom, badge):
+        return False
+    marks = (TERMINATING, NOMINATED)
+    return selects(rule.whom._replace(term=tuple([m for m in rule.whom.term if m.key not in marks])), badge)
+
+
+def _labelled(rules: tuple[Rule, ...], whole: View) -> B1:
+    found = whole.present
+    for rule in rules:
+        found = found & whole.in_some_domain(BY_LABEL + rule.label)
+    return found
+
+
+def _eligible(rule: Rule, request: Request, labelled: B1, whole: View) -> B1:
+    """Nodes that count for a rule."""
+    found = labelled
+    if rule.honours_affinity:
+        if request.shape.node_selector:
+            found = found & whole.satisfies(labels_term(request.shape.node_selector))
+        found = found & required_terms(request, whole)
+    if rule.honours_taints:
+        question = ("spread", request.shape.tolerations)
+        found = found & whole.by_taints(question, lambda taints: not untolerated(request, _own(taints), soft=False))
+    return found
+
+
+def _own(taints: TaintSet) -> TaintSet:
+    """Without the one that stands for a mark of the node."""
+    return tuple([taint for taint in taints if taint.key != UNSCHEDULABLE])
+
+
+def _skew(rule: Rule, request: Request, labelled: B1, view: View) -> F8:
+    """How many more the node's domain would have than the emptiest one. Only of nodes with the label."""
+    found = view.label_codes(rule.label)
+    if found is None:
+        return np.zeros(view.size)
+    codes, column = found
+    whole = view.whole
+    eligible = _eligible(rule, request, labelled, whole)
+    every = column.codes[: whole.size]
+    size = len(column.vocabulary) + 1
+    has = np.bincount(every[eligible], minlength=size) > 0
+    has[ABSENT] = False
+    if rule.whom is None:
+        sums: F8 = np.zeros(size)
+    else:
+        counts = view.tally(rule.whom).counts[: whole.size]
+        sums = np.bincount(every[eligible], counts[eligible], size).astype(np.float64)
+    if rule.let_off and view.size == 1:
+        sums[codes[0]] -= rule.let_off
+    domains = int(np.count_nonzero(has))
+    least = float(sums[has].min()) if domains and domains >= rule.min_domains else 0.0
+    skew: F8 = sums.take(codes) + (float(rule.own) - least)
+    return skew
+
+
+class PodSpread:
+    name: ClassVar[str] = "pod_spread"
+    reason: ClassVar[str] = "spread_uneven"
+    reads: ClassVar[frozenset[str]] = frozenset(GROUPS)
+    Settings: ClassVar[type[Strict]] = NoSettings
+
+    def reads_of(self, request: Request) -> frozenset[str]:
+        pod = request.shape.kubernetes
+        return self.reads if pod is not None and pod.spread else frozenset()
+
+    def mask(self, request: Request, view: View) -> B1 | bool:
+        pod = request.shape.kubernetes
+        if pod is None or not pod.spread:
+            return True
+        labelled = _labelled(pod.spread, view.whole)
+        found: B1 | bool = True
+        for rule in pod.spread:
+            found = found & (_skew(rule, request, labelled, view) <= rule.max_skew)
+            found = found & view.in_some_domain(BY_LABEL + rule.label)
+        return found
+
+    def refuse(self, request: Request, view: View, position: int) -> Refused:
+        pod = request.shape.kubernetes
+        assert pod is not None
+        here = view.subset(np.array([position], dtype=np.intp))
+        labelled = _labelled(pod.spread, view.whole)
+        for rule in pod.spread:
+            if not np.all(here.in_some_domain(BY_LABEL + rule.label)):
+                return Refused(self.name, self.reason, f"the node has no {rule.label}, so nothing is spread over it")
+            skew = float(_skew(rule, request, labelled, here)[0])
+            if skew > rule.max_skew:
+                words = f"its {rule.label} would have {skew:g} more pods than the emptiest one, at most"
+                return Refused(self.name, self.reason, f"{words} {rule.max_skew} are allowed", Eviction.HELPS)
+        raise AssertionError("refuse() asked of a node that keeps the balance")

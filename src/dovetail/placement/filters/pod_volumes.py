@@ -1,0 +1,116 @@
+"""Every volume of the pod can be used from the node, and every claim of it be bound there.
+
+Claims that are not bound yet get volumes as the pod's node would have them bound: one claim after the other, each the
+first volume that is left and can be used from there, or one that is made for it where its class allows that.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1
+from dovetail.cluster.state import LABELS
+from dovetail.cluster.view import View
+from dovetail.model.asks import Match, Term
+from dovetail.model.pod_ask import NODE_NAME, Claim, VolumeAsk
+from dovetail.model.reason import Refused
+from dovetail.model.selection import Operator
+from dovetail.model.strict import Strict
+from dovetail.placement.contract import NoSettings, Request
+
+ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+#: Labels that say where a node or a volume is; what an older one is called now.
+PLACES = {
+    "failure-domain.beta.kubernetes.io/zone": ZONE,
+    "failure-domain.beta.kubernetes.io/region": REGION,
+    ZONE: ZONE,
+    REGION: REGION,
+}
+ELSEWHERE, NO_VOLUME, OTHER_ZONE = "volume_elsewhere", "no_volume_to_bind", "volume_in_other_zone"
+
+
+def any_of(terms: tuple[Term, ...], view: View) -> B1 | bool:
+    found: B1 | bool = False
+    for term in terms:
+        found = found | view.satisfies(term)
+    return found
+
+
+def reachable(ask: VolumeAsk, view: View) -> B1 | bool:
+    """Where all bound volumes can be used."""
+    found: B1 | bool = True
+    for terms in ask.bound:
+        found = found & any_of(terms, view)
+    return found
+
+
+def in_zone(ask: VolumeAsk, view: View) -> B1 | bool:
+    """Where the labels of the volumes are those of the node; a node that says nothing of where it is will do."""
+    if not ask.zones:
+        return True
+    found: B1 | bool = True
+    for key, values in ask.zones:
+        here = view.matches(Match(key, Operator.IN, values))
+        if PLACES[key] != key:
+            called = view.matches(Match(key, Operator.DOES_NOT_EXIST, ()))
+            here = here | (called & view.matches(Match(PLACES[key], Operator.IN, values)))
+        found = found & here
+    unplaced = view.satisfies(tuple([Match(key, Operator.DOES_NOT_EXIST, ()) for key in PLACES]))
+    return found | unplaced
+
+
+def bindable(ask: VolumeAsk, view: View) -> B1 | bool:
+    """Where every claim gets a volume."""
+    if not ask.claims:
+        return True
+    found = np.ones(view.size, dtype=np.bool_)
+    left: dict[str, B1] = {}  # by volume: where no claim before has taken it
+    for claim in ask.claims:
+        found &= _gets_one(claim, left, view)
+    return found
+
+
+def _gets_one(claim: Claim, left: dict[str, B1], view: View) -> B1:
+    wants = np.ones(view.size, dtype=np.bool_)
+    for volume in claim.volumes:
+        usable = True if volume.nodes is None else any_of(volume.nodes, view)
+        free = left.setdefault(volume.name, np.ones(view.size, dtype=np.bool_))
+        takes = wants & free & usable
+        left[volume.name] = free & ~takes
+        wants &= ~takes
+    if claim.made_at is None:
+        made: B1 | bool = False
+    else:
+        made = any_of(claim.made_at, view) if claim.made_at else True
+    if claim.selected_node:
+        made = made & view.matches(Match(NODE_NAME, Operator.IN, (claim.selected_node,)))
+    return ~wants | made
+
+
+class PodVolumes:
+    name: ClassVar[str] = "pod_volumes"
+    reason: ClassVar[str] = ELSEWHERE
+    reads: ClassVar[frozenset[str]] = frozenset({LABELS})
+    Settings: ClassVar[type[Strict]] = NoSettings
+
+    def mask(self, request: Request, view: View) -> B1 | bool:
+        pod = request.shape.kubernetes
+        if pod is None or pod.volumes is None:
+            return True
+        ask = pod.volumes
+        if ask.refused[0]:
+            return False
+        return reachable(ask, view) & in_zone(ask, view) & bindable(ask, view)
+
+    def refuse(self, request: Request, view: View, position: int) -> Refused:
+        pod = request.shape.kubernetes
+        assert pod is not None
+        assert pod.volumes is not None
+        ask, here = pod.volumes, view.subset(np.array([position], dtype=np.intp))
+        if ask.refused[0]:
+            return Refused(self.name, NO_VOLUME, ask.refused[1])
+        if not np.all(reachable(ask, here)):
+            return Refused(self.name, ELSEWHERE, "a volume of the pod cannot be used from this node")
+        if not np.all(bindable(ask, here)):
+            return Refused(self.name, NO_VOLUME, "no volume is left for a claim of the pod, and none can be made here")
+        return Refused(self.name, OTHER_ZONE, "a volume of the pod is in another zone or region")

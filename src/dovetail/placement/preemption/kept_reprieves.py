@@ -1,0 +1,117 @@
+"""What it takes on each node to make room for a task of one shape and priority, kept from call to call.
+
+A hundred pods of one template that find a full cluster ask the same of every node again and again; only rows that have
+changed since are looked at anew.
+Guarantees: the best row is the one that looking at all rows would give. Nothing is kept where disruption budgets or
+promised room have a say in it, which change without any row doing so.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1, F8, Rows
+from dovetail.cluster.state import PLACEMENTS, RESOURCES
+from dovetail.model.shape import Shape
+from dovetail.model.task import TaskId
+from dovetail.placement.contract import Request
+from dovetail.placement.preemption.nomination import Budgets, Coming, Standing
+from dovetail.placement.preemption.reprieve import MEASURES, reprieve, standing
+from dovetail.placement.preemption.stakes import StakeTable
+
+#: Of so many shapes and priorities.
+KEPT = 8
+
+
+class _Asked(NamedTuple):
+    shape: Shape
+    priority: int
+
+
+class _Kept:
+    """`measures`: float64[measure, row], infinite where it helps nobody."""
+
+    def __init__(self, width: int) -> None:
+        self.measures: F8 = np.full((MEASURES, width), np.inf)
+        self.looked_at: B1 = np.zeros(width, dtype=np.bool_)
+        self.coming: dict[int, tuple[TaskId, ...]] = {}
+        self.seen = (0, 0)
+        self.epoch = -1
+
+
+class Reprieves:
+    """Keep one beside each `StakeTable`."""
+
+    def __init__(self, stakes: StakeTable) -> None:
+        self._stakes = stakes
+        self._kept: dict[_Asked, _Kept] = {}
+
+    def best(
+        self, request: Request, candidates: B1, priority: int, budgets: Budgets, coming: Coming
+    ) -> Standing | None:
+        """The best of the candidate rows; None: it helps on none of them. The stakes are up to date."""
+        if budgets.any or request.promised is not None:
+            rows = np.flatnonzero(candidates)
+            found = reprieve(self._stakes, request, rows, priority, budgets, coming)
+            return None if found is None else standing(self._stakes, found, _first(found.measures))
+        kept = self._of(_Asked(request.shape, priority), len(candidates))
+        self._refresh(kept, request, candidates, priority, budgets, coming)
+        rows = np.flatnonzero(candidates)
+        measures = kept.measures[:, rows]
+        if not len(rows) or not np.isfinite(measures[0]).any():
+            return None
+        row = rows[_first(measures) :][:1]
+        found = reprieve(self._stakes, request, row, priority, budgets, coming)
+        assert found is not None, "what is kept of a row is not true any more"
+        return standing(self._stakes, found, 0)
+
+    def _of(self, asked: _Asked, width: int) -> _Kept:
+        found = self._kept.pop(asked, None)
+        if found is None or len(found.looked_at) != width:
+            found = _Kept(width)
+        self._kept[asked] = found  # the last is the one that was asked for last
+        while len(self._kept) > KEPT:
+            del self._kept[next(iter(self._kept))]
+        return found
+
+    def _refresh(
+        self, kept: _Kept, request: Request, candidates: B1, priority: int, budgets: Budgets, coming: Coming
+    ) -> None:
+        rows = self._changed(kept, candidates, coming)
+        if not len(rows):
+            return
+        kept.measures[:, rows] = np.inf
+        kept.looked_at[rows] = True
+        found = reprieve(self._stakes, request, rows, priority, budgets, coming)
+        if found is not None:
+            kept.measures[:, found.rows] = found.measures
+
+    def _changed(self, kept: _Kept, candidates: B1, coming: Coming) -> Rows:
+        """Candidates that were not looked at since something about them changed."""
+        cluster = self._stakes.cluster
+        logs = cluster.log[PLACEMENTS], cluster.log[RESOURCES]
+        if kept.epoch != cluster.epoch:
+            kept.looked_at[:] = False
+        else:
+            for log, seen in zip(logs, kept.seen, strict=True):
+                kept.looked_at[log[seen:]] = False
+        kept.epoch, kept.seen = cluster.epoch, (len(logs[0]), len(logs[1]))
+        now = _tasks(coming)
+        if now != kept.coming:
+            moved = [row for row in {**now, **kept.coming} if now.get(row) != kept.coming.get(row)]
+            kept.looked_at[moved] = False
+            kept.coming = now
+        return np.flatnonzero(candidates & ~kept.looked_at)
+
+
+def _tasks(coming: Coming) -> dict[int, tuple[TaskId, ...]]:
+    return {row: tuple([task for task, _ in tasks]) for row, tasks in coming.items()}
+
+
+def _first(measures: F8) -> int:
+    """The place that compares best; of equal ones the first."""
+    best = np.arange(measures.shape[1])
+    for values in measures:
+        here = values[best]
+        best = best[here == here.min()]
+    return int(best[0])

@@ -1,0 +1,60 @@
+"""Room for one task of a priority by a whole number, as Kubernetes makes it: on one node, from everyone less urgent.
+
+On each node everyone less urgent is taken away, and if the task then fits they are let back one by one, the most urgent
+first, as long as it still does; who may not come back is a victim. Those whose disruption budget would be overrun are
+let back before all others. The node whose victims compare best (`nomination`) is nominated.
+
+Guarantees: pure; the cluster is left as it is. Answers are those of kube-scheduler, were it to look at all nodes. Where
+amounts alone decide, one pass over arrays of all tasks finds them (`reprieve`); otherwise trials do.
+Left to others: telling the victims, and keeping the room.
+"""
+
+from collections.abc import Sequence
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from dovetail.cluster.state import Cluster
+from dovetail.cluster.view import View
+from dovetail.placement.contract import Request
+from dovetail.placement.evaluation import Evaluator
+from dovetail.placement.preemption.kept_reprieves import Reprieves
+from dovetail.placement.preemption.nomination import Budget, Budgets, Coming, Nomination
+from dovetail.placement.preemption.reprieve_trials import Trials
+from dovetail.placement.preemption.stakes import StakeTable
+
+_KEPT: WeakKeyDictionary[StakeTable, Reprieves] = WeakKeyDictionary()
+
+
+def nominate(
+    cluster: Cluster,
+    stakes: StakeTable,
+    evaluator: Evaluator,
+    request: Request,
+    priority: int,
+    budgets: Sequence[Budget] = (),
+    coming: Coming | None = None,
+) -> Nomination | None:
+    """The node where it costs least to make room for one task, and who has to go; None: nowhere does that help. Keep
+    `stakes` from call to call."""
+    coming, asked = coming or {}, Budgets(budgets)
+    trials = Trials(cluster, evaluator, request, priority, asked, coming)
+    if request.beyond:
+        best = trials.best(np.flatnonzero(trials.candidates()))
+        return None if best is None else best.nomination
+    candidates = evaluator.sift(request, View(cluster)).but_for_room.copy()
+    # Of who is to come amounts alone matter, unless it would keep the task away.
+    wary = [row for row, tasks in coming.items() if any(one.badge is None or one.badge.repels for _, one in tasks)]
+    special = np.array([row for row in wary if candidates[row]], dtype=np.intp)
+    candidates[special] = False
+    stakes.refresh()
+    found = [_reprieves(stakes).best(request, candidates, priority, asked, coming), trials.best(special)]
+    standing = min([one for one in found if one is not None], default=None)
+    return None if standing is None else standing.nomination
+
+
+def _reprieves(stakes: StakeTable) -> Reprieves:
+    found = _KEPT.get(stakes)
+    if found is None:
+        found = _KEPT[stakes] = Reprieves(stakes)
+    return found

@@ -1,0 +1,90 @@
+"""Who would have to go on one node for a task of a priority by a whole number, and how such answers compare.
+
+The comparison is kube-scheduler's: disruption budgets overrun, how urgent the most urgent victim is, all their
+urgencies together, how many they are, and how long ago the most urgent of them began.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from dovetail.cluster.placements import Placement
+from dovetail.cluster.tallies import selects
+from dovetail.model.asks import Selector
+from dovetail.model.badge import Badge
+from dovetail.model.task import TaskId
+
+#: Makes all priorities positive, so that more victims never weigh less than fewer.
+ABOVE_ALL = 1 << 31
+
+
+class Budget(NamedTuple):
+    """How many more of some tasks may be disturbed; `exempt` are being disturbed with leave already."""
+
+    whom: Selector
+    allowed: int
+    exempt: frozenset[TaskId] = frozenset()
+
+
+class Nomination(NamedTuple):
+    """The row, who has to go there (the most important first), and how many of them overrun a budget."""
+
+    row: int
+    victims: tuple[TaskId, ...]
+    violations: int
+
+
+#: Tasks that are to come to a row and have as much right to its room.
+Coming = Mapping[int, Sequence[tuple[TaskId, Placement]]]
+
+
+class Standing(NamedTuple):
+    """A nomination with what it is compared by; lower is better."""
+
+    order: tuple[int, int, int, int, float, int]
+    nomination: Nomination
+
+
+class Budgets:
+    """Who overruns a budget if everyone of a node had to go."""
+
+    def __init__(self, budgets: Sequence[Budget]) -> None:
+        self._budgets = budgets
+        self._of_badge: dict[Badge, tuple[int, ...]] = {}
+
+    @property
+    def any(self) -> bool:
+        return bool(self._budgets)
+
+    def of(self, badge: Badge | None) -> tuple[int, ...]:
+        """Which budgets a task counts against. One without labels of its own counts against none."""
+        if badge is None or not self._budgets:
+            return ()
+        found = self._of_badge.get(badge)
+        if found is None:
+            labelled = any(":" not in key for key, _ in badge.labels)
+            each = enumerate(self._budgets) if labelled else ()
+            found = self._of_badge[badge] = tuple([i for i, one in each if selects(one.whom, badge)])
+        return found
+
+    def overrun(self, tasks: Sequence[tuple[TaskId, Badge | None]]) -> list[bool]:
+        """For each of a node's tasks, the most important first, whether it goes beyond what a budget allows."""
+        left = [budget.allowed for budget in self._budgets]
+        found = []
+        for task, badge in tasks:
+            over = False
+            for i in self.of(badge):
+                if task not in self._budgets[i].exempt:
+                    left[i] -= 1
+                    over = over or left[i] < 0
+            found.append(over)
+        return found
+
+
+def order_of(
+    row: int, violations: int, priorities: Sequence[int], since: Sequence[float]
+) -> tuple[int, int, int, int, float, int]:
+    """What kube-scheduler compares victims by, in its order; ties go to the lower row."""
+    highest = max(priorities)
+    began = min(start for start, priority in zip(since, priorities, strict=True) if priority == highest)
+    total = sum(priority + ABOVE_ALL for priority in priorities)
+    return violations, highest, total, len(priorities), -began, row

@@ -1,0 +1,140 @@
+"""Letting back as many as can stay, on many nodes at once, where amounts alone decide.
+
+Guarantees: the same answer as trying node by node (`reprieve_trials`), in one pass for each place in a node's order of
+importance, over arrays of all nodes that are looked at.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1, F8, Rows, grown
+from dovetail.placement.contract import Request
+from dovetail.placement.preemption.nomination import ABOVE_ALL, Budgets, Coming, Nomination, Standing, order_of
+from dovetail.placement.preemption.stakes import I8, StakeTable
+
+#: How a row's victims compare: violations, most urgent, all urgencies, how many, minus when the most urgent began.
+MEASURES = 5
+
+
+class Reprieved(NamedTuple):
+    """Rows on which it helps if some go, in order; `measures` is float64[measure, row], lower is better. The victims of
+    the i-th row are `slots[starts[i]:starts[i + 1]]`."""
+
+    rows: I8
+    measures: F8
+    slots: I8
+    starts: I8
+
+
+def reprieve(
+    stakes: StakeTable, request: Request, rows: Rows, priority: int, budgets: Budgets, coming: Coming
+) -> Reprieved | None:
+    """What it takes on each of these rows to make room for one task; None: it helps on none of them."""
+    arrays = stakes.arrays
+    needed = np.flatnonzero(request.column > 0)
+    need = request.column[needed, None]
+    slots = _slots(stakes, rows)
+    slots = slots[arrays.preemptible[slots] & (arrays.priority[slots] < priority)]
+    if not len(slots):
+        return None
+    free = _free(stakes, request, rows, needed, coming)
+    amounts = stakes.amounts[needed[:, None], slots]
+    at = np.searchsorted(rows, arrays.row[slots])  # rows are in order
+    most = free + np.array([np.bincount(at, each, len(rows)) for each in amounts])
+    here = (most >= need).all(axis=0)[at]
+    slots, at, amounts = slots[here], at[here], amounts[:, here]
+    if not len(slots):
+        return None
+    over = _overrun(stakes, slots, at, budgets)
+    order = np.lexsort((slots, arrays.since[slots], -arrays.priority[slots], ~over, at))
+    slots, at, amounts, over = slots[order], at[order], amounts[:, order], over[order]
+    victims = _not_let_back(at, amounts, most, need)
+    if not victims.any():
+        return None
+    return _measured(stakes, rows, slots[victims], at[victims], over[victims])
+
+
+def standing(stakes: StakeTable, found: Reprieved, i: int) -> Standing:
+    """The i-th row with its victims."""
+    arrays = stakes.arrays
+    end = found.starts[i + 1] if i + 1 < len(found.starts) else len(found.slots)
+    slots = found.slots[found.starts[i] : end]
+    slots = slots[np.lexsort((slots, arrays.since[slots], -arrays.priority[slots]))]
+    row, violations = int(found.rows[i]), int(found.measures[0, i])
+    victims = tuple([stakes.task(slot) for slot in slots.tolist()])
+    order = order_of(row, violations, arrays.priority[slots].tolist(), arrays.since[slots].tolist())
+    return Standing(order, Nomination(row, victims, violations))
+
+
+def _slots(stakes: StakeTable, rows: Rows) -> I8:
+    """The slots of all tasks on these rows."""
+    lengths = stakes.lengths[rows]
+    before = np.cumsum(lengths) - lengths
+    found: I8 = np.arange(int(lengths.sum())) + np.repeat(stakes.first[rows] - before, lengths)
+    return found
+
+
+def _free(stakes: StakeTable, request: Request, rows: Rows, needed: Rows, coming: Coming) -> F8:
+    """float64[needed resource, row]: what nobody has and nobody was promised."""
+    free: F8 = stakes.cluster.resources.free[needed[:, None], rows]
+    if request.promised is not None:
+        left = np.full((len(needed), stakes.cluster.width), np.inf)
+        left[:, request.promised.rows] = request.promised.room[needed]
+        free = np.minimum(free, left[:, rows])
+    place = {row: i for i, row in enumerate(rows.tolist())} if coming else {}
+    for row, tasks in coming.items():
+        if row in place:
+            for _, placement in tasks:
+                free[:, place[row]] -= grown(placement.column, len(request.column))[needed]
+    return free
+
+
+def _overrun(stakes: StakeTable, slots: I8, at: I8, budgets: Budgets) -> B1:
+    """For each slot, whether a budget is overrun if everyone less urgent of its node goes."""
+    found = np.zeros(len(slots), dtype=np.bool_)
+    by_task = stakes.cluster.placements.by_task
+    tasks = {slot: stakes.task(slot) for slot in slots.tolist()} if budgets.any else {}
+    concerned = {slot for slot, task in tasks.items() if budgets.of(by_task[task].badge)}
+    if not concerned:
+        return found
+    arrays = stakes.arrays
+    order = np.lexsort((slots, arrays.since[slots], -arrays.priority[slots], at))
+    starts = np.flatnonzero(np.diff(at[order], prepend=-1))
+    for places in np.split(order, starts[1:]):
+        each = slots[places].tolist()
+        if concerned.intersection(each):
+            found[places] = budgets.overrun([(tasks[slot], by_task[tasks[slot]].badge) for slot in each])
+    return found
+
+
+def _not_let_back(at: I8, amounts: F8, most: F8, need: F8) -> B1:
+    """By place, in order within each row: who may not come back. `most` is the room with everyone gone."""
+    room = most.copy()
+    starts = np.flatnonzero(np.diff(at, prepend=-1))
+    lengths = np.diff(starts, append=len(at))
+    gone = np.zeros(len(at), dtype=np.bool_)
+    for step in range(int(lengths.max())):
+        places = starts[lengths > step] + step
+        here = at[places]
+        left = room[:, here] - amounts[:, places]
+        stays = (left >= need).all(axis=0)
+        room[:, here[stays]] = left[:, stays]
+        gone[places] = ~stays
+    return gone
+
+
+def _measured(stakes: StakeTable, rows: Rows, slots: I8, at: I8, over: B1) -> Reprieved:
+    arrays = stakes.arrays
+    starts = np.flatnonzero(np.diff(at, prepend=-1))
+    counts = np.diff(starts, append=len(at))
+    priority = arrays.priority[slots]
+    highest = np.maximum.reduceat(priority, starts)
+    measures = np.empty((MEASURES, len(starts)))
+    measures[0] = np.add.reduceat(over.astype(np.int64), starts)
+    measures[1] = highest
+    measures[2] = np.add.reduceat(priority, starts) + counts * ABOVE_ALL
+    measures[3] = counts
+    urgent = np.where(priority == np.repeat(highest, counts), arrays.since[slots], np.inf)
+    measures[4] = -np.minimum.reduceat(urgent, starts)
+    return Reprieved(rows[at[starts]], measures, slots, starts)

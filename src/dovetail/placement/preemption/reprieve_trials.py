@@ -1,0 +1,145 @@
+"""Letting back as many as can stay, node by node in trials: for tasks that look at more than amounts.
+
+Guarantees: the cluster is left as it is. Where enough nodes are found to choose from, the rest is not looked at; as
+many are enough as for kube-scheduler.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1, Rows
+from dovetail.cluster.placements import Placement
+from dovetail.cluster.state import Cluster
+from dovetail.cluster.view import View
+from dovetail.model.task import TaskId
+from dovetail.placement.contract import Request
+from dovetail.placement.evaluation import Evaluator
+from dovetail.placement.filters.pod_spread import let_off
+from dovetail.placement.preemption.nomination import Budgets, Coming, Nomination, Standing, order_of
+
+#: So many nodes to choose from are enough, or so large a share of all that might do.
+ENOUGH, ENOUGH_SHARE = 100, 0.1
+#: Filters whose answer may change when other work goes.
+_MOVABLE = frozenset(
+    (
+        *("workload_affinity", "spread", "bandwidth", "pod_attachments", "pod_spread", "pod_affinity"),
+        *("promised", "gpus", "resources"),
+    )
+)
+#: With whom a pod must be cannot be had by sending somebody away, unless something else stands in the way first.
+_COMPANY = "pod_affinity"
+
+
+class Trials:
+    """Node by node, with everything that filters look at."""
+
+    def __init__(
+        self, cluster: Cluster, evaluator: Evaluator, request: Request, priority: int, budgets: Budgets, coming: Coming
+    ) -> None:
+        self._cluster, self._evaluator, self._request = cluster, evaluator, request
+        self._priority, self._budgets, self._coming = priority, budgets, coming
+        self._gone: dict[TaskId, Placement] = {}  # on the node that is tried
+
+    def candidates(self) -> B1:
+        """Rows that only such filters refuse as may come to another answer when others are gone."""
+        view = View(self._cluster)
+        found = view.present.copy()
+        refused = np.zeros(view.size, dtype=np.bool_)
+        lonely = np.zeros(view.size, dtype=np.bool_)
+        for plugin in self._evaluator.filters:
+            answer, _ = self._evaluator.mask(plugin, self._request, view)
+            if answer is True:
+                continue
+            if plugin.name not in _MOVABLE:
+                found &= answer
+            elif plugin.name == _COMPANY:
+                lonely |= np.logical_not(answer)
+            else:
+                refused |= np.logical_not(answer)
+        return found & (~lonely | refused)
+
+    def best(self, rows: Rows) -> Standing | None:
+        enough = max(ENOUGH, int(len(rows) * ENOUGH_SHARE))
+        best: Standing | None = None
+        tried = 0
+        for row in rows.tolist():
+            found = self._on(row)
+            if found is None:
+                continue
+            tried += 1
+            best = found if best is None else min(best, found)
+            if tried >= enough and best.order[0] == 0:
+                break
+        return best
+
+    def _on(self, row: int) -> Standing | None:
+        placements = self._cluster.placements
+        lower = [
+            (task, placement)
+            for task in placements.by_row[row]
+            if (placement := placements.by_task[task]).stake.priority < self._priority and placement.stake.preemptible
+        ]
+        if not lower:
+            return None
+        lower.sort(key=lambda one: (-one[1].stake.priority, one[1].stake.since, one[0]))
+        over = self._budgets.overrun([(task, placement.badge) for task, placement in lower])
+        self._gone = {}
+        with self._cluster.trial():
+            for task, _ in lower:
+                self._take(task)
+            if not self._fits(row):
+                return None
+            victims = self._let_back(row, lower, over)
+        if not victims:
+            return None
+        beyond = {task for (task, _), one in zip(lower, over, strict=True) if one}
+        violations = sum(task in beyond for task, _ in victims)
+        order = order_of(
+            row, violations, [one.stake.priority for _, one in victims], [one.stake.since for _, one in victims]
+        )
+        return Standing(order, Nomination(row, tuple([task for task, _ in victims]), violations))
+
+    def _let_back(
+        self, row: int, lower: list[tuple[TaskId, Placement]], over: list[bool]
+    ) -> list[tuple[TaskId, Placement]]:
+        victims: set[TaskId] = set()
+        first = [one for one, beyond in zip(lower, over, strict=True) if beyond]
+        then = [one for one, beyond in zip(lower, over, strict=True) if not beyond]
+        for task, was in (*first, *then):
+            self._put(task, was)
+            if not self._fits(row):
+                self._take(task)
+                victims.add(task)
+        return [one for one in lower if one[0] in victims]
+
+    def _take(self, task: TaskId) -> None:
+        self._gone[task] = self._cluster.remove(task)
+
+    def _put(self, task: TaskId, was: Placement) -> None:
+        self._gone.pop(task, None)
+        self._cluster.place(task, was.row, was.column, was.service, was.stake, was.badge, slots=was.slots)
+
+    def _fits(self, row: int) -> bool:
+        """With those that are to come, and without: they may end up elsewhere."""
+        coming = self._coming.get(row)
+        if coming:
+            with self._cluster.trial():
+                for task, placement in coming:
+                    self._put(task, placement)
+                if not self._passes(row):
+                    return False
+        return self._passes(row)
+
+    def _passes(self, row: int) -> bool:
+        here = View(self._cluster).subset(np.array([row], dtype=np.intp))
+        return bool(self._evaluator.sift(self._asked(), here).alive[0])
+
+    def _asked(self) -> Request:
+        pod = self._request.shape.kubernetes
+        if pod is None or not pod.spread:
+            return self._request
+        spread = let_off(pod.spread, [placement.badge for placement in self._gone.values()])
+        if spread == pod.spread:
+            return self._request
+        return replace(self._request, shape=replace(self._request.shape, kubernetes=pod._replace(spread=spread)))

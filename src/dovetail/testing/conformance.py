@@ -1,0 +1,26 @@
+"""What every backend must do, as tests that any backend can inherit.
+
+A backend's test module makes a `Subject` for its backend, gives it as the fixture `subject`, and inherits:
+
+    class TestMyBackend(BackendConformance):
+        @pytest.fixture
+        def subject(self, tmp_path: Path) -> Subject:
+            return Subject(backend_factory=lambda: MyBackend(...), workload=..., unrunnable=...)
+
+The tests run against the real backend and wait for its reports; nothing is asserted about how long they take. Groups of
+them can be inherited one by one while a backend is being written.
+"""
+
+from dovetail.testing.lifecycle import Lifecycle
+from dovetail.testing.races import Races
+from dovetail.testing.restart import Restart
+from dovetail.testing.rig import LONG_S, PATIENCE_S, Ear, Rig, run_async, started
+from dovetail.testing.subject import Subject
+from dovetail.testing.trouble import Trouble
+from dovetail.testing.truth import Truth
+
+__all__ = ["LONG_S", "PATIENCE_S", "BackendConformance", "Ear", "Rig", "Subject", "run_async", "started"]
+
+
+class BackendConformance(Lifecycle, Restart, Truth, Races, Trouble):
+    """Inherit and give the fixture `subject`."""

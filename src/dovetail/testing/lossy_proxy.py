@@ -1,0 +1,178 @@
+"""A network that misbehaves on request: a proxy between a backend and the system it speaks to.
+
+    with LossyProxy("127.0.0.1:6443") as proxy:          # or the path of a unix socket
+        backend = MyBackend(url=f"https://{proxy.address}")
+        Subject(..., cut_replies=proxy.cut_replies, break_calls=proxy.break_calls, hold_reply=proxy.hold_reply)
+
+It listens on the kind of socket that it forwards to, and hands bytes on as they are, so TLS goes through it; only
+`hold_reply`, which looks for a key in what is asked, sees nothing in what is encrypted. It runs on a thread of its own:
+event loops come and go with the tests, and connections made from one of them end with it.
+"""
+
+import asyncio
+import tempfile
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+PIECE_BYTES = 65536
+
+
+class _Wire:
+    """One connection, in both directions."""
+
+    def __init__(self, client: asyncio.StreamWriter, server: asyncio.StreamWriter) -> None:
+        self.client, self.server = client, server
+        self.asked = b""  # since the last reply
+        self.held = asyncio.Event()
+        self.held.set()
+
+    def cut(self) -> None:
+        for side in (self.client, self.server):
+            side.transport.abort()
+
+
+class LossyProxy:
+    """`upstream` is `host:port`, or the path of a unix socket; `address` is where this listens, in the same form."""
+
+    def __init__(self, upstream: str) -> None:
+        self._upstream = upstream
+        self._unix = "/" in upstream
+        self._folder = tempfile.TemporaryDirectory(prefix="lossy-proxy-") if self._unix else None
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="lossy proxy", daemon=True)
+        self._wires: set[_Wire] = set()
+        self._loses_replies = self._broken = False
+        self._held_key: bytes | None = None
+        self.address = ""
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self.address = asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    # --- hooks of a Subject ------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def cut_replies(self) -> AsyncIterator[None]:
+        """What is asked arrives; at the first byte of the answer the connection is cut."""
+        self._loses_replies = True
+        try:
+            yield
+        finally:
+            self._loses_replies = False
+
+    @asynccontextmanager
+    async def break_calls(self) -> AsyncIterator[None]:
+        """Every connection is cut, and new ones are as soon as they are made."""
+        with self.broken():
+            yield
+
+    @asynccontextmanager
+    async def hold_reply(self, key: str) -> AsyncIterator[None]:
+        """Who asks about this key waits for the answer until the end of the block; nobody else does."""
+        self._held_key = key.encode()
+        try:
+            yield
+        finally:
+            self._held_key = None
+            self._loop.call_soon_threadsafe(self._let_go)
+
+    @contextmanager
+    def broken(self) -> Iterator[None]:
+        """`break_calls` for whoever is not asynchronous."""
+        self._broken = True
+        asyncio.run_coroutine_threadsafe(self._cut_all(), self._loop).result()
+        try:
+            yield
+        finally:
+            self._broken = False
+
+    # --- on the thread of the proxy ----------------------------------------------------------------------------
+
+    async def _listen(self) -> str:
+        if self._folder is not None:
+            path = str(Path(self._folder.name) / "socket")
+            self._server = await asyncio.start_unix_server(self._serve, path)
+            return path
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        host, port = self._server.sockets[0].getsockname()[:2]
+        return f"{host}:{port}"
+
+    async def _end(self) -> None:
+        self._server.close()
+        self._let_go()
+        await self._cut_all()
+        here = asyncio.current_task()
+        await asyncio.gather(*(task for task in asyncio.all_tasks() if task is not here), return_exceptions=True)
+
+    def _check_whole(self) -> None:
+        if self._broken:
+            raise ConnectionResetError
+
+    async def _serve(self, from_client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
+        try:
+            self._check_whole()
+            from_server, to_server = await self._connect()
+        except OSError:
+            to_client.transport.abort()
+            return
+        try:
+            self._check_whole()  # it may have broken meanwhile
+        except OSError:
+            to_client.transport.abort()
+            to_server.transport.abort()
+            return
+        wire = _Wire(to_client, to_server)
+        self._wires.add(wire)
+        try:
+            await asyncio.gather(self._ask(from_client, wire), self._answer(from_server, wire))
+        finally:
+            self._wires.discard(wire)
+            wire.cut()
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._unix:
+            return await asyncio.open_unix_connection(self._upstream)
+        host, _, port = self._upstream.rpartition(":")
+        return await asyncio.open_connection(host, int(port))
+
+    async def _ask(self, source: asyncio.StreamReader, wire: _Wire) -> None:
+        with suppress(OSError):
+            while piece := await source.read(PIECE_BYTES):
+                wire.asked = (wire.asked + piece)[-PIECE_BYTES:]
+                if self._held_key is not None and self._held_key in wire.asked:
+                    wire.held.clear()
+                wire.server.write(piece)
+                await wire.server.drain()
+            wire.server.write_eof()
+
+    async def _answer(self, source: asyncio.StreamReader, wire: _Wire) -> None:
+        with suppress(OSError):
+            while piece := await source.read(PIECE_BYTES):
+                if self._loses_replies:
+                    break
+                await wire.held.wait()
+                wire.asked = b""
+                wire.client.write(piece)
+                await wire.client.drain()
+        wire.cut() if self._loses_replies else wire.client.close()
+
+    async def _cut_all(self) -> None:
+        for wire in self._wires:
+            wire.cut()
+
+    def _let_go(self) -> None:
+        for wire in self._wires:
+            wire.held.set()

@@ -1,0 +1,168 @@
+"""A started backend in a test: hears its reports, waits for them, and says briefly what tests say often."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from itertools import count
+from typing import Any, NoReturn, TypeVar
+
+import pytest
+
+from dovetail.backends.contract import Assignment, Backend, Refusal
+from dovetail.model.command import attempt_key
+from dovetail.model.event import Event, NodeJoined, TaskFinished, TaskStarted
+from dovetail.model.node import Node
+from dovetail.model.task import TaskId
+from dovetail.model.workload import Workload
+from dovetail.testing.subject import Subject
+
+PATIENCE_S = 60.0
+LONG_S = 3600.0
+T = TypeVar("T", TaskStarted, TaskFinished)
+Hook = TypeVar("Hook")
+
+
+class Ear:
+    """Hears a backend's reports and waits for them. While `deaf`, what is reported to it fails."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.heard: list[Event] = []
+        self.deaf = False
+        self.missed = 0
+        self._subject = subject
+
+    async def report(self, event: Event) -> None:
+        if self.deaf:
+            self.missed += isinstance(event, TaskFinished)
+            raise ConnectionError("the control plane cannot be reached")
+        self.heard.append(event)
+
+    async def until(self, kind: type[T], key: str) -> T:
+        await self.until_true(lambda: bool(self.about(kind, key)), f"{kind.__name__} of {key}")
+        return self.about(kind, key)[0]
+
+    async def until_true(self, holds: Callable[[], bool], what: str) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while not holds():
+                    await self._subject.let_time_pass()
+        except TimeoutError:
+            raise AssertionError(f"waited {PATIENCE_S:.0f} s in vain for {what}") from None
+
+    def about(self, kind: type[T], key: str) -> list[T]:
+        return [event for event in self.heard if isinstance(event, kind) and getattr(event, "key", None) == key]
+
+    @property
+    def nodes(self) -> list[Node]:
+        """As they were introduced last, in the order in which they were first."""
+        return list({event.node.name: event.node for event in self.heard if isinstance(event, NodeJoined)}.values())
+
+    @property
+    def node(self) -> str:
+        return next(event.node.name for event in self.heard if isinstance(event, NodeJoined))
+
+
+class Rig:
+    """A started backend, its reports, and short ways to say what the tests say often."""
+
+    def __init__(self, subject: Subject, backend: Backend, ear: Ear) -> None:
+        self.subject, self.backend, self.ear = subject, backend, ear
+
+    def assignment(self, workload: int, spec: Workload, attempt: int = 1) -> Assignment:
+        task = TaskId(workload, 0)
+        return Assignment(attempt_key(task, attempt), task, self.ear.node, spec)
+
+    def work(self, workload: int, run_s: float = 0.0, exit_code: int = 0, text: str = "") -> Assignment:
+        return self.assignment(workload, self.subject.workload(run_s, exit_code, text))
+
+    async def finished(self, key: str) -> TaskFinished:
+        """How it ended. Whatever was reported of its end says the same."""
+        first = await self.ear.until(TaskFinished, key)
+        ends = {(end.task, end.exit_code) for end in self.ear.about(TaskFinished, key)}
+        assert len(ends) == 1, f"several ends were reported of {key}: {ends}"
+        return first
+
+    async def until_bound(self, work: Assignment) -> None:
+        """As the control plane does it: the same key again until there is an answer. Refusal is one."""
+        await self._again(lambda: self.backend.bind(work))
+
+    async def until_stopped(self, key: str, reason: str) -> None:
+        await self._again(lambda: self.backend.stop(key, reason))
+
+    async def _again(self, call: Callable[[], Awaitable[None]]) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                try:
+                    await call()
+                except Refusal:
+                    raise
+                except Exception:  # unknown: asked again, as long as there is patience
+                    await self.subject.let_time_pass()
+                else:
+                    return
+
+    async def soon(self, call: Awaitable[None], what: str) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await call
+        except TimeoutError:
+            raise AssertionError(f"waited {PATIENCE_S:.0f} s in vain for {what}") from None
+
+    def assert_run_once(self, key: str) -> None:
+        if self.subject.times_run is not None:
+            assert self.subject.times_run(key) == 1
+
+    def assert_never_run(self, key: str) -> None:
+        if self.subject.times_run is not None:
+            assert self.subject.times_run(key) == 0
+
+
+@asynccontextmanager
+async def started(subject: Subject) -> AsyncIterator[Rig]:
+    backend, ear = subject.backend_factory(), Ear(subject)
+    await backend.start(ear.report)
+    try:
+        yield Rig(subject, backend, ear)
+    finally:
+        await backend.close()
+
+
+def run_async(scene: Callable[[], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        await scene()
+
+    asyncio.run(whole())
+
+
+async def given_up_after(turns: int, call: Awaitable[Any]) -> None:
+    """Begin a call and walk away from it after so many turns of the event loop, as whoever is shut down does."""
+    asking = asyncio.ensure_future(call)
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+
+
+def needed(hook: Hook | None, name: str) -> Hook:
+    """The hook, or a test that is skipped for want of it."""
+    return _skip(name) if hook is None else hook
+
+
+def _skip(name: str) -> NoReturn:
+    pytest.skip(f"this backend's Subject has no {name}")
+
+
+_WORKLOADS: Iterator[int] = count(1)
+
+
+class Conformance:
+    """What the groups of tests share."""
+
+    @pytest.fixture
+    def subject(self) -> Subject:
+        raise NotImplementedError("give a fixture `subject` that returns the Subject of your backend")
+
+    @pytest.fixture
+    def number(self) -> int:
+        """Of a workload no other test uses."""
+        return next(_WORKLOADS)

@@ -1,0 +1,109 @@
+"""A Docker backend over real engines, whose work leaves a line in a file of the host each time it is really started."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from tests.contract.backends.conformance import Subject, run_async, started
+from tests.contract.backends.lossy_proxy import LossyProxy
+from tests.servers.docker import IMAGE, DockerServer
+
+from dovetail.backends.docker.backend import DockerBackend
+from dovetail.backends.docker.settings import DockerSettings
+from dovetail.model.event import TaskFinished
+from dovetail.model.workload import Workload
+
+Hosts = tuple[DockerServer, DockerServer]
+NUMBERS = count(10_000)
+"""Of workloads, for tests that ask an engine about a key: other tests have left containers there."""
+
+
+def shell(script: str, *arguments: str, **fields: Any) -> Workload:
+    run = {"image": IMAGE, "command": ["sh", "-c", script, *arguments]} | fields.pop("run", {})
+    return Workload.model_validate({"name": "work", "run": run} | fields)
+
+
+def docker_settings(*hosts: dict[str, Any], **fields: Any) -> DockerSettings:
+    """Of engines without networks; looks are seldom, so that what is heard comes from events."""
+    usual = {"network": "none", "grace_s": "1s", "look_interval_s": "30s", "pull": "never"}
+    return DockerSettings.model_validate({"hosts": list(hosts)} | usual | fields)
+
+
+def tls_of(server: DockerServer) -> dict[str, str]:
+    own = server.client_certificate
+    assert own is not None
+    return {"ca": str(server.authority), "cert": str(own.certificate), "key": str(own.key)}
+
+
+def runs_now(server: DockerServer, key: str) -> bool:
+    """Asked of the engine itself."""
+    filters = json.dumps({"label": [f"dovetail.key={key}"], "status": ["running"]})
+    with server.client() as client:
+        return bool(client.get("/containers/json", params={"filters": filters}).json())
+
+
+def with_hooks(subject: Subject, server: DockerServer, proxy: LossyProxy) -> Subject:
+    """Its only host is reached through the proxy."""
+
+    @asynccontextmanager
+    async def cut_off(_: str) -> AsyncIterator[None]:
+        async with proxy.break_calls():
+            yield
+
+    return replace(
+        subject,
+        runs_now=lambda key: runs_now(server, key),
+        cut_replies=proxy.cut_replies,
+        break_calls=proxy.break_calls,
+        hold_reply=proxy.hold_reply,
+        cut_off=cut_off,
+    )
+
+
+def docker_subject(folder: Path, *hosts: dict[str, Any], **fields: Any) -> Subject:
+    """Containers see `folder/starts` of the machine as /starts."""
+    starts = folder / "starts"
+    starts.mkdir(exist_ok=True)
+    settings = docker_settings(*hosts, **{"allow_paths": [str(starts)]} | fields)
+    counted = {"volumes": [{"source": str(starts), "target": "/starts"}]}
+
+    def workload(run_s: float, exit_code: int, text: str) -> Workload:
+        script = f'echo $DOVETAIL_TASK.$DOVETAIL_ATTEMPT >> /starts/list; echo -n "$0"; sleep {run_s}; exit {exit_code}'
+        return shell(script, text, run=counted)
+
+    def times_run(key: str) -> int:
+        file = starts / "list"
+        return file.read_text().split().count(key) if file.exists() else 0
+
+    return Subject(
+        backend_factory=lambda: DockerBackend("docker", settings, folder / "backend"),
+        workload=workload,
+        unrunnable=[
+            Workload.model_validate({"name": "bare", "run": {"command": ["true"]}}),
+            Workload.model_validate({"name": "machine", "kind": "vm", "run": {"image": IMAGE}}),
+            Workload.model_validate({"name": "absent", "run": {"image": "no/such-image:1", "command": ["true"]}}),
+            shell("true", run={"volumes": [{"source": "/etc", "target": "/host-etc"}]}),
+            shell("true", run={"workdir": "not/absolute"}),
+            shell("true", limits={"memory": "1MiB"}),
+        ],
+        times_run=times_run,
+    )
+
+
+def run_to_end(subject: Subject, spec: Workload, workload: int = 1) -> tuple[TaskFinished, str]:
+    """Run one attempt; how it ended and what it printed."""
+    found: list[tuple[TaskFinished, str]] = []
+
+    async def scene() -> None:
+        async with started(subject) as rig:
+            work = rig.assignment(workload, spec)
+            await rig.backend.bind(work)
+            finished = await rig.ear.until(TaskFinished, work.key)
+            found.append((finished, (await rig.backend.logs(work.key, 0, 1_000_000)).text))
+
+    run_async(scene)
+    return found[0]

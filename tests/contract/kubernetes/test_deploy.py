@@ -1,0 +1,75 @@
+"""The manifests in deploy/: a server takes them as they are, and the rights they give are enough to schedule."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.contract.kubernetes.gate import straight
+from tests.contract.kubernetes.test_scheduler import Cluster, node, pod
+from tests.servers.kubernetes.server import KubeServer
+from tests.servers.kubernetes.server import kube_server as run_kubernetes
+
+from dovetail.kubernetes.client.access import Access, read_kubeconfig
+from dovetail.kubernetes.client.api import Api
+from dovetail.kubernetes.client.applying import Applier
+from dovetail.kubernetes.client.credentials import bearer
+from dovetail.kubernetes.client.election import Election
+from dovetail.kubernetes.client.errors import Forbidden
+from dovetail.kubernetes.scheduler.scheduler import Scheduler
+
+pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
+
+FOLDER = Path(__file__).parents[3] / "deploy" / "kubernetes"
+FILES = sorted(FOLDER.glob("*.yaml"))
+ACCOUNT = "/api/v1/namespaces/kube-system/serviceaccounts/dovetail-scheduler/token"
+
+
+def manifests(file: Path) -> list[dict[str, Any]]:
+    return [one for one in yaml.safe_load_all(file.read_text()) if one]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_the_server_takes_every_manifest_as_it_is(kube_server: KubeServer, file: Path) -> None:
+    async def scene() -> None:
+        async with straight(kube_server) as api:
+            applier = Applier(api, "test")
+            for manifest in manifests(file):
+                found = await applier.apply(manifest, dry_run=True)
+                assert found["metadata"]["name"] == manifest["metadata"]["name"]
+
+    asyncio.run(scene())
+
+
+def test_with_the_rights_of_the_manifest_it_schedules_and_can_do_nothing_else() -> None:
+    async def scene(server: KubeServer) -> None:
+        async with straight(server) as admin:
+            applier = Applier(admin, "test")
+            for manifest in manifests(FOLDER / "scheduler.yaml"):
+                if manifest["kind"] != "Deployment":
+                    await applier.apply(manifest)
+            asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+            token = (await admin.create(ACCOUNT, asked))["status"]["token"]
+            known = read_kubeconfig([server.kubeconfig])
+            cluster = Cluster(server, admin)
+            await cluster.nodes(node("n1", cpu="2"))
+            await cluster.pods(pod("a-1"), pod("big-1", cpu="3"))
+            async with Api(Access(known.server, bearer(token), known.trust)) as api:
+                found = Scheduler(api)
+                election = Election(api, "kube-system", "dovetail-scheduler", "test")
+                running = asyncio.create_task(election.run(found.run))
+                await cluster.until_bound("a-1")
+
+                async def told() -> bool:
+                    return "conditions" in (await cluster.one("big-1"))["status"]
+
+                await cluster.until(told, "the pod that waits says why")
+                for path in ("/api/v1/secrets", "/api/v1/configmaps"):
+                    with pytest.raises(Forbidden):
+                        await api.items(path)
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
+
+    with run_kubernetes(authorization="RBAC") as server:
+        asyncio.run(scene(server))

@@ -1,0 +1,121 @@
+"""What a scheduler does to pods is done once, or the error says why not."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.contract.kubernetes.gate import new_namespace, node_body, pod_body, straight
+from tests.servers.kubernetes.server import KubeServer
+from tests.servers.kubernetes.server import kube_server as run_kubernetes
+
+from dovetail.kubernetes.client.errors import (
+    AlreadyExists,
+    BudgetSpent,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    Unreachable,
+)
+from dovetail.kubernetes.client.pods import bind, delete, evict, nominate
+
+pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
+
+
+def test_many_binds_at_once_bind_each_pod_once(kube_server: KubeServer) -> None:
+    async def scene() -> None:
+        async with straight(kube_server) as api:
+            path = await new_namespace(api, "many-binds")
+            nodes = ["many-1", "many-2"]
+            for node in nodes:
+                await api.create("/api/v1/nodes", node_body(node))
+            names = [f"p{number}" for number in range(60)]
+            await asyncio.gather(*(api.create(path, pod_body(name)) for name in names))
+            tries = [bind(api, "many-binds", name, node) for name in names for node in nodes]
+            outcomes = await asyncio.gather(*tries, return_exceptions=True)
+            assert sum(outcome is None for outcome in outcomes) == len(names)
+            assert sum(isinstance(outcome, Conflict) for outcome in outcomes) == len(names)
+            bound = {item["spec"].get("nodeName") for item in await api.items(path)}
+            assert bound <= set(nodes)
+            with pytest.raises(NotFound):
+                await bind(api, "many-binds", "nobody", "many-1")
+            for node in nodes:
+                await api.delete(f"/api/v1/nodes/{node}")
+
+    asyncio.run(scene())
+
+
+def test_a_binding_is_for_the_pod_that_was_meant(kube_server: KubeServer) -> None:
+    async def scene() -> None:
+        async with straight(kube_server) as api:
+            path = await new_namespace(api, "meant")
+            old = await api.create(path, pod_body("same-name"))
+            await delete(api, "meant", "same-name", grace_s=0)
+            new = await api.create(path, pod_body("same-name"))
+            with pytest.raises(Conflict):
+                await bind(api, "meant", "same-name", "any", old["metadata"]["uid"])
+            with pytest.raises(Conflict):
+                await delete(api, "meant", "same-name", uid=old["metadata"]["uid"])
+            assert (await api.get(f"{path}/same-name"))["metadata"]["uid"] == new["metadata"]["uid"]
+            assert await delete(api, "meant", "not-there") is False
+            with pytest.raises(AlreadyExists):
+                await api.create(path, pod_body("same-name"))
+            with pytest.raises(Invalid, match="containers"):
+                await api.create(path, {"metadata": {"name": "empty"}, "spec": {"containers": []}})
+
+    asyncio.run(scene())
+
+
+def test_a_nomination_and_its_reason_stand_in_the_status(kube_server: KubeServer) -> None:
+    async def scene() -> None:
+        async with straight(kube_server) as api:
+            path = await new_namespace(api, "nominated")
+            await api.create(path, pod_body("waits"))
+            condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}
+            await nominate(api, "nominated", "waits", "soon-free", [condition])
+            status = (await api.get(f"{path}/waits"))["status"]
+            assert status["nominatedNodeName"] == "soon-free"
+            assert [each["reason"] for each in status["conditions"]] == ["Unschedulable"]
+            await nominate(api, "nominated", "waits", None)
+            assert "nominatedNodeName" not in (await api.get(f"{path}/waits"))["status"]
+
+    asyncio.run(scene())
+
+
+def test_an_eviction_keeps_to_the_budget(kube_server: KubeServer) -> None:
+    async def scene() -> None:
+        async with straight(kube_server) as api:
+            path = await new_namespace(api, "budget")
+            budgets = "/apis/policy/v1/namespaces/budget/poddisruptionbudgets"
+            for name in ("guarded", "free"):
+                body = pod_body(name, nodeName="none-such")
+                body["metadata"]["labels"] = {"app": name}
+                await api.create(path, body)
+                ready = {"type": "Ready", "status": "True"}
+                await api.patch(f"{path}/{name}/status", {"status": {"phase": "Running", "conditions": [ready]}})
+            spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "guarded"}}}
+            made = await api.create(budgets, {"metadata": {"name": "all-of-it"}, "spec": spec})
+            # No controller keeps the budget here: its status says what one would.
+            said: dict[str, Any] = {"observedGeneration": made["metadata"]["generation"], "disruptionsAllowed": 0}
+            said |= {"currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1}
+            await api.patch(f"{budgets}/all-of-it/status", {"status": said})
+            with pytest.raises(BudgetSpent, match="disruption budget"):
+                await evict(api, "budget", "guarded", grace_s=0)
+            assert await evict(api, "budget", "free", grace_s=0) is True
+            assert await evict(api, "budget", "not-there") is False
+            assert [item["metadata"]["name"] for item in await api.items(path)] == ["guarded"]
+
+    asyncio.run(scene())
+
+
+def test_who_may_not_is_told_so_and_who_is_away_is_unreachable() -> None:
+    async def scene(server: KubeServer) -> None:
+        async with straight(server, "nobody") as api:
+            with pytest.raises(Forbidden, match="nobody"):
+                await api.get("/api/v1/nodes")
+            server.apiserver.kill()
+            with pytest.raises(Unreachable, match="no answer from the Kubernetes API"):
+                await api.get("/api/v1/nodes")
+
+    with run_kubernetes(authorization="RBAC") as server:
+        asyncio.run(scene(server))

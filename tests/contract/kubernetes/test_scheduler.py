@@ -1,0 +1,228 @@
+"""The scheduler on a real API server: what it binds, what it says, and that nothing is lost or given away twice."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+from tests.contract.kubernetes.gate import straight
+from tests.servers.kubernetes.server import KubeServer
+
+from dovetail.kubernetes.client.api import Api
+from dovetail.kubernetes.client.errors import AlreadyExists, NotFound
+from dovetail.kubernetes.scheduler.scheduler import Scheduler
+
+pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
+
+PODS = "/api/v1/namespaces/default/pods"
+PATIENCE_S = 60.0
+
+
+def node(name: str, cpu: str = "4", **labels: str) -> dict[str, Any]:
+    amounts = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
+    about = {"name": name, "labels": {"kubernetes.io/hostname": name, **labels}}
+    return {"metadata": about, "status": {"capacity": amounts, "allocatable": amounts}}
+
+
+def pod(name: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
+    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu}}}
+    wanted = {"schedulerName": "dovetail", "terminationGracePeriodSeconds": 0, "containers": [container], **spec}
+    return {"metadata": {"name": name, "labels": {"app": name.split("-")[0]}}, "spec": wanted}
+
+
+class Cluster:
+    """Objects on the server, and schedulers that run on it."""
+
+    def __init__(self, server: KubeServer, api: Api) -> None:
+        self.server, self.api = server, api
+
+    async def empty(self) -> None:
+        for path in ("/api/v1/nodes", PODS):
+            for one in await self.api.items(path):
+                body = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
+                with suppress(NotFound):
+                    await self.api.delete(f"{path}/{one['metadata']['name']}", body)
+
+    async def nodes(self, *nodes: dict[str, Any]) -> None:
+        for one in nodes:
+            await self.api.create("/api/v1/nodes", one)
+
+    async def pods(self, *pods: dict[str, Any]) -> None:
+        await asyncio.gather(*[self.api.create(PODS, one) for one in pods])
+
+    async def where(self) -> dict[str, str]:
+        return {one["metadata"]["name"]: one["spec"].get("nodeName", "") for one in await self.api.items(PODS)}
+
+    async def one(self, name: str) -> dict[str, Any]:
+        return await self.api.get(f"{PODS}/{name}")
+
+    async def until(self, holds: Callable[[], Awaitable[bool]], what: str) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while not await holds():  # noqa: ASYNC110 - what a server did is not ours to be told
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            raise AssertionError(f"waited in vain until {what}; pods are {await self.where()}") from None
+
+    async def until_bound(self, *names: str) -> None:
+        async def bound() -> bool:
+            where = await self.where()
+            return all(where.get(name) for name in names)
+
+        await self.until(bound, f"{', '.join(names)} have nodes")
+
+    @asynccontextmanager
+    async def scheduler(self) -> AsyncIterator[Scheduler]:
+        async with straight(self.server) as api:
+            found = Scheduler(api)
+            running = asyncio.create_task(found.run())
+            try:
+                yield found
+            finally:
+                if running.done():
+                    running.result()  # it should never end by itself
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
+
+
+def scene(server: KubeServer, play: Callable[[Cluster], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        async with straight(server) as api:
+            cluster = Cluster(server, api)
+            await cluster.empty()
+            await play(cluster)
+            await cluster.empty()
+
+    asyncio.run(whole())
+
+
+def test_it_binds_the_pods_that_name_it_and_no_others(kube_server: KubeServer) -> None:
+    async def play(cluster: Cluster) -> None:
+        await cluster.nodes(node("n1"), node("n2"))
+        await cluster.pods(pod("a-1"), pod("b-1", schedulerName="somebody-else"))
+        async with cluster.scheduler():
+            await cluster.pods(pod("a-2"))
+            await cluster.until_bound("a-1", "a-2")
+        assert (await cluster.where())["b-1"] == ""
+
+    scene(kube_server, play)
+
+
+def test_a_pod_that_fits_nowhere_says_why_and_is_bound_when_a_node_comes(kube_server: KubeServer) -> None:
+    async def play(cluster: Cluster) -> None:
+        await cluster.nodes(node("n1", cpu="2"))
+        await cluster.pods(pod("big-1", cpu="4"))
+        async with cluster.scheduler():
+
+            async def told() -> bool:
+                conditions = (await cluster.one("big-1"))["status"].get("conditions") or []
+                found = [one for one in conditions if one["type"] == "PodScheduled"]
+                return bool(found) and "cpu short by 2" in found[0].get("message", "")
+
+            await cluster.until(told, "its condition says what is short")
+
+            async def recorded() -> bool:
+                events = await cluster.api.items("/apis/events.k8s.io/v1/namespaces/default/events")
+                mine = [one for one in events if one["regarding"]["name"] == "big-1"]
+                return any(one["reason"] == "FailedScheduling" for one in mine)
+
+            await cluster.until(recorded, "an event says so too")
+            await cluster.nodes(node("n2", cpu="8"))
+            await cluster.until_bound("big-1")
+        assert (await cluster.where())["big-1"] == "n2"
+
+    scene(kube_server, play)
+
+
+def test_room_that_a_deleted_pod_held_is_given_to_one_that_waits(kube_server: KubeServer) -> None:
+    async def play(cluster: Cluster) -> None:
+        await cluster.nodes(node("n1", cpu="2"))
+        async with cluster.scheduler():
+            await cluster.pods(pod("a-1", cpu="2"))
+            await cluster.until_bound("a-1")
+            await cluster.pods(pod("a-2", cpu="2"))
+            await asyncio.sleep(0.3)
+            assert (await cluster.where())["a-2"] == ""
+            await cluster.api.delete(f"{PODS}/a-1", {"gracePeriodSeconds": 0})
+            await cluster.until_bound("a-2")
+
+    scene(kube_server, play)
+
+
+def test_pods_that_others_bound_count(kube_server: KubeServer) -> None:
+    async def play(cluster: Cluster) -> None:
+        await cluster.nodes(node("n1", cpu="2"), node("n2", cpu="2"))
+        await cluster.pods(pod("other-1", cpu="2", schedulerName="other", nodeName="n1"))
+        async with cluster.scheduler():
+            await cluster.pods(pod("a-1", cpu="2"))
+            await cluster.until_bound("a-1")
+        assert (await cluster.where())["a-1"] == "n2"
+
+    scene(kube_server, play)
+
+
+def test_a_more_urgent_pod_displaces_one_that_is_less_so(kube_server: KubeServer) -> None:
+    async def play(cluster: Cluster) -> None:
+        for name, value in (("low", 10), ("high", 1000)):
+            body = {"metadata": {"name": name}, "value": value, "globalDefault": False, "description": "for a test"}
+            with suppress(AlreadyExists):
+                await cluster.api.create("/apis/scheduling.k8s.io/v1/priorityclasses", body)
+        await cluster.nodes(node("n1", cpu="2"), node("n2", cpu="4"))
+        async with cluster.scheduler():
+            await cluster.pods(pod("low-2", cpu="4", priorityClassName="low"))
+            await cluster.until_bound("low-2")
+            await cluster.pods(pod("low-1", cpu="2", priorityClassName="low"))
+            await cluster.until_bound("low-1")
+            await cluster.pods(pod("high-1", cpu="2", priorityClassName="high"))
+            await cluster.until_bound("high-1")
+            where = await cluster.where()
+        assert len(where) == 2, f"one victim was deleted, nobody else: {where}"
+        assert where["high-1"]
+
+    scene(kube_server, play)
+
+
+def test_it_goes_on_after_the_api_server_was_killed(kube_server: KubeServer) -> None:
+    async def play(cluster: Cluster) -> None:
+        await cluster.nodes(node("n1", cpu="100"))
+        async with cluster.scheduler():
+            await cluster.pods(pod("a-1"))
+            await cluster.until_bound("a-1")
+            await asyncio.to_thread(kube_server.restart)
+            await cluster.pods(pod("a-2"))
+            await cluster.until_bound("a-2")
+
+    scene(kube_server, play)
+
+
+def test_a_storm_with_kills_binds_every_pod_once_and_overcommits_no_node(kube_server: KubeServer) -> None:
+    """Ten times a scheduler is gone in the middle, without a word; bindings that were under way are lost or not."""
+
+    async def play(cluster: Cluster) -> None:
+        nodes, pods = 40, 900
+        await cluster.nodes(*[node(f"n{i}", cpu="12") for i in range(nodes)])
+        await cluster.pods(*[pod(f"s-{i}", cpu="500m") for i in range(pods)])
+        for _ in range(10):
+            async with cluster.scheduler() as found:
+                async with asyncio.timeout(PATIENCE_S):
+                    while found.bound < 20:  # noqa: ASYNC110 - it is killed at any moment
+                        await asyncio.sleep(0.001)
+        async with cluster.scheduler():
+            await cluster.until_bound(*[f"s-{i}" for i in range(pods)])
+        held = Counter((await cluster.where()).values())
+        assert max(held.values()) <= 24, "twelve cores hold 24 pods of half a core"
+        assert held.total() == pods
+
+    scene(kube_server, play)
+
+
+def test_two_at_once_bind_no_pod_twice(kube_server: KubeServer) -> None:
+    async def play(cluster: Cluster) -> None:
+        await cluster.nodes(*[node(f"n{i}", cpu="4") for i in range(10)])
+        async with cluster.scheduler(), cluster.scheduler():
+            await cluster.pods(*[pod(f"d-{i}", cpu="250m") for i in range(100)])
+            await cluster.until_bound(*[f"d-{i}" for i in range(100)])
+
+    scene(kube_server, play)

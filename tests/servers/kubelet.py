@@ -1,0 +1,361 @@
+"""A small kubelet for tests: one node of a test API server that really runs the command of each pod bound to it.
+
+Started with `Kubelet` as a process of its own, it goes on while the API server or the test is away. It registers its
+node, says every few seconds that it is ready, runs the one container of a pod as a process group on this machine, with
+its variables and its output in a file, and tells the API what became of it, with true exit codes. It takes pods only as
+far as its processors go (`OutOfcpu`), ends those that use more memory than their limit (`OOMKilled`, by looking every
+now and then) or run longer than their deadline, keeps to the grace of a deletion, and serves logs over HTTPS to the API
+server. Images are not pulled: one whose name begins with `missing` cannot be had, all others are this machine.
+
+What a real kubelet does besides (probes, volumes, networks, init containers, restarts) it does not.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import signal
+import ssl
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+from aiohttp import web
+from tests.servers.certificates import Authority
+from tests.servers.daemon import Daemon, free_ports, server_folder
+from tests.servers.kubernetes.server import KubeServer
+
+from dovetail.backends.kubernetes.amounts import amounts_of, taken_by
+from dovetail.kubernetes.client.access import read_kubeconfig
+from dovetail.kubernetes.client.api import STRATEGIC_PATCH, Api
+from dovetail.kubernetes.client.errors import AlreadyExists, ApiError, NotFound
+from dovetail.kubernetes.client.paths import NODES, PODS, pod
+from dovetail.kubernetes.client.pods import delete
+from dovetail.kubernetes.client.reflector import Change, Kind, Reflector
+
+BEAT_S = 2.0
+LOOK_S = 0.05
+AGAIN_S = 0.2
+FIRST_SIGNAL_STATUS = 128
+
+
+class Kubelet:
+    """The node `name` of a server, as a test holds it."""
+
+    def __init__(self, server: KubeServer, name: str, folder: Path, cpu: str = "4", memory: str = "8Gi") -> None:
+        self.name = name
+        (port,) = free_ports(1)
+        serving = Authority(folder / "certificates").server("kubelet")
+        command: list[str | Path] = [sys.executable, "-m", __name__, "--kubeconfig", server.kubeconfig]
+        command += ["--node", name, "--folder", folder, "--port", str(port), "--cpu", cpu, "--memory", memory]
+        command += ["--certificate", serving.certificate, "--key", serving.key]
+        self.daemon = Daemon(f"kubelet-{name}", command, folder, {"PYTHONPATH": str(Path(__file__).parents[2])})
+        self._ready = folder / "ready"
+
+    def start(self) -> None:
+        self._ready.unlink(missing_ok=True)
+        self.daemon.start(ready=self._ready.exists)
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """It says and hears nothing, while what it started runs on."""
+        os.kill(self.daemon.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.daemon.pid, signal.SIGCONT)
+
+    def stop(self) -> None:
+        self.daemon.stop()
+
+
+@contextmanager
+def kubelet(server: KubeServer, name: str) -> Iterator[Kubelet]:
+    """Started, and stopped at the end with all that it runs; its node is removed."""
+    with server_folder("kubelet") as folder:
+        made = Kubelet(server, name, folder)
+        try:
+            made.start()
+            yield made
+        finally:
+            made.stop()
+            with contextlib.suppress(httpx.TransportError), server.client() as client:
+                client.delete(f"/api/v1/nodes/{name}")
+
+
+@contextmanager
+def namespace(server: KubeServer, name: str) -> Iterator[str]:
+    """For the pods of some tests, which are removed at the end whatever holds them. The namespace itself stays: without
+    its controller it would for ever be about to go."""
+    path = f"/api/v1/namespaces/{name}"
+    with server.client() as client:
+        made = client.post("/api/v1/namespaces", json={"metadata": {"name": name}})
+        assert made.status_code in (httpx.codes.CREATED, httpx.codes.CONFLICT), made.text
+    try:
+        yield name
+    finally:
+        with server.client() as client:
+            for item in client.get(f"{path}/pods").json()["items"]:
+                pod_path = f"{path}/pods/{item['metadata']['name']}"
+                merge = {"Content-Type": "application/merge-patch+json"}
+                client.patch(pod_path, json={"metadata": {"finalizers": None}}, headers=merge)
+                client.request("DELETE", pod_path, json={"gracePeriodSeconds": 0})
+
+
+# --- the process itself ----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Pod:
+    spec: dict[str, Any]
+    folder: Path
+    deleting: asyncio.Event = field(default_factory=asyncio.Event)
+    gone: asyncio.Event = field(default_factory=asyncio.Event)  # the API knows it no longer
+    grace_s: float = 0.0
+    ended: bool = False
+    task: asyncio.Task[None] | None = None
+
+    @property
+    def place(self) -> tuple[str, str]:
+        return self.spec["metadata"]["namespace"], self.spec["metadata"]["name"]
+
+    @property
+    def container(self) -> dict[str, Any]:
+        return dict(self.spec["spec"]["containers"][0])
+
+
+class _Running:
+    def __init__(self, api: Api, told: argparse.Namespace) -> None:
+        self.api, self.told = api, told
+        self.pods: dict[str, _Pod] = {}  # by uid
+        self.by_place: dict[tuple[str, str], _Pod] = {}
+
+    # --- the node --------------------------------------------------------------------------------------------
+
+    async def register(self) -> None:
+        name = self.told.node
+        labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+        with contextlib.suppress(AlreadyExists):
+            await self.api.create(NODES, {"metadata": {"name": name, "labels": labels}})
+        await self.beat()
+
+    async def beat(self) -> None:
+        amounts = {"cpu": self.told.cpu, "memory": self.told.memory, "pods": "50", "ephemeral-storage": "10Gi"}
+        now = _now()
+        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "runs pods of tests"}
+        status = {
+            "capacity": amounts,
+            "allocatable": amounts,
+            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": self.told.port}},
+            "conditions": [{**ready, "lastHeartbeatTime": now}],
+        }
+        await self.api.patch(f"{NODES}/{self.told.node}/status", {"status": status}, kind=STRATEGIC_PATCH)
+
+    async def beat_on(self) -> None:
+        while True:
+            await asyncio.sleep(BEAT_S)
+            with contextlib.suppress(ApiError):
+                await self.beat()
+
+    # --- pods ------------------------------------------------------------------------------------------------
+
+    def take(self, changes: list[Change]) -> None:
+        for kind, item in changes:
+            uid = item["metadata"]["uid"]
+            known = self.pods.get(uid)
+            if kind is Kind.DELETED:
+                if known is not None:
+                    known.gone.set()
+                    known.deleting.set()
+                continue
+            if known is None:
+                known = self.pods[uid] = _Pod(item, Path(self.told.folder) / uid)
+                self.by_place[known.place] = known
+                known.task = asyncio.create_task(self.run(known))
+            if item["metadata"].get("deletionTimestamp"):
+                known.grace_s = float(item["metadata"].get("deletionGracePeriodSeconds") or 0)
+                known.deleting.set()
+
+    async def run(self, own: _Pod) -> None:
+        if (own.spec.get("status") or {}).get("phase") not in ("Succeeded", "Failed"):
+            await self.live(own)
+        own.ended = True
+        await own.deleting.wait()
+        while not own.gone.is_set():  # the last word to the API: nothing of it runs here
+            with contextlib.suppress(ApiError):
+                await delete(self.api, *own.place, grace_s=0, uid=own.spec["metadata"]["uid"])
+                return
+            await asyncio.sleep(AGAIN_S)
+
+    async def live(self, own: _Pod) -> None:
+        if not self.fits(own):
+            await self.tell(own, {"phase": "Failed", "reason": "OutOfcpu", "message": "Node didn't have enough cpu"})
+            return
+        if own.container["image"].startswith("missing"):
+            words = f'failed to pull image "{own.container["image"]}": not found'
+            waiting = {"waiting": {"reason": "ImagePullBackOff", "message": words}}
+            await self.tell(own, {"phase": "Pending", "containerStatuses": [_status(own, waiting)]})
+            await own.deleting.wait()
+            await self.tell(own, {"phase": "Failed"})
+            return
+        if own.deleting.is_set():
+            await self.tell(own, {"phase": "Failed"})
+            return
+        await self.execute(own)
+
+    async def execute(self, own: _Pod) -> None:
+        own.folder.mkdir()
+        container = own.container
+        environment = {each["name"]: each.get("value", "").replace("$$(", "$(") for each in container.get("env") or ()}
+        usual = {"PATH": os.environ["PATH"], "KUBELET_FOLDER": str(own.folder)}
+        words = [*(container.get("command") or ["true"]), *(container.get("args") or ())]
+        began = _now()
+        try:
+            with (own.folder / "log").open("wb") as log:
+                process = await asyncio.create_subprocess_exec(
+                    *(word.replace("$$(", "$(") for word in words),
+                    env=usual | environment,
+                    cwd=container.get("workingDir") or own.folder,
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            ended = {"exitCode": 128, "reason": "StartError", "message": str(error), "finishedAt": _now()}
+            await self.tell(own, {"phase": "Failed", "containerStatuses": [_status(own, {"terminated": ended})]})
+            return
+        running = {"phase": "Running", "containerStatuses": [_status(own, {"running": {"startedAt": began}})]}
+        saying = asyncio.create_task(self.tell(own, running))
+        word, why = await self.follow(own, process)
+        saying.cancel()  # not said yet: what follows says it too
+        await asyncio.gather(saying, return_exceptions=True)
+        code = process.returncode or 0
+        code = FIRST_SIGNAL_STATUS - code if code < 0 else code
+        ended = {"exitCode": code, "reason": word or ("Error" if code else "Completed")}
+        ended |= {"startedAt": began, "finishedAt": _now()}
+        own.ended = True
+        status = {"phase": "Failed" if code or why else "Succeeded", **({"reason": why} if why else {})}
+        await self.tell(own, {**status, "containerStatuses": [_status(own, {"terminated": ended})]})
+
+    async def follow(self, own: _Pod, process: asyncio.subprocess.Process) -> tuple[str, str]:
+        """Until it has ended; the container's and the pod's word for it, where this ended it."""
+        limit = amounts_of((own.container.get("resources") or {}).get("limits") or {}, "").get("memory")
+        deadline_s = own.spec["spec"].get("activeDeadlineSeconds")
+        due = time.monotonic() + float(deadline_s) if deadline_s else float("inf")
+        word = why = ""
+        kill_at: float | None = None
+        while process.returncode is None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await process.wait()
+            now = time.monotonic()
+            if process.returncode is None and limit and not word and _memory(process.pid) > limit:
+                word = "OOMKilled"
+                _signal(process.pid, signal.SIGKILL)
+            if kill_at is None and (own.deleting.is_set() or now >= due):
+                why = "" if own.deleting.is_set() else "DeadlineExceeded"
+                _signal(process.pid, signal.SIGTERM)
+                kill_at = now + (own.grace_s if own.deleting.is_set() else 1.0)
+            elif kill_at is not None and now >= kill_at:
+                _signal(process.pid, signal.SIGKILL)
+        _signal(process.pid, signal.SIGKILL)  # what is left of its group
+        return word, why
+
+    def fits(self, own: _Pod) -> bool:
+        others = (each for each in self.pods.values() if each is not own and not each.ended)
+        taken = sum(taken_by(each.spec, "").get("cpu", 0) for each in (*others, own))
+        return taken <= amounts_of({"cpu": self.told.cpu}, "")["cpu"]
+
+    async def tell(self, own: _Pod, status: dict[str, Any]) -> None:
+        """Until it has been heard."""
+        uid = own.spec["metadata"]["uid"]
+        while not own.gone.is_set():
+            try:
+                body = {"metadata": {"uid": uid}, "status": status}
+                await self.api.patch(pod(*own.place, "status"), body, kind=STRATEGIC_PATCH)
+                return
+            except NotFound:
+                return
+            except ApiError:
+                await asyncio.sleep(AGAIN_S)
+
+    # --- logs ------------------------------------------------------------------------------------------------
+
+    async def logs(self, request: web.Request) -> web.StreamResponse:
+        own = self.by_place.get((request.match_info["namespace"], request.match_info["pod"]))
+        if own is None or not (own.folder / "log").exists():
+            raise web.HTTPNotFound(text="no log of that container is here")
+        response = web.StreamResponse()
+        await response.prepare(request)
+        follow = request.query.get("follow") == "true"
+        with (own.folder / "log").open("rb") as log:
+            while True:
+                ended = own.ended  # asked before reading: nothing is printed after it
+                piece = log.read(65536)
+                if piece:
+                    await response.write(piece)
+                elif ended or not follow:
+                    break
+                else:
+                    await asyncio.sleep(LOOK_S)
+        await response.write_eof()
+        return response
+
+
+def _status(own: _Pod, state: dict[str, Any]) -> dict[str, Any]:
+    about = {"name": own.container["name"], "image": own.container["image"], "imageID": "", "restartCount": 0}
+    return {**about, "ready": "running" in state, "started": "running" in state, "state": state}
+
+
+def _memory(group: int) -> int:
+    total = 0
+    with contextlib.suppress(psutil.Error):
+        leader = psutil.Process(group)
+        for process in (leader, *leader.children(recursive=True)):
+            with contextlib.suppress(psutil.Error):
+                total += process.memory_info().rss
+    return total
+
+
+def _signal(group: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, number)
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+async def _main(told: argparse.Namespace) -> None:
+    async with Api(read_kubeconfig([Path(told.kubeconfig)])) as api:
+        own = _Running(api, told)
+        app = web.Application()
+        app.router.add_get("/containerLogs/{namespace}/{pod}/{container}", own.logs)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        trust = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        trust.load_cert_chain(told.certificate, told.key)
+        await web.TCPSite(runner, "127.0.0.1", told.port, ssl_context=trust).start()
+        await own.register()
+        reflector = Reflector(api, PODS, own.take, fields=f"spec.nodeName={told.node}")
+        following = asyncio.create_task(reflector.run())
+        await reflector.synced.wait()
+        (Path(told.folder) / "ready").touch()
+        await asyncio.gather(following, own.beat_on())
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    for option in ("kubeconfig", "node", "folder", "cpu", "memory", "certificate", "key"):
+        parser.add_argument(f"--{option}", required=True)
+    parser.add_argument("--port", type=int, required=True)
+    asyncio.run(_main(parser.parse_args()))

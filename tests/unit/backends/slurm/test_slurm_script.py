@@ -1,0 +1,144 @@
+"""The job's script, run by a real shell as Slurm's daemon would: it starts a command once, and ends it when told."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dovetail.backends.contract import Assignment, Refusal
+from dovetail.backends.slurm.inventory import Description
+from dovetail.backends.slurm.records import Submission
+from dovetail.backends.slurm.request import job_of, refuse_what_cannot_run
+from dovetail.backends.slurm.run_folder import RunFolder
+from dovetail.backends.slurm.script import quoted
+from dovetail.backends.slurm.settings import SlurmSettings
+from dovetail.backends.slurm.states import NOT_TO_START_EXIT, How, Result
+from dovetail.model.node import Node
+from dovetail.model.task import TaskId
+from dovetail.model.workload import Workload
+
+PATIENCE_S = 60.0
+TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
+
+
+def submission(folder: Path, command: list[str], /, **fields: Any) -> Submission:
+    spec = Workload.model_validate({"name": "w", "run": {"command": command, **fields.pop("run", {})}, **fields})
+    (folder / "1.0.1").mkdir(exist_ok=True)
+    quick = SlurmSettings.model_validate({"notice_s": 0.1, "grace_s": 0.2, "env": {"PATH": os.environ["PATH"]}})
+    there = Description(Node(name="n1"), "n1", partition="all")
+    return job_of(Assignment("1.0.1", TaskId(1, 0), "n1", spec), there, quick, folder / "1.0.1", "name")
+
+
+def start(job: Submission) -> subprocess.Popen[str]:
+    surroundings = {**job.environment, "SLURM_JOB_ID": "77", "SLURMD_NODENAME": "n1"}
+    return subprocess.Popen(
+        ["bash", "-c", job.script], env=surroundings, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+
+
+def run(job: Submission) -> tuple[int, str]:
+    """Its exit status, and what it printed."""
+    process = start(job)
+    printed, _ = process.communicate(timeout=PATIENCE_S)
+    return process.returncode, printed
+
+
+@given(words=st.lists(TEXT, min_size=1, max_size=5))
+@settings(max_examples=40, deadline=None)
+def test_every_word_reaches_the_command_as_it_was_written(words: list[str]) -> None:
+    line = f"printf '%s\\0' {' '.join(map(quoted, words))}"
+    assert "\n" not in line
+    assert "\r" not in line
+    printed = subprocess.run(["bash", "-c", line], capture_output=True, env={"LC_ALL": "C.UTF-8"}, check=True).stdout
+    assert printed.decode().split("\0")[:-1] == words
+
+
+def test_a_command_runs_once_and_its_end_is_written_down(tmp_path: Path) -> None:
+    job = submission(tmp_path, ["/bin/sh", "-c", "echo $DOVETAIL_TASK; exit 3"])
+    assert run(job) == (3, "1.0\n")
+    assert run(job) == (NOT_TO_START_EXIT, "")
+    look = RunFolder(tmp_path, "1.0.1").look()
+    assert look.result == Result(3, How.ENDED)
+    assert look.claim is not None
+    assert (look.claim.job, look.claim.restarts, look.claim.node) == (77, 0, "n1")
+
+
+def test_nothing_is_printed_but_what_the_command_prints(tmp_path: Path) -> None:
+    """Not even by bash, which likes to say that a job is done or was killed."""
+    for number in range(5):
+        (tmp_path / str(number)).mkdir()
+        script = "echo out; echo err >&2; kill -KILL $$"
+        assert run(submission(tmp_path / str(number), ["/bin/sh", "-c", script])) == (137, "out\nerr\n")
+
+
+def test_what_is_to_stop_never_starts(tmp_path: Path) -> None:
+    job = submission(tmp_path, ["echo", "started"])
+    RunFolder(tmp_path, "1.0.1").stop("never mind")
+    assert run(job) == (NOT_TO_START_EXIT, "")
+    assert RunFolder(tmp_path, "1.0.1").look(certain=True).claim is None
+
+
+def test_a_command_is_ended_when_its_folder_says_so_even_if_it_does_not_want_to(tmp_path: Path) -> None:
+    stubborn = "trap '' TERM; echo ready; while :; do sleep 0.1; done"
+    process = start(submission(tmp_path, ["/bin/sh", "-c", stubborn]))
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    RunFolder(tmp_path, "1.0.1").stop("enough")
+    assert process.wait(PATIENCE_S) == 143
+    process.stdout.close()
+    assert RunFolder(tmp_path, "1.0.1").look().result == Result(143, How.STOPPED)
+
+
+def test_a_command_is_ended_when_its_time_is_up(tmp_path: Path) -> None:
+    job = submission(tmp_path, ["sleep", "1000"], deadline={"run_for": "1s"})
+    assert job.time_limit_minutes == 1
+    assert run(job) == (124, "")
+    assert RunFolder(tmp_path, "1.0.1").look().result == Result(124, How.TIMEOUT)
+
+
+def test_a_command_that_ends_in_good_order_when_slurm_signals_it_keeps_its_exit_code(tmp_path: Path) -> None:
+    """Slurm signals every process of a job, the script among them."""
+    process = start(submission(tmp_path, ["/bin/sh", "-c", "trap 'exit 9' TERM; echo ready; sleep 1000 & wait"]))
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.1)
+    for pid in [process.pid, *_children(process.pid)]:
+        os.kill(pid, signal.SIGTERM)
+    assert process.wait(PATIENCE_S) == 9
+    process.stdout.close()
+    assert RunFolder(tmp_path, "1.0.1").look().result == Result(9, How.ENDED)
+
+
+def _children(pid: int) -> list[int]:
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in found]
+
+
+def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+    job = submission(tmp_path, ["echo", "started"])
+    (tmp_path / "1.0.1").rmdir()
+    assert run(job) == (126, "")
+
+
+def test_amounts_are_rounded_up_and_memory_is_always_asked_for(tmp_path: Path) -> None:
+    job = submission(tmp_path, ["true"], resources={"cpu": 1.5}, deadline={"run_for": "61s"})
+    assert (job.cpus, job.memory_mib, job.time_limit_minutes) == (2, 100, 2)
+    job = submission(tmp_path, ["true"], resources={"memory": "1GiB"}, labels={"slurm/account": "physics"})
+    assert (job.cpus, job.memory_mib, job.time_limit_minutes, job.account) == (1, 1024, None, "physics")
+
+
+def test_what_slurm_cannot_run_is_refused() -> None:
+    for fields, words in (
+        ({"run": {"command": ["true"], "image": "x"}}, "without images"),
+        ({"kind": "vm", "run": {"command": ["true"]}}, "kind job only"),
+        ({}, "no command"),
+        ({"run": {"command": ["true"]}, "resources": {"gpu": 0.5}}, "whole ones"),
+    ):
+        with pytest.raises(Refusal, match=words):
+            refuse_what_cannot_run(Workload.model_validate({"name": "w", **fields}))
