@@ -215,8 +215,9 @@ def _become(order: Fields, gate: int, fault: int, output: int) -> None:
         os.chdir(workdir)
         what = f"command {command[0]!r} cannot be run"
         env = dict(entry.split("=", 1) for entry in order.get("env", []))
-        for signo in (13, 25):  # SIGPIPE, SIGXFSZ: Python ignores them, commands expect them
-            signal.signal(signo, signal.SIG_DFL)
+        for signo in range(1, 32):  # Python ignores some, nohup or a shell's & others; commands expect none ignored
+            if signo not in (9, 19):  # SIGKILL, SIGSTOP: nobody can ignore them, or have them back
+                signal.signal(signo, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         for most in order.get("rlimit_as", []):  # last: from here on this process itself may run out
             import resource

@@ -19,13 +19,11 @@ from dovetail.engine.engine import Engine
 from dovetail.kubernetes.client import pods as pod_calls
 from dovetail.kubernetes.client.api import Api
 from dovetail.kubernetes.client.errors import ApiError
-from dovetail.kubernetes.client.paths import CORE, NODES, PODS
 from dovetail.kubernetes.client.recorder import Recorder
-from dovetail.kubernetes.client.reflector import Change, Handler, Kind, Reflector
 from dovetail.kubernetes.pods import PodReader
 from dovetail.kubernetes.scheduler.binding import Binder, Binding, Eviction
-from dovetail.kubernetes.scheduler.ledger import Known, Ledger
-from dovetail.kubernetes.scheduler.objects import Objects
+from dovetail.kubernetes.scheduler.following import Following
+from dovetail.kubernetes.scheduler.ledger import Known
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings, line_of
 from dovetail.kubernetes.scheduler.words import FAILED, PREEMPTED, SCHEDULED, pod_reference, scheduled, unschedulable
 from dovetail.model.command import Bind, Command, Stop, Wake
@@ -39,7 +37,6 @@ _log = logging.getLogger(__name__)
 SLICE = 64  # decisions between two turns of the event loop
 NOTES_AT_ONCE = 4
 NOTES_KEPT = 20_000
-_STORAGE = "/apis/storage.k8s.io/v1"
 
 
 class Scheduler:
@@ -55,14 +52,11 @@ class Scheduler:
         self.settings = settings or KubernetesSchedulerSettings()
         self.engine = Engine(self.settings.engine())
         readers = {name: PodReader(line_of(name), profile) for name, profile in self.settings.names.items()}
-        storage = next(iter(readers.values())).storage
-        for reader in readers.values():
-            reader.storage = storage
-        self.ledger = Ledger(self.engine, readers, now)
-        self.objects = Objects(self.engine, self.ledger, readers, now)
+        self.following = Following(api, self.engine, readers, now)
+        self.ledger, self.objects = self.following.ledger, self.following.objects
         self._binder = Binder(api, self._bound, self.settings.bindings_at_once)
         self._recorder = Recorder(api, next(iter(self.settings.names)), instance)
-        self._stirred = asyncio.Event()
+        self._stirred = self.following.stirred
         self._wake: asyncio.TimerHandle | None = None
         self._notes: dict[int, tuple[str, str | None]] = {}  # by workload: why it waits, where room is made for it
         self._noted = asyncio.Event()
@@ -70,75 +64,25 @@ class Scheduler:
 
     async def run(self) -> None:
         """Until cancelled, or until following the cluster is impossible."""
-        first = [
-            self._follow(NODES, self.objects.nodes),
-            self._follow(f"{CORE}/namespaces", self.objects.namespaces),
-            self._follow(f"{CORE}/persistentvolumes", self.objects.volumes),
-            self._follow(f"{CORE}/persistentvolumeclaims", self.objects.claims),
-            self._follow(f"{_STORAGE}/storageclasses", self.objects.classes),
-            self._follow(f"{_STORAGE}/csinodes", self.objects.csi_nodes),
-            self._follow("/apis/policy/v1/poddisruptionbudgets", self.objects.disruption_budgets),
-        ]
-        pods = self._follow(PODS, self._pods)
         self._binder.begin()
         self._recorder.begin()
-        following = [asyncio.create_task(one.run(), name="follow") for one in first]
         try:
-            await self._synced(first, following)
-            following.append(asyncio.create_task(pods.run(), name="follow pods"))
-            await self._synced([pods], following)
-            _log.info("follows %d nodes and %d pods", len(first[0]), len(pods))
-            working = [
-                asyncio.create_task(self._decide()),
-                *[asyncio.create_task(self._write_notes()) for _ in range(NOTES_AT_ONCE)],
-            ]
-            following += working
-            done, _ = await asyncio.wait(following, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self.following.run(), name="follow the cluster")
+                await self.following.synced.wait()
+                group.create_task(self._decide(), name="decide")
+                for _ in range(NOTES_AT_ONCE):
+                    group.create_task(self._write_notes(), name="write notes")
         finally:
-            for task in following:
-                task.cancel()
-            await asyncio.gather(*following, return_exceptions=True)
             await self._binder.close()
             await self._recorder.close()
-
-    def _follow(self, path: str, handler: Handler) -> Reflector:
-        def hear(changes: list[Change]) -> None:
-            handler(changes)
-            self._stirred.set()
-
-        return Reflector(self._api, path, hear)
-
-    async def _synced(self, reflectors: list[Reflector], running: list[asyncio.Task[None]]) -> None:
-        async def all_synced() -> None:
-            for one in reflectors:
-                await one.synced.wait()
-
-        waits = asyncio.create_task(all_synced())
-        done, _ = await asyncio.wait([waits, *running], return_when=asyncio.FIRST_COMPLETED)
-        if waits not in done:
-            waits.cancel()
-            next(iter(done)).result()
-
-    def _pods(self, changes: list[Change]) -> None:
-        for change in changes:
-            if change.kind is Kind.DELETED:
-                about = change.object["metadata"]
-                known = self.ledger.pods.get((about["namespace"], about["name"]))
-                if known is not None and known.uid == about["uid"]:
-                    self.ledger.gone(known.place)
-            else:
-                self.ledger.seen(change.object)
 
     # --- deciding --------------------------------------------------------------------------------------------
 
     async def _decide(self) -> None:
         while True:
             self._stirred.clear()
-            if self.objects.means_more:
-                self.objects.means_more = False
-                self.ledger.read_again()
+            self.following.read_again()
             self._carry_out(self.ledger.take_commands())
             if self.engine.busy:
                 self.engine.state.pod_budgets = self.objects.budgets()

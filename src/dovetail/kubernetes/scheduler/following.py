@@ -1,0 +1,82 @@
+"""A cluster followed: everything that matters to where pods go, told to the engine as it changes.
+
+Guarantees: `synced` is set when everything that was there at the start is known, pods last, so that they are read with
+their namespaces and volumes known. A change that may matter to a decision sets `stirred`. What breaks on the way is
+mended by the reflectors; only what cannot be mended ends `run`.
+Left to others: deciding, and carrying out what was decided.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+
+from dovetail.engine.engine import Engine
+from dovetail.kubernetes.client.api import Api
+from dovetail.kubernetes.client.paths import CORE, NODES, PODS
+from dovetail.kubernetes.client.reflector import Change, Handler, Kind, Reflector
+from dovetail.kubernetes.pods import PodReader
+from dovetail.kubernetes.scheduler.ledger import Ledger
+from dovetail.kubernetes.scheduler.objects import Objects
+
+_log = logging.getLogger(__name__)
+
+_STORAGE = "/apis/storage.k8s.io/v1"
+
+
+class Following:
+    def __init__(self, api: Api, engine: Engine, readers: Mapping[str, PodReader], now: Callable[[], float]) -> None:
+        """`readers`: by the scheduler's name that pods bear, how they are read; they share one view of volumes."""
+        storage = next(iter(readers.values())).storage
+        for reader in readers.values():
+            reader.storage = storage
+        self._api = api
+        self.ledger = Ledger(engine, readers, now)
+        self.objects = Objects(engine, self.ledger, readers, now)
+        self.stirred = asyncio.Event()
+        self.synced = asyncio.Event()
+
+    async def run(self) -> None:
+        """Until cancelled, or until following the cluster is impossible."""
+        objects = self.objects
+        first = [
+            self._follow(NODES, objects.nodes),
+            self._follow(f"{CORE}/namespaces", objects.namespaces),
+            self._follow(f"{CORE}/persistentvolumes", objects.volumes),
+            self._follow(f"{CORE}/persistentvolumeclaims", objects.claims),
+            self._follow(f"{_STORAGE}/storageclasses", objects.classes),
+            self._follow(f"{_STORAGE}/csinodes", objects.csi_nodes),
+            self._follow("/apis/policy/v1/poddisruptionbudgets", objects.disruption_budgets),
+        ]
+        pods = self._follow(PODS, self._pods)
+        async with asyncio.TaskGroup() as group:
+            for one in first:
+                group.create_task(one.run(), name="follow")
+            for one in first:
+                await one.synced.wait()
+            group.create_task(pods.run(), name="follow pods")
+            await pods.synced.wait()
+            _log.info("follows %d nodes and %d pods", len(first[0]), len(pods))
+            self.synced.set()
+
+    def read_again(self) -> None:
+        """Pods that wait are read again if what they mean may have changed."""
+        if self.objects.means_more:
+            self.objects.means_more = False
+            self.ledger.read_again()
+
+    def _follow(self, path: str, handler: Handler) -> Reflector:
+        def hear(changes: list[Change]) -> None:
+            handler(changes)
+            self.stirred.set()
+
+        return Reflector(self._api, path, hear)
+
+    def _pods(self, changes: list[Change]) -> None:
+        for change in changes:
+            if change.kind is Kind.DELETED:
+                about = change.object["metadata"]
+                known = self.ledger.pods.get((about["namespace"], about["name"]))
+                if known is not None and known.uid == about["uid"]:
+                    self.ledger.gone(known.place)
+            else:
+                self.ledger.seen(change.object)
