@@ -6,12 +6,16 @@ wanted it, so that a green run never hides how much of it did not happen. Fixtur
 except the real servers that several rooms of tests share (`tests/servers/fixtures.py`).
 """
 
+import signal
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 import pytest
 
 pytest_plugins = ["tests.servers.fixtures"]
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell: programs under test inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def missing_things(reports: Iterable[pytest.TestReport | pytest.CollectReport]) -> dict[str, Counter[str]]:

@@ -8,11 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.attached_volumes import AttachedVolumes
 from dovetail.cluster.conversations import Conversations
 from dovetail.cluster.gang_flows import GangFlows
 from dovetail.cluster.tallies import Counted, Tallies, Tally
+from dovetail.model.asks import Selector
 from dovetail.model.badge import Badge
 from dovetail.model.task import TaskId
 from dovetail.model.workload import Priority
@@ -61,6 +64,7 @@ class PlacementTable:
         self.by_service: dict[Key, dict[int, int]] = {}
         self.by_rank = [0] * RANKS  # tasks of each priority
         self.directory: dict[Key, tuple[int, int]] = {}  # live workloads: id and number of replicas
+        self.has_pods = False  # which are what others call a workload only together, and known by their badges
         self.tallies = Tallies()
         self.conversations = Conversations()
         self.flows = GangFlows()
@@ -116,7 +120,12 @@ class PlacementTable:
         """The row of every placed task of a live workload, one entry a task."""
         found = self.directory.get((namespace, name))
         if found is None:
-            return []
+            return self._rows_of_pods(namespace, name) if self.has_pods else []
         workload, replicas = found
         placed = (self.by_task.get(TaskId(workload, replica)) for replica in range(replicas))
         return [placement.row for placement in placed if placement is not None]
+
+    def _rows_of_pods(self, namespace: str, name: str) -> list[int]:
+        counts = self.tally(Selector((namespace,), workload=name)).counts
+        rows = np.flatnonzero(counts)
+        return np.repeat(rows, counts[rows].astype(np.intp)).tolist()

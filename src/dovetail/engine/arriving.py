@@ -14,6 +14,8 @@ from dovetail.model.task import TaskId, TaskState
 
 def arrived(state: EngineState, event: WorkArrived, now: float) -> list[Command]:
     """Of nodes that nobody knows the tasks wait, like those that are nowhere."""
+    if event.terms.shape.kubernetes is not None:
+        state.cluster.placements.has_pods = True
     work = Work(
         id=event.workload,
         namespace=event.namespace,

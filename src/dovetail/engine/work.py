@@ -112,7 +112,8 @@ class Work:
         self.shape = shape
         known_by = (self.namespace, self.name, shape.service, self.terms.labels)
         if shape.kubernetes is not None:
-            self.badge = pod_badge(self.namespace, self.terms.labels, shape.kubernetes)
+            talk = shape.traffic, shape.bandwidth_mbps
+            self.badge = pod_badge(self.namespace, self.terms.labels, shape.kubernetes, *talk)
         else:
             self.badge = badge_of(*known_by, shape.company, shape.traffic, shape.bandwidth_mbps)
 

@@ -12,17 +12,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from dovetail.kubernetes import holdings
+from dovetail.kubernetes.annotations import NOTHING, AnnotationError, Asked, asked_in, own_of
 from dovetail.kubernetes.company import PodCompany, company_of
+from dovetail.kubernetes.gangs import gang_in
 from dovetail.kubernetes.requests import requests_of
 from dovetail.kubernetes.selectors import NEVER, node_term, node_terms
 from dovetail.kubernetes.spread import spread_of
 from dovetail.kubernetes.storage import Storage, claim_names
 from dovetail.model.asks import Company, Term, Tolerance, Weighted
-from dovetail.model.badge import Badge, pod_badge
+from dovetail.model.badge import POD_WORKLOAD, Badge, pod_badge
 from dovetail.model.image import canonical
 from dovetail.model.pod_ask import NOMINATED, PLAIN, TERMINATING, UNSCHEDULABLE, PodAsk, VolumeAsk
+from dovetail.model.roles import GROUP_LABEL
 from dovetail.model.selection import Effect, Taint, TolerationOperator
 from dovetail.model.shape import Shape
+from dovetail.model.shaping import near_own
 from dovetail.model.terms import Terms
 from dovetail.model.workload import Kind
 
@@ -42,17 +46,21 @@ _OF_PODS = (
 _OF_PLACED_PODS = tuple(name for name in _OF_PODS if name != "nodeName")
 _DISKS = ("persistentVolumeClaim", "ephemeral", "gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd")
 _RESTART_ALL, _USERS_ON_HOST = "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"
-_FINISHED = ("Succeeded", "Failed")
+SUCCEEDED = "Succeeded"
+_FINISHED = (SUCCEEDED, "Failed")
 
 
 @dataclass(frozen=True, slots=True)
 class PodMeaning:
-    """`preempts`: it may have less urgent pods give way."""
+    """`preempts`: it may have less urgent pods give way. `gang`: with whom it starts, empty if alone; `gang_min`: how
+    many of them at least, as the pod itself says, 0 if it does not."""
 
     terms: Terms
     badge: Badge
     priority: int
     preempts: bool
+    gang: str = ""
+    gang_min: int = 0
 
 
 def is_finished(pod: Json) -> bool:
@@ -87,7 +95,7 @@ class PodReader:
             self._forget()
 
     def read(self, pod: Json) -> PodMeaning:
-        """As it waits for a node."""
+        """As it waits for a node. Raises AnnotationError."""
         return self._read(pod, placed=False)
 
     def read_placed(self, pod: Json) -> PodMeaning:
@@ -120,6 +128,13 @@ class PodReader:
         affinity = spec.get("affinity") or _NOTHING
         company = company_of(affinity, namespace, labels, self.namespaces)
         marks, held = self._held(pod, spec, namespace)
+        asked = _asked(meta, placed)
+        # One that is about to go holds its room still, but is no longer one of those that the others wait for.
+        gang = "" if meta.get("deletionTimestamp") else asked.gang or gang_in(labels)
+        if gang:
+            marks[GROUP_LABEL] = gang
+        if asked.workload:
+            marks[POD_WORKLOAD[0]] = asked.workload
         if meta.get("deletionTimestamp"):
             marks[TERMINATING] = ""
         if placed and not spec.get("nodeName"):
@@ -127,7 +142,7 @@ class PodReader:
         if placed:
             attached = self.storage.attached(pod)
             ask = PLAIN._replace(repels=company.repels, volumes=VolumeAsk(attached=attached) if attached else None)
-            shape = self._shape(pod, spec, _NOTHING, PodCompany(None, (), ()), ask, (), placed=True)
+            shape = self._shape(pod, spec, _NOTHING, PodCompany(None, (), ()), ask, (), asked, placed=True)
         else:
             firm, wishes = spread_of(spec.get("topologySpreadConstraints") or [], namespace, labels)
             features, volumes = _features(spec), self.storage.ask_of(pod)
@@ -140,14 +155,16 @@ class PodReader:
                 volumes=volumes,
                 repels=company.repels,
             )
-            rules = company._replace(rules=(*held, *company.rules))
-            shape = self._shape(pod, spec, affinity.get("nodeAffinity") or _NOTHING, rules, ask, wishes, placed=False)
+            near = near_own(asked.layout, namespace, gang) if asked.layout is not None and gang else ()
+            rules = company._replace(rules=(*held, *company.rules, *near))
+            wished = affinity.get("nodeAffinity") or _NOTHING
+            shape = self._shape(pod, spec, wished, rules, ask, wishes, asked, placed=False)
         priority = spec.get("priority") or 0
         known_by = tuple(sorted({**labels, **marks}.items()))
         preempts = spec.get("preemptionPolicy") != "Never"
         terms = Terms(shape, labels=known_by, priority=priority, may_preempt=preempts)
-        badge = pod_badge(namespace, known_by, ask)
-        return PodMeaning(terms, badge, priority, preempts)
+        badge = pod_badge(namespace, known_by, ask, shape.traffic, shape.bandwidth_mbps)
+        return PodMeaning(terms, badge, priority, preempts, gang, asked.gang_min)
 
     def _shape(
         self,
@@ -157,6 +174,7 @@ class PodReader:
         company: PodCompany,
         ask: PodAsk,
         wishes: tuple[Any, ...],
+        asked: Asked,
         *,
         placed: bool,
     ) -> Shape:
@@ -167,13 +185,16 @@ class PodReader:
             kind=Kind.CONTAINER,
             scheduler=self._scheduler,
             profile=self._profile,
-            namespace="",
+            namespace="" if asked is NOTHING else pod["metadata"]["namespace"],
             node_selector=tuple(sorted(selector.items())),
             required=_required(node_affinity),
             preferred=_preferred(node_affinity),
             tolerations=_tolerations(spec.get("tolerations") or ()),
             company=company.rules,
             spread=wishes,
+            wants=() if placed else asked.wants,
+            traffic=asked.traffic,
+            layout=asked.layout,
             image="" if placed or not images or not images[0] else canonical(images[0]),
             kubernetes=ask,
         )
@@ -197,6 +218,7 @@ def _key(pod: Json, placed: bool, volumes: list[Json]) -> bytes:
     """Everything about a pod that matters here, as bytes: the quickest there is to compare and to hash."""
     spec, meta = pod["spec"], pod["metadata"]
     found: list[Any] = [placed, meta["namespace"], meta.get("labels"), "deletionTimestamp" in meta]
+    found.append(own_of(meta.get("annotations")))
     # Which node it is on tells a pod from no other: it asks for nothing any more.
     found += [spec.get(name) for name in (_OF_PODS if not placed else _OF_PLACED_PODS)]
     for container in spec["containers"]:
@@ -214,6 +236,19 @@ def _key(pod: Json, placed: bool, volumes: list[Json]) -> bytes:
         found += [resized, status.get("resources"), status.get("allocatedResources")]
         found += [one for one in status.get("conditions") or () if one.get("type") == "PodResizePending"]
     return marshal.dumps(found, 2)  # later versions write equal things differently
+
+
+def _asked(meta: Json, placed: bool) -> Asked:
+    """What its annotations say; of a pod that has its node nobody asks any more whether they make sense."""
+    own = own_of(meta.get("annotations"))
+    if not own:
+        return NOTHING
+    try:
+        return asked_in(own)
+    except AnnotationError:
+        if placed:
+            return NOTHING
+        raise
 
 
 def _features(spec: Json) -> tuple[str, ...]:

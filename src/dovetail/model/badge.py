@@ -53,7 +53,25 @@ def badge_of(
     return Badge(namespace, workload, service, labels, conflicts, repels, talks, bandwidth_mbps)
 
 
-def pod_badge(namespace: str, labels: Labels, ask: PodAsk) -> Badge:
-    """Of a pod. It has no name there: pods of one template are known by the same things, and have one badge."""
+#: What a pod is part of, the first that it bears: as its annotation says, or by what people usually label pods with.
+POD_WORKLOAD = ("dovetail/workload", "app.kubernetes.io/name", "app")
+
+
+def pod_badge(
+    namespace: str,
+    labels: Labels,
+    ask: PodAsk,
+    talks: tuple[tuple[str, int], ...] = (),
+    bandwidth_mbps: int = 0,
+) -> Badge:
+    """Of a pod. Its own name is not in it: pods of one template are known by the same things, and have one badge."""
     volumes = () if ask.volumes is None else ask.volumes.attached
-    return Badge(namespace, "", None, labels, repels=ask.repels, volumes=volumes)
+    named = {key: value for key, value in labels if key in POD_WORKLOAD}
+    workload = next((named[key] for key in POD_WORKLOAD if key in named), "")
+    return Badge(
+        *(namespace, workload, None, labels),
+        repels=ask.repels,
+        talks=talks,
+        bandwidth_mbps=bandwidth_mbps,
+        volumes=volumes,
+    )

@@ -123,7 +123,7 @@ def spread_of(spread: Sequence[Spread], namespace: str, name: str) -> tuple[Even
     return tuple(dict.fromkeys(found))
 
 
-def _layout(wanted: Arrangement) -> Layout:
+def layout_of(wanted: Arrangement) -> Layout:
     slices = tuple((one.size, one.within) for one in wanted.slices)
     return Layout(wanted.required, wanted.preferred, slices, str(wanted.strategy or ""), wanted.bandwidth or 0)
 
@@ -133,9 +133,14 @@ def kept_together(spec: Workload) -> tuple[Company, ...]:
     group = None if spec.gang is None else spec.gang.group
     if spec.topology is None or (spec.replicas == 1 and group is None):
         return ()
+    return near_own(layout_of(spec.topology), spec.namespace, group, spec.name)
+
+
+def near_own(layout: Layout, namespace: str, group: str | None, workload: str = "") -> tuple[Company, ...]:
+    """The same for a layout: near the others of the group, or of the workload that is in none."""
     in_group = (Match(GROUP_LABEL, Operator.IN, (group,)),) if group is not None else ()
-    own = (Selector((spec.namespace,), workload=spec.name if group is None else None, term=in_group),)
-    wanted = ((spec.topology.required, None), (spec.topology.preferred, 1.0))
+    own = (Selector((namespace,), workload=workload if group is None else None, term=in_group),)
+    wanted = ((layout.required, None), (layout.preferred, 1.0))
     return tuple([Company(Relation.NEAR, own, level, weight=weight) for level, weight in wanted if level is not None])
 
 
@@ -172,6 +177,6 @@ def shape_of(
         spread=spread_of(spec.spread, spec.namespace, spec.name) if spec.spread else (),
         traffic=tuple(sorted((one.to, one.mbps) for one in spec.traffic)) if spec.traffic else (),
         gpus=gpus_of(spec.resources),
-        layout=None if spec.topology is None else _layout(spec.topology),
+        layout=None if spec.topology is None else layout_of(spec.topology),
         image=canonical(spec.run.image) if by_image and spec.run.image else "",
     )

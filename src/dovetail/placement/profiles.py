@@ -66,7 +66,10 @@ BUILT_IN: dict[str, ProfileSettings] = {
     # pod and its image say of nodes.
     "kubernetes": ProfileSettings(
         filters=list(POD_FILTERS),
-        scores={"resource_utilisation": 1, "resource_balance": 1, "preferred": 2, "avoided": -3, "image_locality": 0.5},
+        scores={
+            **{"resource_utilisation": 1, "resource_balance": 1, "preferred": 2, "avoided": -3, "image_locality": 0.5},
+            "related_proximity": 3,  # to those that its annotations say it talks to
+        },
     ),
     "round_robin": ProfileSettings(select="round_robin"),
     "random": ProfileSettings(select="random"),

@@ -2,101 +2,15 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
-from typing import Any
+from contextlib import suppress
 
 import pytest
-from tests.contract.kubernetes.gate import straight
+from tests.contract.kubernetes.cluster import PATIENCE_S, PODS, Cluster, node, pod, scene
 from tests.servers.kubernetes.server import KubeServer
 
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.errors import AlreadyExists, NotFound
-from dovetail.kubernetes.scheduler.scheduler import Scheduler
+from dovetail.kubernetes.client.errors import AlreadyExists
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
-
-PODS = "/api/v1/namespaces/default/pods"
-PATIENCE_S = 60.0
-
-
-def node(name: str, cpu: str = "4", **labels: str) -> dict[str, Any]:
-    amounts = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
-    about = {"name": name, "labels": {"kubernetes.io/hostname": name, **labels}}
-    return {"metadata": about, "status": {"capacity": amounts, "allocatable": amounts}}
-
-
-def pod(name: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
-    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu}}}
-    wanted = {"schedulerName": "dovetail", "terminationGracePeriodSeconds": 0, "containers": [container], **spec}
-    return {"metadata": {"name": name, "labels": {"app": name.split("-")[0]}}, "spec": wanted}
-
-
-class Cluster:
-    """Objects on the server, and schedulers that run on it."""
-
-    def __init__(self, server: KubeServer, api: Api) -> None:
-        self.server, self.api = server, api
-
-    async def empty(self) -> None:
-        for path in ("/api/v1/nodes", PODS):
-            for one in await self.api.items(path):
-                body = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
-                with suppress(NotFound):
-                    await self.api.delete(f"{path}/{one['metadata']['name']}", body)
-
-    async def nodes(self, *nodes: dict[str, Any]) -> None:
-        for one in nodes:
-            await self.api.create("/api/v1/nodes", one)
-
-    async def pods(self, *pods: dict[str, Any]) -> None:
-        await asyncio.gather(*[self.api.create(PODS, one) for one in pods])
-
-    async def where(self) -> dict[str, str]:
-        return {one["metadata"]["name"]: one["spec"].get("nodeName", "") for one in await self.api.items(PODS)}
-
-    async def one(self, name: str) -> dict[str, Any]:
-        return await self.api.get(f"{PODS}/{name}")
-
-    async def until(self, holds: Callable[[], Awaitable[bool]], what: str) -> None:
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                while not await holds():  # noqa: ASYNC110 - what a server did is not ours to be told
-                    await asyncio.sleep(0.02)
-        except TimeoutError:
-            raise AssertionError(f"waited in vain until {what}; pods are {await self.where()}") from None
-
-    async def until_bound(self, *names: str) -> None:
-        async def bound() -> bool:
-            where = await self.where()
-            return all(where.get(name) for name in names)
-
-        await self.until(bound, f"{', '.join(names)} have nodes")
-
-    @asynccontextmanager
-    async def scheduler(self) -> AsyncIterator[Scheduler]:
-        async with straight(self.server) as api:
-            found = Scheduler(api)
-            running = asyncio.create_task(found.run())
-            try:
-                yield found
-            finally:
-                if running.done():
-                    running.result()  # it should never end by itself
-                running.cancel()
-                await asyncio.gather(running, return_exceptions=True)
-
-
-def scene(server: KubeServer, play: Callable[[Cluster], Awaitable[None]]) -> None:
-    async def whole() -> None:
-        async with straight(server) as api:
-            cluster = Cluster(server, api)
-            await cluster.empty()
-            await play(cluster)
-            await cluster.empty()
-
-    asyncio.run(whole())
-
 
 def test_it_binds_the_pods_that_name_it_and_no_others(kube_server: KubeServer) -> None:
     async def play(cluster: Cluster) -> None:

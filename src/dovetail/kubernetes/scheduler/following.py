@@ -12,8 +12,10 @@ from collections.abc import Callable, Mapping
 
 from dovetail.engine.engine import Engine
 from dovetail.kubernetes.client.api import Api
+from dovetail.kubernetes.client.optional import OptionalReflector
 from dovetail.kubernetes.client.paths import CORE, NODES, PODS
 from dovetail.kubernetes.client.reflector import Change, Handler, Kind, Reflector
+from dovetail.kubernetes.gangs import GROUP_API
 from dovetail.kubernetes.pods import PodReader
 from dovetail.kubernetes.scheduler.ledger import Ledger
 from dovetail.kubernetes.scheduler.objects import Objects
@@ -47,12 +49,14 @@ class Following:
             self._follow(f"{_STORAGE}/csinodes", objects.csi_nodes),
             self._follow("/apis/policy/v1/poddisruptionbudgets", objects.disruption_budgets),
         ]
+        groups = OptionalReflector(self._follow(GROUP_API, objects.pod_groups))
         pods = self._follow(PODS, self._pods)
         async with asyncio.TaskGroup() as group:
             for one in first:
                 group.create_task(one.run(), name="follow")
-            for one in first:
-                await one.synced.wait()
+            group.create_task(groups.run(), name="follow pod groups")
+            for synced in (*(one.synced for one in first), groups.settled):
+                await synced.wait()
             group.create_task(pods.run(), name="follow pods")
             await pods.synced.wait()
             _log.info("follows %d nodes and %d pods", len(first[0]), len(pods))
@@ -75,8 +79,6 @@ class Following:
         for change in changes:
             if change.kind is Kind.DELETED:
                 about = change.object["metadata"]
-                known = self.ledger.pods.get((about["namespace"], about["name"]))
-                if known is not None and known.uid == about["uid"]:
-                    self.ledger.gone(known.place)
+                self.ledger.deleted((about["namespace"], about["name"]), about["uid"])
             else:
                 self.ledger.seen(change.object)

@@ -8,15 +8,19 @@ Left to others: carrying out what the engine decides, and other objects than pod
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from dovetail.engine.engine import Engine
+from dovetail.kubernetes.annotations import AnnotationError
+from dovetail.kubernetes.gangs import Gangs, gang_of_finished, no_such_group
 from dovetail.kubernetes.moment import seconds
-from dovetail.kubernetes.pods import PodMeaning, PodReader, gates_of, is_finished
+from dovetail.kubernetes.pods import SUCCEEDED, PodMeaning, PodReader, gates_of, is_finished
 from dovetail.model.command import Command, attempt_key
 from dovetail.model.event import CancelAsked, Event, TaskBound, TaskFinished, TaskStarted, WorkArrived
 from dovetail.model.task import TaskId
+from dovetail.model.terms import Terms
 from dovetail.model.workload import Priority
 
 Json = Mapping[str, Any]
@@ -40,6 +44,8 @@ class Known:
     chosen: str = ""
     scheduler: str = ""
     pod: Json | None = None  # as it was read, while it waits: it may have to be read again
+    gang: Place | None = None
+    least: int = 0  # of its gang
     since: str | None = None  # when it began on its node
 
     @property
@@ -53,6 +59,8 @@ class Known:
 
 
 class Ledger:
+    """`held`: pods that cannot be told to the engine as they are, and why; `told` of those that are new."""
+
     def __init__(self, engine: Engine, readers: Mapping[str, PodReader], now: Callable[[], float]) -> None:
         """`readers`: by the scheduler's name that pods bear, how we read them; the first reads everybody else's."""
         self._engine, self._readers, self._now = engine, readers, now
@@ -60,6 +68,11 @@ class Ledger:
         self._last = 0
         self.pods: dict[Place, Known] = {}
         self.by_id: dict[int, Known] = {}
+        self.gangs = Gangs()
+        self.held: dict[Place, str] = {}
+        self._held_anew: list[tuple[Known, str]] = []
+        self._of_gang: dict[Place, dict[int, Known]] = {}  # by gang: its pods that the engine knows
+        self.gangs_stirred: set[Place] = set()  # that pods came to, or left
         self.commands: list[Command] = []  # that the engine gave in return, not taken yet
 
     def take_commands(self) -> list[Command]:
@@ -78,23 +91,40 @@ class Ledger:
             known = None
         if known is None:
             if is_finished(pod):
+                self._ended(place, pod)
                 return
             known = self.pods[place] = Known(*place, uid, scheduler=pod["spec"].get("schedulerName") or "")
         node = pod["spec"].get("nodeName") or ""
         if is_finished(pod):
             self.gone(place)
+            self._ended(place, pod)
         elif node:
             self._on_node(known, pod, node)
         else:
             self._without_node(known, pod)
 
     def gone(self, place: Place) -> None:
+        self.held.pop(place, None)
         known = self.pods.pop(place, None)
         if known is not None:
             self._forget(known)
 
+    def deleted(self, place: Place, uid: str) -> None:
+        """The API knows it no longer."""
+        self.gangs.gone(place)
+        known = self.pods.get(place)
+        if known is not None and known.uid == uid:
+            self.gone(place)
+
+    def _ended(self, place: Place, pod: Json) -> None:
+        """Others of its gang that wait still need no others in its place if it ended well."""
+        gang = gang_of_finished(pod)
+        if gang and pod["status"]["phase"] == SUCCEEDED and self.gangs.succeeded((place[0], gang), place):
+            self.read_gang_again((place[0], gang))
+
     def _on_node(self, known: Known, pod: Json, node: str) -> None:
         meaning = self._anybody.read_placed(pod)
+        self.held.pop(known.place, None)
         if known.id and not known.node and known.chosen == node:
             known.node = node
             task = TaskId(known.id, 0)
@@ -115,15 +145,38 @@ class Ledger:
         reader = self._readers.get(known.scheduler)
         if reader is None or gates_of(pod) or "deletionTimestamp" in pod["metadata"]:
             self._forget(known)
+            self.held.pop(known.place, None)
             return
-        meaning = reader.read(pod)
-        if known.id and known.meaning == meaning:
+        try:
+            meaning = reader.read(pod)
+        except AnnotationError as error:
+            self._hold(known, pod, str(error))
+            return
+        gang = (known.namespace, meaning.gang) if meaning.gang else None
+        least = 0 if gang is None else self.gangs.least(gang, meaning.gang_min)
+        if known.id and known.meaning == meaning and known.least == least:
             return  # such as a condition that we wrote ourselves
         if known.chosen:
             return  # its binding is under way, and that is all there is to know of it now
+        if least is None:
+            self._hold(known, pod, no_such_group(meaning.gang))
+            return
         self._forget(known)
-        known.meaning, known.pod = meaning, pod
+        self.held.pop(known.place, None)
+        known.meaning, known.pod, known.gang, known.least = meaning, pod, gang, least
         self._arrive(known, meaning, ())
+
+    def _hold(self, known: Known, pod: Json, why: str) -> None:
+        self._forget(known)
+        known.pod = pod
+        if self.held.get(known.place) != why:
+            self.held[known.place] = why
+            self._held_anew.append((known, why))
+
+    def take_held(self) -> list[tuple[Known, str]]:
+        """Of whom it was not said yet."""
+        found, self._held_anew = self._held_anew, []
+        return found
 
     # --- nodes -----------------------------------------------------------------------------------------------
 
@@ -158,10 +211,20 @@ class Ledger:
         return (known for known in self.by_id.values() if known.waits)
 
     def read_again(self) -> None:
-        """Namespaces or volumes have changed: pods that wait may mean something else now."""
-        for known in list(self.waiting()):
+        """Namespaces, volumes or pod groups have changed: pods that wait may mean something else now."""
+        self._read_again([*self.waiting(), *[self.pods[place] for place in self.held]])
+
+    def read_gang_again(self, gang: Place) -> None:
+        self._read_again([known for known in self._of_gang.get(gang, {}).values() if known.waits])
+
+    def _read_again(self, found: list[Known]) -> None:
+        for known in found:
             if known.pod is not None:
                 self.seen(known.pod)
+
+    def gang(self, gang: Place) -> list[Known]:
+        """Its pods that the engine knows."""
+        return list(self._of_gang.get(gang, {}).values())
 
     def key(self, known: Known) -> str:
         task = TaskId(known.id, 0)
@@ -177,7 +240,13 @@ class Ledger:
         # Two pods of one name, one of them about to be gone, are two workloads.
         name = f"{known.name}/{known.id}"
         since = seconds(known.since, self._now()) if nodes else None
-        self._tell(WorkArrived(known.id, known.namespace, name, RANK, meaning.terms, nodes=nodes, since=since))
+        terms = meaning.terms
+        if meaning.gang:
+            gang = known.gang = known.namespace, meaning.gang
+            self._of_gang.setdefault(gang, {})[known.id] = known
+            self.gangs_stirred.add(gang)
+            terms = _in_gang(terms, meaning.gang, known.least or 1)
+        self._tell(WorkArrived(known.id, known.namespace, name, RANK, terms, nodes=nodes, since=since))
 
     def _forget(self, known: Known) -> None:
         """The engine has nothing of it any more."""
@@ -186,6 +255,12 @@ class Ledger:
         id_, held = known.id, bool(known.node or known.chosen)
         key = self.key(known)
         del self.by_id[id_]
+        if known.gang is not None:
+            fellows = self._of_gang.get(known.gang, {})
+            fellows.pop(id_, None)
+            self.gangs_stirred.add(known.gang)
+            if not fellows:
+                self._of_gang.pop(known.gang, None)
         known.id, known.chosen = 0, ""
         self._tell(CancelAsked(id_, "gone"))
         if held:
@@ -193,6 +268,12 @@ class Ledger:
 
     def _tell(self, event: Event) -> None:
         self.commands += self._engine.handle(event, self._now())
+
+
+@lru_cache(maxsize=4096)
+def _in_gang(terms: Terms, gang: str, least: int) -> Terms:
+    """Pods of a gang start together; what becomes of them afterwards is not ours to decide."""
+    return replace(terms, group=gang, group_min=least, loose=True)
 
 
 def _counts_alike(before: PodMeaning, after: PodMeaning) -> bool:

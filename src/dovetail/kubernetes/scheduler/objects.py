@@ -99,6 +99,16 @@ class Objects:
                 storage.set_class(change.object)
         self.means_more = True
 
+    def pod_groups(self, changes: list[Change]) -> None:
+        gangs = self._ledger.gangs
+        for change in changes:
+            about = change.object["metadata"]
+            if change.kind is Kind.DELETED:
+                gangs.drop_group((about["namespace"], about["name"]))
+                self.means_more = True
+            else:
+                self.means_more |= gangs.set_group(change.object)
+
     def disruption_budgets(self, changes: list[Change]) -> None:
         for change in changes:
             about = change.object["metadata"]

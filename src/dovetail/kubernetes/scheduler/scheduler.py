@@ -23,9 +23,17 @@ from dovetail.kubernetes.client.recorder import Recorder
 from dovetail.kubernetes.pods import PodReader
 from dovetail.kubernetes.scheduler.binding import Binder, Binding, Eviction
 from dovetail.kubernetes.scheduler.following import Following
-from dovetail.kubernetes.scheduler.ledger import Known
+from dovetail.kubernetes.scheduler.ledger import Known, Place
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings, line_of
-from dovetail.kubernetes.scheduler.words import FAILED, PREEMPTED, SCHEDULED, pod_reference, scheduled, unschedulable
+from dovetail.kubernetes.scheduler.words import (
+    FAILED,
+    PREEMPTED,
+    SCHEDULED,
+    incomplete,
+    pod_reference,
+    scheduled,
+    unschedulable,
+)
 from dovetail.model.command import Bind, Command, Stop, Wake
 from dovetail.model.event import BindFailed, TaskBound, Tick
 from dovetail.model.reason import Outcome
@@ -37,6 +45,7 @@ _log = logging.getLogger(__name__)
 SLICE = 64  # decisions between two turns of the event loop
 NOTES_AT_ONCE = 4
 NOTES_KEPT = 20_000
+GANG_SETTLES_S = 2.0  # its pods come one after the other: too few of them are no news before that
 
 
 class Scheduler:
@@ -58,7 +67,8 @@ class Scheduler:
         self._recorder = Recorder(api, next(iter(self.settings.names)), instance)
         self._stirred = self.following.stirred
         self._wake: asyncio.TimerHandle | None = None
-        self._notes: dict[int, tuple[str, str | None]] = {}  # by workload: why it waits, where room is made for it
+        self._notes: dict[Place, tuple[Known, str, str | None]] = {}  # why it waits, where room is made for it
+        self._gangs_looked_at: set[Place] = set()  # before long
         self._noted = asyncio.Event()
         self.bound = 0
 
@@ -90,6 +100,7 @@ class Scheduler:
                 await asyncio.sleep(0)
                 continue
             self._slice(0)
+            self._tell_held()
             await self._stirred.wait()
 
     def _slice(self, limit: int = SLICE) -> None:
@@ -150,14 +161,33 @@ class Scheduler:
 
     def _refused(self, decision: Decision) -> None:
         known = self.ledger.by_id.get(decision.task.workload)
-        if known is None or not known.waits:
-            return
-        told = decision.explanation
-        nominated = self._nominated(known) if told.outcome == Outcome.PREEMPTING else None
-        self._recorder.record(pod_reference(known), FAILED, told.message, "Scheduling", "Warning")
+        if known is not None and known.waits:
+            told = decision.explanation
+            self._note(known, told.message, self._nominated(known) if told.outcome == Outcome.PREEMPTING else None)
+
+    def _note(self, known: Known, message: str, nominated: str | None = None) -> None:
+        self._recorder.record(pod_reference(known), FAILED, message, "Scheduling", "Warning")
         if len(self._notes) < NOTES_KEPT:
-            self._notes[known.id] = (told.message, nominated)
+            self._notes[known.place] = (known, message, nominated)
             self._noted.set()
+
+    def _tell_held(self) -> None:
+        """Why pods wait of which the engine has nothing to say."""
+        for known, why in self.ledger.take_held():
+            self._note(known, why)
+        for gang in self.ledger.gangs_stirred - self._gangs_looked_at:
+            self._gangs_looked_at.add(gang)
+            asyncio.get_running_loop().call_later(GANG_SETTLES_S, self._tell_gang, gang)
+        self.ledger.gangs_stirred.clear()
+
+    def _tell_gang(self, gang: Place) -> None:
+        self._gangs_looked_at.discard(gang)
+        group = self.engine.state.groups.named(*gang)
+        if group is None or not group.short or group.leader is not None:
+            return
+        there = [known for known in self.ledger.gang(gang) if known.waits]
+        for known in there:
+            self._note(known, incomplete(gang[1], len(there), group.short))
 
     def _nominated(self, known: Known) -> str | None:
         promise = self.engine.state.promises.of_work.get(known.id)
@@ -168,10 +198,9 @@ class Scheduler:
             while not self._notes:
                 self._noted.clear()
                 await self._noted.wait()
-            id_ = next(iter(self._notes))
-            message, nominated = self._notes.pop(id_)
-            known = self.ledger.by_id.get(id_)
-            if known is None or not known.waits:
+            place = next(iter(self._notes))
+            known, message, nominated = self._notes.pop(place)
+            if self.ledger.pods.get(place) is not known or known.node or known.chosen:
                 continue
             with suppress(ApiError):  # what it says is for people; the next reason may be taken
                 await pod_calls.nominate(

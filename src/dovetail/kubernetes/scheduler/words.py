@@ -17,6 +17,10 @@ def scheduled(known: Known, node: str) -> str:
     return f"Successfully assigned {known.namespace}/{known.name} to {node}"
 
 
+def incomplete(gang: str, there: int, wanted: int) -> str:
+    return f"waits for its gang {gang}: {there} of the {wanted} pods that have to start together are there"
+
+
 def unschedulable(message: str) -> JsonObject:
     """The condition of a pod that waits, as autoscalers and kubectl read it."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
