@@ -49,7 +49,7 @@ class Group:
 
     @property
     def least(self) -> int:
-        return max([work.terms.group_min for work in self.members.values()], default=0)
+        return max([work.terms.group_min for work in self._uncancelled()], default=0)
 
     @property
     def firm(self) -> int:

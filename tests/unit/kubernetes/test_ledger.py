@@ -6,6 +6,7 @@ import pytest
 
 from dovetail.cluster.invariants import check_invariants
 from dovetail.engine.engine import Engine
+from dovetail.kubernetes.annotations import PREFIX
 from dovetail.kubernetes.nodes import read_node
 from dovetail.kubernetes.pods import PodReader
 from dovetail.kubernetes.scheduler.ledger import Ledger
@@ -131,3 +132,108 @@ def test_a_pod_that_is_bound_and_dies_at_once_leaves_nothing_behind(stage: Stage
     stage.decide()
     assert stage.taken == 0
     assert not stage.ledger.by_id
+
+
+# --- gangs ---------------------------------------------------------------------------------------------------
+
+
+def member(name: str, least: int = 3, gang: str = "g", **more: Any) -> dict[str, Any]:
+    found = pod(name, **more)
+    found["metadata"]["annotations"] = {f"{PREFIX}gang": gang, f"{PREFIX}gang-min": str(least)}
+    return found
+
+
+def labelled(name: str, **more: Any) -> dict[str, Any]:
+    found = pod(name, **more)
+    found["metadata"]["labels"] = {"scheduling.x-k8s.io/pod-group": "g"}
+    return found
+
+
+def group(least: int) -> dict[str, Any]:
+    return {"metadata": {"namespace": "default", "name": "g"}, "spec": {"minMember": least}}
+
+
+def test_a_gang_waits_until_all_of_it_are_there(stage: Stage) -> None:
+    for name in "ab":
+        stage.ledger.seen(member(name))
+    assert stage.decide() == []
+    stage.ledger.seen(member("c"))
+    assert len(stage.decide()) == 3
+
+
+def test_a_gang_that_does_not_fit_holds_nothing(stage: Stage) -> None:
+    for number in range(5):
+        stage.ledger.seen(member(f"m{number}", least=5))
+    assert stage.decide() == []
+    assert stage.taken == 0
+    stage.node("n2", cpu="1")
+    assert len(stage.decide()) == 5
+
+
+def test_pods_of_a_group_that_nobody_knows_are_held_and_start_when_it_is_known(stage: Stage) -> None:
+    stage.ledger.seen(labelled("a"))
+    ((known, why),) = stage.ledger.take_held()
+    assert known.name == "a"
+    assert "'g', which does not exist" in why
+    stage.ledger.seen(labelled("a"))
+    assert stage.ledger.take_held() == []  # it was said
+    assert stage.ledger.gangs.set_group(group(2))
+    stage.ledger.read_again()
+    assert stage.decide() == []
+    stage.ledger.seen(labelled("b"))
+    assert len(stage.decide()) == 2
+    assert stage.ledger.held == {}
+
+
+def test_a_group_that_is_made_smaller_lets_those_start_that_are_there(stage: Stage) -> None:
+    stage.ledger.gangs.set_group(group(3))
+    for name in "ab":
+        stage.ledger.seen(labelled(name))
+    assert stage.decide() == []
+    assert stage.ledger.gangs.set_group(group(2))
+    stage.ledger.read_again()
+    assert len(stage.decide()) == 2
+
+
+def test_pods_that_have_done_their_work_are_not_waited_for(stage: Stage) -> None:
+    stage.ledger.seen(member("d"))
+    for name in "ab":
+        assert stage.decide() == []
+        stage.ledger.seen(member(name, node="n1", phase="Succeeded"))
+    assert len(stage.decide()) == 1
+
+
+def test_once_those_are_deleted_others_are_waited_for_in_their_place(stage: Stage) -> None:
+    for name in "ab":
+        stage.ledger.seen(member(name, node="n1", phase="Succeeded"))
+        stage.ledger.deleted(("default", name), f"uid of {name}")
+    stage.ledger.seen(member("d"))
+    assert stage.decide() == []
+
+
+def test_members_that_are_about_to_go_are_none(stage: Stage) -> None:
+    for name in "abc":
+        found = member(name, node="n1")
+        found["metadata"]["deletionTimestamp"] = "2024-01-01T00:00:00Z"
+        stage.ledger.seen(found)
+    stage.ledger.seen(member("d"))
+    assert stage.decide() == []
+    assert stage.taken == 3
+
+
+def test_a_gang_that_has_started_takes_others_one_by_one(stage: Stage) -> None:
+    for name in "abc":
+        stage.ledger.seen(member(name, node="n1"))
+    stage.ledger.seen(member("d"))
+    assert len(stage.decide()) == 1
+
+
+def test_a_pod_whose_annotation_is_wrong_waits_and_is_placed_when_it_is_mended(stage: Stage) -> None:
+    found = pod("a")
+    found["metadata"]["annotations"] = {f"{PREFIX}topology": "required"}
+    stage.ledger.seen(found)
+    assert stage.decide() == []
+    ((_, why),) = stage.ledger.take_held()
+    assert f"annotation {PREFIX}topology" in why
+    stage.ledger.seen(pod("a"))
+    assert len(stage.decide()) == 1
