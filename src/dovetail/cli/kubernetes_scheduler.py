@@ -2,34 +2,38 @@
 
 import asyncio
 import os
-import signal
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from dovetail.cli.failure import ExitCode, Failure
+from dovetail.cli.kubernetes_options import (
+    Config,
+    Context,
+    Kubeconfig,
+    not_installed,
+    settings_of,
+    stop_on_signals,
+    way_to,
+)
+from dovetail.cli.loop import run_fast
 from dovetail.cli.output import stderr
-
-if TYPE_CHECKING:
-    from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
 
 LEASE = "dovetail-scheduler"
 
 
 def scheduler(
-    kubeconfig: Annotated[
-        str | None, typer.Option(metavar="FILE", help="As kubectl reads it. [default: $KUBECONFIG, or the pod's own]")
-    ] = None,
-    context: Annotated[str | None, typer.Option(metavar="NAME", help="Of the kubeconfig.")] = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
     names: Annotated[
         list[str] | None,
         typer.Option(
             "--name", metavar="NAME[=PROFILE]", help="schedulerName of the pods to place. [default: dovetail]"
         ),
     ] = None,
-    config: Annotated[Path | None, typer.Option("--config", "-c", metavar="FILE", help="Settings.")] = None,
+    config: Config = None,
     lease: Annotated[
         str, typer.Option(metavar="NAMESPACE/NAME", help="Of several with this lease, one decides.")
     ] = f"kube-system/{LEASE}",
@@ -37,7 +41,7 @@ def scheduler(
 ) -> None:
     """Place the pods that name this scheduler. Ctrl-C stops it; pods that are bound stay where they are."""
     try:
-        asyncio.run(_run(kubeconfig, context, names or [], config, lease if elect else None))
+        run_fast(_run(kubeconfig, context, names or [], config, lease if elect else None))
     except KeyboardInterrupt:
         raise typer.Exit(ExitCode.DONE) from None
 
@@ -46,20 +50,16 @@ async def _run(
     kubeconfig: str | None, context: str | None, names: list[str], config: Path | None, lease: str | None
 ) -> None:
     try:
-        from dovetail.kubernetes.client.access import AccessError, find_access
         from dovetail.kubernetes.client.api import Api
         from dovetail.kubernetes.client.credentials import CredentialsError
         from dovetail.kubernetes.client.election import Election, LeadershipLost
         from dovetail.kubernetes.client.errors import ApiError
         from dovetail.kubernetes.scheduler.scheduler import Scheduler
+        from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
     except ModuleNotFoundError as error:
-        words = f"{error.name} is not installed; install it with: pip install 'dovetail[kubernetes]'"
-        raise Failure(words, ExitCode.USAGE) from None
-    settings = _settings(names, config)
-    try:
-        access = find_access(kubeconfig, context)
-    except (AccessError, OSError) as error:
-        raise Failure(f"no way to a cluster: {error}", ExitCode.USAGE) from None
+        raise not_installed(error) from None
+    settings = settings_of(KubernetesSchedulerSettings, names, config)
+    access = way_to(kubeconfig, context)
     identity = f"{socket.gethostname()}_{os.getpid()}"
     async with Api(access, width=settings.bindings_at_once, agent="dovetail-scheduler") as api:
         found = Scheduler(api, settings, instance=identity)
@@ -68,7 +68,7 @@ async def _run(
             stderr().print(f"decides for {', '.join(settings.names)} on {access.server}")
             await found.run()
 
-        _stop_on_signals()
+        stop_on_signals()  # the lease is given back before it goes
         try:
             if lease is None:
                 await lead()
@@ -82,31 +82,3 @@ async def _run(
             raise Failure(f"{error}; another goes on", ExitCode.FAILED) from None
         except (ApiError, CredentialsError) as error:
             raise Failure(str(error), ExitCode.UNREACHABLE) from None
-
-
-def _stop_on_signals() -> None:
-    """Told to stop, it gives the lease back before it goes."""
-    task = asyncio.current_task()
-    assert task is not None
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, task.cancel)
-
-
-def _settings(names: list[str], config: Path | None) -> "KubernetesSchedulerSettings":
-    from dovetail.kubernetes.pods import PROFILE
-    from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
-    from dovetail.model.document import Document
-    from dovetail.model.reading import check_documents, read_one
-
-    given = KubernetesSchedulerSettings()
-    if config is not None:
-        try:
-            given = read_one(KubernetesSchedulerSettings, config.read_bytes(), str(config))
-        except OSError as error:
-            raise Failure(f"{config}: cannot be read: {error.strerror or error}", ExitCode.USAGE) from None
-    if names:
-        by_name = {name.partition("=")[0]: name.partition("=")[2] or PROFILE for name in names}
-        data = given.model_dump(mode="json") | {"names": by_name}
-        given = check_documents(KubernetesSchedulerSettings, [Document(data, "command line")])[0]
-    return given

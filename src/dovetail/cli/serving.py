@@ -12,19 +12,16 @@ import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from typing import TYPE_CHECKING
 
 import uvicorn
 
 from dovetail.api.app import create_app
 from dovetail.cli.failure import Failure
+from dovetail.cli.loop import fast_loop
 from dovetail.control.errors import StoreError
 from dovetail.control.plane import ControlPlane
 from dovetail.control.settings import Settings
 from dovetail.control.telemetry import configure_logs
-
-if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
 
 _FINISH_WITHIN_S = 2  # stopping must not wait for a client that reads slowly
 _BACKLOG = 2048
@@ -42,7 +39,7 @@ def serve_until_stopped(
         settings = settings.model_copy(update={"logging": for_people})
     configure_logs(settings.logging.level, settings.logging.format)
     listener = bound(settings.listen.host, settings.listen.port)
-    with contextlib.closing(listener), asyncio.Runner(loop_factory=_fast_loop()) as runner:
+    with contextlib.closing(listener), asyncio.Runner(loop_factory=fast_loop()) as runner:
         runner.run(_serve(settings, listener, announce, beside))
 
 
@@ -134,11 +131,3 @@ def url_of(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _fast_loop() -> "Callable[[], AbstractEventLoop] | None":
-    try:
-        import uvloop
-    except ImportError:  # not made for this platform
-        return None
-    return uvloop.new_event_loop

@@ -4,6 +4,7 @@ A promise is made when a workload is refused and may claim one, made anew whenev
 again, and withdrawn when it starts or another takes its place at the head.
 """
 
+from collections.abc import Callable
 from itertools import groupby
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.horizon import NEVER, Slot
 from dovetail.cluster.view import View
+from dovetail.engine.clearing import waits_for_victims
 from dovetail.engine.gangs import places_to_clear
 from dovetail.engine.one_by_one import Party
 from dovetail.engine.promises import Promise
@@ -85,14 +87,20 @@ def started(state: EngineState, work: Work) -> None:
             state.waiting.enqueue(state.work[following])
 
 
-def wake_heads(state: EngineState) -> None:
-    """What heads and owners of promises wait for concerns nobody else of their kind: they are looked at themselves."""
+def wake_heads(state: EngineState, changed: set[int], elsewhere: Callable[[Work], bool]) -> None:
+    """What heads and owners of promises wait for concerns nobody else of their kind: they are looked at themselves. Who
+    waits for victims is looked at when those are gone from its rows, or where there may be room for it `elsewhere`."""
     heads = [course.head for course in state.courses.values() if course.head is not None and len(state.ends)]
     for id_ in (*heads, *state.promises.of_work):
         work = state.work[id_]
         promise = state.promises.of_work.get(id_)
-        moves = work.shape.scheduler in state.waiting.moving  # those were looked at when they were sorted
-        if work.spot is Spot.PARKED and (not moves or (promise is not None and promise.clearing)):
+        if work.spot is not Spot.PARKED:
+            continue
+        if promise is not None and promise.clearing:
+            there = any(row in changed for row, _ in promise.rows) and not waits_for_victims(state, work)
+            if there or elsewhere(work):
+                state.waiting.enqueue(work)
+        elif work.shape.scheduler not in state.waiting.moving:  # those were looked at when they were sorted
             state.waiting.enqueue(work)
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from dovetail.cluster.placements import Placement
+from dovetail.engine.clearing import is_clearing
 from dovetail.engine.gangs import places_to_clear, try_together
 from dovetail.engine.one_by_one import Party
 from dovetail.engine.preempting import (
@@ -17,7 +18,6 @@ from dovetail.engine.preempting import (
     Clearing,
     clearing,
     find_room,
-    is_clearing,
     preempt,
     to_be_tried,
     victims_in_words,
@@ -120,9 +120,15 @@ def _coming(state: EngineState, work: Work) -> Coming:
         other = state.work[owner]
         if owner == work.id or not promise.clearing or (other.terms.priority or 0) < mine:
             continue
-        for row, column in promise.rows:
-            placement = Placement(row, column, None, state.stake(other, 0.0), other.badge)
-            found.setdefault(row, []).append((TaskId(owner, 0), placement))
+        comers = state.promises.comers.get(owner)
+        if comers is None:
+            stake = state.stake(other, 0.0)
+            comers = state.promises.comers[owner] = [
+                (row, (TaskId(owner, 0), Placement(row, column, None, stake, other.badge)))
+                for row, column in promise.rows
+            ]
+        for row, comer in comers:
+            found.setdefault(row, []).append(comer)
     return found
 
 

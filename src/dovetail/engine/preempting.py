@@ -15,6 +15,7 @@ import numpy as np
 from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.horizon import NEVER
 from dovetail.cluster.view import View
+from dovetail.engine.clearing import is_being_cleared
 from dovetail.engine.life import PREEMPTING, stop_task
 from dovetail.engine.promises import Promise
 from dovetail.engine.state import EngineState
@@ -103,7 +104,7 @@ def _find_room(state: EngineState, claim: Claim, request: Request, now: float) -
         return found
     # Nobody has to go: then somebody is going already, or only a promise stood in the way, or it was not about room.
     rows = set(found.placements)
-    going = any(_is_being_cleared(state, row) for row in rows)
+    going = any(is_being_cleared(state, row) for row in rows)
     return found if going or any(_promised_on(state, rows, claim.work)) else None
 
 
@@ -165,20 +166,12 @@ def preempt(state: EngineState, work: Work, clearing: Clearing, now: float) -> l
     for owner in list(_promised_on(state, rows, work.id)):
         state.promises.withdraw(owner)
         state.waiting.enqueue(state.work[owner])
-    if not any(_is_being_cleared(state, row) for row in rows):
+    if not any(is_being_cleared(state, row) for row in rows):
         state.stirred.update(rows)  # nothing to wait for
     run_s = state.expected_s(work)
     end = NEVER if run_s is None else now + run_s
     state.promises.make(work.id, Promise(work.name, now, end, clearing.kept, clearing=True))
     return commands
-
-
-def is_clearing(state: EngineState, work: Work) -> bool:
-    """Are victims still being stopped on rows that were promised to it?"""
-    promise = state.promises.of_work.get(work.id)
-    if promise is None or not promise.clearing:
-        return False
-    return any(_is_being_cleared(state, row) for row, _ in promise.rows)
 
 
 def victims_in_words(state: EngineState, tasks: tuple[TaskId, ...]) -> str:
@@ -300,10 +293,6 @@ def _promised_on(state: EngineState, rows: set[int], but_to: int) -> Iterator[in
     for owner, promise in state.promises.of_work.items():
         if owner != but_to and any(row in rows for row, _ in promise.rows):
             yield owner
-
-
-def _is_being_cleared(state: EngineState, row: int) -> bool:
-    return any(task in state.stopping for task in state.cluster.placements.by_row[row])
 
 
 def _slack(work: Work) -> int:

@@ -12,9 +12,11 @@ import numpy as np
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.horizon import NEVER, Horizon
+from dovetail.cluster.placements import Placement
 from dovetail.cluster.state import Cluster
 from dovetail.engine.ends import Ends
 from dovetail.engine.kept_room import kept_room
+from dovetail.model.task import TaskId
 from dovetail.placement.contract import PromisedRoom
 
 _NO_ROOM = -1.0
@@ -50,6 +52,7 @@ class Promises:
         self.reserved: dict[int, tuple[Promise, ...]] = {}  # by reservation: its coming windows
         self.held: dict[int, Promise] = {}  # by reservation for nobody: the window that is now, taken out of `free`
         self._rows_of_tenants: set[int] = set()  # on which reservations are that some namespace may use
+        self.comers: dict[int, list[tuple[int, tuple[TaskId, Placement]]]] = {}  # kept by who asks for them
         self._horizon: Horizon | None = None
         self._stamp: tuple[float, int] = (0.0, -1)
 
@@ -58,10 +61,12 @@ class Promises:
 
     def make(self, work: int, promise: Promise) -> None:
         self.of_work[work] = promise
+        self.comers.pop(work, None)
         self._horizon = None
 
     def withdraw(self, work: int) -> Promise | None:
         found = self.of_work.pop(work, None)
+        self.comers.pop(work, None)
         if found is not None:
             self._horizon = None
         return found
@@ -98,6 +103,8 @@ class Promises:
         promises = list(self._all(owners, namespace))
         if not promises:
             return None
+        if not self.reserved and not self.held and all(one.spare and one.start <= now for one in promises):
+            return self._left_now(promises)
         horizon = self._but_for(now, owners, namespace) if mine else self._shared(now)
         end = NEVER if run_s is None else now + run_s
         whose: dict[int, str] = {}
@@ -112,6 +119,21 @@ class Promises:
         if closed:
             room[:, [row in closed for row in rows]] = _NO_ROOM
         return PromisedRoom(np.array(rows, dtype=np.intp), room, tuple(whose[row] for row in rows))
+
+    def _left_now(self, promises: list[Promise]) -> PromisedRoom:
+        """Where all of them hold from now on there is never less room than now: what runs ends, and so do they."""
+        kept: dict[int, F8] = {}
+        whose: dict[int, str] = {}
+        for promise in promises:
+            for row, column in promise.rows:
+                kept[row] = kept[row] + column if row in kept else column
+                whose.setdefault(row, promise.whose)
+        rows = sorted(kept)
+        at = np.array(rows, dtype=np.intp)
+        room = self._cluster.resources.free[:, at].copy()
+        for index, row in enumerate(rows):
+            room[: len(kept[row]), index] -= kept[row]
+        return PromisedRoom(at, room, tuple(whose[row] for row in rows))
 
     def placed(self, row: int, column: F8, end: float, now: float, changes_before: int) -> None:
         """A task was placed: the horizon is mended instead of built anew."""

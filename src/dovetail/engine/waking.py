@@ -10,8 +10,10 @@ import numpy as np
 from dovetail.cluster.arrays import Rows
 from dovetail.engine.attention import stirs
 from dovetail.engine.backfilling import wake_heads
+from dovetail.engine.clearing import waits_for_victims
 from dovetail.engine.state import EngineState
 from dovetail.engine.waiting import Kindred, OverQuota, Watch
+from dovetail.engine.work import Work
 from dovetail.placement.contract import Request
 from dovetail.placement.filters.resources import Resources
 
@@ -28,9 +30,9 @@ def wake_parked(state: EngineState) -> None:
     state.stirred.clear()
     if not waiting.parked and not state.promises:
         return
-    if len(rows):
-        wake_heads(state)
     changed = _Room(state, rows)
+    if len(rows):
+        wake_heads(state, set(rows.tolist()), _unpromised(state, changed).may_fit_one_of)
     for kind in list(waiting.parked):
         watch = state.watches.get(kind)
         room = changed if watch is None else _watched_room(state, watch, changed)
@@ -38,6 +40,14 @@ def wake_parked(state: EngineState) -> None:
             wake_next(state, kind)
     if len(state.watches) > len(waiting.parked):
         state.watches = {kind: watch for kind, watch in state.watches.items() if kind in waiting.parked}
+
+
+def _unpromised(state: EngineState, changed: "_Room") -> "_Room":
+    """Without the rows that are being cleared for somebody."""
+    promised = {row for one in state.promises.of_work.values() if one.clearing for row, _ in one.rows}
+    if not promised:
+        return changed
+    return _Room(state, np.array([row for row in changed.rows.tolist() if row not in promised], dtype=np.intp))
 
 
 def _asked(state: EngineState, kind: Kindred) -> list[Request]:
@@ -57,7 +67,8 @@ def wake_next(state: EngineState, kind: Kindred | OverQuota | None) -> None:
     """Bring back the first of a kind. Where one does not fit, none does: the others follow one by one, each when the
     one before it has found its nodes."""
     first = None if kind is None else state.waiting.next_of(kind)
-    if first is not None:
+    # Who waits for victims is brought back itself, when those are gone.
+    if first is not None and not waits_for_victims(state, state.work[first]):
         state.waiting.enqueue(state.work[first])
 
 
@@ -80,9 +91,13 @@ class _Room:
         self._free = state.cluster.resources.free[:, rows]
         self._most = self._free.max(axis=1) if len(rows) else None
 
+    def may_fit_one_of(self, work: Work) -> bool:
+        return self._most is not None and self.may_fit(self._state.request(work.shape))
+
     def may_fit(self, request: Request) -> bool:
         """Where measured use counts, only the full evaluation can tell."""
-        assert self._most is not None
+        if self._most is None:
+            return False
         resources = self._state.pipelines[request.shape.profile].evaluator.filters[-1]
         if isinstance(resources, Resources) and resources.by_observation:
             return True

@@ -8,6 +8,7 @@ replace by newer ones (CSI migration), and attachments that belong to no pod.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dovetail.kubernetes.claim_binding import ClaimBinding, bindings_of
 from dovetail.kubernetes.quantity import nanos
 from dovetail.kubernetes.selectors import NEVER, label_term, node_terms, selects
 from dovetail.model.asks import Match, Term
@@ -17,7 +18,9 @@ from dovetail.placement.filters.pod_volumes import PLACES
 
 Json = Mapping[str, Any]
 
-_BOUND, _SELECTED_NODE = "pv.kubernetes.io/bind-completed", "volume.kubernetes.io/selected-node"
+_BOUND = "pv.kubernetes.io/bind-completed"
+#: Of a claim: a volume is to be made for it there. Of a volume: it was given to its claim, and may be given back.
+SELECTED_NODE, BOUND_BY_SCHEDULER = "volume.kubernetes.io/selected-node", "pv.kubernetes.io/bound-by-controller"
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 _NO_PROVISIONER = "kubernetes.io/no-provisioner"
 _ONE_POD = "ReadWriteOncePod"
@@ -103,16 +106,32 @@ class Storage:
                 raise _Refused(_BINDING, f"claim {claim['metadata']['name']} is not bound, and its pod cannot bind it")
         zones = [zone for claim in bound for zone in self._zones(claim)]
         reach = [terms for claim in bound if (terms := self._reach(claim)) is not None]
-        later = sorted(unbound, key=_size)
-        # Those for which a volume is being made come first; the others take what there is, the smallest first.
-        chosen = [claim for claim in unbound if _selected(claim)]
-        chosen += [claim for claim in later if not _selected(claim)]
         return VolumeAsk(
             bound=tuple(reach),
             zones=tuple(dict.fromkeys(zones)),
-            claims=tuple([self._to_bind(claim) for claim in chosen]),
+            claims=tuple([self._to_bind(claim) for claim in _in_turn(unbound)]),
             attached=self.attached(pod),
         )
+
+    def bindings(self, pod: Json, labels: Mapping[str, str]) -> list[ClaimBinding] | None:
+        """What becomes of a pod's claims that wait for its node, on one with these labels; None: one gets no volume."""
+        namespace = pod["metadata"]["namespace"]
+        claims = [self._claims.get((namespace, name)) for name, _ in claim_names(pod)]
+        unbound = [claim for claim in claims if claim is not None and not _is_bound(claim)]
+        return bindings_of([(claim, self._to_bind(claim)) for claim in _in_turn(unbound)], self._volumes, labels)
+
+    def has_come_about(self, binding: ClaimBinding, node: str) -> bool | None:
+        """Is the claim bound? None: it is not, and what was asked for on that node does not stand (any more)."""
+        claim = self._claims.get((binding.namespace, binding.claim))
+        if claim is not None and _is_bound(claim):
+            return True
+        if claim is None:
+            return None
+        if not binding.volume:
+            return False if _selected(claim) == node else None
+        volume = self._volumes.get(binding.volume)
+        kept = None if volume is None else volume["spec"].get("claimRef")
+        return False if kept is not None and _is_for(kept, claim) else None
 
     def _claim(self, pod: Json, name: str, own: bool) -> Json:
         claim = self._claims.get((pod["metadata"]["namespace"], name))
@@ -200,12 +219,18 @@ def claim_names(pod: Json) -> list[tuple[str, bool]]:
     return found
 
 
+def _in_turn(unbound: list[Json]) -> list[Json]:
+    """Those for which a volume is being made come first; the others take what there is, the smallest first."""
+    chosen = [claim for claim in unbound if _selected(claim)]
+    return chosen + [claim for claim in sorted(unbound, key=_size) if not _selected(claim)]
+
+
 def _is_bound(claim: Json) -> bool:
     return bool(claim["spec"].get("volumeName")) and _BOUND in (claim["metadata"].get("annotations") or {})
 
 
 def _selected(claim: Json) -> str:
-    return str((claim["metadata"].get("annotations") or {}).get(_SELECTED_NODE, ""))
+    return str((claim["metadata"].get("annotations") or {}).get(SELECTED_NODE, ""))
 
 
 def _size(claim: Json) -> int:

@@ -11,7 +11,7 @@ from dovetail.kubernetes.nodes import read_node
 from dovetail.kubernetes.pods import PodReader
 from dovetail.kubernetes.scheduler.ledger import Ledger
 from dovetail.kubernetes.scheduler.settings import DEFAULT_NAME, KubernetesSchedulerSettings, line_of
-from dovetail.model.command import Bind
+from dovetail.model.command import Bind, Command, Stop
 from dovetail.model.event import NodeJoined, Tick
 
 CORE = 1000.0
@@ -32,6 +32,14 @@ class Stage:
         found = [one for one in self.engine.handle(Tick(100), 0.0) if isinstance(one, Bind)]
         for bind in found:
             self.ledger.chose(bind.task, bind.node)
+        self.engine.take_decisions(0.0)
+        check_invariants(self.engine.state.cluster)
+        return found
+
+    def commands(self) -> list[Command]:
+        """All that it decides now, and none of it carried out."""
+        self.ledger.take_commands()  # about pods that go by themselves
+        found = self.engine.handle(Tick(100), 0.0)
         self.engine.take_decisions(0.0)
         check_invariants(self.engine.state.cluster)
         return found
@@ -237,3 +245,40 @@ def test_a_pod_whose_annotation_is_wrong_waits_and_is_placed_when_it_is_mended(s
     assert f"annotation {PREFIX}topology" in why
     stage.ledger.seen(pod("a"))
     assert len(stage.decide()) == 1
+
+
+# --- preemption ----------------------------------------------------------------------------------------------
+
+
+def leaving(found: dict[str, Any]) -> dict[str, Any]:
+    return {**found, "metadata": {**found["metadata"], "deletionTimestamp": "2024-01-01T00:00:00Z"}}
+
+
+def test_who_waits_for_victims_asks_for_no_others_while_those_end(stage: Stage) -> None:
+    stage.node("n2")
+    for node in ("n1", "n2"):
+        for number in range(4):
+            stage.ledger.seen(pod(f"{node}-{number}", node=node))
+    urgent = pod("urgent", priority=10)
+    urgent["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "2"
+    stage.ledger.seen(urgent)
+    victims = [one for one in stage.commands() if isinstance(one, Stop)]
+    assert len({one.node for one in victims}) == 1
+    assert len(victims) == 2
+    names = [stage.ledger.by_id[one.task.workload].name for one in victims]
+    for name in names:
+        stage.ledger.seen(leaving(pod(name, node=victims[0].node)))
+        assert [one for one in stage.commands() if isinstance(one, Stop | Bind)] == []
+    stage.ledger.deleted(("default", names[0]), f"uid of {names[0]}")
+    assert [one for one in stage.commands() if isinstance(one, Stop | Bind)] == []
+    stage.ledger.deleted(("default", names[1]), f"uid of {names[1]}")
+    assert [one.node for one in stage.decide()] == [victims[0].node]
+
+
+def test_who_waits_for_victims_takes_room_that_comes_elsewhere(stage: Stage) -> None:
+    for number in range(4):
+        stage.ledger.seen(pod(f"n1-{number}", node="n1"))
+    stage.ledger.seen(pod("urgent", priority=10))
+    assert any(isinstance(one, Stop) for one in stage.commands())
+    stage.node("n2")
+    assert [one.node for one in stage.decide()] == ["n2"]

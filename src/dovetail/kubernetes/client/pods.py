@@ -6,7 +6,8 @@ from typing import Any
 import orjson
 
 from dovetail.kubernetes.client.api import STRATEGIC_PATCH, Api, JsonObject
-from dovetail.kubernetes.client.errors import AlreadyExists, NotFound
+from dovetail.kubernetes.client.credentials import CredentialsError
+from dovetail.kubernetes.client.errors import AlreadyExists, ApiError, Conflict, NotFound
 from dovetail.kubernetes.client.paths import pod
 
 
@@ -18,6 +19,23 @@ async def bind(api: Api, namespace: str, name: str, node: str, uid: str | None =
     about = {"name": name, "uid": uid} if uid else {"name": name}
     body = {"metadata": about, "target": {"kind": "Node", "name": node}}
     await api.send("POST", pod(namespace, name, "binding"), None, orjson.dumps(body))
+
+
+async def after_conflict(api: Api, namespace: str, name: str, node: str, uid: str | None, conflict: Conflict) -> str:
+    """What a binding came to that met a conflict: perhaps it was ourselves, and the answer was lost. Empty: the pod is
+    where it was to go; else why not."""
+    try:
+        found = await api.get(pod(namespace, name))
+    except NotFound:
+        return "the pod is gone"
+    except (ApiError, CredentialsError) as error:
+        return f"{conflict}; {error}"
+    if uid and found["metadata"]["uid"] != uid:
+        return "the pod is gone, and another has its name"
+    there = found["spec"].get("nodeName") or ""
+    if there == node:
+        return ""
+    return f"it was bound to {there} by somebody else" if there else str(conflict)
 
 
 async def patch_status(api: Api, namespace: str, name: str, status: JsonObject, uid: str | None = None) -> JsonObject:

@@ -1,8 +1,9 @@
 """Writes Events (events.k8s.io/v1) that people read in `kubectl describe`, without ever making anybody wait.
 
 `record` only notes. What is said again about the same object while it waits to be written, or within ten minutes of
-being written, becomes one Event with a count. A few requests are under way at a time (`lanes`), so that Events take the
-API server from nothing more important; when more is said than can be written, the newest is dropped and counted.
+being written, becomes one Event with a count. A few requests are under way at a time (`lanes`), and while there is
+something more important to do (`busy`) none, unless an Event has waited for long: so Events take the API server from
+nobody. When more is said than can be written, the newest is dropped and counted.
 Events are for people: one that the server does not take is dropped as well.
 """
 
@@ -23,6 +24,7 @@ from dovetail.kubernetes.client.paths import EVENTS, collection, one
 
 CAPACITY = 20_000
 SERIES_S = 600.0
+LATEST_S, LOOK_EVERY_S = 20.0, 0.05
 MAX_NOTE, MAX_REASON = 1024, 128
 _log = logging.getLogger(__name__)
 
@@ -43,6 +45,7 @@ class _Entry:
     queued: bool = True
     name: str = ""
     last_s: float = 0.0
+    first_s: float = 0.0  # of what has not been written yet
 
 
 class Recorder:
@@ -55,13 +58,15 @@ class Recorder:
         lanes: int = 2,
         capacity: int = CAPACITY,
         now_s: Callable[[], float] = time.time,
+        busy: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._api = api
+        self._api, self._busy = api, busy
         self._by = {"reportingController": controller, "reportingInstance": instance[:MAX_REASON]}
         self._lanes, self._capacity, self._now_s = lanes, capacity, now_s
         self._known: OrderedDict[_Key, _Entry] = OrderedDict()
         self._due: asyncio.Queue[_Key] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
+        self._closing = False
         self.dropped = 0
         self.written = 0
 
@@ -70,6 +75,7 @@ class Recorder:
 
     async def close(self, patience_s: float = 2.0) -> None:
         """Writes what it can in so many seconds, and stops."""
+        self._closing = True
         if self._tasks:
             try:
                 async with asyncio.timeout(patience_s):
@@ -100,7 +106,7 @@ class Recorder:
             entry.count += 1
             entry.last_s = now
             if not entry.queued:
-                entry.queued = True
+                entry.queued, entry.first_s = True, now
                 self._due.put_nowait(key)
             return
         if self._due.qsize() >= self._capacity:
@@ -115,7 +121,7 @@ class Recorder:
         body |= {"type": kind, "eventTime": _micro(now), **self._by}
         if related is not None:
             body["related"] = dict(related)
-        self._known[key] = _Entry(body, last_s=now)
+        self._known[key] = _Entry(body, last_s=now, first_s=now)
         self._known.move_to_end(key)
         self._due.put_nowait(key)
         self._forget(now)
@@ -132,6 +138,8 @@ class Recorder:
         while True:
             key = await self._due.get()
             entry = self._known[key]
+            while self._busy() and not self._closing and self._now_s() - entry.first_s < LATEST_S:  # noqa: ASYNC110
+                await asyncio.sleep(LOOK_EVERY_S)
             count, entry.queued = entry.count, False
             try:
                 await self._write(entry, count)

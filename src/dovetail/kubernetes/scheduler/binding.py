@@ -6,17 +6,18 @@ is looked up before it is tried again. An outcome is told once.
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from dovetail.kubernetes.client import pods
 from dovetail.kubernetes.client.api import Api
 from dovetail.kubernetes.client.errors import ApiError, Conflict, NotFound, ServerTrouble, Throttled, Unreachable
-from dovetail.kubernetes.client.paths import pod
 
 _log = logging.getLogger(__name__)
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 5.0
+LOOK_EVERY_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class Binder:
         self._api, self._told, self._width = api, told, width
         self._due: asyncio.Queue[Binding | Eviction] = asyncio.Queue()
         self._workers: list[asyncio.Task[None]] = []
+        self._less = asyncio.Event()
         self.under_way = 0
 
     def put(self, order: Binding | Eviction) -> None:
@@ -54,6 +56,18 @@ class Binder:
 
     def begin(self) -> None:
         self._workers = [asyncio.create_task(self._work(), name="bindings") for _ in range(self._width)]
+
+    async def room(self, most: int) -> None:
+        """Until fewer than so many are under way."""
+        while self.under_way >= most:
+            self._less.clear()
+            await self._less.wait()
+
+    async def calm(self, at_most_s: float) -> None:
+        """Until nothing is under way, or for so long: for what may wait."""
+        until_s = time.monotonic() + at_most_s
+        while self.under_way and time.monotonic() < until_s:  # noqa: ASYNC110 - a look now and then is enough
+            await asyncio.sleep(LOOK_EVERY_S)
 
     async def close(self) -> None:
         for worker in self._workers:
@@ -69,40 +83,26 @@ class Binder:
             else:
                 await self._evict(order)
             self.under_way -= 1
+            self._less.set()
 
     async def _bind(self, order: Binding) -> str:
         """Why not; empty: it is bound."""
-        pause_s = FIRST_PAUSE_S
+        pause_s, where = FIRST_PAUSE_S, (order.namespace, order.name)
         while True:
             try:
-                await pods.bind(self._api, order.namespace, order.name, order.node, order.uid)
+                await pods.bind(self._api, *where, order.node, order.uid)
             except (Unreachable, ServerTrouble, Throttled) as error:
                 _log.info("binding %s/%s to %s: %s", order.namespace, order.name, order.node, error)
             except NotFound:
                 return "the pod is gone"
             except Conflict as error:
-                return await self._after_conflict(order, error)
+                return await pods.after_conflict(self._api, *where, order.node, order.uid, error)
             except ApiError as error:
                 return str(error)
             else:
                 return ""
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-
-    async def _after_conflict(self, order: Binding, conflict: Conflict) -> str:
-        """Perhaps it was ourselves, and the answer was lost. Empty: it is where it was to go."""
-        try:
-            found = await self._api.get(pod(order.namespace, order.name))
-        except NotFound:
-            return "the pod is gone"
-        except ApiError as error:
-            return f"{conflict}; {error}"
-        if found["metadata"]["uid"] != order.uid:
-            return "the pod is gone, and another has its name"
-        node = found["spec"].get("nodeName") or ""
-        if node == order.node:
-            return ""
-        return f"it was bound to {node} by somebody else" if node else str(conflict)
 
     async def _evict(self, order: Eviction) -> None:
         """Victims are deleted, as kube-scheduler does it, with the grace period they asked for themselves."""

@@ -32,6 +32,7 @@ class Following:
         for reader in readers.values():
             reader.storage = storage
         self._api = api
+        self.engine, self.storage = engine, storage
         self.ledger = Ledger(engine, readers, now)
         self.objects = Objects(engine, self.ledger, readers, now)
         self.stirred = asyncio.Event()
@@ -57,10 +58,17 @@ class Following:
             group.create_task(groups.run(), name="follow pod groups")
             for synced in (*(one.synced for one in first), groups.settled):
                 await synced.wait()
+            objects.means_more = False  # nobody was read before all this was known
             group.create_task(pods.run(), name="follow pods")
             await pods.synced.wait()
             _log.info("follows %d nodes and %d pods", len(first[0]), len(pods))
             self.synced.set()
+
+    def labels_of(self, node: str) -> dict[str, str]:
+        """As selectors see them, its name among them; none of a node that is gone."""
+        cluster = self.engine.state.cluster
+        row = cluster.rows.get(node)
+        return {} if row is None else cluster.labels.row(row)
 
     def read_again(self) -> None:
         """Pods that wait are read again if what they mean may have changed."""

@@ -125,7 +125,7 @@ class Ledger:
     def _on_node(self, known: Known, pod: Json, node: str) -> None:
         meaning = self._anybody.read_placed(pod)
         self.held.pop(known.place, None)
-        if known.id and not known.node and known.chosen == node:
+        if known.id and not known.node and self._placed_on(known) == node:
             known.node = node
             task = TaskId(known.id, 0)
             key = self.key(known)
@@ -140,6 +140,8 @@ class Ledger:
         known.since = (pod.get("status") or {}).get("startTime")
         if not known.id and node in self._engine.state.cluster.rows:
             self._arrive(known, meaning, (node,))
+            if "deletionTimestamp" in pod["metadata"]:  # others may wait for what it holds
+                self._tell(CancelAsked(known.id, "terminating"))
 
     def _without_node(self, known: Known, pod: Json) -> None:
         reader = self._readers.get(known.scheduler)
@@ -157,6 +159,7 @@ class Ledger:
         if known.id and known.meaning == meaning and known.least == least:
             return  # such as a condition that we wrote ourselves
         if known.chosen:
+            known.pod = pod
             return  # its binding is under way, and that is all there is to know of it now
         if least is None:
             self._hold(known, pod, no_such_group(meaning.gang))
@@ -190,6 +193,9 @@ class Ledger:
         """What is on it holds nothing any more, and nobody looks for another place for it: that is not ours to do."""
         for known in self._on(name):
             self._forget(known)
+        for known in self.by_id.values():
+            if known.chosen == name and not known.node:
+                known.chosen = ""  # the engine looks for another; if it is bound all the same, the watch will say so
 
     def _on(self, node: str) -> list[Known]:
         return [known for known in self.pods.values() if known.node == node]
@@ -203,9 +209,12 @@ class Ledger:
             known.chosen = node
         return known
 
-    def not_bound(self, known: Known) -> None:
-        """What was chosen for it did not come about."""
-        known.chosen = ""
+    def not_bound(self, known: Known, key: str) -> None:
+        """What was chosen for it by that attempt did not come about."""
+        if self.key(known) == key:
+            known.chosen = ""
+            if known.pod is not None:
+                self.seen(known.pod)  # it, or what it means, may have changed meanwhile
 
     def waiting(self) -> Iterator[Known]:
         return (known for known in self.by_id.values() if known.waits)
@@ -252,7 +261,7 @@ class Ledger:
         """The engine has nothing of it any more."""
         if not known.id:
             return
-        id_, held = known.id, bool(known.node or known.chosen)
+        id_, held = known.id, bool(self._placed_on(known))
         key = self.key(known)
         del self.by_id[id_]
         if known.gang is not None:
@@ -265,6 +274,12 @@ class Ledger:
         self._tell(CancelAsked(id_, "gone"))
         if held:
             self._tell(TaskFinished(TaskId(id_, 0), key, None, "gone"))
+
+    def _placed_on(self, known: Known) -> str:
+        """Where the engine has it; a node that goes takes that along, though a binding may be under way."""
+        cluster = self._engine.state.cluster
+        placed = cluster.placements.by_task.get(TaskId(known.id, 0))
+        return "" if placed is None else cluster.names[placed.row]
 
     def _tell(self, event: Event) -> None:
         self.commands += self._engine.handle(event, self._now())

@@ -21,10 +21,12 @@ from dovetail.kubernetes.client.api import Api
 from dovetail.kubernetes.client.errors import ApiError
 from dovetail.kubernetes.client.recorder import Recorder
 from dovetail.kubernetes.pods import PodReader
+from dovetail.kubernetes.scheduler.auditor import Auditor
 from dovetail.kubernetes.scheduler.binding import Binder, Binding, Eviction
 from dovetail.kubernetes.scheduler.following import Following
 from dovetail.kubernetes.scheduler.ledger import Known, Place
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings, line_of
+from dovetail.kubernetes.scheduler.volumes import Volumes
 from dovetail.kubernetes.scheduler.words import (
     FAILED,
     PREEMPTED,
@@ -43,8 +45,9 @@ from dovetail.model.task import TaskId, TaskState
 _log = logging.getLogger(__name__)
 
 SLICE = 64  # decisions between two turns of the event loop
+BACKLOG = 192  # orders that may be under way: more would only make each wait longer for its turn
 NOTES_AT_ONCE = 4
-NOTES_KEPT = 20_000
+NOTES_KEPT, NOTES_LATEST_S = 20_000, 3.0
 GANG_SETTLES_S = 2.0  # its pods come one after the other: too few of them are no news before that
 
 
@@ -64,7 +67,11 @@ class Scheduler:
         self.following = Following(api, self.engine, readers, now)
         self.ledger, self.objects = self.following.ledger, self.following.objects
         self._binder = Binder(api, self._bound, self.settings.bindings_at_once)
-        self._recorder = Recorder(api, next(iter(self.settings.names)), instance)
+        self._volumes = Volumes(api, self.following, self._binder.put, self._bound)
+        self.auditor = Auditor(api, self.following, self.settings.names, lambda: self._volumes.waited_for)
+        self._recorder = Recorder(
+            api, next(iter(self.settings.names)), instance, busy=lambda: self._binder.under_way > 0
+        )
         self._stirred = self.following.stirred
         self._wake: asyncio.TimerHandle | None = None
         self._notes: dict[Place, tuple[Known, str, str | None]] = {}  # why it waits, where room is made for it
@@ -81,9 +88,11 @@ class Scheduler:
                 group.create_task(self.following.run(), name="follow the cluster")
                 await self.following.synced.wait()
                 group.create_task(self._decide(), name="decide")
+                group.create_task(self.auditor.run(self.settings.audit_every_s), name="audit")
                 for _ in range(NOTES_AT_ONCE):
                     group.create_task(self._write_notes(), name="write notes")
         finally:
+            await self._volumes.close()
             await self._binder.close()
             await self._recorder.close()
 
@@ -95,6 +104,7 @@ class Scheduler:
             self.following.read_again()
             self._carry_out(self.ledger.take_commands())
             if self.engine.busy:
+                await self._binder.room(BACKLOG)
                 self.engine.state.pod_budgets = self.objects.budgets()
                 self._slice()
                 await asyncio.sleep(0)
@@ -117,7 +127,7 @@ class Scheduler:
                 known = self.ledger.chose(command.task, command.node)
                 if known is not None:
                     order = Binding(known.id, known.namespace, known.name, known.uid, command.node, command.key)
-                    self._binder.put(order)
+                    self._volumes.put(order, known.pod)
             elif isinstance(command, Stop):
                 self._stop(command)
             elif isinstance(command, Wake):
@@ -153,7 +163,7 @@ class Scheduler:
             self._recorder.record(pod_reference(known), SCHEDULED, scheduled(known, order.node), "Binding")
             return
         _log.info("%s/%s was not bound to %s: %s", order.namespace, order.name, order.node, why_not)
-        self.ledger.not_bound(known)
+        self.ledger.not_bound(known, order.key)
         self.ledger.commands += self.engine.handle(BindFailed(TaskId(order.id, 0), order.key, why_not), self._now())
         self._stirred.set()
 
@@ -198,6 +208,9 @@ class Scheduler:
             while not self._notes:
                 self._noted.clear()
                 await self._noted.wait()
+            await self._binder.calm(NOTES_LATEST_S)
+            if not self._notes:
+                continue
             place = next(iter(self._notes))
             known, message, nominated = self._notes.pop(place)
             if self.ledger.pods.get(place) is not known or known.node or known.chosen:

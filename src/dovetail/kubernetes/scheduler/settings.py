@@ -18,11 +18,13 @@ _OFTEN = 100
 
 
 class KubernetesSchedulerSettings(Strict):
-    """`names`: pods with this `schedulerName` are placed by this profile."""
+    """`names`: pods with this `schedulerName` are placed by this profile; `audit_every_s`: how often everything that we
+    know is compared with the API, 0 for never."""
 
     names: Annotated[dict[str, Name], Field(min_length=1, max_length=50)] = {DEFAULT_NAME: PROFILE}
     profiles: dict[Name, ProfileSettings] = {}
     bindings_at_once: Annotated[int, Field(ge=1, le=1000)] = 48
+    audit_every_s: Annotated[float, Field(ge=0, le=86400)] = 300.0
     seed: int = 0
 
     def engine(self) -> EngineSettings:

@@ -1,0 +1,55 @@
+"""Which volume each claim of a pod gets once its node is known, for claims that wait for that.
+
+The choice is the one that the filter made possible (`placement/filters/pod_volumes.py`): one claim after the other,
+each the first volume that is left and can be used from the node, or else one that is to be made there.
+Left to others: telling the API, and waiting until it is so.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from dovetail.kubernetes.selectors import selects
+from dovetail.model.asks import Term
+from dovetail.model.pod_ask import Claim
+
+Json = Mapping[str, Any]
+Labels = Mapping[str, str]
+
+
+class ClaimBinding(NamedTuple):
+    """`volume`: the one it is to have, as of `volume_version`; empty: one has to be made for it. `asked`: that was said
+    before, by us or by another, and only has to come about."""
+
+    namespace: str
+    claim: str
+    uid: str
+    volume: str = ""
+    volume_version: str = ""
+    asked: bool = False
+
+
+def bindings_of(
+    claims: list[tuple[Json, Claim]], volumes: Mapping[str, Json], labels: Labels
+) -> list[ClaimBinding] | None:
+    """On a node with these labels, its name among them; None: a claim gets none there."""
+    taken: set[str] = set()
+    found = []
+    for stored, claim in claims:
+        about = stored["metadata"]
+        whose = about["namespace"], about["name"], about.get("uid") or ""
+        usable = [one.name for one in claim.volumes if one.name not in taken and _holds(one.nodes, labels)]
+        if usable:
+            taken.add(usable[0])
+            volume = volumes[usable[0]]
+            asked = bool((volume["spec"].get("claimRef") or {}).get("uid"))
+            version = volume["metadata"].get("resourceVersion") or ""
+            found.append(ClaimBinding(*whose, usable[0], version, asked))
+        elif claim.made_at is not None and (not claim.made_at or _holds(claim.made_at, labels)):
+            found.append(ClaimBinding(*whose, asked=bool(claim.selected_node)))
+        else:
+            return None
+    return found
+
+
+def _holds(terms: tuple[Term, ...] | None, labels: Labels) -> bool:
+    return terms is None or any(selects(term, labels) for term in terms)
