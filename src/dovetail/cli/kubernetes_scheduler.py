@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,9 @@ from dovetail.cli.kubernetes_options import (
 )
 from dovetail.cli.loop import run_fast
 from dovetail.cli.output import stderr
+
+if TYPE_CHECKING:
+    from dovetail.kubernetes.scheduler.scheduler import Scheduler
 
 LEASE = "dovetail-scheduler"
 
@@ -38,16 +41,25 @@ def scheduler(
         str, typer.Option(metavar="NAMESPACE/NAME", help="Of several with this lease, one decides.")
     ] = f"kube-system/{LEASE}",
     elect: Annotated[bool, typer.Option("--elect/--no-elect", help="Wait for the lease, or decide at once.")] = True,
+    listen: Annotated[
+        str | None,
+        typer.Option(metavar="[HOST:]PORT", help="Serve /metrics, /healthz and /readyz there. [default: nowhere]"),
+    ] = None,
 ) -> None:
     """Place the pods that name this scheduler. Ctrl-C stops it; pods that are bound stay where they are."""
     try:
-        run_fast(_run(kubeconfig, context, names or [], config, lease if elect else None))
+        run_fast(_run(kubeconfig, context, names or [], config, lease if elect else None, listen))
     except KeyboardInterrupt:
         raise typer.Exit(ExitCode.DONE) from None
 
 
 async def _run(
-    kubeconfig: str | None, context: str | None, names: list[str], config: Path | None, lease: str | None
+    kubeconfig: str | None,
+    context: str | None,
+    names: list[str],
+    config: Path | None,
+    lease: str | None,
+    listen: str | None,
 ) -> None:
     try:
         from dovetail.kubernetes.client.api import Api
@@ -63,6 +75,8 @@ async def _run(
     identity = f"{socket.gethostname()}_{os.getpid()}"
     async with Api(access, width=settings.bindings_at_once, agent="dovetail-scheduler") as api:
         found = Scheduler(api, settings, instance=identity)
+        if listen is not None:
+            _listen(found, listen)
 
         async def lead() -> None:
             stderr().print(f"decides for {', '.join(settings.names)} on {access.server}")
@@ -82,3 +96,18 @@ async def _run(
             raise Failure(f"{error}; another goes on", ExitCode.FAILED) from None
         except (ApiError, CredentialsError) as error:
             raise Failure(str(error), ExitCode.UNREACHABLE) from None
+
+
+def _listen(found: "Scheduler", where: str) -> None:
+    from dovetail.kubernetes.scheduler.metrics import serve_metrics
+
+    host, _, port = where.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise Failure(f"--listen {where}: give a port, or an address and a port such as 0.0.0.0:10270", ExitCode.USAGE)
+    host = host.strip("[]") or "127.0.0.1"
+    try:
+        taken = serve_metrics(found, host, int(port))
+    except OSError as error:
+        words = f"cannot listen on {where}: {error.strerror or error}; choose another with --listen"
+        raise Failure(words, ExitCode.USAGE) from None
+    stderr().print(f"metrics on http://{f'[{host}]' if ':' in host else host}:{taken}/metrics")

@@ -28,6 +28,7 @@ class Binding:
     uid: str
     node: str
     key: str
+    decided_s: float = 0.0  # on the clock that never goes back
 
 
 @dataclass(frozen=True, slots=True)

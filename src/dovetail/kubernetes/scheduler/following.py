@@ -35,6 +35,7 @@ class Following:
         self.engine, self.storage = engine, storage
         self.ledger = Ledger(engine, readers, now)
         self.objects = Objects(engine, self.ledger, readers, now)
+        self._reflectors: list[Reflector] = []
         self.stirred = asyncio.Event()
         self.synced = asyncio.Event()
 
@@ -81,12 +82,21 @@ class Following:
             handler(changes)
             self.stirred.set()
 
-        return Reflector(self._api, path, hear)
+        found = Reflector(self._api, path, hear)
+        self._reflectors.append(found)
+        return found
+
+    @property
+    def troubles(self) -> int:
+        """How often a watch broke, and was mended."""
+        return sum(one.counts.troubles for one in self._reflectors)
 
     def _pods(self, changes: list[Change]) -> None:
+        # What became of a pod on its way out does not matter where the same batch says that it is gone.
+        gone = {change.object["metadata"]["uid"] for change in changes if change.kind is Kind.DELETED}
         for change in changes:
+            about = change.object["metadata"]
             if change.kind is Kind.DELETED:
-                about = change.object["metadata"]
                 self.ledger.deleted((about["namespace"], about["name"]), about["uid"])
-            else:
+            elif about["uid"] not in gone:
                 self.ledger.seen(change.object)

@@ -47,7 +47,7 @@ _log = logging.getLogger(__name__)
 SLICE = 64  # decisions between two turns of the event loop
 BACKLOG = 192  # orders that may be under way: more would only make each wait longer for its turn
 NOTES_AT_ONCE = 4
-NOTES_KEPT, NOTES_LATEST_S = 20_000, 3.0
+NOTES_KEPT, NOTES_LATEST_S = 20_000, 10.0
 GANG_SETTLES_S = 2.0  # its pods come one after the other: too few of them are no news before that
 
 
@@ -77,7 +77,18 @@ class Scheduler:
         self._notes: dict[Place, tuple[Known, str, str | None]] = {}  # why it waits, where room is made for it
         self._gangs_looked_at: set[Place] = set()  # before long
         self._noted = asyncio.Event()
-        self.bound = 0
+        self.bound = self.not_bound = self.evicted = 0
+        self.ready = False  # it knows its cluster, and decides
+        self.took_s: Callable[[float], None] = lambda _: None
+
+    @property
+    def under_way(self) -> int:
+        """Bindings and deletions without an answer yet."""
+        return self._binder.under_way
+
+    @property
+    def events_dropped(self) -> int:
+        return self._recorder.dropped
 
     async def run(self) -> None:
         """Until cancelled, or until following the cluster is impossible."""
@@ -87,11 +98,13 @@ class Scheduler:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self.following.run(), name="follow the cluster")
                 await self.following.synced.wait()
+                self.ready = True
                 group.create_task(self._decide(), name="decide")
                 group.create_task(self.auditor.run(self.settings.audit_every_s), name="audit")
                 for _ in range(NOTES_AT_ONCE):
                     group.create_task(self._write_notes(), name="write notes")
         finally:
+            self.ready = False
             await self._volumes.close()
             await self._binder.close()
             await self._recorder.close()
@@ -126,7 +139,8 @@ class Scheduler:
             if isinstance(command, Bind):
                 known = self.ledger.chose(command.task, command.node)
                 if known is not None:
-                    order = Binding(known.id, known.namespace, known.name, known.uid, command.node, command.key)
+                    about = known.id, known.namespace, known.name, known.uid
+                    order = Binding(*about, command.node, command.key, time.monotonic())
                     self._volumes.put(order, known.pod)
             elif isinstance(command, Stop):
                 self._stop(command)
@@ -141,6 +155,7 @@ class Scheduler:
         if known is None or live is None or live.state is not TaskState.STOPPING or live.reason != "preempting":
             return
         self._recorder.record(pod_reference(known), PREEMPTED, live.message, "Preempting")
+        self.evicted += 1
         self._binder.put(Eviction(known.id, known.namespace, known.name, known.uid))
 
     def _wake_at(self, at: float) -> None:
@@ -155,6 +170,9 @@ class Scheduler:
 
     def _bound(self, order: Binding, why_not: str) -> None:
         self.bound += not why_not
+        self.not_bound += bool(why_not)
+        if not why_not:
+            self.took_s(time.monotonic() - order.decided_s)
         known = self.ledger.by_id.get(order.id)
         if known is None:
             return

@@ -1,0 +1,65 @@
+"""What the commands that serve a Kubernetes cluster share: its options, its settings, and stopping."""
+
+import asyncio
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from dovetail.cli.failure import ExitCode, Failure
+
+if TYPE_CHECKING:
+    from dovetail.kubernetes.client.access import Access
+    from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
+
+Settings = TypeVar("Settings", bound="KubernetesSchedulerSettings")
+
+Kubeconfig = Annotated[
+    str | None, typer.Option(metavar="FILE", help="As kubectl reads it. [default: $KUBECONFIG, or the pod's own]")
+]
+Context = Annotated[str | None, typer.Option(metavar="NAME", help="Of the kubeconfig.")]
+Config = Annotated[Path | None, typer.Option("--config", "-c", metavar="FILE", help="Settings.")]
+
+
+def way_to(kubeconfig: str | None, context: str | None) -> "Access":
+    from dovetail.kubernetes.client.access import AccessError, find_access
+
+    try:
+        return find_access(kubeconfig, context)
+    except (AccessError, OSError) as error:
+        raise Failure(f"no way to a cluster: {error}", ExitCode.USAGE) from None
+
+
+def settings_of(model: type[Settings], names: list[str], config: Path | None) -> Settings:
+    """Of the file, with the names of the command line if it gives any."""
+    from dovetail.kubernetes.pods import PROFILE
+    from dovetail.model.document import Document
+    from dovetail.model.reading import check_documents, read_one
+
+    given = model()
+    if config is not None:
+        try:
+            given = read_one(model, config.read_bytes(), str(config))
+        except OSError as error:
+            raise Failure(f"{config}: cannot be read: {error.strerror or error}", ExitCode.USAGE) from None
+    if names:
+        by_name = {name.partition("=")[0]: name.partition("=")[2] or PROFILE for name in names}
+        data = given.model_dump(mode="json") | {"names": by_name}
+        given = check_documents(model, [Document(data, "command line")])[0]
+    return given
+
+
+def stop_on_signals() -> None:
+    """Told to stop, the task that runs now is cancelled, and cleans up before it goes."""
+    task = asyncio.current_task()
+    assert task is not None
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, task.cancel)
+
+
+def not_installed(error: ModuleNotFoundError) -> Failure:
+    return Failure(
+        f"{error.name} is not installed; install it with: pip install 'dovetail[kubernetes]'", ExitCode.USAGE
+    )

@@ -1,0 +1,1 @@
+"""Dovetail beside a stock kube-scheduler: its extender webhooks, answered by the engine."""

@@ -1,0 +1,99 @@
+"""What Prometheus and probes are told of a scheduler: at `/metrics`, `/healthz` and `/readyz`.
+
+Served by a thread of its own, so that an answer comes also while decisions are made; it only reads. Healthy is one that
+runs, ready one that knows its cluster and decides, so that of several replicas the one that leads is ready.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from socketserver import ThreadingMixIn
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from prometheus_client import CollectorRegistry, Histogram, make_wsgi_app
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+if TYPE_CHECKING:
+    from dovetail.kubernetes.scheduler.scheduler import Scheduler
+
+_log = logging.getLogger(__name__)
+
+BINDING_S = (0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30)
+_PLAIN = [("Content-Type", "text/plain; charset=utf-8")]
+
+
+class SchedulerMetrics:
+    """A collector: what is true now is read when somebody asks."""
+
+    def __init__(self, registry: CollectorRegistry, scheduler: "Scheduler") -> None:
+        self._scheduler = scheduler
+        took_s = Histogram(
+            "dovetail_kubernetes_binding_seconds",
+            "From a decision to the API server's answer",
+            buckets=BINDING_S,
+            registry=registry,
+        )
+        scheduler.took_s = took_s.observe
+        registry.register(self)
+
+    def collect(self) -> Iterator[Metric]:
+        found = self._scheduler
+        known = list(found.ledger.by_id.values())
+        gauges: list[tuple[str, str, float]] = [
+            ("nodes", "Nodes that are followed", len(found.engine.state.cluster.rows)),
+            ("pods", "Pods that count: on a node, or waiting for one", len(known)),
+            ("pods_waiting", "Pods of ours without a node", sum(1 for one in known if one.waits)),
+            ("pods_held", "Pods of ours that cannot be placed as they are written", len(found.ledger.held)),
+            ("orders_under_way", "Bindings and deletions without an answer yet", found.under_way),
+            ("ready", "1 while it knows its cluster and decides", float(found.ready)),
+            ("drift", "Differences from the API that the last audit found", len(found.auditor.last)),
+        ]
+        counters: list[tuple[str, str, float]] = [
+            ("bound", "Pods that were bound", found.bound),
+            ("not_bound", "Bindings that did not come about; their pods wait again", found.not_bound),
+            ("evicted", "Pods that were told to make room for others", found.evicted),
+            ("audits", "How often everything was compared with the API", found.auditor.audits),
+            ("watches_interrupted", "How often a watch broke, and was mended", found.following.troubles),
+            ("events_dropped", "Events that could not be written", found.events_dropped),
+        ]
+        for name, words, value in gauges:
+            yield GaugeMetricFamily(f"dovetail_kubernetes_{name}", words, value)
+        for name, words, value in counters:
+            yield CounterMetricFamily(f"dovetail_kubernetes_{name}", words, value)
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+
+class _Quiet(WSGIRequestHandler):
+    timeout = 10  # who says nothing is not waited for
+
+    def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002 - named so by its base
+        _log.debug(format, *arguments)
+
+
+def serve_metrics(scheduler: "Scheduler", host: str, port: int) -> int:
+    """Until the process ends; the port it listens on. Raises OSError where it cannot."""
+    registry = CollectorRegistry()
+    SchedulerMetrics(registry, scheduler)
+    metrics = make_wsgi_app(registry)
+
+    def app(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        path = environ.get("PATH_INFO", "")
+        if path == "/metrics":
+            found: Iterable[bytes] = metrics(environ, start)
+            return found
+        if path == "/healthz":
+            start("200 OK", _PLAIN)
+            return [b"ok\n"]
+        if path == "/readyz":
+            start("200 OK" if scheduler.ready else "503 Service Unavailable", _PLAIN)
+            return [b"ok\n" if scheduler.ready else b"does not decide: another leads, or it does not know all yet\n"]
+        start("404 Not Found", _PLAIN)
+        return [b"there are /metrics, /healthz and /readyz\n"]
+
+    server = make_server(host, port, app, server_class=_Server, handler_class=_Quiet)
+    Thread(target=server.serve_forever, name="metrics", daemon=True).start()
+    return server.server_port

@@ -1,0 +1,54 @@
+"""What Prometheus and probes are told of the scheduler, by the command itself on a real API server."""
+
+import asyncio
+import re
+import subprocess
+import sys
+
+import httpx
+import pytest
+from tests.contract.kubernetes.cluster import Cluster, node, pod, scene
+from tests.servers.kubernetes.server import KubeServer
+
+pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
+
+COMMAND = [sys.executable, "-m", "dovetail", "kubernetes", "scheduler", "--no-elect"]
+
+
+def test_metrics_and_probes_say_what_it_does(kube_server: KubeServer) -> None:
+    async def play(cluster: Cluster) -> None:
+        await cluster.nodes(node("n1", "2"))
+        await cluster.pods(pod("a-1"), pod("big-1", "8"))
+        command = [*COMMAND, "--kubeconfig", str(kube_server.kubeconfig), "--listen", "0"]
+        running = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
+        try:
+            assert running.stderr is not None
+            line = (await running.stderr.readline()).decode()
+            found = re.search(r"http://127.0.0.1:\d+", line)
+            assert found is not None, line
+            async with httpx.AsyncClient(base_url=found[0]) as client:
+                assert (await client.get("/healthz")).text == "ok\n"
+                await cluster.until_bound("a-1")
+                assert (await client.get("/readyz")).status_code == 200
+                assert (await client.get("/elsewhere")).status_code == 404
+
+                async def told() -> bool:
+                    text = (await client.get("/metrics")).text
+                    wanted = ("bound_total 1.0", "pods_waiting 1.0", "nodes 1.0", "binding_seconds_count 1.0")
+                    return all(f"dovetail_kubernetes_{one}" in text for one in wanted)
+
+                await cluster.until(told, "metrics say that one is bound and one waits")
+        finally:
+            running.terminate()
+            assert await running.wait() == 0
+
+    scene(kube_server, play)
+
+
+@pytest.mark.parametrize("where", ["nowhere", "127.0.0.1:99999", "192.0.2.1:8080"])
+def test_a_place_where_it_cannot_listen_is_refused_in_words(kube_server: KubeServer, where: str) -> None:
+    command = [*COMMAND, "--kubeconfig", str(kube_server.kubeconfig), "--listen", where]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 2
+    assert where in ended.stderr
+    assert "Traceback" not in ended.stderr
