@@ -16,6 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import psutil
+import uvloop
+from tests.servers.kubernetes.programs import command_of
+from tests.servers.kubernetes.server import kube_server
 
 from benchmarks.harness import Bar, Bench, Better, Measured, NotRun, at_least, at_most, benchmark
 from benchmarks.measuring import once
@@ -77,9 +80,11 @@ SCENARIOS = (
     Scenario("zone_spread_5000", 4.0, 5_000, 3_000, _spread),
     Scenario("preemption_1000", 8.0, 1_000, 1_000, _urgent, before=4, cpu="4"),
 )
+RESTARTED = Scenario("restart", 10.0, 5_000, 1, _plain, before=4)
 RATIOS = [at_least(f"kubernetes.{one.name}", one.bar, "x kube-scheduler") for one in SCENARIOS]
 RATES = [Bar(f"kubernetes.{one.name}_pods_per_s", "pods/s", Better.HIGHER, None) for one in SCENARIOS]
 MEMORY = at_most("kubernetes.memory_beyond_theirs", MEMORY_MB, "MB")
+RESTART = at_most("kubernetes.restart_to_first_bind", RESTARTED.bar, "s")
 
 
 class Count:
@@ -97,14 +102,19 @@ class Count:
                 self.bound.add(pod["metadata"]["name"])
 
 
+@benchmark(RESTART)
+def restart(bench: Bench) -> Iterator[tuple[str, Measured]]:
+    """From the start of the process, on a cluster that is full of pods, to the binding of one that waits."""
+    _prepare()
+    with kube_server(durable=True) as server:
+        bench.say(f"creating {RESTARTED.nodes:,} nodes and {RESTARTED.nodes * RESTARTED.before:,} pods")
+        seconds, memory_mb = uvloop.run(_play(server, RESTARTED, OURS, ours))
+    yield RESTART.name, once(seconds, f"{RESTARTED.nodes:,} nodes, 20,000 pods, {memory_mb:.0f} MB")
+
+
 @benchmark(*RATIOS, *RATES, MEMORY)
 def beside_kube_scheduler(bench: Bench) -> Iterator[tuple[str, Measured]]:
-    from tests.servers.kubernetes.programs import command_of
-    from tests.servers.kubernetes.server import kube_server
-
-    if command_of("kube-scheduler") is None:
-        raise NotRun("the Kubernetes programs are not built; make test-deps builds them")
-    _compile()
+    _prepare()
     most = 0.0
     for scenario in SCENARIOS:
         rates: dict[str, float] = {}
@@ -112,7 +122,7 @@ def beside_kube_scheduler(bench: Bench) -> Iterator[tuple[str, Measured]]:
         for scheduler in (THEIRS, OURS):
             with kube_server(durable=True) as server:
                 run = theirs if scheduler == THEIRS else ours
-                seconds, memory[scheduler] = asyncio.run(_play(server, scenario, scheduler, run))
+                seconds, memory[scheduler] = uvloop.run(_play(server, scenario, scheduler, run))
                 rates[scheduler] = scenario.pods / seconds
                 words = f"{scenario.pods} pods in {seconds:.1f} s, {rates[scheduler]:.0f}/s, {memory[scheduler]:.0f} MB"
                 bench.say(f"{scenario.name}, {scheduler}: {words}")
@@ -194,8 +204,10 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
-def _compile() -> None:
-    """As an installation has it; theirs is compiled, too."""
+def _prepare() -> None:
+    """Ours is compiled as an installation has it; theirs is, too."""
+    if command_of("kube-scheduler") is None:
+        raise NotRun("the Kubernetes programs are not built; make test-deps builds them")
     subprocess.run([*OURS_COMMAND, os.devnull], env=_environment(), capture_output=True, check=False)
 
 
