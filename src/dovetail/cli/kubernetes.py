@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from dovetail.cli.failure import ExitCode, Failure
+from dovetail.cli.kubernetes_extender import extender
 from dovetail.cli.kubernetes_scheduler import scheduler
 from dovetail.cli.output import stderr
 
@@ -23,6 +24,7 @@ def kubernetes() -> None:
 
 
 command.command("scheduler")(scheduler)
+command.command("extender")(extender)
 
 
 @command.command("check")

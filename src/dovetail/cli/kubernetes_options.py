@@ -1,9 +1,11 @@
 """What the commands that serve a Kubernetes cluster share: its options, its settings, and stopping."""
 
 import asyncio
+import logging
 import signal
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
@@ -48,6 +50,16 @@ def settings_of(model: type[Settings], names: list[str], config: Path | None) ->
         data = given.model_dump(mode="json") | {"names": by_name}
         given = check_documents(model, [Document(data, "command line")])[0]
     return given
+
+
+LogLevel = Annotated[
+    Literal["debug", "info", "warning", "error"], typer.Option("--log-level", help="Of what goes wrong on the way.")
+]
+
+
+def log_to_stderr(level: str) -> None:
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    logging.getLogger("dovetail").setLevel(level.upper())
 
 
 def stop_on_signals() -> None:

@@ -13,6 +13,8 @@ from dovetail.cli.kubernetes_options import (
     Config,
     Context,
     Kubeconfig,
+    LogLevel,
+    log_to_stderr,
     not_installed,
     settings_of,
     stop_on_signals,
@@ -45,8 +47,10 @@ def scheduler(
         str | None,
         typer.Option(metavar="[HOST:]PORT", help="Serve /metrics, /healthz and /readyz there. [default: nowhere]"),
     ] = None,
+    log_level: LogLevel = "warning",
 ) -> None:
     """Place the pods that name this scheduler. Ctrl-C stops it; pods that are bound stay where they are."""
+    log_to_stderr(log_level)
     try:
         run_fast(_run(kubeconfig, context, names or [], config, lease if elect else None, listen))
     except KeyboardInterrupt:
@@ -68,13 +72,17 @@ async def _run(
         from dovetail.kubernetes.client.errors import ApiError
         from dovetail.kubernetes.scheduler.scheduler import Scheduler
         from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
+        from dovetail.placement.registry import PluginError
     except ModuleNotFoundError as error:
         raise not_installed(error) from None
     settings = settings_of(KubernetesSchedulerSettings, names, config)
     access = way_to(kubeconfig, context)
     identity = f"{socket.gethostname()}_{os.getpid()}"
     async with Api(access, width=settings.bindings_at_once, agent="dovetail-scheduler") as api:
-        found = Scheduler(api, settings, instance=identity)
+        try:
+            found = Scheduler(api, settings, instance=identity)
+        except (PluginError, ValueError) as error:
+            raise Failure(f"{config or 'settings'}: {error}", ExitCode.USAGE) from None
         if listen is not None:
             _listen(found, listen)
 

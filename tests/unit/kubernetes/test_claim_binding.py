@@ -11,17 +11,20 @@ Json = dict[str, Any]
 WAITS = "WaitForFirstConsumer"
 
 
-def volume(name: str, node: str | None = None, *, size: str = "1Gi", **spec: Any) -> Json:
+def volume(name: str, node: str | None = None, *, size: str = "1Gi", version: int = 1, **spec: Any) -> Json:
     if node is not None:
         term = {"matchExpressions": [{"key": HOST, "operator": "In", "values": [node]}]}
         spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}
     usual = {"capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"], "storageClassName": "later"}
-    about = {"name": name, "resourceVersion": f"version of {name}"}
+    about = {"name": name, "resourceVersion": str(version)}
     return {"metadata": about, "spec": {**usual, **spec}, "status": {"phase": "Available"}}
 
 
-def claim(name: str, *, size: str = "1Gi", kind: str = "later", annotations: Json | None = None, **spec: Any) -> Json:
-    about = {"namespace": "default", "name": name, "uid": f"uid of {name}", "annotations": annotations or {}}
+def claim(
+    name: str, *, size: str = "1Gi", kind: str = "later", annotations: Json | None = None, version: int = 1, **spec: Any
+) -> Json:
+    about: Json = {"namespace": "default", "name": name, "uid": f"uid of {name}", "annotations": annotations or {}}
+    about["resourceVersion"] = str(version)
     asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}, "storageClassName": kind}
     return {"metadata": about, "spec": asked | spec}
 
@@ -40,7 +43,7 @@ def storage(*things: Json) -> Storage:
 
 
 def kept(claim: str, name: str, *, asked: bool = False) -> ClaimBinding:
-    return ClaimBinding("default", claim, f"uid of {claim}", name, f"version of {name}", asked)
+    return ClaimBinding("default", claim, f"uid of {claim}", name, "1", asked)
 
 
 def made(claim: str, *, asked: bool = False) -> ClaimBinding:
@@ -81,17 +84,25 @@ def test_what_was_asked_for_already_is_not_asked_for_again() -> None:
 
 def test_a_binding_has_come_about_when_the_claim_is_bound_and_not_before() -> None:
     there = storage(volume("v", claimRef={"namespace": "default", "name": "a", "uid": "uid of a"}), claim("a"))
-    assert there.has_come_about(kept("a", "v"), "n1") is False
+    assert there.has_come_about(kept("a", "v"), "n1", since=5) is False
     there.set_claim(claim("a", annotations={"pv.kubernetes.io/bind-completed": "yes"}, volumeName="v"))
-    assert there.has_come_about(kept("a", "v"), "n1") is True
+    assert there.has_come_about(kept("a", "v"), "n1", since=5) is True
+
+
+def test_what_the_watch_has_not_told_of_yet_stands() -> None:
+    there = storage(volume("v", version=4), claim("a"), claim("b", kind="made", version=4))
+    assert there.has_come_about(kept("a", "v"), "n1", since=5) is False
+    assert there.has_come_about(made("b"), "n1", since=5) is False
 
 
 def test_what_was_taken_back_does_not_stand() -> None:
-    there = storage(volume("v"), claim("a"), claim("b", kind="made"))
-    assert there.has_come_about(kept("a", "v"), "n1") is None
-    assert there.has_come_about(made("b"), "n1") is None
-    there.set_claim(claim("b", kind="made", annotations={SELECTED_NODE: "n2"}))
-    assert there.has_come_about(made("b"), "n1") is None
-    assert there.has_come_about(made("b"), "n2") is False
+    there = storage(volume("v", version=6), claim("a"), claim("b", kind="made", version=6))
+    assert there.has_come_about(kept("a", "v"), "n1", since=5) is None
+    assert there.has_come_about(made("b"), "n1", since=5) is None
+    there.set_claim(claim("b", kind="made", annotations={SELECTED_NODE: "n2"}, version=7))
+    assert there.has_come_about(made("b"), "n1", since=5) is None
+    assert there.has_come_about(made("b"), "n2", since=5) is False
     there.drop_claim("default", "b")
-    assert there.has_come_about(made("b"), "n2") is None
+    there.drop_volume("v")
+    assert there.has_come_about(made("b"), "n2", since=5) is None
+    assert there.has_come_about(kept("a", "v"), "n1", since=5) is None

@@ -36,6 +36,7 @@ class Following:
         self.ledger = Ledger(engine, readers, now)
         self.objects = Objects(engine, self.ledger, readers, now)
         self._reflectors: list[Reflector] = []
+        self._away: set[str] = set()  # collections that cannot be followed now
         self.stirred = asyncio.Event()
         self.synced = asyncio.Event()
 
@@ -82,7 +83,14 @@ class Following:
             handler(changes)
             self.stirred.set()
 
-        found = Reflector(self._api, path, hear)
+        def told(healthy: bool, why: str) -> None:
+            if not healthy and not self._away:
+                _log.warning("cannot follow the cluster, goes on trying: %s", why)
+            elif healthy and self._away == {path}:
+                _log.warning("follows the cluster again")
+            (self._away.discard if healthy else self._away.add)(path)
+
+        found = Reflector(self._api, path, hear, told=told)
         self._reflectors.append(found)
         return found
 

@@ -1,14 +1,14 @@
 """Settings of the scheduler of a Kubernetes cluster."""
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from dovetail.engine.settings import EngineSettings, SchedulerSettings
 from dovetail.kubernetes.pods import PROFILE
 from dovetail.model.recovery import RecoverySettings
-from dovetail.model.strict import Name, Strict
-from dovetail.placement.profiles import ProfileSettings
+from dovetail.model.strict import AtField, Name, Strict
+from dovetail.placement.profiles import BUILT_IN, ProfileSettings, UnknownProfile
 from dovetail.placement.registry import POD_FILTERS
 from dovetail.queueing.backfill import BackfillSettings
 from dovetail.queueing.retry import BackoffSettings, QuarantineSettings
@@ -27,6 +27,18 @@ class KubernetesSchedulerSettings(Strict):
     audit_every_s: Annotated[float, Field(ge=0, le=86400)] = 300.0
     seed: int = 0
 
+    @model_validator(mode="after")
+    def _profiles_are_there(self) -> Self:
+        known = [*BUILT_IN, *self.profiles]
+        lines: dict[str, str] = {}
+        for name, profile in self.names.items():
+            other = lines.setdefault(line_of(name), name)
+            if other != name:
+                raise AtField(("names", name), f"is too much like {other!r}: give it a name with other letters")
+            if profile not in known:
+                raise AtField(("names", name), str(UnknownProfile(profile, known)))
+        return self
+
     def engine(self) -> EngineSettings:
         """The engine as a cluster of Kubernetes wants it: everything that fits starts, nobody is promised a time, and
         what fails to be bound is tried again and again."""
@@ -37,7 +49,7 @@ class KubernetesSchedulerSettings(Strict):
         return EngineSettings(
             seed=self.seed,
             default_profile=next(iter(self.names.values())),
-            profiles={name: _for_pods(profile) for name, profile in self.profiles.items()},
+            profiles={name: _for_pods(({**BUILT_IN, **self.profiles})[name]) for name in self._profiles()},
             schedulers=schedulers,
             max_bind_failures=_OFTEN,
             backoff=BackoffSettings(first=1.0, most=10.0),
@@ -45,13 +57,17 @@ class KubernetesSchedulerSettings(Strict):
             recovery=RecoverySettings(enabled=False),
         )
 
+    def _profiles(self) -> list[str]:
+        return list(dict.fromkeys([*self.profiles, *self.names.values()]))
+
     def _by_line(self) -> dict[str, str]:
         return {line_of(name): profile for name, profile in self.names.items()}
 
 
 def _for_pods(profile: ProfileSettings) -> ProfileSettings:
-    """A profile that says nothing of filters has those that pods need."""
-    return profile if profile.filters else profile.model_copy(update={"filters": list(POD_FILTERS)})
+    """With the filters that pods need, whatever others it names."""
+    missing = [name for name in POD_FILTERS if name not in profile.filters]
+    return profile.model_copy(update={"filters": [*profile.filters, *missing]}) if missing else profile
 
 
 def line_of(name: str) -> str:

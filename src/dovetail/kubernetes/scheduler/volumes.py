@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from dovetail.kubernetes.claim_binding import ClaimBinding
-from dovetail.kubernetes.client.api import Api
+from dovetail.kubernetes.client.api import Api, JsonObject
 from dovetail.kubernetes.client.errors import ApiError
 from dovetail.kubernetes.client.paths import CORE, one
 from dovetail.kubernetes.scheduler.binding import Binding, Bound
@@ -23,8 +23,6 @@ from dovetail.kubernetes.storage import BOUND_BY_SCHEDULER, SELECTED_NODE, claim
 Json = Mapping[str, Any]
 
 PATIENCE_S = 600.0
-HEARD_WITHIN_S = 30.0
-"""What we said comes back by the watch before this, or somebody has taken it back."""
 LOOK_S = 0.1
 
 
@@ -60,44 +58,42 @@ class Volumes:
 
     async def _first(self, order: Binding, claims: list[ClaimBinding]) -> None:
         try:
-            for claim in claims:
-                if not claim.asked:
-                    await self._ask(claim, order.node)
+            asked = {claim: 0 if claim.asked else await self._ask(claim, order.node) for claim in claims}
         except ApiError as error:
             self._told(order, str(error))
             return
-        why_not = await self._come_about(order, claims)
+        why_not = await self._come_about(order, asked)
         if why_not:
             self._told(order, why_not)
         else:
             self._go_on(order)
 
-    async def _ask(self, claim: ClaimBinding, node: str) -> None:
+    async def _ask(self, claim: ClaimBinding, node: str) -> int:
+        """The version of the volume or the claim that says so."""
         if not claim.volume:
             path = one(CORE, "persistentvolumeclaims", claim.claim, claim.namespace)
-            await self._api.patch(path, {"metadata": {"annotations": {SELECTED_NODE: node}, "uid": claim.uid}})
-            return
-        reference = {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": claim.namespace}
-        reference |= {"name": claim.claim, "uid": claim.uid}
-        # With the version that was read: it is a Conflict if the volume has changed since, such as by being taken.
-        about = {"resourceVersion": claim.volume_version, "annotations": {BOUND_BY_SCHEDULER: "yes"}}
-        path = one(CORE, "persistentvolumes", claim.volume)
-        await self._api.patch(path, {"metadata": about, "spec": {"claimRef": reference}})
+            body: JsonObject = {"metadata": {"annotations": {SELECTED_NODE: node}, "uid": claim.uid}}
+        else:
+            reference = {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": claim.namespace}
+            reference |= {"name": claim.claim, "uid": claim.uid}
+            # With the version that was read: it is a Conflict if the volume has changed since, such as by being taken.
+            about = {"resourceVersion": claim.volume_version, "annotations": {BOUND_BY_SCHEDULER: "yes"}}
+            path = one(CORE, "persistentvolumes", claim.volume)
+            body = {"metadata": about, "spec": {"claimRef": reference}}
+        return int((await self._api.patch(path, body))["metadata"]["resourceVersion"])
 
-    async def _come_about(self, order: Binding, claims: list[ClaimBinding]) -> str:
+    async def _come_about(self, order: Binding, asked: Mapping[ClaimBinding, int]) -> str:
         """Why not; empty: all of them are bound."""
-        began = time.monotonic()
-        heard: set[ClaimBinding] = set()
+        due = time.monotonic() + PATIENCE_S
+        storage = self._cluster.storage
         while order.id in self._cluster.ledger.by_id:
-            stand = {claim: self._cluster.storage.has_come_about(claim, order.node) for claim in claims}
+            stand = {claim: storage.has_come_about(claim, order.node, since) for claim, since in asked.items()}
             if all(stand.values()):
                 return ""
-            passed_s = time.monotonic() - began
-            heard |= {claim for claim, stands in stand.items() if stands is not None}
             for claim, stands in stand.items():
-                if stands is None and (claim in heard or passed_s > HEARD_WITHIN_S):
+                if stands is None:
                     return f"its claim {claim.claim} got no volume on {order.node}: what was asked for was taken back"
-            if passed_s > PATIENCE_S:
+            if time.monotonic() > due:
                 return f"its claims got no volumes on {order.node} in {PATIENCE_S:.0f} s"
             await asyncio.sleep(LOOK_S)
         return "the pod is gone"

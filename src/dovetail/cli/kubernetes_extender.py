@@ -1,0 +1,125 @@
+"""`dovetail kubernetes extender`: answer a stock kube-scheduler that asks by webhook, until it is told to stop."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dovetail.cli.failure import ExitCode, Failure
+from dovetail.cli.kubernetes_options import (
+    Config,
+    Context,
+    Kubeconfig,
+    not_installed,
+    settings_of,
+    stop_on_signals,
+    way_to,
+)
+from dovetail.cli.output import stderr
+
+if TYPE_CHECKING:
+    from dovetail.kubernetes.extender.certificates import Certificates
+
+PORT = 8443
+
+
+def extender(
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="Where to listen; 0 takes any free one.")
+    ] = PORT,
+    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="The certificate to show, as PEM.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its key.")] = None,
+    client_ca: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Only whoever shows a certificate of these authorities may ask.")
+    ] = None,
+    insecure_http: Annotated[
+        bool, typer.Option("--insecure-http", help="Without TLS: anyone in between can read and change answers.")
+    ] = False,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--name",
+            metavar="NAME[=PROFILE]",
+            help="schedulerName of the kube-scheduler that asks. [default: default-scheduler]",
+        ),
+    ] = None,
+    config: Config = None,
+) -> None:
+    """Answer the extender webhooks (filter, prioritize, preempt, bind) of a stock kube-scheduler.
+
+    Gangs start whole and lie together, and annotations of pods count, with the scheduler that the cluster has. Ctrl-C
+    stops it; what kube-scheduler does then, its own settings say (`ignorable`).
+    """
+    files = _files(tls_cert, tls_key, client_ca, insecure_http)
+    try:
+        asyncio.run(_run(host, port, files, kubeconfig, context, names or [], config))
+    except KeyboardInterrupt:
+        raise typer.Exit(ExitCode.DONE) from None
+
+
+Files = tuple[Path, Path, Path | None]
+
+
+def _files(certificate: Path | None, key: Path | None, client_ca: Path | None, plain: bool) -> Files | None:
+    if plain:
+        if certificate or key or client_ca:
+            raise Failure("--insecure-http goes without certificates: leave it out, or them", ExitCode.USAGE)
+        return None
+    if certificate is None or key is None:
+        words = "give a certificate with --tls-cert and --tls-key, or say --insecure-http to go without TLS"
+        raise Failure(words, ExitCode.USAGE)
+    return certificate, key, client_ca
+
+
+async def _run(
+    host: str,
+    port: int,
+    files: Files | None,
+    kubeconfig: str | None,
+    context: str | None,
+    names: list[str],
+    config: Path | None,
+) -> None:
+    try:
+        from dovetail.kubernetes.client.api import Api
+        from dovetail.kubernetes.extender.extender import Extender
+        from dovetail.kubernetes.extender.serving import listen, serve
+        from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
+    except ModuleNotFoundError as error:
+        raise not_installed(error) from None
+    settings = settings_of(KubernetesExtenderSettings, names, config)
+    certificates = None if files is None else _certificates(*files)
+    access = way_to(kubeconfig, context)
+    try:
+        listener = listen(host, port)
+    except OSError as error:
+        words = f"cannot listen on {host} port {port}: {error.strerror or error}; choose another with --host and --port"
+        raise Failure(words) from None
+    shown = f"[{host}]" if ":" in host else host
+    url = f"{'http' if files is None else 'https'}://{shown}:{listener.getsockname()[1]}"
+    async with Api(access, width=settings.bindings_at_once, agent="dovetail-extender") as api:
+        found = Extender(api, settings)
+        stop_on_signals()
+        # On stdout, so that a script can read where it listens.
+        typer.echo(f"answers {', '.join(settings.names)} on {url}, about {access.server}")
+        try:
+            with listener:
+                await serve(found, listener, certificates)
+        except asyncio.CancelledError:
+            stderr().print(f"stopped; {found.binding.bound} pods were bound")
+
+
+def _certificates(certificate: Path, key: Path, client_ca: Path | None) -> "Certificates":
+    from ssl import SSLError
+
+    from dovetail.kubernetes.extender.certificates import Certificates
+
+    try:
+        return Certificates(certificate, key, client_ca)
+    except (OSError, SSLError) as error:
+        words = f"the certificate cannot be used ({certificate}, {key}): {error.strerror or error}"
+        raise Failure(words, ExitCode.USAGE) from None
