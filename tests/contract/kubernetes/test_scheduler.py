@@ -1,16 +1,16 @@
 """The scheduler on a real API server: what it binds, what it says, and that nothing is lost or given away twice."""
 
 import asyncio
-from collections import Counter
 from contextlib import suppress
 
 import pytest
-from tests.contract.kubernetes.cluster import PATIENCE_S, PODS, Cluster, node, pod, scene
+from tests.contract.kubernetes.cluster import PODS, Cluster, node, pod, scene
 from tests.servers.kubernetes.server import KubeServer
 
-from dovetail.kubernetes.client.errors import AlreadyExists
+from dovetail.kubernetes.client.errors import AlreadyExists, Invalid
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
+
 
 def test_it_binds_the_pods_that_name_it_and_no_others(kube_server: KubeServer) -> None:
     async def play(cluster: Cluster) -> None:
@@ -111,32 +111,72 @@ def test_it_goes_on_after_the_api_server_was_killed(kube_server: KubeServer) -> 
     scene(kube_server, play)
 
 
-def test_a_storm_with_kills_binds_every_pod_once_and_overcommits_no_node(kube_server: KubeServer) -> None:
-    """Ten times a scheduler is gone in the middle, without a word; bindings that were under way are lost or not."""
-
-    async def play(cluster: Cluster) -> None:
-        nodes, pods = 40, 900
-        await cluster.nodes(*[node(f"n{i}", cpu="12") for i in range(nodes)])
-        await cluster.pods(*[pod(f"s-{i}", cpu="500m") for i in range(pods)])
-        for _ in range(10):
-            async with cluster.scheduler() as found:
-                async with asyncio.timeout(PATIENCE_S):
-                    while found.bound < 20:  # noqa: ASYNC110 - it is killed at any moment
-                        await asyncio.sleep(0.001)
-        async with cluster.scheduler():
-            await cluster.until_bound(*[f"s-{i}" for i in range(pods)])
-        held = Counter((await cluster.where()).values())
-        assert max(held.values()) <= 24, "twelve cores hold 24 pods of half a core"
-        assert held.total() == pods
-
-    scene(kube_server, play)
-
-
 def test_two_at_once_bind_no_pod_twice(kube_server: KubeServer) -> None:
     async def play(cluster: Cluster) -> None:
         await cluster.nodes(*[node(f"n{i}", cpu="4") for i in range(10)])
         async with cluster.scheduler(), cluster.scheduler():
             await cluster.pods(*[pod(f"d-{i}", cpu="250m") for i in range(100)])
             await cluster.until_bound(*[f"d-{i}" for i in range(100)])
+
+    scene(kube_server, play)
+
+
+POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+POLICY_BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
+KEPT = {
+    "metadata": {"name": "keep"},
+    "spec": {
+        "matchConstraints": {
+            "resourceRules": [
+                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["pods"]}
+            ]
+        },
+        "validations": [{"expression": "oldObject.metadata.labels['app'] != 'kept'", "message": "it is kept"}],
+    },
+}
+
+
+def test_room_is_made_elsewhere_when_the_first_choice_may_not_be_deleted(kube_server: KubeServer) -> None:
+    async def play(cluster: Cluster) -> None:
+        await cluster.nodes(node("n1", cpu="1"), node("n2", cpu="1"))
+        classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
+        for name, value in (("low", 1), ("middle", 2), ("high", 10)):
+            with suppress(AlreadyExists):
+                await cluster.api.create(classes, {"metadata": {"name": name}, "value": value})
+        await cluster.pods(
+            pod("kept-1", nodeName="n1", priorityClassName="low"),
+            pod("other-1", nodeName="n2", priorityClassName="middle"),
+        )
+        await cluster.api.create(POLICIES, KEPT)
+        binding = {"metadata": {"name": "keep"}, "spec": {"policyName": "keep", "validationActions": ["Deny"]}}
+        await cluster.api.create(POLICY_BINDINGS, binding)
+        try:
+
+            async def in_force() -> bool:
+                try:
+                    await cluster.api.delete(f"{PODS}/kept-1", params={"dryRun": "All"})
+                except Invalid:
+                    return True
+                return False
+
+            await cluster.until(in_force, "the policy is in force")
+            async with cluster.scheduler():
+                await cluster.pods(pod("urgent-1", priorityClassName="high"))
+                await cluster.until_bound("urgent-1")
+            where = await cluster.where()
+            assert (where["urgent-1"], where["kept-1"]) == ("n2", "n1")
+            assert "other-1" not in where
+        finally:
+            await cluster.api.delete(f"{POLICIES}/keep")
+            await cluster.api.delete(f"{POLICY_BINDINGS}/keep")
+
+            async def out_of_force() -> bool:
+                try:
+                    await cluster.api.delete(f"{PODS}/kept-1", params={"dryRun": "All"})
+                except Invalid:
+                    return False
+                return True
+
+            await cluster.until(out_of_force, "the policy is out of force")
 
     scene(kube_server, play)

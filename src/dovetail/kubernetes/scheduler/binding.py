@@ -44,8 +44,9 @@ Bound = Callable[[Binding, str], None]
 
 
 class Binder:
-    def __init__(self, api: Api, told: Bound, width: int) -> None:
-        self._api, self._told, self._width = api, told, width
+    def __init__(self, api: Api, told: Bound, stays: Callable[[Eviction], None], width: int) -> None:
+        """`stays`: a pod that was to go may not be deleted."""
+        self._api, self._told, self._stays, self._width = api, told, stays, width
         self._due: asyncio.Queue[Binding | Eviction] = asyncio.Queue()
         self._workers: list[asyncio.Task[None]] = []
         self._less = asyncio.Event()
@@ -113,8 +114,11 @@ class Binder:
                 await pods.delete(self._api, order.namespace, order.name, uid=order.uid)
             except (Unreachable, ServerTrouble, Throttled) as error:
                 _log.info("deleting %s/%s: %s", order.namespace, order.name, error)
-            except ApiError as error:  # it is another by now, or we may not: what the watch says counts
+            except (NotFound, Conflict):  # it is gone, or another by now: the watch will say so
+                return
+            except ApiError as error:
                 _log.warning("cannot delete %s/%s to make room: %s", order.namespace, order.name, error)
+                self._stays(order)
                 return
             else:
                 return

@@ -216,6 +216,13 @@ class Ledger:
             if known.pod is not None:
                 self.seen(known.pod)  # it, or what it means, may have changed meanwhile
 
+    def stays(self, known: Known) -> None:
+        """It was told to go, and may not be deleted: it is nobody's victim from now on, until it changes."""
+        if known.node and known.meaning is not None:
+            self._forget(known)
+            firm = replace(known.meaning, terms=replace(known.meaning.terms, preemptible=False))
+            self._arrive(known, firm, (known.node,))
+
     def waiting(self) -> Iterator[Known]:
         return (known for known in self.by_id.values() if known.waits)
 

@@ -66,7 +66,7 @@ class Scheduler:
         readers = {name: PodReader(line_of(name), profile) for name, profile in self.settings.names.items()}
         self.following = Following(api, self.engine, readers, now)
         self.ledger, self.objects = self.following.ledger, self.following.objects
-        self._binder = Binder(api, self._bound, self.settings.bindings_at_once)
+        self._binder = Binder(api, self._bound, self._not_evicted, self.settings.bindings_at_once)
         self._volumes = Volumes(api, self.following, self._binder.put, self._bound)
         self.auditor = Auditor(api, self.following, self.settings.names, lambda: self._volumes.waited_for)
         self._recorder = Recorder(
@@ -184,6 +184,13 @@ class Scheduler:
         self.ledger.not_bound(known, order.key)
         self.ledger.commands += self.engine.handle(BindFailed(TaskId(order.id, 0), order.key, why_not), self._now())
         self._stirred.set()
+
+    def _not_evicted(self, order: Eviction) -> None:
+        """Who waits for its room has to look elsewhere."""
+        known = self.ledger.by_id.get(order.id)
+        if known is not None:
+            self.ledger.stays(known)
+            self._stirred.set()
 
     # --- telling ---------------------------------------------------------------------------------------------
 
