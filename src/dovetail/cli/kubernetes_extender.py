@@ -11,11 +11,14 @@ from dovetail.cli.kubernetes_options import (
     Config,
     Context,
     Kubeconfig,
+    LogLevel,
+    log_to_stderr,
     not_installed,
     settings_of,
     stop_on_signals,
     way_to,
 )
+from dovetail.cli.loop import run_fast
 from dovetail.cli.output import stderr
 
 if TYPE_CHECKING:
@@ -48,6 +51,7 @@ def extender(
         ),
     ] = None,
     config: Config = None,
+    log_level: LogLevel = "warning",
 ) -> None:
     """Answer the extender webhooks (filter, prioritize, preempt, bind) of a stock kube-scheduler.
 
@@ -55,8 +59,9 @@ def extender(
     stops it; what kube-scheduler does then, its own settings say (`ignorable`).
     """
     files = _files(tls_cert, tls_key, client_ca, insecure_http)
+    log_to_stderr(log_level)
     try:
-        asyncio.run(_run(host, port, files, kubeconfig, context, names or [], config))
+        run_fast(_run(host, port, files, kubeconfig, context, names or [], config))
     except KeyboardInterrupt:
         raise typer.Exit(ExitCode.DONE) from None
 
@@ -102,7 +107,10 @@ async def _run(
     shown = f"[{host}]" if ":" in host else host
     url = f"{'http' if files is None else 'https'}://{shown}:{listener.getsockname()[1]}"
     async with Api(access, width=settings.bindings_at_once, agent="dovetail-extender") as api:
-        found = Extender(api, settings)
+        try:
+            found = Extender(api, settings)
+        except ValueError as error:
+            raise Failure(f"{config or 'settings'}: {error}", ExitCode.USAGE) from None
         stop_on_signals()
         # On stdout, so that a script can read where it listens.
         typer.echo(f"answers {', '.join(settings.names)} on {url}, about {access.server}")

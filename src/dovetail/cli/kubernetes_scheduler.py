@@ -72,7 +72,6 @@ async def _run(
         from dovetail.kubernetes.client.errors import ApiError
         from dovetail.kubernetes.scheduler.scheduler import Scheduler
         from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
-        from dovetail.placement.registry import PluginError
     except ModuleNotFoundError as error:
         raise not_installed(error) from None
     settings = settings_of(KubernetesSchedulerSettings, names, config)
@@ -81,7 +80,7 @@ async def _run(
     async with Api(access, width=settings.bindings_at_once, agent="dovetail-scheduler") as api:
         try:
             found = Scheduler(api, settings, instance=identity)
-        except (PluginError, ValueError) as error:
+        except ValueError as error:
             raise Failure(f"{config or 'settings'}: {error}", ExitCode.USAGE) from None
         if listen is not None:
             _listen(found, listen)

@@ -120,18 +120,20 @@ class Storage:
         unbound = [claim for claim in claims if claim is not None and not _is_bound(claim)]
         return bindings_of([(claim, self._to_bind(claim)) for claim in _in_turn(unbound)], self._volumes, labels)
 
-    def has_come_about(self, binding: ClaimBinding, node: str) -> bool | None:
-        """Is the claim bound? None: it is not, and what was asked for on that node does not stand (any more)."""
+    def has_come_about(self, binding: ClaimBinding, node: str, since: int) -> bool | None:
+        """Is the claim bound? None: it is not, and what was asked for on that node in the version `since` does not
+        stand any more."""
         claim = self._claims.get((binding.namespace, binding.claim))
-        if claim is not None and _is_bound(claim):
-            return True
-        if claim is None:
-            return None
+        if claim is None or _is_bound(claim):
+            return None if claim is None else True
         if not binding.volume:
-            return False if _selected(claim) == node else None
+            stands = _selected(claim) == node
+            return False if stands or _version(claim) < since else None
         volume = self._volumes.get(binding.volume)
-        kept = None if volume is None else volume["spec"].get("claimRef")
-        return False if kept is not None and _is_for(kept, claim) else None
+        if volume is None:
+            return None
+        stands = _is_for(volume["spec"].get("claimRef") or {}, claim)
+        return False if stands or _version(volume) < since else None
 
     def _claim(self, pod: Json, name: str, own: bool) -> Json:
         claim = self._claims.get((pod["metadata"]["namespace"], name))
@@ -217,6 +219,11 @@ def claim_names(pod: Json) -> list[tuple[str, bool]]:
         elif volume.get("ephemeral") is not None:
             found.append((f"{pod['metadata']['name']}-{volume['name']}", True))
     return found
+
+
+def _version(thing: Json) -> int:
+    """Versions of one kind of object are numbers that grow."""
+    return int(thing["metadata"].get("resourceVersion") or 0)
 
 
 def _in_turn(unbound: list[Json]) -> list[Json]:

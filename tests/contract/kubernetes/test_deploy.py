@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.contract.kubernetes.cluster import Cluster, node, pod
 from tests.contract.kubernetes.gate import straight
-from tests.contract.kubernetes.test_scheduler import Cluster, node, pod
 from tests.servers.kubernetes.server import KubeServer
 from tests.servers.kubernetes.server import kube_server as run_kubernetes
 

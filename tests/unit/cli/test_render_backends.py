@@ -2,8 +2,9 @@
 
 from tests.unit.cli.answers import drawn
 
-from dovetail.cli.render.backends import backend_list, one_backend
+from dovetail.cli.render.backends import backend_history, backend_list, one_backend
 from dovetail.client.backend_types import Backend, BackendRow
+from dovetail.client.types import HistoryLine
 
 NOW = 1_800_000_000.0
 GOOD = BackendRow(
@@ -72,3 +73,14 @@ def test_one_backend_shows_its_settings_one_by_one() -> None:
     assert "open: left alone" in text
     assert "changes are known within 2 s; its own writes are seen later" in text
     assert "login.word: •••" in text
+
+
+def test_its_history_says_when_and_what_in_full() -> None:
+    message = "backend lab changed (folder, poll, prices) by ann: the disk of the old one was full"
+    line = HistoryLine(
+        seq=7, at=NOW - 90, kind="backend", message=message, workload=None, replica=None, node=None, backend="lab"
+    )
+    header, *lines = drawn(backend_history("lab", [line], NOW)).splitlines()
+    assert header.split() == ["WHEN", "WHAT"]
+    assert " ".join(" ".join(lines).split()).endswith(message)
+    assert "nothing is remembered of a backend x" in drawn(backend_history("x", [], NOW))

@@ -15,6 +15,8 @@ def test_the_times_that_the_page_names_are_those_in_force() -> None:
     assert f"`loop.call_timeout` ({loop.call_timeout:g} s)" in PAGE
     assert f"`loop.slow_call` ({loop.slow_call:g} s)" in PAGE
     assert f"`open`, after {WORDS[breaker.FAILURES_UNTIL_OPEN]} failures in a row" in PAGE
+    assert f"After {WORDS[breaker.FAILURES_UNTIL_OPEN]} of them in a row" in PAGE
+    assert f"every {WORDS[int(breaker.LONGEST_PAUSE_S)]} seconds at last" in PAGE
     first_s, longest_s = breaker.FIRST_PAUSE_S, breaker.LONGEST_PAUSE_S
     assert f"after {first_s:g} s, {2 * first_s:g} s, … {longest_s:g} s" in PAGE
     assert f"looked at every {execution.LOOK_EVERY_S:g} s" in PAGE

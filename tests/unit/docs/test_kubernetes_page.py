@@ -5,8 +5,10 @@ from pathlib import Path
 
 import yaml
 
-from dovetail.backends.kubernetes.naming import FINALIZER, node_name
+from dovetail.backends.kubernetes.naming import FINALIZER
 from dovetail.backends.kubernetes.settings import KubernetesSettings
+from dovetail.kubernetes.annotations import asked_in, own_of
+from dovetail.kubernetes.gangs import gang_in
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
 from dovetail.model.reading import read_workloads
 from dovetail.placement.registry import POD_FILTERS
@@ -32,12 +34,14 @@ def test_every_setting_stands_in_the_table() -> None:
 
 def test_names_that_it_mentions_are_those_of_the_code() -> None:
     assert FINALIZER in SECTION
-    assert node_name("10.0.0.7").startswith("node-10-0-0-7-")
 
 
 def test_the_settings_of_the_scheduler_are_accepted_and_place_by_the_profile_they_name() -> None:
     section = PAGE.partition("## As a scheduler")[2].partition("\n## ")[0]
-    (example,) = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)
+    example, label, annotations = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)
+    assert gang_in(yaml.safe_load(label)["metadata"]["labels"]) == "training"
+    asked = asked_in(own_of(yaml.safe_load(annotations)["metadata"]["annotations"]))
+    assert (asked.gang, asked.gang_min, len(asked.wants), asked.traffic) == ("training", 8, 2, (("db", 4000),))
     settings = KubernetesSchedulerSettings.model_validate(yaml.safe_load(example))
     profiles = {name: scheduler.profile for name, scheduler in settings.engine().schedulers.items()}
     assert profiles == {"k-dovetail": "kubernetes", "k-dovetail-packed": "packed"}

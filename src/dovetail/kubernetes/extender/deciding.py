@@ -17,7 +17,8 @@ from dovetail.cluster.view import View
 from dovetail.engine.engine import Engine
 from dovetail.kubernetes.annotations import AnnotationError
 from dovetail.kubernetes.extender.gang_plans import GangPlans
-from dovetail.kubernetes.extender.keeping import Keeping, Kept
+from dovetail.kubernetes.extender.keeping import Keeping
+from dovetail.kubernetes.extender.put_aside import PutAside
 from dovetail.kubernetes.extender.reasons import refusals_of
 from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
 from dovetail.kubernetes.extender.wire import MOST_POINTS, ExtenderArgs, ExtenderFilterResult, HostPriority, NodeList
@@ -32,7 +33,6 @@ Json = Mapping[str, Any]
 UNKNOWN_NODE = "Dovetail does not know this node yet"
 #: Nodes that differ by less than this share of what a profile's scores can make are told apart by less than all points.
 _WORTH_ALL = 0.1
-_REMEMBERED = 20_000
 
 
 class Unreadable(Exception):
@@ -56,15 +56,13 @@ class Deciding:
         following: Following,
         readers: Mapping[str, PodReader],
         settings: KubernetesExtenderSettings,
-        nudge: Callable[[Place, str, str], None],
+        put_aside: PutAside,
         now: Callable[[], float],
     ) -> None:
-        """`nudge`: has kube-scheduler look again at a pod (its uid) that it has put aside, and says why."""
         self._engine, self._following, self._readers = engine, following, readers
-        self._ledger, self._now, self._nudge = following.ledger, now, nudge
+        self._ledger, self._now, self._put_aside = following.ledger, now, put_aside
         self.keeping = Keeping(engine, self._ledger)
-        self.plans = GangPlans(engine, self._ledger, self.keeping, self._planned, settings.keep_plan_s, now)
-        self._waiting: dict[Place, str] = {}  # uids of pods that others are in the way of, or that wait for others
+        self.plans = GangPlans(engine, self._ledger, self.keeping, put_aside.planned, settings.keep_plan_s, now)
 
     # --- reading ---------------------------------------------------------------------------------------------
 
@@ -73,8 +71,7 @@ class Deciding:
         self._following.read_again()
         now = self._now()
         if self.keeping.settle(now):
-            waiting, self._waiting = self._waiting, {}
-            self._tell(waiting, "room that was kept for others is free again")
+            self._put_aside.room_is_free()
         self._ledger.commands.clear()
         self._ledger.gangs_stirred.clear()
         self._ledger.take_held()
@@ -139,9 +136,11 @@ class Deciding:
             return "it is of a gang, and the watch has not told of this pod yet", ""
         planned = self.plans.node_for(known, set(names))
         if planned.why:
-            self._wait(asked)
-        elif not planned.alone:
-            self._waiting.pop(asked.place, None)
+            self._put_aside.refused(asked.place, asked.uid, planned.why)
+            if planned.whole_gang:
+                self._put_aside.gang_refused(gang, planned.why)
+        else:
+            self._put_aside.let_go(asked.place)
         return planned.why, planned.node
 
     def _only(self, args: ExtenderArgs, asked: Asked, node: str) -> ExtenderFilterResult:
@@ -164,7 +163,7 @@ class Deciding:
                 said.update(dict.fromkeys([here[i] for i in refusal.positions.tolist()], refusal.message))
         alive = np.flatnonzero(sifted.alive).tolist()
         if not alive and len(self.keeping):
-            self._wait(asked)
+            self._put_aside.refused(asked.place, asked.uid, "")
         return _answer(args, here if len(alive) == len(names) else [here[i] for i in alive], helped, never)
 
     def _rows(self, names: list[str]) -> tuple[Rows, list[int]]:
@@ -193,27 +192,6 @@ class Deciding:
         for i in unknown:
             points.insert(i, 0)
         return [{"Host": name, "Score": score} for name, score in zip(names, points, strict=True)]
-
-    # --- pods that wait for others ---------------------------------------------------------------------------
-
-    def _wait(self, asked: Asked) -> None:
-        if len(self._waiting) >= _REMEMBERED:
-            self._waiting = {place: uid for place, uid in self._waiting.items() if self._waits(place, uid)}
-        self._waiting[asked.place] = asked.uid
-
-    def _waits(self, place: Place, uid: str) -> bool:
-        known = self._ledger.pods.get(place)
-        return known is not None and known.uid == uid and not known.node
-
-    def _planned(self, gang: Place, made: list[Kept]) -> None:
-        """kube-scheduler has put some of them aside, and nothing that it hears of would have it look again."""
-        told = {kept.place: kept.uid for kept in made if self._waiting.pop(kept.place, None) == kept.uid}
-        self._tell(told, f"planned together with {len(made) - 1} others of its gang {gang[1]}")
-
-    def _tell(self, pods: Mapping[Place, str], words: str) -> None:
-        for place, uid in pods.items():
-            if self._waits(place, uid):
-                self._nudge(place, uid, words)
 
 
 def scaled(total: F8, weights: list[float]) -> F8:

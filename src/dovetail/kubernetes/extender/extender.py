@@ -14,17 +14,17 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dovetail.engine.engine import Engine
 from dovetail.kubernetes.client.api import Api
 from dovetail.kubernetes.extender.binding import Binding
 from dovetail.kubernetes.extender.deciding import Deciding
 from dovetail.kubernetes.extender.nudging import Nudges
 from dovetail.kubernetes.extender.preempting import Preempting
+from dovetail.kubernetes.extender.put_aside import PutAside
 from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
 from dovetail.kubernetes.gangs import gang_of_finished as gang_of
 from dovetail.kubernetes.pods import PodReader
 from dovetail.kubernetes.scheduler.following import Following
-from dovetail.kubernetes.scheduler.settings import line_of
+from dovetail.kubernetes.scheduler.settings import engine_for, line_of
 
 Json = Mapping[str, Any]
 
@@ -38,12 +38,14 @@ class Extender:
         settings: KubernetesExtenderSettings | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
+        """Raises ValueError for settings that no engine can be made of."""
         self.settings = settings or KubernetesExtenderSettings()
-        self.engine = Engine(self.settings.engine())
+        self.engine = engine_for(self.settings)
         readers = {name: PodReader(line_of(name), profile) for name, profile in self.settings.names.items()}
         self.following = Following(api, self.engine, readers, now)
         self._nudges = Nudges(api)
-        self.deciding = Deciding(self.engine, self.following, readers, self.settings, self._nudges.put, now)
+        self.put_aside = PutAside(self.following.ledger, self._nudges.put)
+        self.deciding = Deciding(self.engine, self.following, readers, self.settings, self.put_aside, now)
         keep_s = self.settings.keep_plan_s
         self.preempting = Preempting(self.engine, self.following, self.deciding, keep_s, now)
         limits = self.settings.bind_within_s, keep_s
@@ -79,4 +81,5 @@ class Extender:
         """Also when nobody asks."""
         while True:
             self.deciding.refresh()
+            self.put_aside.renew()
             await asyncio.sleep(HOUSEKEEPING_S)

@@ -33,10 +33,12 @@ _GANGS_REMEMBERED = 1000
 
 
 class Planned(NamedTuple):
-    """The node for one pod, or why there is none; `alone`: its gang has started, and it may come by itself."""
+    """The node for one pod, or why there is none, which may be true of its whole gang; `alone`: its gang has started,
+    and it may come by itself."""
 
     node: str = ""
     why: str = ""
+    whole_gang: bool = False
     alone: bool = False
 
 
@@ -115,7 +117,8 @@ class GangPlans:
         """Made and kept: None; or why there is none."""
         self._keeping.drop_plan(gang)
         if self.lacks(gang, group):
-            return Planned(why=incomplete(gang[1], len(self._waiting(gang, group)), group.least))
+            there = len(self._waiting(gang, group))
+            return Planned(why=incomplete(gang[1], there, group.least), whole_gang=True)
         with self._keeping.counted(priority, but_gang=gang):
             parts, tried = self.tried(gang, group, self._banned(gang))
             if tried.refusal is not None and gang in self._missed:
@@ -123,7 +126,8 @@ class GangPlans:
                 parts, tried = self.tried(gang, group)
         if tried.refusal is not None:
             # Some of it run already: as many of the others as find a place are better than none.
-            return Planned(alone=True) if self._begun(gang, group) else Planned(why=tried.refusal.message)
+            begun = self._begun(gang, group)
+            return Planned(alone=True) if begun else Planned(why=tried.refusal.message, whole_gang=True)
         names, now = self._state.cluster.names, self._now()
         made = []
         for part, choices in zip(parts, tried.choices, strict=True):

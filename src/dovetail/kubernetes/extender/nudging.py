@@ -1,7 +1,7 @@
 """Having kube-scheduler look again at pods that it has put aside.
 
-It looks again at a pod that an extender refused when something it watches changes; that the others of a gang have come,
-or that a gang has been planned, is nothing that it watches. A condition written to the pod is: it says what has
+It looks again at a pod that an extender refused when something changes that it watches; that a gang is complete, or has
+been planned, is nothing that it watches. A condition written to the pod is: it says what has
 happened, to people too, and the pod is looked at again after its usual pause.
 Guarantees: a few are written at a time; one that cannot be written is let go, since kube-scheduler looks at all pods
 again every few minutes anyway.
@@ -14,12 +14,14 @@ from datetime import UTC, datetime
 from dovetail.kubernetes.client import pods
 from dovetail.kubernetes.client.api import Api
 from dovetail.kubernetes.client.credentials import CredentialsError
-from dovetail.kubernetes.client.errors import ApiError
+from dovetail.kubernetes.client.errors import ApiError, Conflict, NotFound
 from dovetail.kubernetes.scheduler.ledger import Place
 
 _log = logging.getLogger(__name__)
 
 CONDITION = "scheduling.dovetail.dev/LookAgain"
+REASON = "OthersCameOrWent"
+MAX_WORDS = 1024
 LANES = 8
 
 
@@ -48,10 +50,13 @@ class Nudges:
             uid, words = self._due.pop(place)
             try:
                 await pods.patch_status(self._api, *place, {"conditions": [_condition(words)]}, uid)
+            except (NotFound, Conflict):
+                continue  # it is another pod by now, or none
             except (ApiError, CredentialsError) as error:
-                _log.info("no note was made on pod %s/%s: %s", *place, error)
+                _log.warning("no note was made on pod %s/%s: %s", *place, error)
 
 
 def _condition(words: str) -> dict[str, str]:
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {"type": CONDITION, "status": "True", "reason": "Planned", "message": words, "lastTransitionTime": now}
+    said = {"reason": REASON, "message": words[:MAX_WORDS], "lastTransitionTime": now}
+    return {"type": CONDITION, "status": "True", **said}

@@ -19,7 +19,8 @@ _log = logging.getLogger(__name__)
 
 CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
 LOOKS = 3
-BETWEEN_LOOKS_S = 3.0
+BETWEEN_LOOKS_S = 10.0
+"""A watch that broke is taken up again within this."""
 SAID = 20  # differences that are named in the log; the others are counted
 
 
@@ -28,11 +29,17 @@ class Auditor:
     that the last audit found."""
 
     def __init__(
-        self, api: Api, cluster: Following, names: Collection[str], under_way: Callable[[], Collection[int]] = tuple
+        self,
+        api: Api,
+        cluster: Following,
+        names: Collection[str],
+        under_way: Callable[[], Collection[int]] = tuple,
+        between_looks_s: float = BETWEEN_LOOKS_S,
     ) -> None:
         """`names`: of schedulers that are ours; `under_way`: workloads that have a node here which the API may learn of
         much later."""
         self._api, self._cluster, self._names, self._under_way = api, cluster, names, under_way
+        self._between_looks_s = between_looks_s
         self.audits = 0
         self.drift = 0
         self.last: list[Difference] = []
@@ -52,7 +59,7 @@ class Auditor:
         for _ in range(LOOKS - 1):
             if not found:
                 break
-            await asyncio.sleep(BETWEEN_LOOKS_S)
+            await asyncio.sleep(self._between_looks_s)
             before = {one.about for one in found}
             found = [one for one in await self.look() if one.about in before]
         self.audits += 1

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from dovetail.engine.engine import Engine
 from dovetail.kubernetes.client import pods as pod_calls
 from dovetail.kubernetes.client.api import Api
 from dovetail.kubernetes.client.errors import ApiError
@@ -25,7 +24,7 @@ from dovetail.kubernetes.scheduler.auditor import Auditor
 from dovetail.kubernetes.scheduler.binding import Binder, Binding, Eviction
 from dovetail.kubernetes.scheduler.following import Following
 from dovetail.kubernetes.scheduler.ledger import Known, Place
-from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings, line_of
+from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings, engine_for, line_of
 from dovetail.kubernetes.scheduler.volumes import Volumes
 from dovetail.kubernetes.scheduler.words import (
     FAILED,
@@ -62,7 +61,7 @@ class Scheduler:
     ) -> None:
         self._api, self._now = api, now
         self.settings = settings or KubernetesSchedulerSettings()
-        self.engine = Engine(self.settings.engine())
+        self.engine = engine_for(self.settings)
         readers = {name: PodReader(line_of(name), profile) for name, profile in self.settings.names.items()}
         self.following = Following(api, self.engine, readers, now)
         self.ledger, self.objects = self.following.ledger, self.following.objects

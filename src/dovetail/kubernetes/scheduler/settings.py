@@ -4,12 +4,13 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from dovetail.engine.engine import Engine
 from dovetail.engine.settings import EngineSettings, SchedulerSettings
 from dovetail.kubernetes.pods import PROFILE
 from dovetail.model.recovery import RecoverySettings
 from dovetail.model.strict import AtField, Name, Strict
 from dovetail.placement.profiles import BUILT_IN, ProfileSettings, UnknownProfile
-from dovetail.placement.registry import POD_FILTERS
+from dovetail.placement.registry import POD_FILTERS, PluginError
 from dovetail.queueing.backfill import BackfillSettings
 from dovetail.queueing.retry import BackoffSettings, QuarantineSettings
 
@@ -62,6 +63,14 @@ class KubernetesSchedulerSettings(Strict):
 
     def _by_line(self) -> dict[str, str]:
         return {line_of(name): profile for name, profile in self.names.items()}
+
+
+def engine_for(settings: KubernetesSchedulerSettings) -> Engine:
+    """Raises ValueError for a profile that cannot be made."""
+    try:
+        return Engine(settings.engine())
+    except PluginError as error:
+        raise ValueError(str(error)) from None
 
 
 def _for_pods(profile: ProfileSettings) -> ProfileSettings:

@@ -27,7 +27,7 @@ class Stage:
         self.extender = Extender(Api(Access(NOWHERE, Fixed())), chosen, lambda: self.now)
         self.extender.following.synced.set()
         self.nudged: list[tuple[Place, str]] = []
-        self.extender.deciding._nudge = lambda place, _, words: self.nudged.append((place, words))
+        self.extender.put_aside._nudge = lambda place, _, words: self.nudged.append((place, words))
         self.names: list[str] = []
 
     def node(self, name: str, rack: str = "", cpu: str = "4", **more: Any) -> None:

@@ -203,3 +203,20 @@ def test_a_plan_fits_only_if_each_node_has_room_for_all_that_are_to_come_there(s
     where(stage, pods)
     stage.bound(waiting("other", cpu="1"), "r0n0")  # which still lets one of the two in
     assert "4 tasks" in stage.why(pods[0])
+
+
+def test_the_first_pods_of_a_gang_get_to_know_what_the_last_was_told(stage: Stage) -> None:
+    stage.racks(1, 2, cpu="1")
+    pods = gang("g", 3)
+    for one in pods:
+        stage.seen(one)
+        last = stage.why(one)
+    assert "3 tasks" in last
+    renew = stage.extender.put_aside.renew
+    renew()
+    assert not stage.nudged, "others may come any moment"
+    renew()
+    assert stage.nudged == [(("default", "g-0"), last), (("default", "g-1"), last)]
+    renew()
+    renew()
+    assert len(stage.nudged) == 2, "nobody is told twice"

@@ -1,0 +1,72 @@
+"""The auditor of a scheduler that runs: it finds nothing where there is nothing, and what lasts where something does."""
+
+import asyncio
+
+import pytest
+from tests.contract.kubernetes.cluster import Cluster, node, pod, scene
+from tests.servers.kubernetes.server import KubeServer
+
+from dovetail.kubernetes.scheduler.auditor import Auditor
+from dovetail.kubernetes.scheduler.scheduler import Scheduler
+
+pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
+
+
+def auditor_of(cluster: Cluster, found: Scheduler, between_looks_s: float = 0.05) -> Auditor:
+    return Auditor(cluster.api, found.following, found.settings.names, between_looks_s=between_looks_s)
+
+
+def test_a_scheduler_that_knows_everything_has_no_drift(kube_server: KubeServer) -> None:
+    async def play(cluster: Cluster) -> None:
+        await cluster.nodes(node("n1"), node("n2", zone="z1"))
+        await cluster.pods(pod("a-1"), pod("a-2"), pod("other-1", schedulerName="other", nodeName="n1"))
+        async with cluster.scheduler() as found:
+            await cluster.pods(pod("big-1", cpu="64"), pod("gated-1", schedulingGates=[{"name": "example.com/gate"}]))
+            await cluster.until_bound("a-1", "a-2")
+            auditor = auditor_of(cluster, found, between_looks_s=1.0)  # a watch may still be on its way
+            assert await auditor.audit() == []
+            assert (auditor.audits, auditor.drift) == (1, 0)
+
+    scene(kube_server, play)
+
+
+def test_what_is_lost_for_good_is_counted_and_named(kube_server: KubeServer) -> None:
+    async def play(cluster: Cluster) -> None:
+        await cluster.nodes(node("n1"))
+        await cluster.pods(pod("a-1"), pod("big-1", cpu="64"))
+        async with cluster.scheduler() as found:
+            await cluster.until_bound("a-1")
+            found.ledger.gone(("default", "big-1"))
+            auditor = auditor_of(cluster, found)
+            lost = await auditor.audit()
+            assert [str(one) for one in lost] == [
+                "pod default/big-1: waits for a node in the API, and the engine does not have it"
+            ]
+            assert auditor.last == lost
+            assert auditor.drift == 1
+
+    scene(kube_server, play)
+
+
+def test_what_is_under_way_is_no_drift(kube_server: KubeServer) -> None:
+    """A difference that is there at the first look, and gone at the last."""
+
+    async def play(cluster: Cluster) -> None:
+        await cluster.nodes(node("n1"))
+        await cluster.pods(pod("big-1", cpu="64"))
+        async with cluster.scheduler() as found:
+
+            async def known() -> bool:
+                return ("default", "big-1") in found.ledger.pods
+
+            await cluster.until(known, "the pod is known")
+            stored = await cluster.one("big-1")
+            found.ledger.gone(("default", "big-1"))
+            auditor = auditor_of(cluster, found, between_looks_s=0.5)
+            auditing = asyncio.create_task(auditor.audit())
+            assert len(await auditor.look()) == 1
+            found.ledger.seen(stored)
+            assert await auditing == []
+            assert (auditor.audits, auditor.drift) == (1, 0)
+
+    scene(kube_server, play)

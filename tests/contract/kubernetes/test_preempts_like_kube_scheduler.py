@@ -1,0 +1,145 @@
+"""Full clusters with an urgent pod each: kube-scheduler makes room there, and so do we, on the same objects.
+
+We nominate a node whenever it does, and only then, and nobody has to go who is worse to lose by its own measure.
+DOVETAIL_KUBERNETES_SEED=N tries other clusters.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+from tests.contract.kubernetes.full_clusters import PATIENT, PRIORITIES, FullCluster, full_clusters
+from tests.contract.kubernetes.gate import straight, until
+from tests.contract.kubernetes.laid_out import NODES, clear
+from tests.servers.kubernetes.server import KubeServer
+from tests.servers.kubernetes.server import kube_server as run_kubernetes
+
+from dovetail.kubernetes.client.api import Api
+from dovetail.kubernetes.client.errors import AlreadyExists
+from dovetail.kubernetes.scheduler.scheduler import Scheduler
+
+pytestmark = [pytest.mark.needs_server, pytest.mark.slow, pytest.mark.xdist_group("kubernetes")]
+
+Json = dict[str, Any]
+#: By cluster, the node that is nominated and who has to go; None: nobody gives way.
+Outcome = dict[str, tuple[str, set[str]] | None]
+
+SEED = int(os.environ.get("DOVETAIL_KUBERNETES_SEED", "1"))
+CLUSTERS = 40
+STEADY = 10
+"""So many looks in a row at the same picture, and nobody is about to be deleted any more."""
+LOOK_S = 0.2
+
+
+def test_we_make_room_where_kube_scheduler_does_with_victims_no_worse() -> None:
+    with run_kubernetes() as server:
+        theirs, ours = asyncio.run(_both(server, full_clusters(SEED, CLUSTERS)))
+    unlike = []
+    for cluster in full_clusters(SEED, CLUSTERS):
+        one, other = theirs[cluster.name], ours[cluster.name]
+        if one is None or other is None:
+            if one is not other:
+                unlike.append(f"{cluster.name}: kube-scheduler nominates {one}, we {other}")
+        elif cluster.measure(*other) > cluster.measure(*one):
+            unlike.append(f"{cluster.name}: {other} is worse than {one}")
+    assert not unlike, f"seed {SEED}\n" + "\n".join(unlike)
+    assert sum(one is not None for one in theirs.values()) > CLUSTERS / 2, "hardly anybody had to give way"
+
+
+async def _both(server: KubeServer, clusters: list[FullCluster]) -> tuple[Outcome, Outcome]:
+    async with straight(server) as api:
+        for name, value in PRIORITIES.items():
+            policy = "Never" if name == PATIENT else "PreemptLowerPriority"
+            body = {"metadata": {"name": name}, "value": value, "preemptionPolicy": policy}
+            await api.create("/apis/scheduling.k8s.io/v1/priorityclasses", body)
+        await _lay_out(api, clusters, "default-scheduler")
+        async with _theirs(server):
+            theirs = await _outcome(api, clusters)
+        await clear(api)
+        await _lay_out(api, clusters, "dovetail")
+        async with _ours(server):
+            ours = await _outcome(api, clusters)
+        return theirs, ours
+
+
+async def _lay_out(api: Api, clusters: list[FullCluster], scheduler: str) -> None:
+    for cluster in clusters:
+        with suppress(AlreadyExists):
+            await api.create("/api/v1/namespaces", {"metadata": {"name": cluster.name}})
+            for app, allowed in cluster.allowed.items():
+                await _budget(api, cluster.name, app, allowed)
+        pods = f"/api/v1/namespaces/{cluster.name}/pods"
+        await asyncio.gather(*[api.create(NODES, one) for one in cluster.nodes])
+        await asyncio.gather(*[api.create(pods, one) for one in cluster.placed])
+        running = [
+            api.patch(f"{pods}/{name}/status", {"status": {"phase": "Running", "startTime": at}})
+            for name, at in cluster.started.items()
+        ]
+        await asyncio.gather(*running)
+        urgent = cluster.urgent | {"spec": cluster.urgent["spec"] | {"schedulerName": scheduler}}
+        await api.create(pods, urgent)
+
+
+async def _budget(api: Api, namespace: str, app: str, allowed: int) -> None:
+    path = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"
+    spec = {"minAvailable": 0, "selector": {"matchLabels": {"app": app}}}
+    await api.create(path, {"metadata": {"name": app}, "spec": spec})
+    healthy = {"disruptionsAllowed": allowed, "currentHealthy": 9, "desiredHealthy": 9 - allowed, "expectedPods": 9}
+    await api.patch(f"{path}/{app}/status", {"status": healthy})
+
+
+@asynccontextmanager
+async def _theirs(server: KubeServer) -> AsyncIterator[None]:
+    stock = await asyncio.to_thread(server.start_scheduler)
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(stock.daemon.kill)
+
+
+@asynccontextmanager
+async def _ours(server: KubeServer) -> AsyncIterator[None]:
+    async with straight(server) as api:
+        running = asyncio.create_task(Scheduler(api).run())
+        try:
+            yield
+            assert not running.done()
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+
+async def _outcome(api: Api, clusters: list[FullCluster]) -> Outcome:
+    """When every urgent pod has been looked at and nothing changes any more."""
+    found: Outcome = {}
+    steady = 0
+
+    async def look() -> None:
+        nonlocal found, steady
+        while steady < STEADY:
+            pods = await api.items("/api/v1/pods")
+            urgent = [one for one in pods if one["metadata"]["name"] == "urgent"]
+            now = {one["metadata"]["namespace"]: _made_way(one, pods) for one in urgent}
+            judged = all(one["status"].get("conditions") for one in urgent)
+            halfway = any(one is not None and not one[1] for one in now.values())
+            steady = steady + 1 if now == found and judged and not halfway else 0
+            found = now
+            await asyncio.sleep(LOOK_S)
+
+    looking = asyncio.create_task(look())
+    await until(looking.done, "every urgent pod is judged")
+    looking.result()
+    assert len(found) == len(clusters)
+    return found
+
+
+def _made_way(urgent: Json, pods: list[Json]) -> tuple[str, set[str]] | None:
+    node = urgent["status"].get("nominatedNodeName")
+    if not node:
+        return None
+    space = urgent["metadata"]["namespace"]
+    own = [one["metadata"] for one in pods if one["metadata"]["namespace"] == space]
+    return node, {about["name"] for about in own if "deletionTimestamp" in about}
