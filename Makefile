@@ -42,6 +42,10 @@ bench: $(DEV_READY) ## measure against the bars (ONLY=PATTERN measures some); fi
 bench-kubernetes: $(DEV_READY) ## the same beside kube-scheduler, on one API server (make test-deps builds both)
 	@$(BIN)/python -m benchmarks --only 'kubernetes*' $(ARGS)
 
+.PHONY: soak
+soak: $(DEV_READY) ## the Kubernetes scheduler under 20 minutes of churn (ARGS="--minutes 5 --seed 2"); to build/soak.json
+	@$(BIN)/python -m tests.soak $(ARGS)
+
 .PHONY: lint
 lint: $(DEV_READY) ## check style, formatting, types and which room imports which
 	@$(BIN)/ruff check

@@ -3,7 +3,7 @@
 A test that needs a program, a server or a package this machine lacks skips itself and names what is missing, as in
 `pytest.skip("docker is not installed")`. The run then ends with one line for each missing thing, however many tests
 wanted it, so that a green run never hides how much of it did not happen. Fixtures live beside the tests that use them,
-except the real servers that several rooms of tests share (`tests/servers/fixtures.py`).
+except the real servers that several rooms of tests share (`tests/servers/fixtures.py`). Properties have no deadline.
 """
 
 import signal
@@ -11,6 +11,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says how busy the machine is: timings are benchmarks, never assertions.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 pytest_plugins = ["tests.servers.fixtures"]
 

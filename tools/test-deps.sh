@@ -17,6 +17,11 @@ slurmctld                               slurm-wlm
 slurmd                                  slurm-wlm
 slurmrestd                              slurmrestd
 /usr/lib/*/slurm-wlm/auth_jwt.so        slurm-wlm-jwt-plugin
+slurmdbd                                slurmdbd
+mariadbd                                mariadb-server-core
+my_print_defaults                       mariadb-client-core
+sshd                                    openssh-server
+ssh                                     openssh-client
 /etc/ssl/certs/ca-certificates.crt      ca-certificates
 "
 

@@ -1,5 +1,6 @@
 """`dovetail backend` against a real server: what is typed, printed, and the exit code."""
 
+import getpass
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,9 +30,16 @@ def test_a_backend_from_being_added_to_being_removed(dovetail: Shell, tmp_path: 
     twice = dovetail("backend", "add", "far", "--kind", "simulated", "--set", "groups=[{count: 2}]", rc=5).stderr
     assert "there is a backend 'far' already; change its settings with --replace" in twice
     assert "speed: 3" in dovetail("backend", "add", "far", "-f", str(file), "--set", "speed=3", "--replace").stdout
-    removed = dovetail("backend", "remove", "far").stdout
+    removed = dovetail("backend", "remove", "far", "--by", "ann", "--note", "not needed").stdout
     assert removed == "backend far removed; nodes: 2, tasks to be placed elsewhere: 0\n"
     assert "no backend 'far'" in dovetail("backend", "show", "far", rc=4).stderr
+    history = [line["message"] for line in json.loads(dovetail("backend", "history", "far", "-o", "json").stdout)]
+    assert history == [
+        f"backend far added, of kind simulated by {getpass.getuser()}",
+        f"backend far changed (speed) by {getpass.getuser()}",
+        "backend far removed with 2 nodes and 0 tasks on them by ann: not needed",
+    ]
+    assert "changed (speed)" in dovetail("backend", "history", "far").stdout
 
 
 def test_mistakes_are_said_with_what_to_do(dovetail: Shell) -> None:

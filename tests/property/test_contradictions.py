@@ -112,7 +112,7 @@ def satisfying(spec: Workload) -> B1:
     return found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(workloads)
 def test_what_is_refused_no_node_satisfies(fields: dict[str, Any]) -> None:
     spec = Workload.model_validate(fields)
@@ -124,7 +124,7 @@ def test_what_is_refused_no_node_satisfies(fields: dict[str, Any]) -> None:
 def test_most_of_what_no_node_satisfies_is_refused() -> None:
     tally = {True: 0, False: 0}
 
-    @settings(max_examples=300, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=300, derandomize=True, database=None)
     @given(workloads)
     def count(fields: dict[str, Any]) -> None:
         spec = Workload.model_validate(fields)

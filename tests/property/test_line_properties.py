@@ -175,7 +175,7 @@ tasks = st.tuples(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(steps=st.lists(st.one_of(tasks, st.integers(0, 1000)), max_size=60))
 def test_quotas_are_never_exceeded(steps: list[tuple[int, str | None, dict[str, int]] | int]) -> None:
     usage = Usage(TREE, {"cpu": 10_000.0, "gpu": 8000.0})
@@ -219,7 +219,7 @@ moves = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     ordering=st.sampled_from(["fifo", "priority", "fair"]),
     ageing=st.sampled_from([None, 2.0]),

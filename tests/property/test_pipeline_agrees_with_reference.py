@@ -42,7 +42,7 @@ def run(profile: str, r: Random, length: int) -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-@settings(max_examples=10, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(max_examples=10, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(seed=st.integers(0, 2**32))
 def test_long_histories_keep_choosing_what_a_plain_scheduler_chooses(profile: str, seed: int) -> None:
     run(profile, Random(seed), length=100)
@@ -51,7 +51,6 @@ def test_long_histories_keep_choosing_what_a_plain_scheduler_chooses(profile: st
 @pytest.mark.parametrize("profile", PROFILES)
 @settings(
     max_examples=12,
-    deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.property.pod_reference import HELPS, NEVER, YES, Placed, verdict
 
@@ -148,7 +148,6 @@ def _spread_pod(r: Random) -> Json:
 
 
 @given(st.integers(0, 2**32))
-@settings(deadline=None)
 def test_verdicts_agree_with_a_plain_reading_of_the_rules(seed: int) -> None:
     r = Random(seed)
     nodes = [_node(r, number) for number in range(r.randint(3, 6))]
@@ -156,7 +155,6 @@ def test_verdicts_agree_with_a_plain_reading_of_the_rules(seed: int) -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(deadline=None)
 def test_spread_is_counted_as_a_plain_reading_counts_it(seed: int) -> None:
     r = Random(seed)
     nodes = [_simple_node(r, number) for number in range(r.randint(4, 8))]

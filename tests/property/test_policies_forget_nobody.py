@@ -81,7 +81,7 @@ def step(scene: Scene, kind: str, what: Any, more: Any) -> None:
         scene.restart()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS)
 def test_what_is_in_force_follows_every_change_and_nobody_is_forgotten(steps: list[tuple[str, Any, Any]]) -> None:
     scene = Scene()

@@ -47,7 +47,7 @@ def test_as_few_singles_make_way_as_can_be(first: int) -> None:
     assert met["it is not proved that none can"] <= 4, met
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(SEEDS, st.booleans())
 def test_every_plan_holds(seed: int, crowded: bool) -> None:
     problem = crowded_problem(seed) if crowded else random_problem(seed)

@@ -45,7 +45,7 @@ def check_resources(both: SideBySide, submitted: Submitted, node: ReferenceNode,
 
 
 @pytest.mark.parametrize("basis", BASES)
-@settings(max_examples=35, deadline=None)
+@settings(max_examples=35)
 @given(seed=st.integers(0, 2**32))
 def test_a_node_is_refused_exactly_where_the_mask_is_false_and_by_the_same_filters(basis: str, seed: int) -> None:
     both = with_history(Random(seed), basis)
@@ -66,7 +66,7 @@ def test_a_node_is_refused_exactly_where_the_mask_is_false_and_by_the_same_filte
                     check_resources(both, submitted, node, refused)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32))
 def test_filters_and_scores_answer_alike_for_all_nodes_and_for_some(seed: int) -> None:
     """The ground under every cache: a subset of rows gets the very numbers the whole cluster gets."""
@@ -81,7 +81,7 @@ def test_filters_and_scores_answer_alike_for_all_nodes_and_for_some(seed: int) -
         assert total[rows].tobytes() == evaluator.score(submitted.request, view.subset(rows)).total.tobytes()
 
 
-@settings(max_examples=35, deadline=None)
+@settings(max_examples=35)
 @given(seed=st.integers(0, 2**32))
 def test_what_a_pending_task_is_told_to_be_short_of_is_the_nearest_miss(seed: int) -> None:
     both = with_history(Random(seed), "allocated")

@@ -197,7 +197,7 @@ def a_world(seed: int) -> World:
     return world
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 2**32))
 def test_reserved_room_is_free_or_used_by_its_tenant_at_every_moment(seed: int) -> None:
     a_world(seed).run()

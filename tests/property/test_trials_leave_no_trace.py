@@ -84,7 +84,7 @@ def grown_cluster(r: Random) -> SideBySide:
     return both
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32))
 def test_a_trial_leaves_every_table_as_it_was_to_the_bit(seed: int) -> None:
     r = Random(seed)
@@ -97,7 +97,7 @@ def test_a_trial_leaves_every_table_as_it_was_to_the_bit(seed: int) -> None:
     check_invariants(both.cluster, within_capacity=False)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32))
 def test_decisions_after_a_trial_are_those_of_a_cluster_that_never_had_one(seed: int) -> None:
     """The standings saw the trial's changes go by; they must see them undone as well."""

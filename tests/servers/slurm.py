@@ -3,8 +3,9 @@
 Nodes n1 to n4, four cores and 4,000 MiB each. n1 and n2 hang on the switch `leaf1` and carry the feature `fast`; n3
 and n4 hang on `leaf2` and have two GPUs each, which Slurm assigns one by one although nothing is behind them. Partition
 `all` is the default and has every node, `gpu` the last two. slurmrestd answers on a unix socket without asking who
-calls, and on TCP for callers with a token (`token()`), where the plugin for those is installed. No accounting, no
-cgroups: jobs are plain processes.
+calls, and on TCP for callers with a token (`token()`), where the plugin for those is installed. No cgroups: jobs are
+plain processes. No accounting unless it is asked for; with it, the controller forgets ended jobs within seconds. A job
+whose node is slow to start it is not given up after ten seconds, which is the default: machines that test are busy.
 
 Needs root: the daemons start jobs for their users.
 """
@@ -20,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+from tests.servers.accounting import Accounting
 from tests.servers.daemon import START_S, Daemon, free_ports, server_folder, skip_without
 
 NODES = ("n1", "n2", "n3", "n4")
@@ -46,7 +48,7 @@ MpiDefault=none
 SwitchType=switch/none
 TopologyPlugin=topology/tree
 JobAcctGatherType=jobacct_gather/linux
-AccountingStorageType=accounting_storage/none
+{accounting}
 JobCompType=jobcomp/filetxt
 JobCompLoc={folder}/completed.log
 SchedulerType=sched/backfill
@@ -57,6 +59,8 @@ SlurmdParameters=config_overrides
 GresTypes=gpu
 ReturnToService=2
 SlurmctldTimeout=30
+MessageTimeout=60
+BatchStartTimeout=60
 SlurmdTimeout=30
 KillWait=2
 {nodes}
@@ -76,9 +80,9 @@ NodeName=n[3-4] Name=gpu Type=a100 File={folder}/gpu[0-1]
 
 
 class SlurmServer:
-    """munged, slurmctld, four slurmd and slurmrestd."""
+    """munged, slurmctld, four slurmd and slurmrestd; with `accounting`, slurmdbd and its database."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, accounting: bool = False) -> None:
         self.folder = folder
         self.settings = folder / "slurm.conf"
         self.socket = folder / "rest.sock"
@@ -87,6 +91,7 @@ class SlurmServer:
         self._munge_key = folder / "munge.key"
         controller_port, self.tcp_port, *node_ports = free_ports(2 + len(NODES))
         self.accepts_tokens = _has_token_plugin()
+        self.accounting = Accounting(folder, self.environment, self._token_settings) if accounting else None
         self._write_settings(controller_port, node_ports)
 
         munge_files = {"key-file": self._munge_key, "socket": folder / "munge.sock", "pid-file": folder / "munged.pid"}
@@ -98,7 +103,8 @@ class SlurmServer:
         self.nodes = {
             name: self._daemon(f"slurmd-{name}", "slurmd", "-D", "-N", name, "-f", self.settings) for name in NODES
         }
-        rest: list[str | Path] = ["slurmrestd", "-f", self.settings, "-s", f"openapi/{API}", "-a"]
+        plugins = f"openapi/{API},openapi/db{API}" if accounting else f"openapi/{API}"
+        rest: list[str | Path] = ["slurmrestd", "-f", self.settings, "-s", plugins, "-a"]
         # It refuses to run as the user of Slurm itself unless told that this is meant.
         meant = {"SLURMRESTD_SECURITY": "disable_user_check"}
         self._rest = [self._daemon("slurmrestd", *rest, "rest_auth/local", f"unix:{self.socket}", **meant)]
@@ -107,17 +113,22 @@ class SlurmServer:
             command = [*rest, "rest_auth/jwt", f"127.0.0.1:{self.tcp_port}"]
             self._rest.append(self._daemon("slurmrestd-tcp", *command, **meant, SLURM_JWT="daemon"))
 
+    @property
+    def _token_settings(self) -> str:
+        return f"AuthAltTypes=auth/jwt\nAuthAltParameters=jwt_key={self._token_key}" if self.accepts_tokens else ""
+
     def _write_settings(self, controller_port: int, node_ports: list[int]) -> None:
         host = socket.gethostname().split(".")[0]
-        tokens = f"AuthAltTypes=auth/jwt\nAuthAltParameters=jwt_key={self._token_key}" if self.accepts_tokens else ""
         nodes = "\n".join(
             f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=4 Boards=1 SocketsPerBoard=1 "
             f"CoresPerSocket=4 ThreadsPerCore=1 RealMemory=4000 {EXTRAS[name]} State=UNKNOWN"
             for name, port in zip(NODES, node_ports, strict=True)
         )
-        self.settings.write_text(
-            SETTINGS.format(host=host, controller_port=controller_port, folder=self.folder, tokens=tokens, nodes=nodes)
-        )
+        said = {"host": host, "controller_port": controller_port, "folder": self.folder, "nodes": nodes}
+        said |= {"accounting": "AccountingStorageType=accounting_storage/none", "tokens": self._token_settings}
+        if self.accounting is not None:
+            said["accounting"] = self.accounting.settings
+        self.settings.write_text(SETTINGS.format(**said))
         (self.folder / "topology.conf").write_text(SWITCHES)
         (self.folder / "gres.conf").write_text(DEVICES.format(folder=self.folder))
         for index in range(2):
@@ -134,6 +145,8 @@ class SlurmServer:
 
     def start(self) -> None:
         self.munged.start(ready=(self.folder / "munge.sock").exists)
+        if self.accounting is not None:
+            self.accounting.start()
         self.controller.start(ready=self._controller_answers)
         for node in self.nodes.values():
             node.start(ready=lambda: True)
@@ -182,7 +195,8 @@ class SlurmServer:
         return httpx.Client(base_url=f"http://127.0.0.1:{self.tcp_port}/slurm/{API}", headers=headers, timeout=60)
 
     def restart_controller(self, *, kill: bool = False) -> None:
-        """Stops the controller and starts it again on its state; jobs run on meanwhile.
+        """Stops the controller and starts it again on its state; jobs run on meanwhile. For some seconds it has not
+        heard of its nodes and starts nothing: that is waited for.
 
         It writes its state down every few seconds: one that is killed forgets jobs submitted since, running or not.
         """
@@ -190,7 +204,12 @@ class SlurmServer:
             self.controller.kill()
         else:
             self.controller.stop()
-        self.controller.start(ready=self._controller_answers)
+        self.controller.start(ready=self._knows_its_nodes)
+
+    def _knows_its_nodes(self) -> bool:
+        said = self.call("sinfo", "--noheader", "--Node", "--partition=all", "--format=%N %T", check=False).split()
+        states = dict(zip(said[::2], said[1::2], strict=True))
+        return all(states.get(name, "unknown") != "unknown" for name, node in self.nodes.items() if node.alive)
 
     def restart_node(self, name: str) -> None:
         """Kills a node's daemon and starts it again; what it started runs on and is found again."""
@@ -201,8 +220,11 @@ class SlurmServer:
         """Ends the jobs too, except those of a node that was killed: whoever removes the folder ends them."""
         if self.controller.alive and self.munged.alive:
             self.call("scancel", "--user=root", "--full", check=False)
-        for daemon in (*self._rest, *self.nodes.values(), self.controller, self.munged):
+        for daemon in (*self._rest, *self.nodes.values(), self.controller):
             daemon.stop()
+        if self.accounting is not None:
+            self.accounting.stop()
+        self.munged.stop()
 
 
 def _has_token_plugin() -> bool:
@@ -213,11 +235,13 @@ def _has_token_plugin() -> bool:
 
 
 @contextmanager
-def slurm_server() -> Iterator[SlurmServer]:
+def slurm_server(*, accounting: bool = False) -> Iterator[SlurmServer]:
     """Started, and stopped at the end."""
     skip_without("slurmctld", "slurmd", "slurmrestd", "munged", "sinfo", root=True)
+    if accounting:
+        skip_without("slurmdbd", "mariadbd", "mariadb-install-db", "sacct")
     with server_folder("slurm") as folder:
-        server = SlurmServer(folder)
+        server = SlurmServer(folder, accounting=accounting)
         try:
             server.start()
             yield server

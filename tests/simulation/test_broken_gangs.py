@@ -45,7 +45,7 @@ def play(world: BrokenWorld, chance: Random, steps: int, weights: dict[str, int]
         BROKEN_DEEDS[chance.choices(list(weights), list(weights.values()))[0]](world, chance)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 2**32), kind=st.sampled_from(sorted(RECOVERIES)))
 def test_whatever_fails_gangs_are_whole_or_wait_and_all_comes_to_rest(seed: int, kind: str) -> None:
     world = broken_world(seed, kind)
@@ -55,7 +55,7 @@ def test_whatever_fails_gangs_are_whole_or_wait_and_all_comes_to_rest(seed: int,
     world.check_settled()
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**32), kind=st.sampled_from(sorted(RECOVERIES)))
 def test_the_same_events_give_the_same_commands_again(seed: int, kind: str) -> None:
     world = broken_world(seed, kind)
@@ -101,7 +101,7 @@ def made_way(world: BrokenWorld) -> int:
     return sum(isinstance(one, Stop) and one.reason.startswith("makes way for") for _, one in world.commands)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 2**32), kind=st.sampled_from(["as it comes", "holding", "slow"]))
 def test_where_singles_are_in_the_way_gangs_are_whole_or_wait_too(seed: int, kind: str) -> None:
     world = crowded_world(seed, kind, 40)

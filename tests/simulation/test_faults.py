@@ -15,7 +15,7 @@ PROFILES = ("balanced", "network", "best_fit", "least_loaded", "round_robin", "r
 EVERYTHING = dict.fromkeys(DEEDS, 2) | {"submit": 6, "go on": 8, "decide": 6, "leave": 1, "restart": 1}
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 2**32), profile=st.sampled_from(PROFILES))
 def test_no_task_is_lost_or_runs_twice_whatever_happens(seed: int, profile: str) -> None:
     world = FaultyWorld(EngineSettings(default_profile=profile, seed=seed))
@@ -32,7 +32,7 @@ def test_a_long_run_of_misfortune_leaves_every_workload_ended_or_waiting_with_a_
     world.check_settled()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32), profile=st.sampled_from(PROFILES))
 def test_an_engine_fed_the_recorded_events_again_gives_the_same_commands(seed: int, profile: str) -> None:
     first = FaultyWorld(EngineSettings(default_profile=profile, seed=seed))

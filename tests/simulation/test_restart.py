@@ -31,7 +31,7 @@ class Fork:
         self.down, self.now = sorted(world.down), world.now
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32),
     fork_at=st.integers(0, STEPS - 1),

@@ -35,7 +35,7 @@ def play(world: SharedWorld, chance: Random, steps: int, weights: Mapping[str, i
         SHARED_DEEDS[chance.choices(list(weights), list(weights.values()))[0]](world, chance)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     order=st.sampled_from(["priority", "fair", "fifo"]),
@@ -50,7 +50,7 @@ def test_whatever_happens_gangs_are_whole_quotas_hold_and_all_ends_or_truly_cann
     world.check_settled()
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**32), head=st.sampled_from(["first", "sticky"]))
 def test_strict_order_loses_nobody_either(seed: int, head: str) -> None:
     backfill = {"mode": "none", "head": head}
@@ -59,7 +59,7 @@ def test_strict_order_loses_nobody_either(seed: int, head: str) -> None:
     world.settle()
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**32))
 def test_a_past_that_counts_and_ageing_change_nothing_about_that(seed: int) -> None:
     fair = {"half_life": "10m", "ageing": "10m", "weights": {"x": 2}}
@@ -77,7 +77,7 @@ def test_a_long_run_on_a_shared_cluster_comes_to_rest(seed: int) -> None:
     world.check_settled()
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**32), order=st.sampled_from(["priority", "fair"]))
 def test_the_same_events_give_the_same_commands_again(seed: int, order: str) -> None:
     world = SharedWorld(shared_settings(seed, order))

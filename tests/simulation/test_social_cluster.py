@@ -9,7 +9,7 @@ from tests.simulation.faulty_world import NODES, some_node
 from tests.simulation.social_world import SOCIAL_DEEDS, SocialWorld
 from tests.simulation.test_shared_cluster import WEIGHTS, shared_settings
 
-PLENTY = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+PLENTY = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 
 
 def play(world: SocialWorld, chance: Random, steps: int) -> None:
@@ -45,7 +45,7 @@ def test_a_long_run_comes_to_rest(seed: int) -> None:
     world.check_settled()
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**32))
 def test_the_batch_order_keeps_the_rules_as_well(seed: int) -> None:
     world = SocialWorld(shared_settings(seed, "batch", "off"))

@@ -10,6 +10,7 @@ from typing import Any
 from dovetail.engine.planning import Displacement, PlannedTask, Victim
 from dovetail.engine.questions import GpuUse, NodeUse, Room, WhyNot
 from dovetail.engine.suggestions import CoreMember, Impasse
+from dovetail.model.listing import first_of
 from dovetail.model.quantity import show_bytes
 from dovetail.model.reason import Eviction
 from dovetail.model.resources import CPU, DISK, GPU, MEMORY, SLOTS, show_amount
@@ -190,11 +191,9 @@ def _where(spec: Workload, tasks: list[PlannedTask]) -> str:
 def _instead(displaced: Displacement | None) -> str:
     if displaced is None:
         return ""
-    named = ", ".join(_victim(victim) for victim in displaced.victims[:_NAMED])
-    rest = len(displaced.victims) - _NAMED
-    more = f" and {rest:,} more" if rest > 0 else ""
+    named = first_of(displaced.victims, _NAMED, _victim)
     so_that = "" if displaced.tasks == 1 else f", so that {displaced.tasks:,} tasks fit"
-    return f" It would preempt {counted(len(displaced.victims), 'task')}{so_that}: {named}{more}."
+    return f" It would preempt {counted(len(displaced.victims), 'task')}{so_that}: {named}."
 
 
 def _victim(victim: Victim) -> str:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from dovetail.api.authorship import Author, Note
 from dovetail.api.body import SOURCE, model_in, plane_of
 from dovetail.api.replies import Json
 from dovetail.backends.contract import Capabilities
@@ -97,8 +98,11 @@ async def add(
     request: Request,
     name: str,
     replace: Annotated[bool, Query(description="change the settings of one that is there")] = False,
+    author: Author = "",
+    note: Note = "",
 ) -> Response:
-    """Add a backend, from now on and after restarts. Secrets in its settings are kept encrypted.
+    """Add a backend, from now on and after restarts. Secrets in its settings are kept encrypted. The history tells of
+    it: `GET /api/v1/events?backend=NAME`.
 
     With `replace`, one that was added before goes on under new settings: what runs there runs on and is found again.
     Refused with 409 for one that is there already, or that stands in the settings of the server.
@@ -109,7 +113,7 @@ async def add(
     except ValueError as error:
         raise Invalid([Complaint(SOURCE, None, "name", str(error))]) from None
     doors = plane_of(request).backends
-    is_new = await doors.add(name, entry, replace=replace)
+    is_new = await doors.add(name, entry, replace=replace, author=author, note=note)
     return Json(shown(doors.get(name)), 201 if is_new else 200)
 
 
@@ -118,10 +122,12 @@ async def remove(
     request: Request,
     name: str,
     force: Annotated[bool, Query(description="also while tasks run there: they are placed elsewhere")] = False,
+    author: Author = "",
+    note: Note = "",
 ) -> Response:
     """Remove a backend that was added, with its nodes. Refused with 409 while tasks hold them, unless `force`.
 
     `unconfirmed` counts stops that it did not answer within ten seconds: those tasks may run on there.
     """
-    removal = await plane_of(request).backends.remove(name, force=force)
+    removal = await plane_of(request).backends.remove(name, force=force, author=author, note=note)
     return Json({"nodes": removal.nodes, "tasks": removal.tasks, "unconfirmed": removal.unconfirmed})

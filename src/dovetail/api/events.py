@@ -12,6 +12,7 @@ from dovetail.api.replies import Json, json_bytes
 from dovetail.api.workloads import MAX_ID, MOST_ROWS, Namespace
 from dovetail.control.errors import ControlError
 from dovetail.control.plane import ControlPlane
+from dovetail.model.strict import MAX_NAME, MAX_NODE_NAME
 from dovetail.model.workload import DEFAULT_NAMESPACE
 
 router = APIRouter(prefix="/events", tags=["events"])
@@ -26,34 +27,35 @@ async def events(
     after: Annotated[int | None, Query(ge=0, le=MAX_ID)] = None,
     workload: Annotated[str | None, Query(max_length=200)] = None,
     namespace: Namespace = DEFAULT_NAMESPACE,
-    node: Annotated[str | None, Query(max_length=200)] = None,
+    node: Annotated[str | None, Query(max_length=MAX_NODE_NAME)] = None,
+    backend: Annotated[str | None, Query(max_length=MAX_NAME)] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 100,
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> Response:
     """With `Accept: text/event-stream` a stream: from `after` or the header Last-Event-ID, else from now on.
 
-    Otherwise a list, oldest first.
+    Otherwise a list, oldest first. `backend`: who added, changed or removed it, and when.
     """
     plane = plane_of(request)
     workload_id = None if workload is None else (await plane.resolve(workload, namespace))["id"]
     if STREAM not in request.headers.get("Accept", ""):
-        return Json({"items": await plane.read(plane.store.history, workload_id, node, after or 0, limit)})
+        return Json({"items": await plane.read(plane.store.history, workload_id, node, after or 0, limit, backend)})
     if last_event_id is not None and last_event_id.isascii() and last_event_id.isdigit():
         after = int(last_event_id[:18])  # a browser that lost the connection says how far it came
-    stream = until_closing(_stream(plane, after, workload_id, node), closing_of(request))
+    wanted = {"workload": workload_id, "node": node, "backend": backend}
+    wanted = {column: value for column, value in wanted.items() if value is not None}
+    stream = until_closing(_stream(plane, after, wanted), closing_of(request))
     return StreamingResponse(stream, media_type=STREAM, headers=_HEADERS)
 
 
-async def _stream(
-    plane: ControlPlane, after: int | None, workload: int | None, node: str | None
-) -> AsyncIterator[bytes]:
+async def _stream(plane: ControlPlane, after: int | None, wanted: dict[str, Any]) -> AsyncIterator[bytes]:
     yield b": events of Dovetail\n\n"  # at once, so that the listener knows it is connected
     try:
         async with plane.subscribe(after) as lines:
             async for line in lines:
                 if line is None:
                     yield b": still here\n\n"
-                elif (workload is None or line["workload"] == workload) and (node is None or line["node"] == node):
+                elif all(line[column] == value for column, value in wanted.items()):
                     yield _event(line)
     except ControlError:
         return  # the server stops; the listener comes back with Last-Event-ID

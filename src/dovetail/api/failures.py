@@ -43,7 +43,7 @@ async def fail(request: Request) -> Response:
     assert level is not None
     assert name is not None
     before = await plane.read(plane.store.newest_history)
-    lost = await plane.fail(level, name, failure.reason)
+    lost = await plane.nodes.fail(level, name, failure.reason)
     return Json({"level": level, "name": name, "nodes": lost, "recoveries": await _recoveries(plane, before)}, 201)
 
 

@@ -45,7 +45,7 @@ async def heartbeat(request: Request, name: str) -> Response:
     heard = await model_in(request, Heartbeat)
     reports = [TaskReport(task.key, task.state, task.exit_code, task.reason) for task in heard.tasks]
     used = None if heard.used is None else heard.used.amounts()
-    reply = await plane_of(request).heartbeat(name, used, reports)
+    reply = await plane_of(request).nodes.heartbeat(name, used, reports)
     return Json({"run": [_order(assignment) for assignment in reply.run], "stop": reply.stop})
 
 

@@ -12,7 +12,7 @@ from dovetail.api.closing import closing_of, until_closing
 from dovetail.api.replies import Text
 from dovetail.api.workloads import MAX_ID, Namespace
 from dovetail.backends.contract import LogChunk
-from dovetail.control.errors import ControlError
+from dovetail.control.errors import ControlError, StoreError, Unavailable
 from dovetail.control.plane import ControlPlane
 from dovetail.model.workload import DEFAULT_NAMESPACE
 
@@ -35,7 +35,7 @@ async def logs(
     """Output of a task's latest attempt from a byte offset. `follow` goes on until the task ends."""
     plane = plane_of(request)
     row = await plane.resolve(ref, namespace)
-    chunk = await plane.logs(row["id"], replica, offset, limit)
+    chunk = await plane.output.read(row["id"], replica, offset, limit)
     if follow:
         stream = until_closing(_following(plane, row["id"], replica, chunk), closing_of(request))
         return StreamingResponse(stream, media_type=Text.media_type)
@@ -54,7 +54,10 @@ async def _following(plane: ControlPlane, workload: int, replica: int, chunk: Lo
         if not chunk.text:
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+        offset = chunk.next_offset
         try:
-            chunk = await plane.logs(workload, replica, chunk.next_offset, MOST_BYTES)
-        except ControlError:
+            chunk = await plane.output.read(workload, replica, offset, MOST_BYTES)
+        except Unavailable:  # its backend is in trouble: what was not read now is read when it is back
+            chunk = LogChunk("", offset, ended=False)
+        except (ControlError, StoreError):
             return  # removed, or the server stops: there is nothing more to read

@@ -87,7 +87,7 @@ async def register(request: Request) -> Response:
     node = (await model_in(request, Node)).model_copy(update={"backend": "registered"})
     plane = plane_of(request)
     known = node.name in plane.engine.state.cluster.rows
-    await plane.register_node(node)
+    await plane.nodes.register(node)
     return Json(_detail(plane, node.name), 200 if known else 201)
 
 
@@ -99,7 +99,7 @@ async def node(request: Request, name: str) -> Response:
 @router.delete("/{name}", status_code=204)
 async def remove(request: Request, name: str, reason: Annotated[str, Query(max_length=500)] = "removed") -> Response:
     """Forget a node for good; what it ran waits for another place."""
-    await plane_of(request).remove_node(name, reason)
+    await plane_of(request).nodes.remove(name, reason)
     return Response(status_code=204)
 
 
@@ -107,7 +107,7 @@ async def remove(request: Request, name: str, reason: Annotated[str, Query(max_l
 async def change(request: Request, name: str) -> Response:
     wanted = await model_in(request, NodeChange)
     plane = plane_of(request)
-    await plane.patch_node(name, dict(wanted.labels), wanted.taints)
+    await plane.nodes.patch(name, dict(wanted.labels), wanted.taints)
     return Json(_detail(plane, name))
 
 
@@ -116,7 +116,7 @@ async def cordon(request: Request, name: str) -> Response:
     """Let it take no new work; what runs there goes on."""
     why = await model_in(request, Why)
     plane = plane_of(request)
-    await plane.cordon(name, True, why.reason)
+    await plane.nodes.cordon(name, True, why.reason)
     return Json(_detail(plane, name))
 
 
@@ -125,7 +125,7 @@ async def uncordon(request: Request, name: str) -> Response:
     """Let it take work again; this also ends a drain."""
     why = await model_in(request, Why)
     plane = plane_of(request)
-    await plane.cordon(name, False, why.reason)
+    await plane.nodes.cordon(name, False, why.reason)
     return Json(_detail(plane, name))
 
 
@@ -134,7 +134,7 @@ async def drain(request: Request, name: str) -> Response:
     """Cordon it and move its work elsewhere."""
     why = await model_in(request, Why)
     plane = plane_of(request)
-    await plane.drain(name, why.reason)
+    await plane.nodes.drain(name, why.reason)
     return Json(_detail(plane, name))
 
 

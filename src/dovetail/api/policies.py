@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
+from dovetail.api.authorship import Author, Note
 from dovetail.api.body import SOURCE, model_in, plane_of
 from dovetail.api.description import takes
 from dovetail.api.replies import Json
@@ -17,14 +18,12 @@ from dovetail.engine.adjusting import because
 from dovetail.engine.policies import RuleKey, Ruling
 from dovetail.engine.violations import Violation
 from dovetail.model.complaint import Complaint, Invalid, field_name
-from dovetail.model.policy import Policy, Prose, Reach
+from dovetail.model.policy import Policy, Reach
 
 router = APIRouter(prefix="/policies", tags=["policies"])
 
 MOST_VIOLATIONS = 100  # in the answer to a change; all of them are at /violations
 OFF = "off"
-Author = Annotated[Prose, Query(alias="by", max_length=200, description="whose change it is")]
-Note = Annotated[Prose, Query(max_length=1000, description="why")]
 
 
 def definition_of(policy: Policy) -> dict[str, Any]:

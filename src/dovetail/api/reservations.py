@@ -62,7 +62,7 @@ async def reserve(request: Request) -> Response:
     Refused with 409 and the reason (which node lacks what, when, because of whom) when it cannot be met.
     """
     wanted = await model_in(request, Reservation)
-    return Json(_shown(await plane_of(request).reserve(wanted)), 201)
+    return Json(_shown(await plane_of(request).reservations.reserve(wanted)), 201)
 
 
 @router.get("")
@@ -73,11 +73,11 @@ async def reservations(request: Request) -> Response:
 
 @router.get("/{id}")
 async def reservation(request: Request, id_: Id) -> Response:
-    return Json(_shown(plane_of(request).reservation(id_)))
+    return Json(_shown(plane_of(request).reservations.get(id_)))
 
 
 @router.delete("/{id}", status_code=204)
 async def release(request: Request, id_: Id) -> Response:
     """Let it go before its time."""
-    await plane_of(request).release(id_)
+    await plane_of(request).reservations.release(id_)
     return Response(status_code=204)

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
+from dovetail.api.authorship import Author
 from dovetail.api.body import model_in, plane_of
 from dovetail.api.description import takes
-from dovetail.api.policies import MOST_VIOLATIONS, Author, violation_row
+from dovetail.api.policies import MOST_VIOLATIONS, violation_row
 from dovetail.api.replies import Json
 from dovetail.api.workloads import Namespace
 from dovetail.control.plane import ControlPlane

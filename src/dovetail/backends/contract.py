@@ -116,7 +116,8 @@ class Backend(Protocol):
     capabilities: Capabilities
 
     async def nodes(self) -> list[Node]:
-        """Its nodes as they are now. Empty where others introduce them."""
+        """Its nodes as they are now. Empty where others introduce them. Raises when the system cannot be reached:
+        this is how whoever asks finds out."""
         ...
 
     async def prices(self) -> Mapping[str, Price]:

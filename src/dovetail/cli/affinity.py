@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dovetail.cli.authorship import By
 from dovetail.cli.default_action import DefaultAction
 from dovetail.cli.failure import ExitCode, Failure
 from dovetail.cli.output import Format, Output, show, stderr
-from dovetail.cli.server import Namespace, Url, connect
+from dovetail.cli.server import Namespace, Url, check_name, connect
 
 if TYPE_CHECKING:
     from dovetail.client.policy_types import ChangedAffinity
@@ -20,15 +21,8 @@ command = typer.Typer(
 )
 
 
-def _check_name(value: str) -> str:
-    if value in ("", ".", ".."):
-        raise typer.BadParameter(f"{value!r} is not a name")
-    return value
-
-
-Service = Annotated[str, typer.Argument(metavar="SERVICE", callback=_check_name, help="The service.")]
+Service = Annotated[str, typer.Argument(metavar="SERVICE", callback=check_name, help="The service.")]
 Nodes = Annotated[list[str], typer.Argument(metavar="NODE...", help="Names of nodes.")]
-By = Annotated[str, typer.Option("--by", metavar="TEXT", help="Whose change it is, for the history.")]
 
 
 @command.command("list")

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dovetail.cli.authorship import By, Note, login
 from dovetail.cli.default_action import DefaultAction
 from dovetail.cli.failure import ExitCode, Failure
 from dovetail.cli.output import Format, Output, show
-from dovetail.cli.server import Url, connect
+from dovetail.cli.server import Url, check_name, connect
 
 if TYPE_CHECKING:
     from dovetail.client.backend_types import Backend
@@ -22,13 +23,7 @@ command = typer.Typer(
 )
 
 
-def _check_name(value: str) -> str:
-    if value in ("", ".", ".."):
-        raise typer.BadParameter(f"{value!r} is not a name")
-    return value
-
-
-BackendName = Annotated[str, typer.Argument(metavar="NAME", callback=_check_name, help="The backend.")]
+BackendName = Annotated[str, typer.Argument(metavar="NAME", callback=check_name, help="The backend.")]
 
 
 @command.command("list")
@@ -64,6 +59,8 @@ def add(
     replace: Annotated[
         bool, typer.Option("--replace", help="Change the settings of one that was added before; its work runs on.")
     ] = False,
+    by: By = "",
+    note: Note = "",
     output: Output = Format.TABLE,
     url: Url = None,
 ) -> None:
@@ -81,7 +78,7 @@ def add(
     if "kind" not in entry:
         raise Failure("say what it is: --kind KIND, or kind: in the file", ExitCode.USAGE)
     with connect(url) as client:
-        row = client.add_backend(name, entry, replace=replace)
+        row = client.add_backend(name, entry, replace=replace, by=by or login(), note=note)
     _show(row, output)
 
 
@@ -91,15 +88,27 @@ def remove(
     force: Annotated[
         bool, typer.Option("--force", help="Also while tasks run there: they are stopped and placed elsewhere.")
     ] = False,
+    by: By = "",
+    note: Note = "",
     url: Url = None,
 ) -> None:
     """Remove a backend that was added, with its nodes. Refused while tasks run there."""
     with connect(url) as client:
-        removed = client.remove_backend(name, force=force)
+        removed = client.remove_backend(name, force=force, by=by or login(), note=note)
     typer.echo(f"backend {name} removed; nodes: {removed['nodes']}, tasks to be placed elsewhere: {removed['tasks']}")
     if removed["unconfirmed"]:
         words = "of these may still run there: the backend did not confirm that they were stopped"
         typer.echo(f"{removed['unconfirmed']} {words}", err=True)
+
+
+@command.command("history")
+def history(name: BackendName, output: Output = Format.TABLE, url: Url = None) -> None:
+    """When it was added, changed and removed, by whom and why. Also of a backend that is gone."""
+    with connect(url) as client:
+        rows = client.backend_history(name)
+    from dovetail.cli.render.backends import backend_history
+
+    show(rows, output, lambda wide: backend_history(name, rows, time.time(), wide))
 
 
 def _show(row: "Backend", output: Format) -> None:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dovetail.cli.authorship import By, Note
 from dovetail.cli.default_action import DefaultAction
 from dovetail.cli.failure import ExitCode, Failure
 from dovetail.cli.output import Format, Output, show
-from dovetail.cli.server import Url, connect
+from dovetail.cli.server import Url, check_name, connect
 from dovetail.cli.submission import COMMAND_LINE, field_path, read_all
 
 if TYPE_CHECKING:
@@ -26,13 +27,7 @@ command = typer.Typer(
 )
 
 
-def _check_name(value: str) -> str:
-    if value in ("", ".", ".."):
-        raise typer.BadParameter(f"{value!r} is not a name")
-    return value
-
-
-PolicyName = Annotated[str, typer.Argument(metavar="NAME", callback=_check_name, help="The policy.")]
+PolicyName = Annotated[str, typer.Argument(metavar="NAME", callback=check_name, help="The policy.")]
 Namespaces = Annotated[
     list[str] | None,
     typer.Option("--namespace", "-n", metavar="PATTERN", help="Everything in these, such as team-*; may be repeated."),
@@ -43,8 +38,6 @@ Services = Annotated[
 Workloads = Annotated[
     list[str] | None, typer.Option("--workload", metavar="[NS/]NAME", help="This workload; may be repeated.")
 ]
-By = Annotated[str, typer.Option("--by", metavar="TEXT", help="Whose change it is, for the history.")]
-Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="Why, for the history.")]
 
 
 @command.command("list")

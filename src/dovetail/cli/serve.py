@@ -14,8 +14,6 @@ from dovetail.cli.server import DEFAULT_URL
 if TYPE_CHECKING:
     from dovetail.control.plane import ControlPlane
 
-_NAMED = 5
-
 
 class LogFormat(StrEnum):
     JSON = "json"
@@ -78,15 +76,16 @@ def announcement(plane: "ControlPlane", url: str) -> list[str]:
 
 
 def _nodes(plane: "ControlPlane") -> str:
+    from dovetail.model.listing import first_of
     from dovetail.model.resources import show_amount
 
     nodes = plane.questions.nodes()
     if not nodes:
         return "none yet; register one with: dovetail nodes register -f FILE"
-    named = [
-        f"{node.name} ({show_amount('cpu', node.capacity.get('cpu', 0))} cores, "
-        f"{show_amount('memory', node.capacity.get('memory', 0))})"
-        for node in nodes[:_NAMED]
-    ]
-    more = f" and {len(nodes) - _NAMED} more" if len(nodes) > _NAMED else ""
-    return ", ".join(named) + more
+    return first_of(
+        nodes,
+        words=lambda node: (
+            f"{node.name} ({show_amount('cpu', node.capacity.get('cpu', 0))} cores, "
+            f"{show_amount('memory', node.capacity.get('memory', 0))})"
+        ),
+    )

@@ -25,7 +25,7 @@ Url = Annotated[
 ]
 
 
-def _check_name(value: str | list[str] | None) -> str | list[str] | None:
+def check_name(value: str | list[str] | None) -> str | list[str] | None:
     """Names become steps of a path, in which these would mean something else."""
     for name in value if isinstance(value, list) else [value]:
         if name in ("", ".", ".."):
@@ -33,9 +33,9 @@ def _check_name(value: str | list[str] | None) -> str | list[str] | None:
     return value
 
 
-WorkloadName = Annotated[str, typer.Argument(metavar="NAME", callback=_check_name, help="The workload: name or id.")]
-NodeName = Annotated[str, typer.Argument(metavar="NODE", callback=_check_name, help="The node.")]
-Names = Annotated[list[str], typer.Argument(metavar="NAME", callback=_check_name, help="Workloads: names or ids.")]
+WorkloadName = Annotated[str, typer.Argument(metavar="NAME", callback=check_name, help="The workload: name or id.")]
+NodeName = Annotated[str, typer.Argument(metavar="NODE", callback=check_name, help="The node.")]
+Names = Annotated[list[str], typer.Argument(metavar="NAME", callback=check_name, help="Workloads: names or ids.")]
 Namespace = Annotated[str, typer.Option("--namespace", "-n", metavar="NAME", help="The namespace it is in.")]
 
 _before_command: ContextVar[str | None] = ContextVar("_before_command", default=None)

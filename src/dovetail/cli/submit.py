@@ -109,10 +109,10 @@ def _accepted_words(accepted: list[Any]) -> "RenderableType":
     from rich.text import Text
 
     from dovetail.cli.render.table import count
+    from dovetail.model.listing import first_of
 
     names = [row["name"] if row["namespace"] == "default" else f"{row['namespace']}/{row['name']}" for row in accepted]
-    listed = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
-    return Text(f"accepted {count(len(names), 'workload')}: {listed}")
+    return Text(f"accepted {count(len(names), 'workload')}: {first_of(names, most=10)}")
 
 
 def plan_and_show(client: "Client", work: Submission, output: Format, rehearsal: bool = False) -> None:

@@ -150,6 +150,7 @@ class HistoryLine(TypedDict):
     workload: int | None
     replica: int | None
     node: str | None
+    backend: str | None
 
 
 class CoreMember(TypedDict):

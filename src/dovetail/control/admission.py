@@ -1,4 +1,4 @@
-"""What comes in, looked at before it counts: submissions against limits and names, nodes against what is known.
+"""What comes in, looked at before it counts: submissions against limits, names and room.
 
 `check_submission` says what this server will not take whatever its state; `Admission` what it will not take now.
 """
@@ -16,12 +16,10 @@ from dovetail.engine.sense import complaints_about
 from dovetail.engine.settings import Router, UnknownStrategy, Unroutable
 from dovetail.engine.state import EngineState
 from dovetail.model.complaint import Complaint, Invalid, field_name
-from dovetail.model.node import Node
+from dovetail.model.listing import first_of
 from dovetail.model.workload import Workload
 from dovetail.placement.profiles import UnknownProfile
 from dovetail.queueing.tree import UnknownQueue
-
-_NAMED = 5
 
 
 def check_submission(
@@ -88,9 +86,7 @@ class Admission:
         directory = self._state.cluster.placements.directory
         taken = [f"{key[0]}/{key[1]} (id {directory[key][0]})" for key in map(key_of, specs) if key in directory]
         if taken:
-            more = f" and {len(taken) - _NAMED} more" if len(taken) > _NAMED else ""
-            words = f"already there and not finished: {', '.join(taken[:_NAMED])}{more}; choose another name"
-            raise Conflict(words)
+            raise Conflict(f"already there and not finished: {first_of(taken)}; choose another name")
 
     def _check_room(self, specs: list[Workload]) -> None:
         """All of a submission comes in or none, so each counts for those after it."""
@@ -127,17 +123,3 @@ class Admission:
 
 def _source(spec: Workload) -> str:
     return f"workload {spec.name}"
-
-
-def announced_again(announced: Node, stored: Node, before: Node | None = None) -> Node:
-    """A backend announces a node that is known, as after a restart: what it says wins, what people added stays.
-
-    `before` is what it announced last: what was there and is no more was its own, and goes.
-    """
-    said = {(taint.key, taint.effect) for taint in announced.taints}
-    withdrawn = set(before.taints if before else ())
-    kept = [taint for taint in stored.taints if (taint.key, taint.effect) not in said and taint not in withdrawn]
-    gone = before.labels.items() if before else ()
-    labels = {key: value for key, value in stored.labels.items() if (key, value) not in gone}
-    update = {"labels": {**labels, **announced.labels}, "taints": [*announced.taints, *kept]}
-    return announced.model_copy(update=update)

@@ -1,4 +1,5 @@
-"""Taking up with a backend: start it, hand it back what it ran before a restart, and only then send it commands.
+"""Taking up with a backend: start it, see which nodes it has, hand it back what it ran before a restart, and only then
+send it commands.
 
 The loop decides meanwhile; commands wait in the backend's line until everything it ran is known again, so that a Stop
 can never overtake the adoption of what it is to stop. A backend that does not start is tried again and again, and its
@@ -18,6 +19,7 @@ from dovetail.engine.state import EngineState
 from dovetail.engine.work import LiveTask
 from dovetail.model.command import Stop, attempt_key
 from dovetail.model.event import BackendHealthChanged, Event
+from dovetail.model.node import Node
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workload import Workload
 from dovetail.store.contract import StoreError
@@ -43,7 +45,7 @@ def held_by_backend(state: EngineState, unsent: Iterable[str]) -> dict[str, Held
 
 class Adoption:
     """`over` is true when commands are sent; until then `trouble` says why not, if anything is wrong. `down`: its nodes
-    count as unavailable, so that it has to be said when it starts."""
+    count as unavailable, so that it has to be said when it starts. `named` is told which nodes it has."""
 
     def __init__(
         self,
@@ -51,11 +53,12 @@ class Adoption:
         specs: Specs,
         report: Report,
         tell: Callable[[list[Event]], None],
+        named: Callable[[list[Node]], None],
         *,
         down: bool,
     ) -> None:
         self._backend, self._executor, self._specs = executor.backend, executor, specs
-        self._report, self._tell = report, tell
+        self._report, self._tell, self._named = report, tell, named
         self._down = down
         self.tried = asyncio.Event()
         self.over = False
@@ -67,6 +70,9 @@ class Adoption:
         while not await self._try_start():
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+        nodes = await self._executor.nodes()
+        if nodes is not None:
+            self._named(nodes)
         for at in range(0, len(held), CHUNK):
             await self._adopt_chunk(held[at : at + CHUNK])
         self._executor.begin()

@@ -2,7 +2,7 @@
 
 Guarantees: what was added is durable, with its secrets sealed, and is there after a restart; a backend that stands in
 the settings is changed there and nowhere else; none is removed from under running work unless that is asked for, and
-then its work is told to stop and placed elsewhere. Changes take turns.
+then its work is told to stop and placed elsewhere. Changes take turns, and each is in the history when it is durable.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ import structlog
 from pydantic import ValidationError
 
 from dovetail.backends.registry import BackendEntry
+from dovetail.control import backend_lines
 from dovetail.control.adoption import held_by_backend
 from dovetail.control.backends import Backends, Member
 from dovetail.control.errors import Conflict, NotFound, Unavailable
@@ -64,10 +65,19 @@ class Removal:
 
 
 class BackendDoors:
-    """`told` returns when events are durable."""
+    """`told` returns when events are durable; `rings` says that there is new history."""
 
-    def __init__(self, backends: Backends, state: EngineState, store: Store, settings: Settings, told: Told) -> None:
+    def __init__(
+        self,
+        backends: Backends,
+        state: EngineState,
+        store: Store,
+        settings: Settings,
+        told: Told,
+        rings: Callable[[], None],
+    ) -> None:
         self._backends, self._state, self._store, self._told = backends, state, store, told
+        self._rings = rings
         self._settings = settings
         self._box = SecretBox(settings.folder, os.environ)
         self._turn = asyncio.Lock()
@@ -130,7 +140,7 @@ class BackendDoors:
 
     # --- changing ----------------------------------------------------------------------------------------------
 
-    async def add(self, name: str, entry: BackendEntry, *, replace: bool) -> bool:
+    async def add(self, name: str, entry: BackendEntry, *, replace: bool, author: str = "", note: str = "") -> bool:
         """Whether it is new. What runs on one that is replaced runs on, and is found again under the new settings."""
         async with self._turn:
             before = self._backends.members.get(name)
@@ -139,12 +149,18 @@ class BackendDoors:
             self._own(before, "changed")
             if before is not None and before.kind != entry.kind:
                 raise Conflict(f"backend {name!r} is of kind {before.kind}; remove it and add one of kind {entry.kind}")
-            added_at = time.time() if before is None or before.added_at is None else before.added_at
+            now = time.time()
+            added_at = now if before is None or before.added_at is None else before.added_at
             try:
                 sealed = await on_store_thread(self._box.seal, entry.settings)
             except SecretError as error:
                 raise Unavailable(f"its secrets cannot be kept: {error}") from None
-            await on_store_thread(self._store.put_backend, BackendRecord(name, entry.kind, sealed, added_at))
+            if before is None:
+                line = backend_lines.added(name, entry, now, author, note)
+            else:
+                line = backend_lines.changed(name, before.entry, entry, now, author, note)
+            await on_store_thread(self._store.put_backend, BackendRecord(name, entry.kind, sealed, added_at), line)
+            self._rings()
             await self._take_up(Member(name, entry.kind, entry, added_at), before)
             await self._told([])  # what it announced at once is taken in before anyone asks
             log.info("backend added", backend=name, kind=entry.kind)
@@ -163,7 +179,7 @@ class BackendDoors:
             self._backends.carry_out(command)
         await self._backends.first_tries([member.name])
 
-    async def remove(self, name: str, *, force: bool) -> Removal:
+    async def remove(self, name: str, *, force: bool, author: str = "", note: str = "") -> Removal:
         """Refused while work holds its nodes, unless `force`: then that work is stopped there and placed elsewhere."""
         async with self._turn:
             standing = self.get(name)
@@ -179,15 +195,23 @@ class BackendDoors:
             events: list[Event] = [NodeLeft(node, f"backend {name} was removed") for node in nodes]
             if events:
                 await self._told(events)
-            if standing.member.executor is not None:
-                await standing.member.executor.settled_within(LAST_ORDERS_S)
-            await on_store_thread(self._store.remove_backend, name)
+            unconfirmed = await self._last_orders(standing.member)
+            counts = (len(nodes), standing.tasks, unconfirmed)
+            line = backend_lines.removed(name, standing.member.entry, *counts, time.time(), author, note)
+            await on_store_thread(self._store.remove_backend, name, line)
+            self._rings()
             await self._backends.let_go(name)
-            executor = standing.member.executor
-            unconfirmed = 0 if executor is None else sum(isinstance(command, Stop) for command in executor.unsettled())
             self._backends.forget(name)
             log.info("backend removed", backend=name, nodes=len(nodes), tasks=standing.tasks, unconfirmed=unconfirmed)
-            return Removal(len(nodes), standing.tasks, unconfirmed)
+            return Removal(*counts)
+
+    @staticmethod
+    async def _last_orders(member: Member) -> int:
+        """How many tasks it was told to stop, and has not confirmed after some time."""
+        if member.executor is None:
+            return 0
+        await member.executor.settled_within(LAST_ORDERS_S)
+        return sum(isinstance(command, Stop) for command in member.executor.unsettled())
 
     def _own(self, member: Member | None, verb: str) -> None:
         """Only what was added here is changed here."""

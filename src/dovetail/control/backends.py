@@ -18,15 +18,17 @@ from dovetail.backends.registry import BackendEntry, build
 from dovetail.control.adoption import Adoption, Held, held_by_backend
 from dovetail.control.backend_health import Health
 from dovetail.control.backend_metrics import BackendMetrics
-from dovetail.control.execution import Executor, outbox_name
+from dovetail.control.execution import Executor
 from dovetail.control.inbox import News
 from dovetail.control.node_owners import NodeOwners
+from dovetail.control.outgoing import outbox_name
 from dovetail.control.secret_settings import cleaner
 from dovetail.control.settings import REGISTERED, Settings
 from dovetail.control.specs import Specs
 from dovetail.engine.state import EngineState
 from dovetail.model.command import Bind, Stop
-from dovetail.model.event import BackendHealthChanged, Event, NodeJoined
+from dovetail.model.event import BackendHealthChanged, Event, NodeHealthChanged, NodeJoined
+from dovetail.model.node import Node
 
 FIRST_START_S = 5.0  # as long as a start of the control plane waits for backends that take their time
 LAST_WORDS_S = 5.0  # as long as anybody waits for one that is being closed
@@ -73,15 +75,15 @@ class Backends:
         state: EngineState,
         specs: Specs,
         put: Callable[[News], None],
-        describe: Callable[[Event], Event],
+        heard: Callable[[Event], News],
         metrics: BackendMetrics,
     ) -> None:
-        """`describe` has the last word on what a backend says of a node that is known already."""
+        """`heard` has the last word on what a backend says of a node that is known already."""
         self.members: dict[str, Member] = {}
         self.registered = RegisteredBackend(REGISTERED)
         self.owners = NodeOwners(state, self.members)
         self._settings, self._state, self._specs, self._put = settings, state, specs, put
-        self._describe = describe
+        self._heard = heard
         self._metrics = metrics
         metrics.follow(self.members)
 
@@ -139,7 +141,7 @@ class Backends:
         member = self.members[name]
         if member.executor is not None:
             report, down = self._reporter(member), self._is_down(name)
-            member.adoption = Adoption(member.executor, self._specs, report, self._tell, down=down)
+            member.adoption = Adoption(member.executor, self._specs, report, self._tell, self._missing(name), down=down)
             member.task = asyncio.create_task(member.adoption.adopt(held), name=f"{name}: taking up")
 
     async def first_tries(self, names: list[str]) -> None:
@@ -166,9 +168,29 @@ class Backends:
             if member.leaving and isinstance(event, NodeJoined):
                 return
             if self.owners.accepts(member.name, event):
-                self._tell([self._describe(event)])
+                self._put(self._heard(event))
 
         return report
+
+    def _missing(self, backend: str) -> Callable[[list[Node]], None]:
+        """Nodes that it had before a restart and does not name any more take no new work. They are not let go: it may
+        only not reach them now, and what they run may still run."""
+
+        def named(nodes: list[Node]) -> None:
+            cluster, there = self._state.cluster, {node.name for node in nodes}
+            gone = [
+                name
+                for name, row in cluster.rows.items()
+                if cluster.backend_names[cluster.backends[row]] == backend
+                and cluster.online[row]
+                and name not in there
+                and not self.owners.announced(name)
+            ]
+            if nodes and gone:  # without any it leaves introducing them to others
+                log.warning("nodes from before the start are not there", backend=backend, nodes=len(gone))
+                self._tell([NodeHealthChanged(name, False, f"backend {backend} does not name it now") for name in gone])
+
+        return named
 
     def _is_down(self, name: str) -> bool:
         cluster = self._state.cluster

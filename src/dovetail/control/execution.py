@@ -1,24 +1,27 @@
 """Carrying out commands: each backend has its own line of workers, so that one's trouble never delays another.
 
 A command is in the outbox, durably, before it comes here, and leaves it only when the backend has answered for sure.
-Anything else, also no answer within `call_timeout`, is tried again with the same key, more and more slowly. While the
-backend is in trouble (`breaker`) nothing is sent, and its nodes count as unavailable. A backend that is asked nothing
-is looked at now and then, so that its trouble is known before work is placed there.
+Anything else, also no answer within `call_timeout`, is tried again with the same key, more and more slowly, and no
+worker waits for that (`outgoing`). While the backend is in trouble (`breaker`) nothing is sent, and its nodes count as
+unavailable; a command that fails on and on while others succeed delays nobody. A backend that is asked nothing is
+looked at now and then, so that its trouble is known before work is placed there.
 """
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 import structlog
 
 from dovetail.backends.contract import Assignment, Backend, Refusal
 from dovetail.control.backend_health import Health
-from dovetail.control.breaker import FAILURES_UNTIL_OPEN, FIRST_PAUSE_S, LONGEST_PAUSE_S, Breaker, Circuit
+from dovetail.control.breaker import FAILURES_UNTIL_OPEN, FIRST_PAUSE_S, LONGEST_PAUSE_S, Breaker, Circuit, Subject
 from dovetail.control.inbox import News
+from dovetail.control.outgoing import Outgoing, outbox_name
 from dovetail.control.settings import Loop as LoopSettings
 from dovetail.model.command import Bind, Stop
 from dovetail.model.event import BackendHealthChanged, BindFailed, Event, TaskBound
+from dovetail.model.node import Node
 from dovetail.model.workload import Workload
 
 __all__ = ["FAILURES_UNTIL_OPEN", "FIRST_PAUSE_S", "LONGEST_PAUSE_S", "Circuit", "Executor"]
@@ -51,13 +54,13 @@ class Executor:
         self._spec_of = spec_of
         self._tell = tell
         self._settings = settings
-        self._queue: asyncio.Queue[Bind | Stop] = asyncio.Queue()
         self._open: dict[tuple[str, str], Bind | Stop] = {}  # not settled yet, by kind and key
         self._all_settled = asyncio.Event()
         self._all_settled.set()
         self._workers: list[asyncio.Task[None]] = []
         self._stopping: set[str] = set()  # keys whose Bind must not be sent any more
-        self._breaker = Breaker(self._probe, lambda: not self._open, self._changed, settings.slow_call)
+        self._breaker = Breaker(self._probe, self._subjects, self._changed, settings.slow_call)
+        self._outgoing = Outgoing(self._in_doubt, FIRST_PAUSE_S, LONGEST_PAUSE_S)
 
     @property
     def circuit(self) -> Circuit:
@@ -91,23 +94,25 @@ class Executor:
             self._stopping.add(command.key)
         self._open[outbox_name(command)] = command
         self._all_settled.clear()
-        self._queue.put_nowait(command)
+        self._outgoing.put_nowait(command)
 
     async def close(self) -> None:
         for worker in self._workers:
             worker.cancel()
         await asyncio.gather(*self._workers, return_exceptions=True)
+        self._outgoing.clear()
         await self._breaker.end()
 
     # --- commands ----------------------------------------------------------------------------------------------
 
     async def _work(self) -> None:
         while True:
-            command = await self._queue.get()
-            pause_s = FIRST_PAUSE_S
-            while not await self._try(command):
-                await asyncio.sleep(pause_s)
-                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            trial = self.circuit is not Circuit.CLOSED and await self._breaker.enter()
+            command = await self._outgoing.get()
+            if not self._breaker.admits(trial):  # let in before the trouble began, it waited for something to do
+                self._outgoing.put_nowait(command)
+            elif not await self._try(command):
+                self._outgoing.put_aside(command)
 
     async def _try(self, command: Bind | Stop) -> bool:
         """True when the command is settled, one way or the other."""
@@ -118,26 +123,27 @@ class Executor:
                 spec = await self._spec_of(command.task.workload)
             except Exception as error:  # the store's trouble, not the backend's
                 log.warning("a definition cannot be read", key=key, error=f"{type(error).__name__}: {error}")
+                self._breaker.withdrew()
                 return False
-        if self._breaker.circuit is not Circuit.CLOSED:
-            await self._breaker.enter()
         if spec is not None and key in self._stopping:  # its Stop is on the way and will be answered by the backend
-            self._breaker.withdrew()
             self._settled(kind, key, [])
+        if (kind, key) not in self._open:
+            self._breaker.withdrew()
             return True
         began = time.monotonic()
         try:
             async with asyncio.timeout(self._settings.call_timeout):
                 events = await (self._stop(command) if isinstance(command, Stop) else self._bind(command, spec))
         except Exception as error:  # a backend's client may raise anything: unknown outcome, ask again
-            self._failed(kind, key, began, error)
+            self._failed(kind, key, began, error, command.task.workload)
             return False
-        self._succeeded(kind, began)
+        self._succeeded(kind, began, command.task.workload)
         self._settled(kind, key, events)
         return True
 
     def _settled(self, kind: str, key: str, events: list[Event]) -> None:
         self._open.pop((kind, key), None)
+        self._outgoing.forget((kind, key))
         if not self._open:
             self._all_settled.set()
         self._tell(News(events, [(kind, key)]))
@@ -153,9 +159,17 @@ class Executor:
     async def _stop(self, command: Stop) -> list[Event]:
         await self.backend.stop(command.key, command.reason)
         self._stopping.discard(command.key)
+        if ("bind", command.key) in self._open:  # put aside, and never to run any more
+            self._settled("bind", command.key, [])
         return []
 
     # --- health ------------------------------------------------------------------------------------------------
+
+    def _subjects(self) -> Iterable[Subject]:
+        return (command.task.workload for command in self._open.values())
+
+    def _in_doubt(self, command: Bind | Stop) -> bool:
+        return self._breaker.doubts(command.task.workload)
 
     async def _look_now_and_then(self) -> None:
         while True:
@@ -166,29 +180,36 @@ class Executor:
     async def _probe(self, *, in_earnest: bool = False) -> bool:
         """Ask something that changes nothing. `in_earnest`: as with any call, the answer counts for the breaker."""
         began = time.monotonic()
+        nodes = await self.nodes(in_earnest=in_earnest)
+        return nodes is not None and time.monotonic() - began <= self._settings.slow_call
+
+    async def nodes(self, *, in_earnest: bool = False) -> list[Node] | None:
+        """The backend's nodes as it names them now; None if it does not answer."""
+        began = time.monotonic()
         try:
             async with asyncio.timeout(self._settings.call_timeout):
-                await self.backend.nodes()
+                found = await self.backend.nodes()
         except Exception as error:
-            self._failed("nodes", "", began, error, in_earnest=in_earnest)
-            return False
-        took_s = self._succeeded("nodes", began, in_earnest=in_earnest)
-        return took_s <= self._settings.slow_call
+            self._failed("nodes", "", began, error, None, in_earnest=in_earnest)
+            return None
+        self._succeeded("nodes", began, None, in_earnest=in_earnest)
+        return found
 
-    def _failed(self, call: str, key: str, began: float, error: Exception, *, in_earnest: bool = True) -> None:
+    def _failed(
+        self, call: str, key: str, began: float, error: Exception, subject: Subject, *, in_earnest: bool = True
+    ) -> None:
         took_s = time.monotonic() - began
         words = self.cleaned(said(error, took_s))
         log.warning("backend call failed", backend=self.backend.name, call=call, key=key, error=words)
         self.health.failed(call, took_s, words)
         if in_earnest:
-            self._breaker.failed(words)
+            self._breaker.failed(subject, words)
 
-    def _succeeded(self, call: str, began: float, *, in_earnest: bool = True) -> float:
+    def _succeeded(self, call: str, began: float, subject: Subject, *, in_earnest: bool = True) -> None:
         took_s = time.monotonic() - began
         self.health.succeeded(call, took_s)
         if in_earnest:
-            self._breaker.succeeded(took_s)
-        return took_s
+            self._breaker.succeeded(subject, took_s)
 
     def _changed(self, available: bool, reason: str) -> None:
         self._tell(News([BackendHealthChanged(self.backend.name, available, reason)]))
@@ -199,8 +220,3 @@ def said(error: Exception, took_s: float) -> str:
     if isinstance(error, TimeoutError):
         return f"no answer within {took_s:.3g} s"
     return f"{type(error).__name__}: {error}"
-
-
-def outbox_name(command: Bind | Stop) -> tuple[str, str]:
-    """As the outbox names it."""
-    return ("bind" if isinstance(command, Bind) else "stop"), command.key

@@ -41,8 +41,13 @@ def _tasks(count: int) -> str:
 
 def _policy_words(record: PolicyRecord) -> str:
     done = "removed" if record.definition is None else f"version {record.version}"
-    author = f" by {record.author}" if record.author else ""
-    return f"policy {record.name} {done}{author}{f': {record.note}' if record.note else ''}"
+    return signed(f"policy {record.name} {done}", record.author, record.note)
+
+
+def signed(words: str, author: str, note: str) -> str:
+    """What was done, whose doing it was and why, as far as that is known."""
+    by = f" by {author}" if author else ""
+    return f"{words}{by}{f': {note}' if note else ''}"
 
 
 def _end_words(record: WorkloadRecord) -> str:

@@ -29,11 +29,13 @@ class Submission:
 
 @dataclass(slots=True)
 class News:
-    """Events, and with them commands of the outbox that are done (kind, key)."""
+    """Events, and with them commands of the outbox that are done (kind, key), and what a backend said of nodes (name,
+    JSON; see `announcements`)."""
 
     events: list[Event]
     done: list[tuple[str, str]] = field(default_factory=list)
     promise: "asyncio.Future[None] | None" = None
+    announced: list[tuple[str, str]] = field(default_factory=list)
 
 
 class Inbox:

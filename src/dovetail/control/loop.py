@@ -176,6 +176,7 @@ class Loop:
         for event in item.events:
             commands += self._engine.handle(event, now)
         step.batch.outbox_done += item.done
+        step.batch.announced += item.announced
         if item.promise is not None:
             step.promises.append((item.promise, None))
         return commands

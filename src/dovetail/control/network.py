@@ -21,12 +21,11 @@ from dovetail.model.company import HOST
 from dovetail.model.complaint import Complaint, Invalid
 from dovetail.model.distance_list import MAX_PAIRS
 from dovetail.model.event import DistancesCleared, DistancesSet, Event, TopologySet
+from dovetail.model.listing import first_of
 from dovetail.model.resources import Amounts
 from dovetail.model.strict import closest
 from dovetail.model.topology import Topology
 from dovetail.model.topology_readers.reading import read_topology
-
-_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +177,6 @@ class NetworkDoors:
         rows, hosts = self._state.cluster.rows, self._state.cluster.topology.hosts
         missing = [name for name in dict.fromkeys(names) if name not in rows and name not in hosts]
         if missing:
-            more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
             hint = closest(missing[0], rows) if len(rows) < 10_000 else ""
-            listed = ", ".join(repr(name[:100]) for name in missing[:_NAMED])
-            raise NotFound(f"no node {listed}{more}.{hint} GET /api/v1/nodes lists them")
+            listed = first_of(missing, words=lambda name: repr(name[:100]))
+            raise NotFound(f"no node {listed}.{hint} GET /api/v1/nodes lists them")

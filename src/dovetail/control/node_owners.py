@@ -41,6 +41,10 @@ class NodeOwners:
             self._owners[node] = backend
         return True
 
+    def announced(self, node: str) -> bool:
+        """Whether a backend has announced it since the start."""
+        return node in self._owners
+
     def clashes(self, backend: str) -> list[str]:
         """Nodes of this backend that cannot be used, because another has one of that name."""
         return sorted(self._clashes.get(backend, ()))

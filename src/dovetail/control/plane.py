@@ -14,53 +14,33 @@ from typing import Any, TypeVar
 import orjson
 import structlog
 
-from dovetail.backends.contract import LogChunk
-from dovetail.backends.registered.backend import HeartbeatReply, TaskReport
 from dovetail.constraints import syntax as parser
-from dovetail.control.admission import announced_again, check_submission
+from dovetail.control.admission import check_submission
+from dovetail.control.announcements import Announcements
 from dovetail.control.backend_doors import BackendDoors
 from dovetail.control.backend_metrics import BackendMetrics
 from dovetail.control.backends import Backends
 from dovetail.control.errors import Conflict, NotFound, StoreError, Unavailable
-from dovetail.control.heartbeats import Heartbeats
 from dovetail.control.hooks import Hooks
 from dovetail.control.inbox import Accepted, News, Submission
 from dovetail.control.loop import Loop
 from dovetail.control.metrics import Metrics
 from dovetail.control.network import NetworkDoors, read_topology_file
+from dovetail.control.node_doors import NodeDoors
 from dovetail.control.policies import PolicyDoors, check_names
+from dovetail.control.reservation_doors import ReservationDoors
 from dovetail.control.service_affinity import ServiceAffinity
 from dovetail.control.settings import REGISTERED, Settings
 from dovetail.control.specs import Specs
 from dovetail.control.store_threads import on_store_thread
+from dovetail.control.task_output import TaskOutput
 from dovetail.control.telemetry import DecisionLog
-from dovetail.engine import reservations
 from dovetail.engine.dependencies import Ended, names_outside
 from dovetail.engine.engine import Engine
-from dovetail.engine.losses import rows_in
 from dovetail.engine.questions import Questions
-from dovetail.model.command import attempt_key
-from dovetail.model.event import (
-    BackendHealthChanged,
-    CancelAsked,
-    DomainFailed,
-    Event,
-    NodeCordoned,
-    NodeDrained,
-    NodeHealthChanged,
-    NodeJoined,
-    NodeLeft,
-    NodeObserved,
-    ReservationMade,
-    ReservationReleased,
-    TopologySet,
-)
-from dovetail.model.node import Node
-from dovetail.model.record import Batch, ReservationRecord, Snapshot
-from dovetail.model.reservation import Reservation
-from dovetail.model.resources import Amounts
-from dovetail.model.selection import Taint
-from dovetail.model.task import TaskId, TaskState, WorkloadState
+from dovetail.model.event import BackendHealthChanged, CancelAsked, Event, TopologySet
+from dovetail.model.record import Batch, Snapshot
+from dovetail.model.task import WorkloadState
 from dovetail.model.workload import Workload
 from dovetail.placement.recovery import optimum as solver
 from dovetail.store.contract import Store
@@ -78,7 +58,7 @@ class ControlPlane:
         self.settings = settings
         self.engine = Engine(settings.scheduling)
         self.questions = Questions(self.engine)
-        self._announced: dict[str, Node] = {}  # nodes as their backends announced them last
+        self._announcements = Announcements(self.engine.state.cluster)
         self.metrics = Metrics(self.engine.state)
         self.store: Store = sqlite_store(settings.database)
         self.policies = PolicyDoors(self.engine.state, self.store, self._told)
@@ -87,15 +67,17 @@ class ControlPlane:
         self.started_at = 0.0
         self._specs = Specs(self.store)
         state, metrics = self.engine.state, BackendMetrics(self.metrics.registry)
-        self._backends = Backends(settings, state, self._specs, self._inbox_put, self._as_known, metrics)
-        self.backends = BackendDoors(self._backends, state, self.store, settings, self._told)
-        self._heartbeats = Heartbeats(settings.loop.heartbeat_timeout)
+        self._backends = Backends(settings, state, self._specs, self._inbox_put, self._announcements.heard, metrics)
+        self.backends = BackendDoors(self._backends, state, self.store, settings, self._told, self._ring)
+        self.output = TaskOutput(self.store, self._backends, settings.loop.call_timeout)
+        registered, silence_s = self._backends.registered, settings.loop.heartbeat_timeout
+        self.nodes = NodeDoors(state, registered, silence_s, self._told, self._tell)
+        self.reservations = ReservationDoors(state, self._told, self.nodes.must_exist)
         logged = settings.logging.decisions and settings.logging.level in ("debug", "info")
         self._decision_log = DecisionLog(self.questions, settings.logging.format == "json") if logged else None
         self._hooks = Hooks(settings.hooks)
         self._tasks: list[asyncio.Future[None]] = []
         self._loop: Loop | None = None
-        self._next_reservation = 1
 
     # --- starting and stopping -------------------------------------------------------------------------------
 
@@ -107,10 +89,11 @@ class ControlPlane:
         await on_store_thread(self.store.open)
         snapshot = await on_store_thread(self.store.restore)
         self.engine.restore(snapshot)
+        self._announcements.restore(snapshot.announced)
         gc.freeze()  # later collections need not look through them again, nor come so often
         gc.set_threshold(*GC_THRESHOLDS)
         gc.enable()
-        self._next_reservation = snapshot.next_reservation
+        self.reservations.restore(snapshot.next_reservation)
         self._loop = Loop(
             self.engine,
             self.store,
@@ -146,7 +129,7 @@ class ControlPlane:
         for missing in sorted({record.node.backend for record in snapshot.nodes} - there):
             self._tell([BackendHealthChanged(missing, False, "no longer configured")])
         registered = (record.node.name for record in snapshot.nodes if record.node.backend == REGISTERED)
-        self._heartbeats.expect(registered, time.time())
+        self.nodes.expect(registered)
         await self._backends.start([*named, *added], unusable, snapshot.outbox)
 
     async def stop(self) -> None:
@@ -245,110 +228,6 @@ class ControlPlane:
             raise Conflict(f"workload {ended[0]} is already finished")
         await self._told([CancelAsked(id_, reason) for id_ in workloads])
 
-    async def logs(self, workload: int, replica: int, offset: int, limit: int) -> LogChunk:
-        """Output of the task's latest attempt."""
-        rows = await self.read(self.store.tasks, workload, 1, replica)
-        if not rows or rows[0]["replica"] != replica:
-            raise NotFound(f"workload {workload} has no replica {replica}")
-        attempt, backend = rows[0]["attempt"], self._backends.find(rows[0]["backend"] or "")
-        if not attempt or backend is None:
-            yet = "" if TaskState(rows[0]["state"]).finished else " yet"
-            raise NotFound(f"task {workload}.{replica} has no logs{yet}: it is {rows[0]['state']}")
-        try:
-            async with asyncio.timeout(self.settings.loop.call_timeout):
-                return await backend.logs(attempt_key(TaskId(workload, replica), attempt), offset, limit)
-        except TimeoutError:
-            raise Unavailable(f"backend {backend.name} does not answer; try again later") from None
-        except KeyError:
-            raise NotFound(f"task {workload}.{replica} has no logs: they were removed or never written") from None
-
-    # --- doors: nodes ----------------------------------------------------------------------------------------
-
-    async def register_node(self, node: Node) -> None:
-        existing = self._backend_of(node.name)
-        if existing not in (None, REGISTERED):
-            raise Conflict(f"node {node.name!r} belongs to backend {existing!r}; choose another name")
-        self._heartbeats.heard(node.name, time.time())
-        await self._told([NodeJoined(node.model_copy(update={"backend": REGISTERED}))])
-
-    async def remove_node(self, name: str, reason: str) -> None:
-        self._must_exist(name)
-        self._heartbeats.forget(name)
-        await self._told([NodeLeft(name, reason)])
-
-    async def patch_node(self, name: str, labels: dict[str, str | None], taints: list[Taint] | None) -> None:
-        """Labels set to None are removed; taints, if given, replace all."""
-        self._must_exist(name)
-        node = self.engine.state.cluster.node(name)
-        merged = {key: value for key, value in ({**node.labels, **labels}).items() if value is not None}
-        online = bool(self.engine.state.cluster.online[self.engine.state.cluster.rows[name]])
-        changed = node.model_copy(update={"labels": merged, "taints": node.taints if taints is None else taints})
-        events: list[Event] = [NodeJoined(changed)]
-        if not online:
-            events.append(NodeHealthChanged(name, False, self.engine.state.cluster.reason(name)))
-        await self._told(events)
-
-    async def cordon(self, name: str, on: bool, reason: str) -> None:
-        self._must_exist(name)
-        await self._told([NodeCordoned(name, on, reason)])
-
-    async def drain(self, name: str, reason: str) -> None:
-        self._must_exist(name)
-        await self._told([NodeDrained(name, reason)])
-
-    async def fail(self, level: str, name: str, reason: str) -> list[str]:
-        """A node or a whole domain failed, as an operator says. The nodes that were lost."""
-        lost = [self.engine.state.cluster.names[row] for row in rows_in(self.engine.state, level, name)]
-        if not lost:
-            raise NotFound(f"no node is in {level} {name[:100]!r}; dovetail topology shows levels and domains")
-        await self._told([DomainFailed(level, name, reason)])
-        return lost
-
-    async def heartbeat(self, name: str, used: Amounts | None, reports: list[TaskReport]) -> HeartbeatReply:
-        """A registered node speaks: it is online, says what became of its tasks, and learns what to run."""
-        if self._backend_of(name) != REGISTERED:
-            raise NotFound(f"node {name!r} is not registered here; register it with POST /api/v1/nodes")
-        self._heartbeats.heard(name, time.time())
-        events: list[Event] = []
-        row = self.engine.state.cluster.rows[name]
-        if not self.engine.state.cluster.online[row]:
-            events.append(NodeHealthChanged(name, True, ""))
-        if used is not None:
-            events.append(NodeObserved(name, used))
-        if events:
-            self._tell(events)
-        return await self._backends.registered.heartbeat(name, reports)
-
-    # --- doors: reservations ---------------------------------------------------------------------------------
-
-    async def reserve(self, wanted: Reservation) -> ReservationRecord:
-        """Room in advance. Raises Conflict with the reason when it cannot be met."""
-        for name in wanted.target().nodes:
-            self._must_exist(name)
-        id_ = self._next_reservation
-        record = self._checked(id_, wanted)
-        self._next_reservation += 1
-        await self._told([ReservationMade(id_, wanted)])
-        made = self.engine.state.reservations.get(id_)
-        # Not there: the room was taken since it was looked at, or the time it was asked for is over already.
-        return made or (record if record.end <= time.time() else self._checked(id_, wanted))
-
-    def _checked(self, id_: int, wanted: Reservation) -> ReservationRecord:
-        record, problem = reservations.check(self.engine.state, id_, wanted, time.time())
-        if problem:
-            raise Conflict(problem)
-        return record
-
-    def reservation(self, id_: int) -> ReservationRecord:
-        found = self.engine.state.reservations.get(id_)
-        if found is None:
-            raise NotFound(f"no reservation {id_}")
-        return found
-
-    async def release(self, reservation: int) -> None:
-        self.reservation(reservation)
-        await self._told([ReservationReleased(reservation)])
-
     # --- doors: reading --------------------------------------------------------------------------------------
 
     async def read(self, question: Callable[..., T], *args: Any) -> T:
@@ -380,15 +259,6 @@ class ControlPlane:
             raise Unavailable(f"cannot accept anything now: {self.trouble}")
         return self._loop
 
-    def _must_exist(self, node: str) -> None:
-        if node not in self.engine.state.cluster.rows:
-            raise NotFound(f"no node {node[:100]!r}")
-
-    def _backend_of(self, node: str) -> str | None:
-        cluster = self.engine.state.cluster
-        row = cluster.rows.get(node)
-        return None if row is None else cluster.backend_names[cluster.backends[row]]
-
     async def _told(self, events: list[Event]) -> None:
         promise: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._running().inbox.put(News(events, promise=promise))
@@ -401,15 +271,9 @@ class ControlPlane:
         if self._loop is not None:
             self._loop.inbox.put(news)
 
-    def _as_known(self, event: Event) -> Event:
-        """A backend's news of a node that is known already leaves it what others have set."""
-        if not isinstance(event, NodeJoined):
-            return event
-        name = event.node.name
-        before, self._announced[name] = self._announced.get(name), event.node
-        if name not in self.engine.state.cluster.rows:
-            return event
-        return NodeJoined(announced_again(event.node, self.engine.state.cluster.node(name), before))
+    def _ring(self) -> None:
+        if self._loop is not None:
+            self._loop.bell.ring()
 
     def _written(self, batch: Batch, specs: list[tuple[int, Workload]]) -> None:
         for id_, spec in specs:
@@ -439,13 +303,7 @@ class ControlPlane:
         while True:
             await asyncio.sleep(WATCH_S)
             now = time.time()
-            silent = [
-                event for event in self._heartbeats.silent(now)
-                if event.name in self.engine.state.cluster.rows
-                and self.engine.state.cluster.online[self.engine.state.cluster.rows[event.name]]
-            ]  # fmt: skip
-            if silent:
-                self._tell(list(silent))
+            self.nodes.notice_silence(now)
             if now - pruned_at > 3600:
                 pruned_at = now
                 retention = self.settings.retention

@@ -22,12 +22,11 @@ from dovetail.engine.state import EngineState
 from dovetail.engine.violations import Violation, violations
 from dovetail.model.complaint import Complaint, Invalid, complaints_of, field_name
 from dovetail.model.event import Event, PolicyRemoved, PolicySet
+from dovetail.model.listing import first_of
 from dovetail.model.policy import Policy, Reach
 from dovetail.model.strict import closest
 from dovetail.model.workload import Workload
 from dovetail.store.contract import Store
-
-_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,7 @@ class PolicyDoors:
                 reach = policy.applies_to.with_more(more)
             except ValidationError as error:  # more than a policy may be attached to
                 raise Invalid(complaints_of(error, Reach)) from None
-            note = f"attached to {_listed(policy.applies_to.missing(more))}"
+            note = f"attached to {first_of(policy.applies_to.missing(more))}"
             return await self._set(_attached(policy, reach), author, note)
 
     async def detach(self, name: str, less: Reach, author: str = "") -> Outcome:
@@ -107,8 +106,8 @@ class PolicyDoors:
             policy = self.get(name).policy
             missing = policy.applies_to.missing(less)
             if missing:
-                raise Conflict(f"policy {name} is not attached to {_listed(missing)}")
-            note = f"detached from {_listed(Reach().missing(less))}"
+                raise Conflict(f"policy {name} is not attached to {first_of(missing)}")
+            note = f"detached from {first_of(Reach().missing(less))}"
             return await self._set(_attached(policy, policy.applies_to.without(less)), author, note)
 
     async def remove(self, name: str, author: str = "", note: str = "") -> None:
@@ -131,17 +130,12 @@ class PolicyDoors:
 
     def _check_unnamed(self, name: str) -> None:
         if name in self._state.policies.rulings and (live := named_by(self._state, name)):
-            words = f"policy {name} is named by work that has not ended: {_listed(live)}"
+            words = f"policy {name} is named by work that has not ended: {first_of(live)}"
             raise Conflict(f"{words}; wait for its end, or cancel it")
 
 
 def _attached(policy: Policy, reach: Reach) -> Policy:
     return policy.model_copy(update={"applies_to": reach})
-
-
-def _listed(words: list[str]) -> str:
-    more = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
-    return f"{', '.join(words[:_NAMED])}{more}"
 
 
 # --- what makes sense ----------------------------------------------------------------------------------------

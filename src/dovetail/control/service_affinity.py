@@ -18,7 +18,7 @@ from dovetail.engine.policies import Ruling
 from dovetail.model.complaint import Complaint, Invalid
 from dovetail.model.constraint import Kind
 from dovetail.model.policy import Policy
-from dovetail.model.strict import MAX_NAME, Name, Strict, check_name
+from dovetail.model.strict import MAX_NAME, NodeName, Strict, check_name
 
 _NODES = re.compile(r'!?\(?node\.name in (\["[A-Za-z0-9._-]+"(?:, "[A-Za-z0-9._-]+")*\])\)?')
 
@@ -31,7 +31,7 @@ class Side(StrEnum):
 class NodeRule(Strict):
     """The nodes that a service should be on (or should not); with `required` it must (or must not)."""
 
-    nodes: Annotated[list[Name], Field(min_length=1, max_length=1000)]
+    nodes: Annotated[list[NodeName], Field(min_length=1, max_length=1000)]
     required: bool = False
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from dovetail.engine.state import EngineState
 from dovetail.engine.windows import Window, overlapping
+from dovetail.model.listing import first_of
 from dovetail.model.moment import show_time
 from dovetail.model.record import ReservationRecord
 from dovetail.model.resources import show_amount
@@ -35,9 +36,7 @@ def in_words(state: EngineState, record: ReservationRecord, short: Shortfall, wi
     if not takers:
         most = float(cluster.resources.schedulable[short.resource, short.row])
         return f"{words}; it never has more than {show_amount(resource, most)}"
-    names = [name for _, name in takers[:_NAMED]]
-    more = f" and {len(takers) - _NAMED} more" if len(takers) > _NAMED else ""
-    return f"{words}, because of {', '.join(names)}{more}"
+    return f"{words}, because of {first_of([name for _, name in takers], _NAMED)}"
 
 
 def _takers(

@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from dovetail.model.company import Distance
 from dovetail.model.complaint import MAX_COMPLAINTS, Complaint, Invalid, complaints_of
-from dovetail.model.strict import AtField, Name, Strict, shared, shown
+from dovetail.model.strict import AtField, NodeName, Strict, shared, shown
 
 MAX_PAIRS = 200_000
 COLUMNS = ("from", "to", "distance")
@@ -24,8 +24,8 @@ COLUMNS = ("from", "to", "distance")
 class NodeDistance(Strict):
     """How far apart two nodes are, 0 to 100, in both directions."""
 
-    start: Name = Field(alias="from")
-    end: Name = Field(alias="to")
+    start: NodeName = Field(alias="from")
+    end: NodeName = Field(alias="to")
     distance: Distance
 
     @model_validator(mode="after")

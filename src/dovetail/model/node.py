@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from dovetail.model.device import MAX_DEVICES, Gpus
 from dovetail.model.resources import Capacity
 from dovetail.model.selection import Labels, Taint
-from dovetail.model.strict import AtField, Name, Strict, shared
+from dovetail.model.strict import AtField, Name, NodeName, Strict, shared
 from dovetail.model.workload import Kind
 
 
@@ -31,7 +31,7 @@ class Node(Strict):
     `gpus` says which GPUs it has, one group for each sort; `capacity.gpu` is then their number and need not be given.
     """
 
-    name: Name
+    name: NodeName
     backend: Name = "registered"
     capacity: Capacity = shared(Capacity())
     labels: Labels = shared({})

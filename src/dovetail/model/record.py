@@ -245,6 +245,7 @@ class HistoryLine:
     workload: int | None = None
     replica: int | None = None
     node: str | None = None
+    backend: str | None = None
 
 
 @dataclass(slots=True)
@@ -257,11 +258,11 @@ class Batch:
     outbox_done: list[tuple[str, str]] = field(default_factory=list)  # (kind "bind"|"stop", key)
     history: list[HistoryLine] = field(default_factory=list)
     idempotency: list[tuple[str, str, float]] = field(default_factory=list)  # (key, response JSON, at)
+    announced: list[tuple[str, str]] = field(default_factory=list)  # (node, JSON of what its backend says of it)
 
     def __bool__(self) -> bool:
-        return bool(
-            self.submitted or self.changes or self.outbox or self.outbox_done or self.history or self.idempotency
-        )
+        asked = self.submitted or self.outbox or self.outbox_done or self.idempotency
+        return bool(asked or self.changes or self.history or self.announced)
 
 
 @dataclass(slots=True)
@@ -294,3 +295,4 @@ class Snapshot:
     next_reservation: int
     memory: dict[str, str] = field(default_factory=dict)
     policies: list[PolicyRecord] = field(default_factory=list)
+    announced: dict[str, str] = field(default_factory=dict)  # as in Batch, by node

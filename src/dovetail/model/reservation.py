@@ -17,7 +17,7 @@ from dovetail.model.moment import NOW, LastField, MomentField
 from dovetail.model.quantity import Count, Duration, format_duration
 from dovetail.model.resources import SLOTS, Amounts, Request
 from dovetail.model.selection import Labels
-from dovetail.model.strict import AtField, Name, Strict, shared
+from dovetail.model.strict import AtField, Name, NodeName, Strict, shared
 
 MAX_NODES = 1000
 MAX_TASKS = 100_000
@@ -60,8 +60,8 @@ class Target:
 class Reservation(Strict):
     """Room asked for in advance. `until` is the last moment at which a window of a recurring one may begin."""
 
-    node: Name | None = None
-    nodes: Annotated[list[Name], Field(max_length=MAX_NODES)] = shared([])
+    node: NodeName | None = None
+    nodes: Annotated[list[NodeName], Field(max_length=MAX_NODES)] = shared([])
     domain: Labels = shared({})
     count: Annotated[Count, Field(ge=1, le=MAX_TASKS)] | None = None
     node_selector: Labels = shared({})

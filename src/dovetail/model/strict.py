@@ -14,6 +14,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 # Between two separators there is exactly one way to match, so a long wrong name is refused as fast as a short one.
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[._-][A-Za-z0-9]+)*", re.ASCII)
 MAX_NAME = 100
+# Nodes are named by whoever runs them: host names, with dots, and digits in front as in addresses.
+NODE_NAME = re.compile(r"[A-Za-z0-9]+(?:[._-]+[A-Za-z0-9]+)*", re.ASCII)
+MAX_NODE_NAME = 253
 MAX_SHOWN = 60
 
 
@@ -61,7 +64,19 @@ def check_name(value: str) -> str:
     return value
 
 
+def check_node_name(value: str) -> str:
+    if len(value) > MAX_NODE_NAME:
+        raise ValueError(f"is {len(value)} characters long; a node's name has at most {MAX_NODE_NAME}")
+    if not NODE_NAME.fullmatch(value):
+        raise ValueError(
+            f"{shown(value)} is not the name of a node; start and end with a letter or a digit, and use only letters, "
+            "digits, '-', '_' and '.' between (ASCII only, no spaces or slashes)"
+        )
+    return value
+
+
 Name = Annotated[str, AfterValidator(check_name)]
+NodeName = Annotated[str, AfterValidator(check_node_name)]
 
 
 def closest(word: str, known: Iterable[str]) -> str:

@@ -67,7 +67,11 @@ BUILT_IN: dict[str, ProfileSettings] = {
     "kubernetes": ProfileSettings(
         filters=list(POD_FILTERS),
         scores={
-            **{"resource_utilisation": 1, "resource_balance": 1, "preferred": 2, "avoided": -3, "image_locality": 0.5},
+            "resource_utilisation": 1,
+            "resource_balance": 1,
+            "preferred": 2,
+            "avoided": -3,
+            "image_locality": 0.5,
             "related_proximity": 3,  # to those that its annotations say it talks to
         },
     ),

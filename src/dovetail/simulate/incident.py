@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from dovetail.model.event import Event, NodeCordoned, NodeDrained, NodeHealthChanged, NodeJoined, NodeLeft
 from dovetail.model.node import Node
 from dovetail.model.quantity import Duration
-from dovetail.model.strict import Name, Strict
+from dovetail.model.strict import NodeName, Strict
 
 KINDS = ("fail", "repair", "cordon", "uncordon", "drain", "leave", "join")
 
@@ -20,12 +20,12 @@ class Incident(Strict):
     """`fail` takes a node offline and ends what it runs; `repair` brings it back; `leave` is for good."""
 
     at: Duration
-    fail: Name | None = None
-    repair: Name | None = None
-    cordon: Name | None = None
-    uncordon: Name | None = None
-    drain: Name | None = None
-    leave: Name | None = None
+    fail: NodeName | None = None
+    repair: NodeName | None = None
+    cordon: NodeName | None = None
+    uncordon: NodeName | None = None
+    drain: NodeName | None = None
+    leave: NodeName | None = None
     join: Node | None = None
     reason: Annotated[str, Field(max_length=500)] = ""
 

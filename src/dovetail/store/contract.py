@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from dovetail.model.record import BackendRecord, Batch, Snapshot
+from dovetail.model.record import BackendRecord, Batch, HistoryLine, Snapshot
 
 
 class StoreError(Exception):
@@ -83,7 +83,12 @@ class Store(Protocol):
         ...
 
     def history(
-        self, workload_id: int | None = None, node: str | None = None, after: int = 0, limit: int = 100
+        self,
+        workload_id: int | None = None,
+        node: str | None = None,
+        after: int = 0,
+        limit: int = 100,
+        backend: str | None = None,
     ) -> list[dict[str, Any]]:
         """Oldest first, each with its `seq`."""
         ...
@@ -100,12 +105,13 @@ class Store(Protocol):
         """Those that were added and not removed, by name."""
         ...
 
-    def put_backend(self, record: BackendRecord) -> None:
-        """Durable when it returns; instead of the one of that name, if there is one."""
+    def put_backend(self, record: BackendRecord, line: HistoryLine | None = None) -> None:
+        """Durable when it returns; instead of the one of that name, if there is one. `line` comes into the history
+        along with it, or neither does."""
         ...
 
-    def remove_backend(self, name: str) -> None:
-        """Durable when it returns, also when there was none."""
+    def remove_backend(self, name: str, line: HistoryLine | None = None) -> None:
+        """Durable when it returns, with its line in the history, also when there was none."""
         ...
 
     def idempotent_response(self, key: str) -> str | None: ...

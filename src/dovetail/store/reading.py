@@ -113,13 +113,20 @@ class Reads(ABC):
         return [row | {"explanation": explanation_dict(orjson.loads(row["explanation"]))} for row in found]
 
     def history(
-        self, workload_id: int | None = None, node: str | None = None, after: int = 0, limit: int = 100
+        self,
+        workload_id: int | None = None,
+        node: str | None = None,
+        after: int = 0,
+        limit: int = 100,
+        backend: str | None = None,
     ) -> list[dict[str, Any]]:
         query = select(history).where(history.c.seq > after).order_by(history.c.seq).limit(limit)
         if workload_id is not None:
             query = query.where(history.c.workload == workload_id)
         if node is not None:
             query = query.where(history.c.node == node)
+        if backend is not None:
+            query = query.where(history.c.backend == backend)
         with self._reading() as connection:
             return list(_rows(connection, query))
 

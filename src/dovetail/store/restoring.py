@@ -38,6 +38,7 @@ from dovetail.store.schema import (
     counters,
     cursors,
     memory,
+    node_announcements,
     node_outcomes,
     nodes,
     outbox,
@@ -69,6 +70,7 @@ def restore_snapshot(connection: Connection) -> Snapshot:
             next_reservation=highest.get("reservation", 0) + 1,
             memory=dict(_tuples(connection, select(memory.c.name, memory.c.json))),
             policies=_policies(connection),
+            announced=dict(_tuples(connection, select(node_announcements.c.node, node_announcements.c.said))),
         )
 
 

@@ -132,6 +132,15 @@ nodes = Table(
     Column("reason", Text, nullable=False),
 )
 
+# What its backend said of a node last, as JSON, without what people added to it: to know what is whose when the backend
+# speaks again. Apart from `nodes`, because it changes on other occasions.
+node_announcements = Table(
+    "node_announcements",
+    metadata,
+    Column("node", Text, primary_key=True),
+    Column("said", Text, nullable=False),
+)
+
 # How many tasks succeeded and failed on a node so far, and how many times as long as usual they took, as the sum and
 # the weight of a mean; no row: none yet. Apart from `nodes`, because it changes with every task that ends and a node's
 # definition hardly ever.
@@ -251,8 +260,10 @@ history = Table(
     Column("workload", Id),
     Column("replica", Integer),
     Column("node", Text),
+    Column("backend", Text),
     Index(None, "workload", "seq", **_where("workload IS NOT NULL")),
     Index(None, "node", "seq", **_where("node IS NOT NULL")),
+    Index(None, "backend", "seq", **_where("backend IS NOT NULL")),
     sqlite_autoincrement=True,
 )
 

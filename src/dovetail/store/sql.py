@@ -17,7 +17,7 @@ from typing import Protocol
 from sqlalchemy import Connection, Engine, delete, exists, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from dovetail.model.record import BackendRecord, Batch, Snapshot
+from dovetail.model.record import BackendRecord, Batch, HistoryLine, Snapshot
 from dovetail.store.contract import StoreError
 from dovetail.store.reading import Reads
 from dovetail.store.restoring import restore_snapshot
@@ -77,14 +77,16 @@ class SqlStore(Reads):
             with self._writing() as (connection, batches):
                 batches.write(connection, batch)
 
-    def put_backend(self, record: BackendRecord) -> None:
-        with self._writing() as (connection, _):
+    def put_backend(self, record: BackendRecord, line: HistoryLine | None = None) -> None:
+        with self._writing() as (connection, batches):
             connection.execute(delete(backends).where(backends.c.name == record.name))
             connection.execute(insert(backends).values(**asdict(record)))
+            batches.write_history(connection, [] if line is None else [line])
 
-    def remove_backend(self, name: str) -> None:
-        with self._writing() as (connection, _):
+    def remove_backend(self, name: str, line: HistoryLine | None = None) -> None:
+        with self._writing() as (connection, batches):
             connection.execute(delete(backends).where(backends.c.name == name))
+            batches.write_history(connection, [] if line is None else [line])
 
     def prune(self, finished_before: float, history_before: float) -> int:
         """In small transactions, so it can be interrupted anywhere and goes on where it was."""

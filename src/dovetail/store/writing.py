@@ -20,6 +20,7 @@ from dovetail.model.record import (
     Batch,
     Changes,
     Decision,
+    HistoryLine,
     NewWorkload,
     NodeRecord,
     ReservationRecord,
@@ -74,6 +75,8 @@ class BatchWriter:
         self._tasks = upsert(schema.tasks, dialect)
         self._nodes = upsert(schema.nodes, dialect)
         self._nodes_gone = delete_by(schema.nodes, ["name"], dialect)
+        self._announced = upsert(schema.node_announcements, dialect)
+        self._announced_gone = delete_by(schema.node_announcements, ["node"], dialect)
         self._outcomes = upsert(schema.node_outcomes, dialect)
         self._outcomes_gone = delete_by(schema.node_outcomes, ["node"], dialect)
         self._reservations = upsert(schema.reservations, dialect)
@@ -97,6 +100,7 @@ class BatchWriter:
         self._policy_row = self._policies.picker()
         expect(self._new_workloads, *_DEFINITION, "shape", "submitted_at", *_STATE)
         expect(self._nodes, "name", "row", "definition", "online", "cordoned", "drained", "reason")
+        expect(self._announced, "node", "said")
         expect(self._outcomes, "node", "succeeded", "failed", "pace_sum", "pace_weight")
         expect(self._reservations, *_RESERVATION)
         expect(self._notes, "workload", "json")
@@ -116,9 +120,11 @@ class BatchWriter:
         self._write_notes(connection, changes)
 
         self._nodes.run(connection, map(_node_row, changes.nodes))
+        self._announced.run(connection, dict(batch.announced).items())
         self._outcomes.run(connection, ((node, *counts) for node, counts in changes.outcomes.items()))
         # Gone after changed: a node that left in this batch leaves nothing behind, whatever the batch says of it.
         self._nodes_gone.run(connection, ((name,) for name in changes.nodes_gone))
+        self._announced_gone.run(connection, ((name,) for name in changes.nodes_gone))
         self._outcomes_gone.run(connection, ((name,) for name in changes.nodes_gone))
         self._reservations.run(connection, map(_reservation_row, changes.reservations))
         self._reservations_gone.run(connection, ((gone,) for gone in changes.reservations_gone))
@@ -129,7 +135,7 @@ class BatchWriter:
         # Done before new: should one batch hold both for one key, the command is sent once more rather than lost.
         self._outbox_done.run(connection, batch.outbox_done)
         self._outbox.run(connection, map(_outbox_row, batch.outbox))
-        self._history.run(connection, map(self._history_row, batch.history))
+        self.write_history(connection, batch.history)
         # The first answer to a key stands.
         self._idempotency.run(connection, batch.idempotency)
 
@@ -137,6 +143,9 @@ class BatchWriter:
         if changes.reservations:
             highest.append(("reservation", max(reservation.id for reservation in changes.reservations)))
         self._counters.run(connection, highest)
+
+    def write_history(self, connection: Connection, lines: Iterable[HistoryLine]) -> None:
+        self._history.run(connection, map(self._history_row, lines))
 
     def _write_workloads(
         self, connection: Connection, submitted: list[NewWorkload], changed: list[WorkloadRecord], new: set[int]

@@ -14,7 +14,7 @@ class Restart(Conformance):
             async with started(subject) as before:
                 work = before.work(number, LONG_S)
                 await before.backend.bind(work)
-                await before.ear.until(TaskStarted, work.key)
+                await before.running(work.key)
             async with started(subject) as after:
                 await after.backend.reconcile([work])
                 await after.ear.until(TaskStarted, work.key)
@@ -57,7 +57,7 @@ class Restart(Conformance):
                 )
                 await before.backend.bind(done)
                 await before.backend.bind(stopped)
-                await before.ear.until(TaskStarted, stopped.key)
+                await before.running(stopped.key)
                 await before.backend.stop(stopped.key, "enough")
                 for work in (done, stopped):
                     await before.finished(work.key)

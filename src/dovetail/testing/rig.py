@@ -10,7 +10,7 @@ import pytest
 
 from dovetail.backends.contract import Assignment, Backend, Refusal
 from dovetail.model.command import attempt_key
-from dovetail.model.event import Event, NodeJoined, TaskFinished, TaskStarted
+from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, TaskFinished, TaskStarted
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId
 from dovetail.model.workload import Workload
@@ -57,6 +57,16 @@ class Ear:
         """As they were introduced last, in the order in which they were first."""
         return list({event.node.name: event.node for event in self.heard if isinstance(event, NodeJoined)}.values())
 
+    def online(self, node: str) -> bool:
+        """As was said of it last."""
+        said = False
+        for event in self.heard:
+            if isinstance(event, NodeJoined) and event.node.name == node:
+                said = True
+            elif isinstance(event, NodeHealthChanged) and event.name == node:
+                said = event.online
+        return said
+
     @property
     def node(self) -> str:
         return next(event.node.name for event in self.heard if isinstance(event, NodeJoined))
@@ -82,14 +92,21 @@ class Rig:
         assert len(ends) == 1, f"several ends were reported of {key}: {ends}"
         return first
 
+    async def running(self, key: str) -> None:
+        """Until it has started and, where runs are counted, has come so far as to be counted: a process that is ended
+        in its first instant never is."""
+        await self.ear.until(TaskStarted, key)
+        if (times_run := self.subject.times_run) is not None:
+            await self.ear.until_true(lambda: times_run(key) > 0, f"the first step of {key}")
+
     async def until_bound(self, work: Assignment) -> None:
         """As the control plane does it: the same key again until there is an answer. Refusal is one."""
-        await self._again(lambda: self.backend.bind(work))
+        await self.until_answered(lambda: self.backend.bind(work))
 
     async def until_stopped(self, key: str, reason: str) -> None:
-        await self._again(lambda: self.backend.stop(key, reason))
+        await self.until_answered(lambda: self.backend.stop(key, reason))
 
-    async def _again(self, call: Callable[[], Awaitable[None]]) -> None:
+    async def until_answered(self, call: Callable[[], Awaitable[object]]) -> None:
         async with asyncio.timeout(PATIENCE_S):
             while True:
                 try:

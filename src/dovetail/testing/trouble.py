@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable
 from dataclasses import replace
 
+import pytest
+
 from dovetail.backends.contract import Refusal
 from dovetail.model.event import TaskStarted
 from dovetail.testing.rig import LONG_S, Conformance, needed, run_async, started
@@ -65,7 +67,7 @@ class Trouble(Conformance):
             async with started(subject) as rig:
                 first, second = rig.work(number, 0.0, 4), replace(rig.work(number, LONG_S), key=f"{number}.0.2")
                 await rig.backend.bind(second)
-                await rig.ear.until(TaskStarted, second.key)
+                await rig.running(second.key)
                 async with break_calls():
                     for call in (rig.backend.bind(first), rig.backend.stop(second.key, "enough")):
                         outcome = await _outcome(call)
@@ -76,6 +78,21 @@ class Trouble(Conformance):
                 assert (await rig.finished(second.key)).exit_code is None
                 for work in (first, second):
                     rig.assert_run_once(work.key)
+
+        run_async(scene)
+
+    def test_a_system_that_cannot_be_reached_is_not_said_to_be_there(self, subject: Subject) -> None:
+        """`nodes` is how the control plane finds out whether a call failed because the system is away."""
+        break_calls = needed(subject.break_calls, "break_calls")
+        if not subject.owns_its_nodes:
+            pytest.skip("the nodes of this backend are introduced by others")
+
+        async def scene() -> None:
+            async with started(subject) as rig:
+                async with break_calls():
+                    with pytest.raises(Exception):  # noqa: B017, PT011 - whatever its client raises
+                        await asyncio.wait_for(rig.backend.nodes(), WHILE_S)
+                await rig.until_answered(rig.backend.nodes)
 
         run_async(scene)
 
@@ -121,12 +138,13 @@ class Trouble(Conformance):
             async with started(subject) as rig:
                 old, new = rig.work(number, LONG_S), replace(rig.work(number, LONG_S), key=f"{number}.0.2")
                 await rig.backend.bind(old)
-                await rig.ear.until(TaskStarted, old.key)
+                await rig.running(old.key)
                 async with cut_off(old.key):
                     await _outcome(rig.backend.stop(old.key, "its node is gone"))
                 await rig.until_stopped(old.key, "its node is gone")
+                await rig.ear.until_true(lambda: rig.ear.online(new.node), f"the return of {new.node}")
                 await rig.until_bound(new)
-                await rig.ear.until(TaskStarted, new.key)
+                await rig.running(new.key)
                 assert (await rig.finished(old.key)).exit_code is None
                 await rig.ear.until_true(lambda: not runs_now(old.key), f"the end of {old.key} on the node itself")
                 assert runs_now(new.key)
@@ -147,7 +165,7 @@ class Trouble(Conformance):
             async with started(subject) as before:
                 old = before.work(number, LONG_S)
                 await before.backend.bind(old)
-                await before.ear.until(TaskStarted, old.key)
+                await before.running(old.key)
                 async with cut_off(old.key):
                     await before.backend.close()
             async with started(subject) as after:

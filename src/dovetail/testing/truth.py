@@ -118,7 +118,7 @@ class Truth(Conformance):
                     assert (await before.finished(short.key)).exit_code == 4
                     kinds = [type(event) for event in before.ear.heard if getattr(event, "key", None) == short.key]
                     assert kinds[0] is TaskStarted
-                    await before.ear.until(TaskStarted, long.key)
+                    await before.running(long.key)
             async with started(subject) as after:
                 await after.backend.reconcile([long])
                 await after.ear.until(TaskStarted, long.key)

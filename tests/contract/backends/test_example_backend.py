@@ -91,6 +91,13 @@ class TestExampleBackend(BackendConformance):
             yield
             worker.send_signal(signal.SIGCONT)
 
+        @asynccontextmanager
+        async def moved_away() -> AsyncIterator[None]:
+            async with frozen():
+                (tmp_path / "spool").rename(tmp_path / "elsewhere")
+                yield
+                (tmp_path / "elsewhere").rename(tmp_path / "spool")
+
         return Subject(
             backend_factory=lambda: _build(tmp_path / "spool"),
             workload=workload,
@@ -102,7 +109,7 @@ class TestExampleBackend(BackendConformance):
             times_run=lambda key: starts.read_text().split().count(key) if starts.exists() else 0,
             runs_now=lambda key: runs_now(tmp_path, key),
             cut_replies=frozen,
-            break_calls=frozen,
+            break_calls=moved_away,
             cut_off=frozen,
         )
 

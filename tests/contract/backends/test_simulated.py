@@ -10,6 +10,7 @@ from tests.contract.backends.conformance import BackendConformance, Subject
 from dovetail.backends.contract import Assignment, Backend
 from dovetail.backends.simulated.backend import SimulatedBackend
 from dovetail.backends.simulated.settings import NodeGroup, SimulatedSettings
+from dovetail.model.node import Node
 from dovetail.model.workload import Rehearsal, Run, Workload
 
 
@@ -57,6 +58,11 @@ class FarAway(SimulatedBackend):
 
     async def bind(self, assignment: Assignment) -> None:
         await self._wire.carry(assignment.key, lambda: asyncio.ensure_future(super(FarAway, self).bind(assignment)))
+
+    async def nodes(self) -> list[Node]:
+        if self._wire.broken:
+            raise ConnectionError("cannot reach the world")
+        return await super().nodes()
 
     async def stop(self, key: str, reason: str) -> None:
         await self._wire.carry(key, lambda: asyncio.ensure_future(super(FarAway, self).stop(key, reason)))

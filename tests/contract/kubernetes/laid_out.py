@@ -82,13 +82,12 @@ async def read_back(api: Api) -> dict[str, list[Json]]:
 
 async def clear(api: Api) -> None:
     """Everything but namespaces, which would need their controller to go, and classes."""
-    for pod in await api.items(PODS):
-        await api.delete(f"{path_of(pod)}/{pod['metadata']['name']}", AT_ONCE)
-    for claim in await api.items(KINDS["pvcs"]):
-        await api.delete(f"{path_of(claim, 'persistentvolumeclaims')}/{claim['metadata']['name']}", AT_ONCE)
+    paths = [f"{path_of(pod)}/{pod['metadata']['name']}" for pod in await api.items(PODS)]
+    claims = await api.items(KINDS["pvcs"])
+    paths += [f"{path_of(claim, 'persistentvolumeclaims')}/{claim['metadata']['name']}" for claim in claims]
     for path in (NODES, VOLUMES, KINDS["csiNodes"]):
-        for one in await api.items(path):
-            await api.delete(f"{path}/{one['metadata']['name']}", AT_ONCE)
+        paths += [f"{path}/{one['metadata']['name']}" for one in await api.items(path)]
+    await asyncio.gather(*[api.delete(path, AT_ONCE) for path in paths])
 
 
 def path_of(one: Json, plural: str = "pods") -> str:

@@ -10,6 +10,7 @@ from tests.contract.kubernetes.random_pods import (
     FOO,
     GPU,
     HOST,
+    HUGE,
     OVERHEAD,
     PLACED,
     REGION,
@@ -18,7 +19,7 @@ from tests.contract.kubernetes.random_pods import (
     ZONE,
     Json,
     PodDrawing,
-)  # fmt: skip
+)
 
 DRIVER = "disk.example.com"
 LATER, NO_MORE, MADE, NOW = "later", "none-left", "made-in-zones", "at-once"  # storage classes
@@ -102,9 +103,15 @@ class _Drawing:
             labels[REGION] = draw(("r1", "r2"))
         if self.often(0.4):
             labels["rack"] = draw(("k1", "k2"))
-        amounts = {"cpu": draw(("3", "4", "7910m", "16")), "memory": draw(("4Gi", "8Gi", "15258Mi")), "pods": "110"}
+        amounts = {"cpu": draw(("3", "4", "7910m", "16")), "memory": draw(("4Gi", "8Gi", "15258Mi"))}
         amounts["pods"] = draw(("3", "6", "110", "110"))
-        for resource, most in (("ephemeral-storage", ("10Gi", "20Gi")), (FOO, ("0", "2", "5")), (GPU, ("1", "8"))):
+        some = (
+            ("ephemeral-storage", ("10Gi", "20Gi")),
+            (FOO, ("0", "2", "5")),
+            (GPU, ("1", "8")),
+            (HUGE, ("0", "16Mi")),
+        )
+        for resource, most in some:
             if self.often(0.5):
                 amounts[resource] = draw(most)
         spec: Json = {}

@@ -10,7 +10,7 @@ from typing import Any
 Json = dict[str, Any]
 
 HOST, ZONE, REGION = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
-FOO, GPU = "example.com/foo", "nvidia.com/gpu"
+FOO, GPU, HUGE = "example.com/foo", "nvidia.com/gpu", "hugepages-2Mi"
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 #: By name; those of pods that wait are below those of pods that have a node.
 PRIORITIES = {"idle": -5, "usual": 0, "some": 50, "patient": 70, "placed": 1000, "placed-more": 2000}
@@ -84,18 +84,18 @@ class PodDrawing:
     # --- what pods want --------------------------------------------------------------------------------------
 
     def take(self, pod: Json) -> None:
-        asked = pod["spec"]["containers"][0]["resources"]["requests"]
-        resource, amounts = self.chance.choice(
+        resources = pod["spec"]["containers"][0]["resources"]
+        name, amounts = self.chance.choice(
             (
                 (FOO, ("1", "2", "9")),
                 (GPU, ("1", "4")),
+                (HUGE, ("2Mi", "32Mi")),
                 ("ephemeral-storage", ("1Gi", "15Gi")),
                 ("example.com/unknown", ("1",)),
             )
         )
-        asked[resource] = self.chance.choice(amounts)
-        if resource != "ephemeral-storage":
-            pod["spec"]["containers"][0]["resources"]["limits"] = {resource: asked[resource]}
+        resources["requests"][name] = self.chance.choice(amounts)
+        resources["limits"] = {name: resources["requests"][name]}
 
     def select(self, pod: Json) -> None:
         if self.often(0.3):
@@ -182,6 +182,9 @@ class PodDrawing:
 
     def hold(self, pod: Json) -> None:
         pod["spec"]["containers"][0]["ports"] = self.ports()
+        if self.often(0.2):  # every port of it is one of the node
+            pod["spec"]["hostNetwork"] = True
+            pod["spec"]["containers"][0]["ports"] = [{"containerPort": self.chance.choice((80, 9000, 9100))}]
 
     def ports(self) -> list[Json]:
         port: Json = {"containerPort": 80, "hostPort": self.chance.choice((80, 443, 9000))}

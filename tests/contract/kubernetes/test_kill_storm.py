@@ -29,7 +29,7 @@ SEED = int(os.environ.get("DOVETAIL_KUBERNETES_SEED", "1"))
 NODES, A_NODE = 50, 40
 PODS = NODES * A_NODE
 KILLS = 10
-MOST_BOUND_BEFORE_A_KILL = 180
+MOST_BOUND_BEFORE_A_KILL = 140
 SPACE = "storm"
 PATH = f"/api/v1/namespaces/{SPACE}/pods"
 

@@ -66,21 +66,23 @@ async def _both(server: KubeServer, clusters: list[FullCluster]) -> tuple[Outcom
 
 
 async def _lay_out(api: Api, clusters: list[FullCluster], scheduler: str) -> None:
-    for cluster in clusters:
-        with suppress(AlreadyExists):
-            await api.create("/api/v1/namespaces", {"metadata": {"name": cluster.name}})
-            for app, allowed in cluster.allowed.items():
-                await _budget(api, cluster.name, app, allowed)
-        pods = f"/api/v1/namespaces/{cluster.name}/pods"
-        await asyncio.gather(*[api.create(NODES, one) for one in cluster.nodes])
-        await asyncio.gather(*[api.create(pods, one) for one in cluster.placed])
-        running = [
-            api.patch(f"{pods}/{name}/status", {"status": {"phase": "Running", "startTime": at}})
-            for name, at in cluster.started.items()
-        ]
-        await asyncio.gather(*running)
-        urgent = cluster.urgent | {"spec": cluster.urgent["spec"] | {"schedulerName": scheduler}}
-        await api.create(pods, urgent)
+    await asyncio.gather(*[_lay_out_one(api, cluster, scheduler) for cluster in clusters])
+
+
+async def _lay_out_one(api: Api, cluster: FullCluster, scheduler: str) -> None:
+    with suppress(AlreadyExists):
+        await api.create("/api/v1/namespaces", {"metadata": {"name": cluster.name}})
+        for app, allowed in cluster.allowed.items():
+            await _budget(api, cluster.name, app, allowed)
+    pods = f"/api/v1/namespaces/{cluster.name}/pods"
+    for node in cluster.nodes:
+        await api.create(NODES, node)
+    for pod in cluster.placed:
+        name = pod["metadata"]["name"]
+        await api.create(pods, pod)
+        status = {"phase": "Running", "startTime": cluster.started[name]}
+        await api.patch(f"{pods}/{name}/status", {"status": status})
+    await api.create(pods, cluster.urgent | {"spec": cluster.urgent["spec"] | {"schedulerName": scheduler}})
 
 
 async def _budget(api: Api, namespace: str, app: str, allowed: int) -> None:

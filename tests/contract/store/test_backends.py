@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from tests.contract.store.records import NOW
 
-from dovetail.model.record import BackendRecord
+from dovetail.model.record import BackendRecord, HistoryLine
 from dovetail.store.contract import Store
 
 LAB = BackendRecord("lab", "spool", '{"folder":"/srv"}', NOW)
@@ -25,3 +25,14 @@ def test_the_last_word_on_a_name_counts(store: Store, restart: Callable[[], Stor
     store.remove_backend("lab")
     store.remove_backend("lab")
     assert restart().backends() == []
+
+
+def test_a_change_comes_with_its_line_of_history(store: Store) -> None:
+    store.put_backend(LAB, HistoryLine(NOW, "backend", "backend lab added by ann", backend="lab"))
+    store.put_backend(BackendRecord("far", "docker", "{}", NOW), HistoryLine(NOW, "backend", "other", backend="far"))
+    store.remove_backend("lab", HistoryLine(NOW + 5, "backend", "backend lab removed", backend="lab"))
+    assert [(line["at"], line["message"]) for line in store.history(backend="lab")] == [
+        (NOW, "backend lab added by ann"),
+        (NOW + 5, "backend lab removed"),
+    ]
+    assert len(store.history()) == 3

@@ -251,3 +251,9 @@ def test_a_decision_about_the_same_attempt_replaces_the_earlier_one(store: Store
         store.write(Batch(changes=Changes(decisions=[decision(1, at=at, message=f"at {at}")])))
     store.write(Batch(changes=Changes(decisions=[decision(1, attempt=2, at=4.0)])))
     assert [(row["attempt"], row["at"]) for row in store.decisions(1)] == [(2, 4.0), (1, 3.0)]
+
+
+def test_what_a_backend_said_of_a_node_is_kept_as_long_as_the_node(store: Store, restart: Restart) -> None:
+    store.write(Batch(announced=[("node-a", "{}"), ("node-b", "{}"), ("node-a", '{"labels":{"a":"b"}}')]))
+    store.write(Batch(changes=Changes(nodes_gone=["node-b"])))
+    assert restart().restore().announced == {"node-a": '{"labels":{"a":"b"}}'}

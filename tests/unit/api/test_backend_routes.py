@@ -54,6 +54,18 @@ def test_a_backend_is_added_shown_without_its_secrets_changed_and_removed(url: s
             client.backend("far")
 
 
+def test_the_history_of_a_backend_outlives_it(url: str) -> None:
+    with Client(url) as client:
+        client.add_backend("far", ENTRY, by="ann")
+        client.remove_backend("far", by="bob", note="not needed")
+        lines = client.backend_history("far")
+        assert [(line["kind"], line["backend"]) for line in lines] == [("backend", "far")] * 2
+        assert lines[0]["message"] == "backend far added, of kind secretive by ann"
+        assert lines[1]["message"].endswith("on them by bob: not needed")
+        assert [line for line in client.past_events() if line["kind"] == "backend"] == lines
+        assert client.backend_history("sim") == []
+
+
 def test_no_answer_holds_a_secret(url: str) -> None:
     with httpx.Client(base_url=f"{url}{API}", trust_env=False) as http:
         answers = [

@@ -78,7 +78,7 @@ def change(r: Random, cluster: Cluster, number: int) -> None:
         cluster.place(TaskId(number, 0), r.randrange(cluster.width), column, badge=a_badge(r))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32))
 def test_a_tally_equals_a_count_from_scratch_whatever_comes_and_goes(seed: int) -> None:
     r = Random(seed)

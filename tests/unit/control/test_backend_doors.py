@@ -1,6 +1,7 @@
 """Backends added, changed and removed while the server runs, over a real store, with a kind that has secrets."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -150,6 +151,39 @@ def test_an_idle_one_is_removed_and_stays_away(tmp_path: Path) -> None:
         removal = await plane.backends.remove("far", force=False)
         assert (removal.nodes, removal.tasks) == (2, 0)
         assert plane.store.backends() == []
+
+    scene(settings(tmp_path), play)
+
+
+def test_the_history_says_who_added_changed_and_removed_one_and_holds_no_secret(tmp_path: Path) -> None:
+    async def play(plane: ControlPlane) -> None:
+        heard: list[str] = []
+
+        async def follow() -> None:
+            async with plane.subscribe() as lines:
+                async for line in lines:
+                    heard.extend([line["message"]] if line is not None and line["kind"] == "backend" else [])
+
+        listening = asyncio.create_task(follow())
+        await asyncio.sleep(0.05)
+        began = time.time()
+        await plane.backends.add("far", entry(), replace=False, author="ann", note=f"the token is {TOKEN}")
+        await plane.backends.add("far", entry(key="another-token", forever=False), replace=True, author="bob")
+        await plane.backends.add("far", entry(key="another-token", forever=False), replace=True)
+        with pytest.raises(Conflict):
+            await plane.backends.add("far", entry(), replace=False, author="eve")
+        await plane.backends.remove("far", force=False, author="ann", note="moved")
+        said = [
+            "backend far added, of kind secretive by ann: the token is •••",
+            "backend far changed (forever, key) by bob",
+            "backend far given the same settings again",
+            "backend far removed with 2 nodes and 0 tasks on them by ann: moved",
+        ]
+        lines = plane.store.history(backend="far")
+        assert [line["message"] for line in lines] == said
+        assert all(began <= line["at"] <= time.time() for line in lines)
+        await until(lambda: heard == said, "whoever listens hears of it")
+        listening.cancel()
 
     scene(settings(tmp_path), play)
 

@@ -103,9 +103,9 @@ def test_a_restart_restores_placements_queue_cordons_and_reservations(tmp_path: 
     async def before(plane: ControlPlane) -> None:
         await plane.submit([work("a", replicas=4), work("big", resources={"cpu": 1000})])
         await until(lambda: plane.store.counts()["running"] == 1, "a runs")
-        await plane.cordon("n-2", True, "upgrade")
-        await plane.patch_node("n-1", {"team": "blue"}, None)
-        await plane.reserve(Reservation(node="n-1", resources=Request(cpu=2), duration=3600, holder="ops"))
+        await plane.nodes.cordon("n-2", True, "upgrade")
+        await plane.nodes.patch("n-1", {"team": "blue"}, None)
+        await plane.reservations.reserve(Reservation(node="n-1", resources=Request(cpu=2), duration=3600, holder="ops"))
         kept["placed"] = dict(plane.engine.state.cluster.placements.by_task.items())
 
     async def after(plane: ControlPlane) -> None:
@@ -196,19 +196,19 @@ def test_a_refused_task_is_tried_elsewhere_and_fails_in_the_end(
 
 def test_a_registered_node_is_offline_when_silent_and_back_when_it_speaks(tmp_path: Path) -> None:
     async def play(plane: ControlPlane) -> None:
-        await plane.register_node(Node.model_validate({"name": "agent", "capacity": {"cpu": 64}}))
+        await plane.nodes.register(Node.model_validate({"name": "agent", "capacity": {"cpu": 64}}))
         await plane.submit([work("a", backends={"allow": ["registered"]})])
         await until(lambda: plane.store.counts()["starting"] == 1, "placed")
-        reply = await plane.heartbeat("agent", {"cpu": 500}, [])
+        reply = await plane.nodes.heartbeat("agent", {"cpu": 500}, [])
         await until(lambda: bool(reply.run), "told what to run")
         assert reply.run[0].key == "1.0.1"
         await until(lambda: plane.questions.node("agent").status == "offline", "silence is noticed")
-        await plane.heartbeat("agent", None, [])
+        await plane.nodes.heartbeat("agent", None, [])
         await until(lambda: plane.questions.node("agent").status == "online", "it is back")
         with pytest.raises(NotFound, match="not registered"):
-            await plane.heartbeat("stranger", None, [])
+            await plane.nodes.heartbeat("stranger", None, [])
         with pytest.raises(Conflict, match="belongs to backend 'sim'"):
-            await plane.register_node(Node.model_validate({"name": "n-1"}))
+            await plane.nodes.register(Node.model_validate({"name": "n-1"}))
 
     scene(settings(tmp_path, loop={"heartbeat_timeout": 1}), play)
 

@@ -315,7 +315,7 @@ def _to_a_node(scene: Scene, data: st.DataObject, step: str) -> None:
         scene.hear(DomainFailed("node", data.draw(st.sampled_from(nodes)), "gone"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_a_group_is_whole_or_holds_nothing_whatever_happens(data: st.DataObject) -> None:
     scene = Scene()

@@ -158,7 +158,7 @@ def test_what_was_held_before_a_restart_counts_after_it() -> None:
     assert scene.tick() == ["b.0"]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     work=st.lists(
         st.tuples(

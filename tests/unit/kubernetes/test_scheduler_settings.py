@@ -24,7 +24,7 @@ def test_whatever_profile_places_pods_has_the_filters_that_pods_need(profile: st
 
 
 def test_a_profile_that_there_is_not_is_refused_by_the_name_that_asks_for_it() -> None:
-    with pytest.raises(Invalid, match="unknown profile 'kubernets'. Did you mean 'kubernetes'") as failure:
+    with pytest.raises(Invalid, match=r"unknown profile 'kubernets'\. Did you mean 'kubernetes'") as failure:
         read(names={"dovetail": "kubernets"})
     assert failure.value.complaints[0].field == "names.dovetail"
 

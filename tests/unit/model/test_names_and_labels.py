@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from dovetail.model.selection import LabelMatch, Taint, Toleration
 from dovetail.model.shaping import shape_of
-from dovetail.model.strict import check_name, closest, shown
+from dovetail.model.strict import MAX_NODE_NAME, check_name, check_node_name, closest, shown
 from dovetail.model.workload import Workload
 
 
@@ -30,6 +30,29 @@ def test_every_other_name_is_refused_in_one_line(name: str) -> None:
         ValueError, match=r"is not a name; start with|is \d+ characters long; a name has at most 100"
     ) as raised:
         check_name(name)
+    assert len(str(raised.value)) < 300
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["10.0.0.7", "0a.b-c.example", "7", "node_1", "a--b", "ip-10-0-0-7.eu-west-1.compute.internal", "x" * 253, "A1"],
+)
+def test_a_node_may_be_called_what_its_system_calls_it(name: str) -> None:
+    assert check_node_name(name) == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("", ".", "..", "-a", "a-", "a.", ".a", "_a", "a_", "a/b", "a b", "a\n", "a\0", "é", "%2e", "a:b", "[::1]"),
+        *("x" * (MAX_NODE_NAME + 1), "x" * 5_000_000, "a-" * 126, "a" * 252 + "!"),
+    ],
+    ids=shown,
+)
+def test_every_other_name_of_a_node_is_refused_in_one_line(name: str) -> None:
+    with pytest.raises(ValueError, match=r"is not the name of a node|a node's name has at most 253") as raised:
+        check_node_name(name)
     assert len(str(raised.value)) < 300
     assert "\n" not in str(raised.value)
 

@@ -118,7 +118,7 @@ def test_importing_the_model_does_not_load_yaml() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-ANYTHING = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+ANYTHING = settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 FIELD = st.sampled_from([*Workload.model_fields, "cpu", "memory", "env", "key", "operator", "values", "match", "<<"])
 VALUE = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -100,7 +100,7 @@ def logs(draw: st.DrawFn) -> list[Job]:
 
 @pytest.mark.parametrize("policy", ["fcfs", "sjf", "f1"])
 @pytest.mark.parametrize("backfill", ["none", "easy"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(jobs=logs())
 def test_every_job_starts_when_the_plain_simulator_starts_it(policy: str, backfill: Backfill, jobs: list[Job]) -> None:
     expected = Plain(jobs, policy, backfill == "easy").run()

@@ -37,6 +37,11 @@ class Honest(SimulatedBackend):
         if not known:
             self.starts[assignment.key] = self.starts.get(assignment.key, 0) + 1
 
+    async def nodes(self) -> list[Node]:
+        if self.troubled:
+            raise ConnectionError("no route")
+        return await super().nodes()
+
     @asynccontextmanager
     async def trouble(self, _key: str = "") -> AsyncIterator[None]:
         self.troubled, self.over = True, asyncio.Event()
@@ -111,6 +116,13 @@ class TooSure(Honest):
             raise Refusal("there was no answer")
 
 
+class NeverAsks(Honest):
+    """Lists its nodes from memory."""
+
+    async def nodes(self) -> list[Node]:
+        return list(self._fleet)
+
+
 class OneAtATime(Honest):
     def __init__(self) -> None:
         super().__init__()
@@ -138,6 +150,7 @@ def check(name: str, **more: Any) -> Check:
         (HidesANode, lambda subject, _: SUITE.test_the_nodes_it_lists_are_those_it_introduced(subject)),
         (TellsOnce, check("test_an_end_that_could_not_be_reported_is_reported_again")),
         (TooSure, check("test_a_bind_whose_reply_is_lost_runs_once_when_it_is_repeated")),
+        (NeverAsks, lambda subject, _: SUITE.test_a_system_that_cannot_be_reached_is_not_said_to_be_there(subject)),
         (OneAtATime, check("test_a_call_without_an_answer_delays_no_other_key")),
     ],
 )
@@ -156,5 +169,6 @@ def _subject(backend: Honest) -> Subject:
         lambda run_s, code, _: Workload(name="w", run=Run(simulate=Rehearsal(run_time=run_s, exit_code=code))),
         times_run=lambda key: backend.starts.get(key, 0),
         cut_replies=backend.trouble,
+        break_calls=backend.trouble,
         hold_reply=backend.trouble,
     )

@@ -122,15 +122,18 @@ class SpoolBackend:
     # --- on threads --------------------------------------------------------------------------------------------
 
     def _read_nodes(self) -> dict[str, Node]:
-        files = sorted((self._spool / "nodes").glob("*.json"))
-        nodes = (Node.model_validate_json(file.read_bytes()) for file in files)
+        nodes = (Node.model_validate_json(file.read_bytes()) for file in self._introductions())
         return {node.name: node.model_copy(update={"backend": self.name, "kinds": [Kind.JOB]}) for node in nodes}
 
+    def _introductions(self) -> list[Path]:
+        """Raises OSError while the folder is away: that no file is there then means nothing."""
+        return sorted(path for path in (self._spool / "nodes").iterdir() if path.suffix == ".json")
+
     def _touched(self) -> dict[str, float]:
-        return {file.stem: file.stat().st_mtime for file in (self._spool / "nodes").glob("*.json")}
+        return {file.stem: file.stat().st_mtime for file in self._introductions()}
 
     def _bind(self, assignment: Assignment) -> None:
-        if not (self._spool / "nodes" / f"{assignment.node}.json").exists():
+        if assignment.node not in {file.stem for file in self._introductions()}:
             raise Refusal(f"no machine {assignment.node!r} has introduced itself in {self._spool}")
         run = Run(self._spool, assignment.key)
         if run.claim == NOBODY:

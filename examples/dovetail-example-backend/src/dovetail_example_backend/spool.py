@@ -22,8 +22,9 @@ NOBODY = "nobody"
 
 
 def write_once(path: Path, content: str) -> bool:
-    """False: it was there already, and stays as it was."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """False: it was there already, and stays as it was. Raises OSError while the shared folder is away: made anew in
+    its place, an empty one would tell everybody that nothing was ever taken."""
+    path.parent.mkdir(exist_ok=True)
     descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".draft-")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -62,12 +62,13 @@ class DockerBackend:
                   len(self._hosts))  # fmt: skip
 
     async def nodes(self) -> list[Node]:
-        """Those that answer."""
+        """Those that answer. Raises Unreachable if none does."""
         found = await asyncio.gather(*(host.describe() for host in self._hosts.values()), return_exceptions=True)
-        for node in found:
-            if isinstance(node, BaseException) and not isinstance(node, Unreachable):
-                raise node
-        return [node for node in found if isinstance(node, Node)]
+        nodes = [node for node in found if isinstance(node, Node)]
+        for error in found:
+            if isinstance(error, BaseException) and not (nodes and isinstance(error, Unreachable)):
+                raise error
+        return nodes
 
     async def prices(self) -> Mapping[str, Price]:
         return self._settings.prices_of(host.name for host in self._settings.hosts)

@@ -1,8 +1,8 @@
 """From an assignment to the container that runs it; refuses what this backend cannot run. Pure.
 
 What a task asks for becomes its share of the processor and a soft limit of memory; what it may use at most becomes a
-quota and a hard limit, without swap. The command replaces that of the image and is given to its entry point, if it has
-one. Beside the workload's own variables it sees
+quota and a hard limit, without swap. The command is all that is run: it takes the place of the image's entry point and
+command, as everywhere in Dovetail. Beside the workload's own variables it sees
 
     DOVETAIL_WORKLOAD  the workload's name        DOVETAIL_REPLICA   which of the replicas this is, from 0
     DOVETAIL_TASK      `<workload id>.<replica>`  DOVETAIL_REPLICAS  of how many
@@ -105,7 +105,8 @@ def container_body(
         devices = devices_of(host.gpus, max(assignment.devices) + 1)
         body["HostConfig"]["DeviceRequests"] = [_gpus(assignment.devices, devices)]
     if spec.run.command:
-        body["Cmd"] = list(spec.run.command)
+        # All of it as the entry point: an empty one is not told from none by every engine that speaks this API.
+        body["Entrypoint"] = list(spec.run.command)
     if spec.run.workdir is not None:
         body["WorkingDir"] = spec.run.workdir
     if settings.user is not None:

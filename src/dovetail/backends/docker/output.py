@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 
 from dovetail.backends.contract import LogChunk
+from dovetail.backends.log_text import whole_characters
 
 HEADER = struct.Struct(">BxxxL")  # which stream, and how many bytes of it follow
 QUIET_S = 0.2  # nothing more comes for now
@@ -140,15 +141,3 @@ class Outputs:
 
     async def close(self) -> None:
         await self.close_idle(0)
-
-
-def whole_characters(content: bytes) -> bytes:
-    """Without the beginning of a UTF-8 character at the end, whose rest comes with the next chunk."""
-    for back in range(1, min(4, len(content)) + 1):
-        byte = content[-back]
-        if byte < 0x80:
-            break
-        if byte >= 0xC0:
-            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4 if byte < 0xF8 else 1
-            return content[:-back] if length > back and len(content) > back else content
-    return content

@@ -20,7 +20,7 @@ from dovetail.model.device import MAX_DEVICES, Gpus
 from dovetail.model.image import registry_of
 from dovetail.model.quantity import Bytes, Cores, Count, Duration
 from dovetail.model.selection import Labels, Taint
-from dovetail.model.strict import AtField, Name, Strict, shown
+from dovetail.model.strict import AtField, NodeName, Strict, shown
 
 Text = Annotated[str, Field(min_length=1, max_length=3000)]
 #: As Docker takes them for the names of containers, of which this is a part.
@@ -63,7 +63,7 @@ class CapacityOverride(Strict):
 
 
 class HostSettings(Strict):
-    name: Name
+    name: NodeName
     url: Annotated[str, Field(min_length=1, max_length=500)]
     tls: Tls | None = None
     ssh: Ssh = Ssh()

@@ -128,7 +128,8 @@ class KubernetesBackend:
     # --- the contract ----------------------------------------------------------------------------------------
 
     async def nodes(self) -> list[Node]:
-        """As the watch has them; none before the start."""
+        """As the watch has them; the API server is asked as well, so that its silence is known."""
+        await self._api.get(NODES, {"limit": 1})
         return self._machines.nodes()
 
     async def prices(self) -> Mapping[str, Price]:
@@ -144,11 +145,10 @@ class KubernetesBackend:
 
     async def bind(self, assignment: Assignment) -> None:
         refuse_what_cannot_run(assignment, self._settings)
-        node = self._machines.theirs(assignment.node)
-        if node is None:
+        if assignment.node not in self._machines:
             raise Refusal(f"the cluster of backend {self.name!r} has no node {assignment.node!r}")
         try:
-            body = pod_of(assignment, self._owner, node, self._settings)
+            body = pod_of(assignment, self._owner, assignment.node, self._settings)
         except ValueError as error:
             raise Refusal(str(error)) from None
         found, made = await self._make(body)
@@ -271,7 +271,7 @@ class KubernetesBackend:
 
         async def once() -> None:
             for node, used in (await meter.measure()).items():
-                if self._machines.theirs(node) is not None:
+                if node in self._machines:
                     await report(NodeObserved(node, used))
 
         await self._regularly(self._settings.observe_interval_s, once)

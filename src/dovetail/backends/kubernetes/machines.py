@@ -13,7 +13,6 @@ from typing import Any
 
 from dovetail.backends.kubernetes.amounts import amounts_of, taken_by
 from dovetail.backends.kubernetes.manifest import KINDS
-from dovetail.backends.kubernetes.naming import node_name
 from dovetail.kubernetes.client.reflector import Change
 from dovetail.kubernetes.client.reflector import Kind as ChangeKind
 from dovetail.model.device import Gpus
@@ -45,15 +44,13 @@ class Machines:
     def __init__(self, backend: str, gpu_resource: str) -> None:
         self._backend = backend
         self._gpu_resource = gpu_resource
-        self._machines: dict[str, _Machine] = {}  # by the cluster's name for it
-        self._theirs: dict[str, str] = {}  # from ours to the cluster's
+        self._machines: dict[str, _Machine] = {}
         self._guests: dict[str, tuple[str, Amounts]] = {}  # others' pods by uid: where, and how much
         self._elsewhere: dict[str, Amounts] = {}  # what others hold of nodes that are not known (yet)
         self._dirty: set[str] = set()
 
-    def theirs(self, ours: str) -> str | None:
-        """What the cluster calls a node."""
-        return self._theirs.get(ours)
+    def __contains__(self, name: str) -> bool:
+        return name in self._machines
 
     def nodes(self) -> list[Node]:
         return [self._describe(name, m.raw, m.others) for name, m in self._machines.items() if m.raw is not None]
@@ -70,7 +67,6 @@ class Machines:
                 machine.raw = None
             elif machine is None:
                 self._machines[name] = _Machine(_needed(item), self._elsewhere.pop(name, {}))
-                self._theirs[node_name(name)] = name
             else:
                 machine.raw = _needed(item)
             self._dirty.add(name)
@@ -126,8 +122,7 @@ class Machines:
     def say_again(self, events: list[Event]) -> None:
         """These were not heard."""
         for event in events:
-            ours = event.node.name if isinstance(event, NodeJoined) else getattr(event, "name", "")
-            name = self._theirs.get(ours, ours)
+            name = event.node.name if isinstance(event, NodeJoined) else getattr(event, "name", "")
             if name in self._machines:
                 self._machines[name].announced = None
                 self._dirty.add(name)
@@ -136,7 +131,6 @@ class Machines:
         if machine.announced is not None:
             events.append(NodeLeft(machine.announced.name, "the node was removed from the cluster"))
         del self._machines[name]
-        self._theirs.pop(node_name(name), None)
         if any(machine.others.values()):  # its pods go one by one
             self._elsewhere[name] = machine.others
 
@@ -145,7 +139,7 @@ class Machines:
         free = {key: max(0, amount - others.get(key, 0)) for key, amount in amounts.items()}
         free.setdefault(SLOTS, 0)
         return Node(
-            name=node_name(name),
+            name=name,
             backend=self._backend,
             capacity=capacity_of(free),
             labels=raw["labels"],

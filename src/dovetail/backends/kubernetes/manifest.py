@@ -39,6 +39,8 @@ def refuse_what_cannot_run(assignment: Assignment, settings: KubernetesSettings)
         raise Refusal(f"{label} is of kind {spec.kind}; the Kubernetes backend runs kinds job and container")
     if spec.run.image is None and settings.default_image is None:
         raise Refusal(f"{label} names no image; write run: {{image: …}} or give the backend a default_image")
+    if spec.run.volumes:
+        raise Refusal(f"{label} has volumes; the Kubernetes backend mounts none, so it would run without its data")
     if spec.resources.amounts().get(GPU, 0) % _WHOLE:
         raise Refusal(f"{label} wants a share of a GPU; Kubernetes gives whole ones only")
 

@@ -1,14 +1,10 @@
-"""Names: of the pod of an attempt, from its key and back, and of nodes, which may be called what ours may not.
+"""Names: of the pod of an attempt, from its key, and what we write on it.
 
 A pod's name is a function of owner and key, for ever: the API server takes a name once, and that is what makes a second
 bind harmless.
 """
 
-import hashlib
-import re
-
 from dovetail.model.command import task_of_key
-from dovetail.model.strict import MAX_NAME, NAME
 
 DOMAIN = "dovetail.dev"
 OWNER, KEY, WORKLOAD, STATE = (f"{DOMAIN}/{word}" for word in ("owner", "key", "workload", "state"))
@@ -26,12 +22,3 @@ def pod_name(prefix: str, owner: str, key: str) -> str:
     """Raises ValueError for anything that is not a key."""
     task_of_key(key)
     return f"{prefix.lower().replace('_', '-').replace('.', '-')}-{owner}-{key.replace('.', '-')}"
-
-
-def node_name(theirs: str) -> str:
-    """Ours for a node of the cluster: the same where it is one we accept, else one made of it, never two alike."""
-    if len(theirs) <= MAX_NAME and NAME.fullmatch(theirs):
-        return theirs
-    digest = hashlib.sha256(theirs.encode()).hexdigest()[:8]
-    words = "-".join(word for word in re.split(r"[^A-Za-z0-9]+", theirs) if word)
-    return f"node-{words[: MAX_NAME - 20].rstrip('-')}-{digest}"

@@ -5,7 +5,7 @@ import logging
 
 from dovetail.backends.kubernetes.amounts import amounts_of
 from dovetail.backends.kubernetes.attempts import Attempt, Attempts
-from dovetail.backends.kubernetes.naming import END_REASON, FINALIZER, node_name
+from dovetail.backends.kubernetes.naming import END_REASON, FINALIZER
 from dovetail.backends.kubernetes.settings import KubernetesSettings
 from dovetail.kubernetes.client.api import JSON_PATCH, Api
 from dovetail.kubernetes.client.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, ServerTrouble
@@ -73,7 +73,7 @@ class Meter:
         self._missing = False
 
     async def measure(self) -> dict[str, Amounts]:
-        """By our names of nodes; empty where nobody measures."""
+        """By node; empty where nobody measures."""
         try:
             items = await self._api.items(collection(METRICS, "nodes"))
         except (NotFound, Forbidden, ServerTrouble) as error:
@@ -84,7 +84,7 @@ class Meter:
         except ApiError:
             return {}
         self._missing = False
-        return {node_name(item["metadata"]["name"]): _use(item.get("usage") or {}) for item in items}
+        return {item["metadata"]["name"]: _use(item.get("usage") or {}) for item in items}
 
 
 def _use(usage: dict[str, str]) -> Amounts:

@@ -67,6 +67,8 @@ class LocalBackend:
         ]
 
     async def nodes(self) -> list[Node]:
+        """Raises OSError when the disk with the run folders is gone."""
+        await asyncio.to_thread(lambda: os.scandir(self._folder).close())
         return [await asyncio.to_thread(self._describe)]
 
     async def prices(self) -> Mapping[str, Price]:

@@ -10,7 +10,7 @@ from dovetail.backends.pricing import Priced
 from dovetail.model.device import MAX_DEVICES, Gpus
 from dovetail.model.quantity import Bytes, Cores, Count, Duration
 from dovetail.model.selection import Labels
-from dovetail.model.strict import MAX_NAME, Name, Strict
+from dovetail.model.strict import MAX_NAME, NodeName, Strict
 
 
 def _check_cgroup_parent(value: str) -> str:
@@ -34,7 +34,7 @@ class CapacityOverride(Strict):
 class LocalSettings(Priced):
     folder: Annotated[str, Field(min_length=1, max_length=3000)] | None = None
     """Where run folders go; the folder the control plane gives when left out."""
-    node: Name | None = None
+    node: NodeName | None = None
     """The node's name; the host's name when left out."""
     labels: Labels = {}
     """Beside, and instead of, the measured `arch`, `os` and `hostname`."""

@@ -24,12 +24,12 @@ from dovetail.backends.contract import (
     Report,
     Status,
 )
-from dovetail.backends.registered.protocol import HeartbeatReply, TaskReport
+from dovetail.backends.registered.protocol import HeartbeatReply, NotStarted, TaskReport
 from dovetail.model.command import task_of_key
 from dovetail.model.event import TaskFinished, TaskStarted
 from dovetail.model.node import Node
 
-__all__ = ["HeartbeatReply", "RegisteredBackend", "TaskReport"]
+__all__ = ["HeartbeatReply", "NotStarted", "RegisteredBackend", "TaskReport"]
 
 SETTLE_S = 15.0
 HEARTBEAT_S = 10.0
@@ -188,7 +188,7 @@ class RegisteredBackend:
 
     async def _tell(self, event: TaskStarted | TaskFinished) -> None:
         if self._report is None:
-            raise RuntimeError(f"backend {self.name} is not started; ask again when it is")
+            raise NotStarted(f"backend {self.name} is not started; ask again when it is")
         await self._report(event)
 
 

@@ -19,6 +19,10 @@ from typing import Literal
 from dovetail.backends.contract import Assignment
 
 
+class NotStarted(Exception):
+    """The control plane is starting or stopping; the node repeats its heartbeat."""
+
+
 @dataclass(frozen=True, slots=True)
 class TaskReport:
     """What a node says of one attempt. `exit_code` None with `finished`: it was stopped or lost, as `reason` says."""

@@ -15,14 +15,14 @@ from dovetail.model.node import counting_gpus
 from dovetail.model.quantity import Bytes, Cores, Count, Duration
 from dovetail.model.resources import DEFAULT_NODE_SLOTS, Capacity
 from dovetail.model.selection import Labels, Taint
-from dovetail.model.strict import AtField, Name, Strict
+from dovetail.model.strict import AtField, NodeName, Strict
 
 MAX_NODES = 1_000_000
 MAX_SPEED = 1e6
 
 Positive = Annotated[Count, Field(ge=1, le=MAX_NODES)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Prefix = Annotated[Name, Field(max_length=70)]  # leaves room for numbers within the length of a name
+Prefix = Annotated[NodeName, Field(max_length=70)]  # leaves room for numbers within the length of a name
 
 
 class NodeGroup(Strict):

@@ -16,5 +16,6 @@ plane and the nodes both see (a shared file system, under the same path), and th
                    output.log  what the command printed
                    work/       where it runs unless the workload says otherwise
 
-`driver` says what is asked of Slurm; `rest` (slurmrestd) and `cli` (its commands) are two ways to ask it.
+`driver` says what is asked of Slurm; `rest` (slurmrestd) and `cli` (its commands) are two ways to ask it. Replicas that
+are bound together go out as one array (`bundling`); each of its elements is an attempt with a run folder of its own.
 """

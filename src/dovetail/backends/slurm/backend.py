@@ -17,11 +17,13 @@ from weakref import WeakValueDictionary
 
 from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Phase, Price, Refusal, Report, Status
 from dovetail.backends.slurm.announcer import Announcer
+from dovetail.backends.slurm.bundling import Bundler
 from dovetail.backends.slurm.driver import Driver, Rejected
 from dovetail.backends.slurm.inventory import Description, Survey, describe
+from dovetail.backends.slurm.naming import JobNames
 from dovetail.backends.slurm.output import read_output
 from dovetail.backends.slurm.records import JobRecord, ReservationRecord, Submission
-from dovetail.backends.slurm.request import job_of, refuse_what_cannot_run, refuse_what_takes_too_long
+from dovetail.backends.slurm.request import element_of, job_of, refuse_what_cannot_run, refuse_what_takes_too_long
 from dovetail.backends.slurm.retention import SETTLE_S, prune
 from dovetail.backends.slurm.run_folder import OUTPUT, Look, Order, RunFolder, runs
 from dovetail.backends.slurm.settings import SlurmSettings
@@ -49,17 +51,19 @@ class SlurmBackend:
         self._places: dict[str, dict[str, str]] = {}
         self._reservations: tuple[ReservationRecord, ...] = ()
         self._known: dict[str, Description] = {}
-        self._prefix = ""
+        self._names = JobNames("")
+        self._sending: Bundler | None = None
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # of keys that are asked about now
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, report: Report) -> None:
         await self._stop_watching()
         driver = self._driver = _driver(self._settings)
+        self._sending = Bundler(driver.submit, self._settings.array_within_s)
         found = await asyncio.to_thread(self._prepare)
         fence_s = 2 * self._settings.notice_s + self._settings.grace_s
         patience_s = self._settings.start_within_s if self._settings.place == "node" else None
-        watcher = Watcher(driver, report, self._job_name, self._settings.jobs_interval_s, fence_s, patience_s)
+        watcher = Watcher(driver, report, self._names, self._settings.jobs_interval_s, fence_s, patience_s)
         for run, look in found:
             watcher.watch(run, look)
         await watcher.look_once()
@@ -116,8 +120,8 @@ class SlurmBackend:
                 look = await self._find_job(run, look)
                 if look.order is None or look.order.job is None:
                     await self._end_unstarted(run, reason)
-                elif (record := await self._record(key, look.order)) is not None:
-                    await self._asking.cancel(record.id)
+                elif look.order.slurm_job is not None and await self._record(key, look.order) is not None:
+                    await self._asking.cancel(look.order.slurm_job)
             self._watching.watch(run, await asyncio.to_thread(run.look))
 
     async def reconcile(self, assignments: list[Assignment]) -> None:
@@ -156,14 +160,20 @@ class SlurmBackend:
             if look.order is not None and look.order.job is not None:
                 return look
         order = Order(assignment.node, assignment.spec.resources.amounts())
-        submission = self._submission(assignment, run)
+        alone = self._submission(assignment, run)
+        together = None
+        if assignment.spec.replicas > 1:
+            together = element_of(assignment, alone, self._settings, run.path, self._names.together(run.key))
         await asyncio.to_thread(run.order, order)
+        assert self._sending is not None
         try:
-            job = await self._asking.submit(submission)
+            job = await self._sending.send(alone, together, run.task.replica)
         except Rejected as rejected:
             await self._refuse(run, f"Slurm does not take it: {rejected}")
-        order = replace(order, job=job)
+        order = order.as_job(job)
         await asyncio.to_thread(run.order, order)
+        if job.element is not None:  # many ask at once: whether Slurm would start them, the next look at all jobs says
+            return replace(look, order=order)
         record = (await self._asking.find([job])).get(job)
         if record is not None and is_hopeless(record):
             await asyncio.to_thread(run.stop, in_words(record))
@@ -177,7 +187,7 @@ class SlurmBackend:
         if there is None:
             raise Refusal(f"Slurm has no node {assignment.node!r} for this backend")
         refuse_what_takes_too_long(assignment.spec, there, self._reservations, self._settings, time.time())
-        return job_of(assignment, there, self._settings, run.path, self._job_name(run.key))
+        return job_of(assignment, there, self._settings, run.path, self._names.alone(run.key))
 
     async def _refuse(self, run: RunFolder, why: str) -> NoReturn:
         await asyncio.to_thread(run.stop, why)
@@ -191,30 +201,40 @@ class SlurmBackend:
         """With the job's number, if it is not known and Slurm, or the run folder, has it."""
         if look.order is None or look.order.job is not None:
             return look
-        job = look.claim.job if look.claim is not None and look.claim.job else None
+        job = look.claim.job if look.claim is not None else None
         if job is None:
-            name = self._job_name(run.key)
-            job = max((record.id for record in await self._asking.jobs() if record.name == name), default=None)
+            found = (self._names.job_of(run.key, record) for record in await self._asking.jobs())
+            job = max((one for one in found if one is not None), key=lambda one: one.id, default=None)
         if job is None:
             return look
-        order = replace(look.order, job=job)
+        order = look.order.as_job(job)
         await asyncio.to_thread(run.order, order)
         return replace(look, order=order)
 
     async def _record(self, key: str, order: Order | None) -> JobRecord | None:
         """What Slurm says of its job; nothing where the number is somebody else's by now."""
-        if order is None or order.job is None:
+        job = None if order is None else order.slurm_job
+        if job is None:
             return None
-        record = (await self._asking.find([order.job])).get(order.job)
-        return record if record is not None and record.name == self._job_name(key) else None
+        record = (await self._asking.find([job])).get(job)
+        return record if record is not None and self._names.job_of(key, record) is not None else None
 
     # --- the rest ------------------------------------------------------------------------------------------------
 
     async def _look(self) -> dict[str, Description]:
         """How the nodes are now."""
-        nodes, partitions, reservations = await asyncio.gather(
-            self._asking.nodes(), self._asking.partitions(), self._asking.reservations()
+        driver = self._asking
+        asked = (
+            asyncio.ensure_future(driver.nodes()),
+            asyncio.ensure_future(driver.partitions()),
+            asyncio.ensure_future(driver.reservations()),
         )
+        try:
+            nodes, partitions, reservations = await asyncio.gather(*asked)
+        finally:  # if one fails, or nobody waits any longer, the others end before this does
+            for one in asked:
+                one.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
         self._reservations = tuple(reservations)
         survey = Survey(tuple(nodes), tuple(partitions), self._reservations, self._places)
         held = self._watching.held()
@@ -226,14 +246,11 @@ class SlurmBackend:
         own = self._folder / "id"
         with contextlib.suppress(FileExistsError), own.open("x") as file:
             file.write(secrets.token_hex(4))
-        self._prefix = f"dovetail-{own.read_text().strip()}-"
+        self._names = JobNames(f"dovetail-{own.read_text().strip()}-")
         looks = [(run, run.look()) for run in runs(self._folder)]
         found = [(run, look) for run, look in looks if look.end is None and look.order is not None]
         _log.info("backend %s: runs in %s, %d attempts found again", self.name, self._folder, len(found))
         return found
-
-    def _job_name(self, key: str) -> str:
-        return f"{self._prefix}{key}"
 
     def _run(self, key: str) -> RunFolder:
         return RunFolder(self._folder, key)
@@ -263,6 +280,9 @@ class SlurmBackend:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
+        sending, self._sending = self._sending, None
+        if sending is not None:
+            await sending.close()
         driver, self._driver = self._driver, None
         if driver is not None:
             await driver.close()

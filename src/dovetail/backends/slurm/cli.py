@@ -10,7 +10,9 @@ import os
 import signal
 import tempfile
 from collections.abc import Collection
+from typing import IO
 
+from dovetail.backends.slurm.arrays import matching
 from dovetail.backends.slurm.cli_reading import (
     ACCOUNTED,
     read_accounted,
@@ -19,8 +21,8 @@ from dovetail.backends.slurm.cli_reading import (
     read_partition,
     read_reservation,
 )
-from dovetail.backends.slurm.driver import FEW_JOBS, Rejected, SlurmFault, is_passing, only
-from dovetail.backends.slurm.records import JobRecord, NodeRecord, PartitionRecord, ReservationRecord, Submission
+from dovetail.backends.slurm.driver import FEW_JOBS, Rejected, SlurmFault, is_passing
+from dovetail.backends.slurm.records import Job, JobRecord, NodeRecord, PartitionRecord, ReservationRecord, Submission
 from dovetail.backends.slurm.settings import SlurmSettings
 
 TIMEOUT_S = 30.0
@@ -31,6 +33,14 @@ async def show_topology(settings: SlurmSettings) -> str:
     """Empty where Slurm knows of none."""
     status, said, _ = await _run(settings, "scontrol", "show", "topology")
     return said if status == 0 else ""
+
+
+async def accounted(settings: SlurmSettings, job: Job) -> JobRecord | None:
+    """What `sacct` knows of it; nothing where there is no accounting, or none that answers."""
+    asked = (f"--jobs={job}", f"--format={','.join(ACCOUNTED)}", "--allocations", "--noheader", "--parsable2")
+    status, said, _ = await _run(settings, "sacct", *asked)
+    lines = said.splitlines()
+    return read_accounted(lines[-1]) if status == 0 and lines else None
 
 
 class CliDriver:
@@ -53,23 +63,21 @@ class CliDriver:
     async def jobs(self) -> list[JobRecord]:
         return [read_job(line) for line in await self._show("jobs") if line.startswith("JobId=")]
 
-    async def find(self, ids: Collection[int]) -> dict[int, JobRecord]:
-        if len(ids) > FEW_JOBS:
-            return only(await self.jobs(), ids)
-        found: dict[int, JobRecord] = {}
-        for job in ids:
-            status, said, wrong = await self._run("scontrol", "--oneliner", "show", "job", str(job))
+    async def find(self, jobs: Collection[Job]) -> dict[Job, JobRecord]:
+        numbers = {job.id for job in jobs}
+        if len(numbers) > FEW_JOBS:
+            return matching(await self.jobs(), jobs)
+        found: list[JobRecord] = []
+        for number in numbers:
+            status, said, wrong = await self._run("scontrol", "--oneliner", "show", "job", str(number))
             if status == 0:
-                found[job] = read_job(said.splitlines()[0])
+                found += [read_job(line) for line in said.splitlines() if line.startswith("JobId=")]
             elif _UNKNOWN_JOB not in wrong:
-                raise SlurmFault(f"scontrol show job {job}: {_last_line(wrong)}")
-        return found
+                raise SlurmFault(f"scontrol show job {number}: {_last_line(wrong)}")
+        return matching(found, jobs)
 
-    async def recorded(self, job: int) -> JobRecord | None:
-        asked = (f"--jobs={job}", f"--format={','.join(ACCOUNTED)}", "--allocations", "--noheader", "--parsable2")
-        status, said, _ = await self._run("sacct", *asked)
-        lines = said.splitlines()
-        return read_accounted(lines[-1]) if status == 0 and lines else None
+    async def recorded(self, job: Job) -> JobRecord | None:
+        return await accounted(self._settings, job)
 
     async def submit(self, submission: Submission) -> int:
         status, said, wrong = await self._run(
@@ -83,7 +91,7 @@ class CliDriver:
             raise SlurmFault(f"sbatch: {words or said.strip() or f'ended with status {status}'}")
         raise Rejected(words)
 
-    async def cancel(self, job: int) -> None:
+    async def cancel(self, job: Job) -> None:
         status, _, wrong = await self._run("scancel", str(job))
         if status != 0 and _UNKNOWN_JOB not in wrong and "already completing or completed" not in wrong:
             raise SlurmFault(f"scancel {job}: {_last_line(wrong)}")
@@ -116,16 +124,13 @@ async def _run(
     if conf:
         surroundings["SLURM_CONF"] = conf
     if environment is None:
-        surroundings["SLURM_TIME_FORMAT"] = "%s"
+        surroundings |= {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0"}  # lists of elements are not cut off
     # A file, not a pipe: nothing is left to be fed, or to be closed, when we stop waiting.
     with tempfile.TemporaryFile() as given:
         given.write(script.encode())
         given.seek(0)
         try:
-            process = await asyncio.create_subprocess_exec(
-                program, *arguments, env=surroundings, start_new_session=True,
-                stdin=given, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-            )  # fmt: skip
+            process = await _begin([program, *arguments], surroundings, given)
         except OSError as error:
             words = f"{error.strerror}; install Slurm's commands, or give a url"
             raise SlurmFault(f"{program} cannot be run: {words}") from None
@@ -137,12 +142,33 @@ async def _run(
     except TimeoutError:
         raise SlurmFault(f"{program} did not end in {TIMEOUT_S:.0f} s") from None
     finally:
-        if not heard:  # nobody waits for it any longer, and its pipes are to be closed
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.communicate()
+        if not heard:  # nobody waits for it any longer
+            await _end(process)
     assert process.returncode is not None
     return process.returncode, said.decode(errors="replace"), wrong.decode(errors="replace")
+
+
+async def _begin(command: list[str], environment: dict[str, str], given: IO[bytes]) -> asyncio.subprocess.Process:
+    """Not given up halfway: a process that nobody has yet could be neither ended nor waited for."""
+    pipe = asyncio.subprocess.PIPE
+    making = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *command, env=environment, start_new_session=True, stdin=given, stdout=pipe, stderr=pipe
+        )
+    )
+    try:
+        return await asyncio.shield(making)
+    except asyncio.CancelledError:
+        with contextlib.suppress(OSError):
+            await _end(await making)
+        raise
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """With its pipes closed."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.communicate()
 
 
 def _arguments(submission: Submission) -> list[str]:
@@ -163,6 +189,8 @@ def _arguments(submission: Submission) -> list[str]:
         "account": submission.account,
         "qos": submission.qos,
         "reservation": submission.reservation,
+        "dependency": submission.dependency,
+        "array": submission.array,
     }
     return ["--parsable", "--no-requeue", *(f"--{key}={value}" for key, value in asked.items() if value is not None)]
 

@@ -79,20 +79,35 @@ def read_job(line: str) -> JobRecord:
         signal=_count(signal),
         restarts=_count(said.get("Restarts")),
         nodes=said.get("NodeList", ""),
+        array=_count(said.get("ArrayJobId")),
+        elements=said.get("ArrayTaskId", ""),
     )
 
 
 #: What `sacct` is asked for, in this order, with `--parsable2`.
-ACCOUNTED = ("JobIDRaw", "JobName", "State", "Reason", "ExitCode", "Restarts", "NodeList")
+ACCOUNTED = ("JobIDRaw", "JobID", "JobName", "State", "Reason", "ExitCode", "NodeList", "Start", "End")
 
 
 def read_accounted(line: str) -> JobRecord:
     """`CANCELLED by 1000` says who: that becomes part of the reason."""
-    id_, name, state, reason, status, restarts, nodes = line.split("|")
+    number, shown, name, state, reason, status, nodes, start, end = line.split("|")
+    array, _, element = shown.partition("_")
     word, _, by = state.partition(" ")
     exit_code, _, signal = status.partition(":")
     why = ", ".join(part for part in (_said(reason), by.replace("by", "by user", 1) if by else "") if part)
-    return JobRecord(int(id_), name, word, why, _count(exit_code), _count(signal), _count(restarts), _said(nodes))
+    return JobRecord(
+        id=int(number),
+        name=name,
+        state=word,
+        reason=why,
+        exit_code=_count(exit_code),
+        signal=_count(signal),
+        nodes=_said(nodes),
+        array=_count(array) if element else 0,
+        elements=element,
+        started_s=moment(start),
+        ended_s=moment(end),
+    )
 
 
 def minutes(text: str) -> int | None:

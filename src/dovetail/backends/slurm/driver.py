@@ -1,9 +1,9 @@
 """What the backend asks of Slurm. Two modules answer: `rest` and `cli`."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Protocol
 
-from dovetail.backends.slurm.records import JobRecord, NodeRecord, PartitionRecord, ReservationRecord, Submission
+from dovetail.backends.slurm.records import Job, JobRecord, NodeRecord, PartitionRecord, ReservationRecord, Submission
 
 
 class SlurmFault(Exception):
@@ -31,11 +31,11 @@ class Driver(Protocol):
         """All that Slurm has not forgotten: ended ones stay for a while (MinJobAge)."""
         ...
 
-    async def find(self, ids: Collection[int]) -> dict[int, JobRecord]:
+    async def find(self, jobs: Collection[Job]) -> dict[Job, JobRecord]:
         """Those of these jobs that Slurm has not forgotten."""
         ...
 
-    async def recorded(self, job: int) -> JobRecord | None:
+    async def recorded(self, job: Job) -> JobRecord | None:
         """A job that Slurm has forgotten, from its accounting where there is one."""
         ...
 
@@ -43,20 +43,15 @@ class Driver(Protocol):
         """The number of the new job. Raises Rejected."""
         ...
 
-    async def cancel(self, job: int) -> None:
+    async def cancel(self, job: Job) -> None:
         """End a job; nothing happens to one that has ended or is not known."""
         ...
 
     async def close(self) -> None: ...
 
 
-#: So many jobs are asked for one by one; more of them, and the list of all is less trouble for Slurm.
+#: So many jobs, or arrays, are asked for one by one; more, and the list of all is less trouble for Slurm.
 FEW_JOBS = 8
-
-
-def only(records: Sequence[JobRecord], ids: Collection[int]) -> dict[int, JobRecord]:
-    wanted = set(ids)
-    return {record.id: record for record in records if record.id in wanted}
 
 
 #: What a submission fails with when it is not Slurm that refused, but Slurm that could not be asked, or is too busy.

@@ -20,7 +20,7 @@ from dovetail.model.device import WHOLE
 from dovetail.model.hostlist import expanded
 from dovetail.model.node import Node
 from dovetail.model.resources import CPU, GPU, MEMORY, SLOTS, Amounts, Capacity
-from dovetail.model.strict import MAX_NAME, check_name
+from dovetail.model.strict import MAX_NODE_NAME, check_node_name
 from dovetail.model.workload import Kind
 
 _MIB = 2**20
@@ -72,12 +72,11 @@ def describe(
 
 def node_name(settings: SlurmSettings, slurm: str) -> str:
     """Slurm's name where it can be one here; made to fit where not."""
-    name = f"{settings.node_prefix}{slurm}"[:MAX_NAME]
+    name = f"{settings.node_prefix}{slurm}"[:MAX_NODE_NAME]
     try:
-        return check_name(name)
+        return check_node_name(name)
     except ValueError:
-        made = "-".join(re.findall(r"[A-Za-z0-9]+", name)) or "unnamed"
-        return check_name((made if made[0].isalpha() else f"node-{made}")[:MAX_NAME].rstrip("-"))
+        return check_node_name("-".join(re.findall(r"[A-Za-z0-9]+", name)) or "unnamed")
 
 
 def _of_node(

@@ -1,6 +1,7 @@
 """What Slurm says of its nodes, partitions, reservations and jobs, whichever way it was asked."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 UNLIMITED = None
 
@@ -51,9 +52,21 @@ class ReservationRecord:
     end_s: float
 
 
+class Job(NamedTuple):
+    """What Slurm knows a job by: its number, and in an array the number of the element."""
+
+    id: int
+    element: int | None = None
+
+    def __str__(self) -> str:
+        return str(self.id) if self.element is None else f"{self.id}_{self.element}"
+
+
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """`exit_code` and `signal` are those of its script; `restarts` says how often Slurm has begun it anew."""
+    """`exit_code` and `signal` are those of its script; `restarts` says how often Slurm has begun it anew. `array` is
+    the number of the array that it belongs to, 0 for none, and `elements` which of that it stands for: one, or all
+    those that wait (`3-7,9`). Only the accounting says from when to when it ran, in seconds since the epoch."""
 
     id: int
     name: str
@@ -63,11 +76,16 @@ class JobRecord:
     signal: int = 0
     restarts: int = 0
     nodes: str = ""
+    array: int = 0
+    elements: str = ""
+    started_s: float = 0.0
+    ended_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A job as it is asked for. `node` None: Slurm chooses. `time_limit_minutes` None: what the partition has."""
+    """A job as it is asked for. `node` None: Slurm chooses. `time_limit_minutes` None: what the partition has. `array`:
+    the elements it has, where it is one."""
 
     name: str
     script: str
@@ -83,4 +101,6 @@ class Submission:
     account: str | None = None
     qos: str | None = None
     reservation: str | None = None
+    dependency: str | None = None
+    array: str | None = None
     environment: dict[str, str] = field(default_factory=dict)

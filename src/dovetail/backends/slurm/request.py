@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.slurm.gres import asked_for
 from dovetail.backends.slurm.inventory import Description, coming_reservation
+from dovetail.backends.slurm.naming import REPLICA, shared_key
 from dovetail.backends.slurm.records import ReservationRecord, Submission
 from dovetail.backends.slurm.run_folder import OUTPUT
 from dovetail.backends.slurm.script import script_of
@@ -14,7 +16,8 @@ from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.model.device import devices_of
 from dovetail.model.workload import Kind, Workload
 
-ACCOUNT, QOS, PARTITION = "slurm/account", "slurm/qos", "slurm/partition"  # labels of a workload
+ACCOUNT, QOS, PARTITION, DEPENDENCY = "slurm/account", "slurm/qos", "slurm/partition", "slurm/dependency"
+"""Labels of a workload. The last is for jobs that Slurm has from elsewhere; those of ours wait for each other here."""
 _MIB = 2**20
 
 
@@ -68,7 +71,22 @@ def job_of(assignment: Assignment, there: Description, settings: SlurmSettings, 
         account=spec.labels.get(ACCOUNT, settings.account),
         qos=spec.labels.get(QOS, settings.qos),
         reservation=settings.reservation,
+        dependency=spec.labels.get(DEPENDENCY) or None,
         environment=dict(settings.env),
+    )
+
+
+def element_of(assignment: Assignment, alone: Submission, settings: SlurmSettings, run: Path, name: str) -> Submission:
+    """The job as an element of an array: the same for all replicas that may be in one. Which are is not said yet."""
+    spec = assignment.spec
+    folder = str(run.parent).replace("%", "%%")
+    return replace(
+        alone,
+        name=name,
+        script=script_of(assignment, settings, run, in_array=True),
+        comment=f"dovetail {spec.namespace}/{spec.name} {shared_key(assignment.key, REPLICA)}",
+        output=f"{folder}/{shared_key(assignment.key, '%a')}/{OUTPUT}",
+        workdir=str(run.parent),
     )
 
 

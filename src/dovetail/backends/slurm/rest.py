@@ -9,6 +9,7 @@ script and `watcher` see to that.
 """
 
 import asyncio
+import logging
 import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -17,12 +18,14 @@ from typing import Any
 import httpx
 import orjson
 
-from dovetail.backends.slurm.cli import show_topology
-from dovetail.backends.slurm.driver import FEW_JOBS, Rejected, SlurmFault, is_passing, only
-from dovetail.backends.slurm.records import JobRecord, NodeRecord, PartitionRecord, ReservationRecord, Submission
-from dovetail.backends.slurm.rest_reading import read_job, read_node, read_partition, read_reservation
+from dovetail.backends.slurm.arrays import matching
+from dovetail.backends.slurm.cli import accounted, show_topology
+from dovetail.backends.slurm.driver import FEW_JOBS, Rejected, SlurmFault, is_passing
+from dovetail.backends.slurm.records import Job, JobRecord, NodeRecord, PartitionRecord, ReservationRecord, Submission
+from dovetail.backends.slurm.rest_reading import read_accounted, read_job, read_node, read_partition, read_reservation
 from dovetail.backends.slurm.settings import SlurmSettings
 
+_log = logging.getLogger(__name__)
 TIMEOUT_S = 30.0
 UNKNOWN_JOB, ALREADY_DONE, UNSPECIFIED = 2017, 2021, -1
 #: Numbers of what went wrong between Slurm's parts; from 2000 on it is the controller that says no.
@@ -38,6 +41,7 @@ class RestDriver:
         self._token: tuple[float, str] | None = None  # when the file was written, and what it held
         unix = settings.url.removeprefix("unix:") if settings.url.startswith("unix:") else None
         base = "http://slurmrestd" if unix else settings.url.rstrip("/")
+        self._accounting = f"{base}/slurmdb/{settings.api_version}"
         # slurmrestd closes every connection after its answer, so none is kept.
         self._client = httpx.AsyncClient(
             base_url=f"{base}/slurm/{settings.api_version}",
@@ -62,15 +66,24 @@ class RestDriver:
     async def jobs(self) -> list[JobRecord]:
         return [read_job(said) for said in (await self._get("/jobs"))["jobs"]]
 
-    async def find(self, ids: Collection[int]) -> dict[int, JobRecord]:
-        if len(ids) > FEW_JOBS:
-            return only(await self.jobs(), ids)
-        found = await asyncio.gather(*(self._job(job) for job in ids))
-        return {record.id: record for record in found if record is not None}
+    async def find(self, jobs: Collection[Job]) -> dict[Job, JobRecord]:
+        numbers = {job.id for job in jobs}
+        if len(numbers) > FEW_JOBS:
+            return matching(await self.jobs(), jobs)
+        found = await asyncio.gather(*(self._numbered(number) for number in numbers))
+        return matching([record for records in found for record in records], jobs)
 
-    async def recorded(self, job: int) -> JobRecord | None:  # noqa: ARG002
-        """The accounting has an interface of its own, which is not asked: the run folder knows the same."""
-        return None
+    async def recorded(self, job: Job) -> JobRecord | None:
+        """The command is asked first, where it is installed: slurmrestd 22.05 has 0 for every exit code but signals."""
+        record = await accounted(self._settings, job) if shutil.which("sacct") else None
+        if record is not None:
+            return record
+        try:
+            _, answer = await self._ask("GET", f"{self._accounting}/job/{job}")
+        except SlurmFault as fault:  # it has no such interface, or there is no accounting behind it
+            _log.info("the accounting does not say what became of job %s: %s", job, fault)
+            return None
+        return matching([read_accounted(said) for said in answer.get("jobs") or ()], [job]).get(job)
 
     async def submit(self, submission: Submission) -> int:
         body = {"script": submission.script, "job": _job_of(submission)}
@@ -86,7 +99,7 @@ class RestDriver:
             raise SlurmFault(f"the job could not be submitted: {words}")
         raise Rejected(words)
 
-    async def cancel(self, job: int) -> None:
+    async def cancel(self, job: Job) -> None:
         _, answer = await self._ask("DELETE", f"/job/{job}")
         errors = [text for code, text in _errors(answer) if code not in (UNKNOWN_JOB, ALREADY_DONE)]
         if errors:
@@ -95,16 +108,17 @@ class RestDriver:
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def _job(self, job: int) -> JobRecord | None:
-        _, answer = await self._ask("GET", f"/job/{job}")
+    async def _numbered(self, number: int) -> list[JobRecord]:
+        """One of a job, several of an array."""
+        _, answer = await self._ask("GET", f"/job/{number}")
         errors = _errors(answer)
         if any(code == UNKNOWN_JOB for code, _ in errors):
-            return None
+            return []
         if errors or not answer.get("jobs"):
             raise SlurmFault(
-                f"job {job} could not be asked for: {'; '.join(text for _, text in errors) or 'no answer'}"
+                f"job {number} could not be asked for: {'; '.join(text for _, text in errors) or 'no answer'}"
             )
-        return read_job(answer["jobs"][0])
+        return [read_job(said) for said in answer["jobs"]]
 
     async def _get(self, path: str) -> Mapping[str, Any]:
         _, answer = await self._ask("GET", path)
@@ -185,5 +199,7 @@ def _job_of(submission: Submission) -> dict[str, object]:
         "account": submission.account,
         "qos": submission.qos,
         "reservation": submission.reservation,
+        "dependency": submission.dependency,
+        "array": submission.array,
     }
     return {key: value for key, value in asked.items() if value is not None}

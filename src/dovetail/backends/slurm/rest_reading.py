@@ -57,13 +57,7 @@ def read_reservation(said: Json) -> ReservationRecord:
 
 
 def read_job(said: Json) -> JobRecord:
-    status = said.get("exit_code")
-    if isinstance(status, Mapping) and "return_code" in status:
-        signal = (status.get("signal") or {}).get("id")
-        exit_code, signal = _number(status["return_code"]) or 0, _number(signal) or 0
-    else:  # as wait(2) has it
-        raw = _number(status) or 0
-        exit_code, signal = raw >> 8 & 0xFF, raw & 0x7F
+    exit_code, signal = _status(said.get("exit_code"))
     return JobRecord(
         id=int(said["job_id"]),
         name=str(said.get("name") or ""),
@@ -73,12 +67,55 @@ def read_job(said: Json) -> JobRecord:
         signal=signal,
         restarts=_number(said.get("restart_cnt")) or 0,
         nodes=str(said.get("nodes") or ""),
+        array=_number(said.get("array_job_id")) or 0,
+        elements=_elements(said),
     )
+
+
+def read_accounted(said: Json) -> JobRecord:
+    """As the accounting has it. Who cancelled a job becomes part of the reason."""
+    exit_code, signal = _status(said.get("exit_code"))
+    state, array, when = said.get("state") or {}, said.get("array") or {}, said.get("time") or {}
+    by = f"by user {said['kill_request_user']}" if said.get("kill_request_user") else ""
+    reason = str(state.get("reason") or "")
+    element = _number(array.get("task_id"))
+    return JobRecord(
+        id=int(said["job_id"]),
+        name=str(said.get("name") or ""),
+        state=_job_state(_words(state.get("current"))),
+        reason=", ".join(part for part in ("" if reason == "None" else reason, by) if part),
+        exit_code=exit_code,
+        signal=signal,
+        nodes=str(said.get("nodes") or ""),
+        array=_number(array.get("job_id")) or 0,
+        elements="" if element is None else str(element),
+        started_s=float(_number(when.get("start")) or 0),
+        ended_s=float(_number(when.get("end")) or 0),
+    )
+
+
+def _status(said: object) -> tuple[int, int]:
+    """Exit code and signal."""
+    if isinstance(said, Mapping) and "return_code" in said:
+        signal = said.get("signal") or {}
+        return _number(said["return_code"]) or 0, _number(signal.get("id", signal.get("signal_id"))) or 0
+    raw = _number(said) or 0  # as wait(2) has it
+    return raw >> 8 & 0xFF, raw & 0x7F
+
+
+def _elements(said: Json) -> str:
+    """Of an array, those that the record is about: one, or all that wait."""
+    one = _number(said.get("array_task_id"))
+    return str(said.get("array_task_string") or "") if one is None else str(one)
+
+
+#: What may stand beside a state and does not say how far the job has come.
+_REMARKS = frozenset({"LAUNCH_FAILED", "UPDATE_DB", "RECONFIG_FAIL", "POWER_UP_NODE", "EXPEDITING"})
 
 
 def _job_state(words: list[str]) -> str:
     """One word, as `squeue` has it: of several, the one that says it has not ended yet."""
-    states = [word.upper() for word in words]
+    states = [word.upper() for word in words if word.upper() not in _REMARKS] or [""]
     return "COMPLETING" if "COMPLETING" in states else states[-1]
 
 

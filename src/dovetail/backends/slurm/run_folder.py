@@ -7,10 +7,11 @@ calls it on threads.
 import contextlib
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dovetail.backends.slurm.records import Job
 from dovetail.backends.slurm.states import End, How, Result
 from dovetail.model.command import task_of_key
 from dovetail.model.resources import Amounts
@@ -25,13 +26,21 @@ class Order:
     node: str
     asked: Amounts
     job: int | None = None
+    element: int | None = None  # where the job is an array
+
+    @property
+    def slurm_job(self) -> Job | None:
+        return None if self.job is None else Job(self.job, self.element)
+
+    def as_job(self, job: Job) -> "Order":
+        return replace(self, job=job.id, element=job.element)
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Which job's script started the command, in which of its runs. Job 0: that cannot be read yet."""
+    """Which job's script started the command, in which of its runs. `job` None: that cannot be read yet."""
 
-    job: int = 0
+    job: Job | None = None
     restarts: int = 0
     node: str = ""
 
@@ -71,7 +80,7 @@ class RunFolder:
         end, result = self._json(END), self._text(RESULT)
         order = self._json(ORDER)
         return Look(
-            order=Order(order["node"], order["asked"], order["job"]) if order else None,
+            order=Order(order["node"], order["asked"], order["job"], order.get("element")) if order else None,
             stop_reason=self._text(STOP),
             claim=self._claim(),
             result=_result(result) if result else None,
@@ -93,8 +102,9 @@ class RunFolder:
         by = self._text(f"{CLAIM}/by")
         if by is None:
             return Claim() if (self.path / CLAIM).exists() else None
-        job, restarts, node = (*by.split(), "", "", "")[:3]
-        return Claim(int(job) if job.isdigit() else 0, int(restarts) if restarts.isdigit() else 0, node)
+        number, restarts, node, element = (*by.split(), "", "", "", "")[:4]
+        job = Job(int(number), int(element) if element.isdigit() else None) if number.isdigit() else None
+        return Claim(job, int(restarts) if restarts.isdigit() else 0, node)
 
     def _text(self, name: str) -> str | None:
         try:

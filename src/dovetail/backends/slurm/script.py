@@ -20,6 +20,7 @@ import shlex
 from pathlib import Path
 
 from dovetail.backends.contract import Assignment
+from dovetail.backends.slurm.naming import REPLICA, shared_key
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.states import NOT_TO_START_EXIT, TIME_LIMIT_EXIT, UNUSABLE_EXIT, How
 
@@ -27,27 +28,31 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 _SCRIPT = """\
 #!/bin/bash
-# An attempt of Dovetail's: {key}
-run={run}
+# {what}
+# Names that no variable of a workload has, and a mv that is found whatever its PATH is.
+dovetail_element=$SLURM_ARRAY_TASK_ID
+dovetail_run={run}
+dovetail_mv=$(type -P mv)
 term=0
 trap 'term=1' TERM
-[ -e "$run/stop" ] && exit {not_to_start}
-if ! mkdir "$run/claim"; then
-    [ -d "$run/claim" ] && exit {not_to_start}
+[ -e "$dovetail_run/stop" ] && exit {not_to_start}
+if ! mkdir "$dovetail_run/claim"; then
+    [ -d "$dovetail_run/claim" ] && exit {not_to_start}
     exit {unusable}
 fi 2> /dev/null
-echo "$SLURM_JOB_ID ${{SLURM_RESTART_COUNT:-0}} $SLURMD_NODENAME" > "$run/claim/.by"
-mv "$run/claim/.by" "$run/claim/by"
+echo "${{SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}} ${{SLURM_RESTART_COUNT:-0}} $SLURMD_NODENAME $SLURM_ARRAY_TASK_ID" \
+    > "$dovetail_run/claim/.by"
+mv "$dovetail_run/claim/.by" "$dovetail_run/claim/by"
+mkdir -p "$dovetail_run/work"
 
 finish() {{
-    echo "$1 $2" > "$run/.result" && mv "$run/.result" "$run/result"
+    echo "$1 $2" > "$dovetail_run/.result" && "$dovetail_mv" "$dovetail_run/.result" "$dovetail_run/result"
     exit "$1"
 }}
 
 {exports}
 export HOME="${{HOME:-$(echo ~)}}"
-mkdir -p "$run/work"
-cd "$run/work" && cd -- {workdir} || finish {unusable} {ended}
+cd "$dovetail_run/work" && cd -- {workdir} || finish {unusable} {ended}
 
 # A process group of its own. What bash itself says of jobs that end or are killed is not the command's output.
 exec 3>&2 2> /dev/null
@@ -66,7 +71,7 @@ exec 3>&-
         pause={notice_s}
         {shorten}
         read -r -t "$pause" -u "$idle"
-        [ -e "$run/stop" ] && why=1
+        [ -e "$dovetail_run/stop" ] && why=1
         {expire}
         [ "$why" = 0 ] && continue
         kill -TERM -- "-$child"
@@ -99,19 +104,18 @@ _SHORTEN = "(( (left = {run_for_s} - SECONDS) < {notice_s} )) && pause=$(( left 
 _EXPIRE = '[ "$why" = 0 ] && (( SECONDS >= {run_for_s} )) && why=2'
 
 
-def script_of(assignment: Assignment, settings: SlurmSettings, run: Path) -> str:
+def script_of(assignment: Assignment, settings: SlurmSettings, run: Path, *, in_array: bool = False) -> str:
+    """`in_array`: for all replicas of the workload, which differ in the number of the array's element alone."""
     spec = assignment.spec
     run_for_s = None if spec.deadline.run_for is None else max(1, math.ceil(spec.deadline.run_for))
     grace_s = settings.grace_s if spec.disruption.grace is None else spec.disruption.grace
     timed = run_for_s is not None
     return _SCRIPT.format(
-        key=assignment.key,
-        run=quoted(str(run)),
+        what=_what(assignment, in_array),
+        run=_run_folder(assignment, run, in_array),
         unusable=UNUSABLE_EXIT,
         not_to_start=NOT_TO_START_EXIT,
-        exports="\n".join(
-            f"export {name}={quoted(value)}" for name, value in _environment(assignment, settings).items()
-        ),
+        exports="\n".join(_exports(assignment, settings, in_array)),
         workdir=quoted(spec.run.workdir or "."),
         command=" ".join(map(quoted, spec.run.command)),
         notice_s=f"{settings.notice_s:g}",
@@ -132,6 +136,27 @@ def _environment(assignment: Assignment, settings: SlurmSettings) -> dict[str, s
         **spec.run.env,
         **assignment.variables(),
     }
+
+
+def _what(assignment: Assignment, in_array: bool) -> str:
+    if in_array:
+        return f"Attempts of Dovetail's: {shared_key(assignment.key, REPLICA)}"
+    return f"An attempt of Dovetail's: {assignment.key}"
+
+
+def _run_folder(assignment: Assignment, run: Path, in_array: bool) -> str:
+    if not in_array:
+        return quoted(str(run))
+    folder = shared_key(assignment.key, '"$dovetail_element"')
+    return f"{quoted(str(run.parent))}/{folder}"
+
+
+def _exports(assignment: Assignment, settings: SlurmSettings, in_array: bool) -> list[str]:
+    words = {name: quoted(value) for name, value in _environment(assignment, settings).items()}
+    if in_array:
+        task = assignment.task
+        words |= {"DOVETAIL_TASK": f'{task.workload}."$dovetail_element"', "DOVETAIL_REPLICA": '"$dovetail_element"'}
+    return [f"export {name}={word}" for name, word in words.items()]
 
 
 def quoted(text: str) -> str:

@@ -46,6 +46,9 @@ class SlurmSettings(Priced):
     """What jobs begin with, before the workload's own."""
     least_memory: Annotated[Bytes, Field(ge=2**20)] = 100 * 2**20
     """For tasks that ask for none: Slurm would give them the whole node's."""
+    array_within_s: Annotated[Duration, Field(le=10)] = 0.1
+    """Replicas of one workload that are bound within this time, and to the same place, go to Slurm as one array; 0:
+    each is a job of its own."""
     jobs_interval_s: Annotated[Duration, Field(ge=0.05)] = 2.0
     """How often jobs are looked at …"""
     nodes_interval_s: Annotated[Duration, Field(ge=0.05)] = 10.0

@@ -5,12 +5,15 @@ one. Exit codes are those of the command; None where it was stopped or lost.
 """
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from dovetail.backends.slurm.records import JobRecord
 
 TIME_LIMIT_EXIT, UNUSABLE_EXIT, KILLED_EXIT = 124, 126, 137  # as timeout(1) and the shells have them
 FIRST_SIGNAL_STATUS = 128
+_MOMENT = "%Y-%m-%dT%H:%M:%SZ"
+UNKNOWN_EXIT = 1  # of a job that failed with nobody knows what
 NOT_TO_START_EXIT = 113  # of a job's script that found its command started or stopped before; nothing in it ran
 OUTPUT_FAILED_SIGNAL = 53  # what Slurm says of a job whose output could not be opened
 
@@ -53,7 +56,10 @@ COURSES: dict[str, Course] = {
 HOPELESS = (
     *("PartitionConfig", "PartitionTimeLimit", "PartitionNodeLimit", "PartitionInactive", "PartitionDown"),
     *("BadConstraints", "InvalidAccount", "InvalidQOS", "ReqNodeNotAvail", "ReservationDeleted"),
+    *("AccountNotAllowed", "QOSNotAllowed"),
 )
+#: Why one waits that its user told to wait for other jobs, and that will wait for ever: one of those ended otherwise.
+FOR_OTHERS, IN_VAIN = "Dependency", "DependencyNeverSatisfied"
 
 
 def course_of(job: JobRecord) -> Course:
@@ -63,6 +69,14 @@ def course_of(job: JobRecord) -> Course:
 
 def is_hopeless(job: JobRecord) -> bool:
     return course_of(job) is Course.WAITING and job.reason.startswith(HOPELESS)
+
+
+def waits_for_others(job: JobRecord) -> bool:
+    return course_of(job) is Course.WAITING and job.reason.startswith(FOR_OTHERS)
+
+
+def is_vain(job: JobRecord) -> bool:
+    return course_of(job) is Course.WAITING and job.reason.startswith(IN_VAIN)
 
 
 def in_words(job: JobRecord) -> str:
@@ -105,9 +119,25 @@ def end_of_result(result: Result, stop_reason: str | None, state: str = "") -> E
     return End(result.exit_code, f"{before}exited with status {result.exit_code}")
 
 
+def taken_back(job: JobRecord, node: str, waited_s: float) -> End:
+    """Of a job that never started and is not waited for any longer: it goes elsewhere, if that could help."""
+    if is_vain(job):
+        words = "a job that it depends on did not end as it should"
+        return End(UNUSABLE_EXIT, f"{in_words(job)}: it could not be started: {words}")
+    return End(None, f"Slurm did not start it on {node} in {waited_s:.0f} s: {in_words(job)}", refused=True)
+
+
+def _when(job: JobRecord) -> str:
+    """Of a job that only the accounting knows any more."""
+    if not job.started_s or not job.ended_s:
+        return ""
+    began, ended = (datetime.fromtimestamp(one, UTC).strftime(_MOMENT) for one in (job.started_s, job.ended_s))
+    return f" from {began} to {ended}"
+
+
 def end_of_job(job: JobRecord, *, claimed: bool, result: Result | None, stop_reason: str | None, folder: str) -> End:
     """Of a job that is over. `claimed`: its script got so far as to start the command."""
-    said = in_words(job)
+    said = f"{in_words(job)}{_when(job)}"
     if job.state == "CANCELLED":
         begun = "" if claimed else " before it started"
         return End(None, f"{said}: stopped{begun}: {stop_reason}" if stop_reason else f"{said}: by somebody in Slurm")
@@ -129,4 +159,6 @@ def end_of_job(job: JobRecord, *, claimed: bool, result: Result | None, stop_rea
         return End(UNUSABLE_EXIT, f"{said}: {words} which the nodes share, and belong to the user that jobs run as")
     if job.signal:
         return End(FIRST_SIGNAL_STATUS + job.signal, f"{said}: killed by signal {job.signal}")
+    if job.state == "FAILED" and not job.exit_code:
+        return End(UNKNOWN_EXIT, f"{said}: exited with a status that Slurm does not say any more")
     return End(job.exit_code, f"{said}: exited with status {job.exit_code}")

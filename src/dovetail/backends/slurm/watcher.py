@@ -7,24 +7,37 @@ A run of which nobody can say whether it goes on is fenced first: its node faile
 forgotten it. Its run folder tells its script to stop, and the end is reported when the script has done so, or has had
 the time to: a node that cannot see the folder then may still run it, and the report says so.
 
-A job that waits too long on its node is taken back, and reported as not bound when Slurm has confirmed that it never
-ran: the task is then placed elsewhere, and no failure is counted.
+A job that waits too long on its node, or that Slurm would never start there, is taken back, and reported as not bound
+when Slurm has confirmed that it never ran: the task is then placed elsewhere, and no failure is counted. One that
+depends on a job that failed would be taken back everywhere: it has failed.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from dovetail.backends.contract import Report
 from dovetail.backends.slurm.driver import Driver, SlurmFault
-from dovetail.backends.slurm.records import JobRecord
+from dovetail.backends.slurm.naming import JobNames
+from dovetail.backends.slurm.records import Job, JobRecord
 from dovetail.backends.slurm.run_folder import Look, RunFolder
-from dovetail.backends.slurm.states import Course, End, course_of, end_of_job, end_of_result, in_words
+from dovetail.backends.slurm.states import (
+    Course,
+    End,
+    course_of,
+    end_of_job,
+    end_of_result,
+    in_words,
+    is_hopeless,
+    is_vain,
+    taken_back,
+    waits_for_others,
+)
 from dovetail.model.event import BindFailed, TaskFinished, TaskStarted
 from dovetail.model.resources import Amounts
 
+HOPELESS_FOR_S = 30.0  # a controller that has just been restarted says so of every node that it has not heard of yet
 LOOKS_UNTIL_READABLE = 5  # a claim without a name in it: its script is just writing that, or could not
 _log = logging.getLogger(__name__)
 
@@ -32,7 +45,7 @@ _log = logging.getLogger(__name__)
 @dataclass(slots=True)
 class Watched:
     run: RunFolder
-    job: int | None
+    job: Job | None
     node: str
     asked: Amounts
     fresh: bool = True  # something was asked of it since the last look
@@ -40,7 +53,8 @@ class Watched:
     restarts: int = 0  # in which of its job's runs it was seen to start
     holds: bool = False  # a part of its node is allocated to it
     waiting_since: float | None = None
-    gave_up: str = ""  # why it is being taken back
+    hopeless_since: float | None = None
+    taken_back: End | None = None  # what is said of it when Slurm has confirmed that it never ran
     fence: str | None = None  # why it is being fenced
     fenced_at: float = 0.0
     unreadable: int = 0
@@ -50,7 +64,7 @@ class _Asked(NamedTuple):
     """What Slurm said of an attempt, and of which job it was asked."""
 
     watched: Watched
-    job: int | None
+    job: Job | None
     record: JobRecord | None
 
     @property
@@ -59,19 +73,18 @@ class _Asked(NamedTuple):
 
 
 class Watcher:
-    """`job_name` says what the job of a key is called. `patience_s`: how long one may wait on its node; None: as long
-    as it takes."""
+    """`names` says what jobs are called. `patience_s`: how long one may wait on its node; None: as long as it takes."""
 
     def __init__(
         self,
         driver: Driver,
         report: Report,
-        job_name: Callable[[str], str],
+        names: JobNames,
         interval_s: float,
         fence_s: float,
         patience_s: float | None,
     ) -> None:
-        self._driver, self._report, self._job_name = driver, report, job_name
+        self._driver, self._report, self._names = driver, report, names
         self._interval_s, self._fence_s, self._patience_s = interval_s, fence_s, patience_s
         self._watched: dict[str, Watched] = {}
         self._wake = asyncio.Event()
@@ -83,7 +96,7 @@ class Watcher:
         if watched is None:
             watched = self._watched[run.key] = Watched(run, None, "", {})
         if order is not None:
-            watched.job, watched.node, watched.asked = order.job, order.node, order.asked
+            watched.job, watched.node, watched.asked = order.slurm_job, order.node, order.asked
         watched.said_started, watched.fresh = False, True
         self._wake.set()
 
@@ -147,8 +160,8 @@ class Watcher:
         records = await self._driver.find(ids) if ids else {}
         found = []
         for watched, job in zip(all_of_them, jobs, strict=True):
-            record = records.get(job or 0)
-            if record is not None and record.name != self._job_name(watched.run.key):
+            record = None if job is None else records.get(job)
+            if record is not None and self._names.job_of(watched.run.key, record) is None:
                 record = None
             watched.holds = _holds(record)
             found.append(_Asked(watched, job, record))
@@ -160,8 +173,7 @@ class Watcher:
             return False
         course = course_of(record)
         if course is Course.WAITING and watched.waiting_since is not None:
-            now = asyncio.get_running_loop().time()
-            return self._patience_s is None or now < watched.waiting_since + self._patience_s
+            return not self._gives_up(watched, record)
         return course is Course.RUNNING and watched.said_started
 
     # --- one attempt ---------------------------------------------------------------------------------------------
@@ -175,14 +187,14 @@ class Watcher:
         course = None if record is None else course_of(record)
         if watched.fence is not None:
             await self._go_on_fencing(watched, look)
-        elif look.claim is not None and not look.claim.job and look.result is None and self._is_new(watched):
+        elif look.claim is not None and look.claim.job is None and look.result is None and self._is_new(watched):
             return
-        elif look.claim is not None and look.claim.job not in (0, watched.job):
+        elif look.claim is not None and look.claim.job is not None and look.claim.job != watched.job:
             await self._follow(watched, look, record, look.claim.job)
         elif record is None:
             await self._forgotten(watched, look)
         elif look.claim is not None and record.restarts > look.claim.restarts and course is not Course.OVER:
-            await self._driver.cancel(record.id)
+            await self._driver.cancel(watched.job)
             again = f"Slurm began the job anew ({in_words(record)}, restart {record.restarts})"
             await self._fence(watched, look, f"lost: {again}")
         elif course is Course.LOST and look.claim is not None:
@@ -192,45 +204,62 @@ class Watcher:
         elif course is Course.RUNNING and look.claim is not None:
             watched.restarts = look.claim.restarts
             await self._say_started(watched)
-        elif course is Course.WAITING and look.stop_reason is None:
+        elif course is Course.WAITING and (look.stop_reason is None or watched.taken_back is not None):
             await self._wait(watched, record)
 
     def _is_new(self, watched: Watched) -> bool:
         watched.unreadable += 1
         return watched.unreadable <= LOOKS_UNTIL_READABLE
 
-    async def _follow(self, watched: Watched, look: Look, surplus: JobRecord | None, job: int) -> None:
+    async def _follow(self, watched: Watched, look: Look, surplus: JobRecord | None, job: Job) -> None:
         """A submission whose reply was lost is the one that runs; the later one found that out and ended itself."""
         assert look.order is not None
-        await asyncio.to_thread(watched.run.order, replace(look.order, job=job))
-        watched.job = job
+        assert watched.job is not None
+        await asyncio.to_thread(watched.run.order, look.order.as_job(job))
+        later, watched.job = watched.job, job
         if surplus is not None:
-            await self._driver.cancel(surplus.id)
+            await self._driver.cancel(later)
         self._wake.set()
 
     async def _forgotten(self, watched: Watched, look: Look) -> None:
         assert watched.job is not None
-        if look.result is not None:
-            await self._end(watched, look, end_of_result(look.result, look.stop_reason))
-            return
         recorded = await self._driver.recorded(watched.job)
+        if recorded is not None and self._names.job_of(watched.run.key, recorded) is None:
+            recorded = None
         if recorded is not None and course_of(recorded) is Course.OVER:
             await self._over(watched, look, recorded)
+        elif look.result is not None:
+            await self._end(watched, look, end_of_result(look.result, look.stop_reason))
         elif look.claim is not None:
             await self._fence(watched, look, f"lost: Slurm has no job {watched.job} any more")
+        elif watched.taken_back is not None:  # of an array's element that never started, nothing is left
+            await self._end(watched, look, watched.taken_back)
         else:
             why = f"stopped before it started: {look.stop_reason}" if look.stop_reason is not None else "lost"
             await asyncio.to_thread(watched.run.stop, "Slurm had forgotten its job")
             await self._end(watched, look, End(None, f"{why}: Slurm has no job {watched.job}, and nothing was started"))
 
     async def _wait(self, watched: Watched, record: JobRecord) -> None:
+        assert watched.job is not None
+        if watched.taken_back is None:
+            if not self._gives_up(watched, record):
+                return
+            watched.taken_back = taken_back(record, watched.node, self._waited_s(watched))
+            await asyncio.to_thread(watched.run.stop, watched.taken_back.reason)
+        await self._driver.cancel(watched.job)
+
+    def _gives_up(self, watched: Watched, record: JobRecord) -> bool:
+        """Time that it spends waiting for other jobs, as its user wanted it to, does not count."""
         now = asyncio.get_running_loop().time()
-        watched.waiting_since = since = watched.waiting_since or now
-        if self._patience_s is None or now < since + self._patience_s:
-            return
-        watched.gave_up = f"Slurm did not start it on {watched.node} in {now - since:.0f} s: {in_words(record)}"
-        await asyncio.to_thread(watched.run.stop, watched.gave_up)
-        await self._driver.cancel(record.id)
+        if watched.waiting_since is None or waits_for_others(record):
+            watched.waiting_since = now
+        watched.hopeless_since = (watched.hopeless_since or now) if is_hopeless(record) else None
+        if is_vain(record) or (watched.hopeless_since is not None and now >= watched.hopeless_since + HOPELESS_FOR_S):
+            return True
+        return self._patience_s is not None and self._waited_s(watched) >= self._patience_s
+
+    def _waited_s(self, watched: Watched) -> float:
+        return asyncio.get_running_loop().time() - (watched.waiting_since or 0.0)
 
     async def _over(self, watched: Watched, look: Look, record: JobRecord) -> None:
         end = end_of_job(
@@ -242,8 +271,8 @@ class Watcher:
         )
         if look.claim is None:  # should Slurm begin it anew after all
             await asyncio.to_thread(watched.run.stop, end.reason)
-            if watched.gave_up and record.state == "CANCELLED":
-                end = End(None, watched.gave_up, refused=True)
+            if watched.taken_back is not None and record.state == "CANCELLED":
+                end = watched.taken_back
         await self._end(watched, look, end)
 
     # --- fencing -------------------------------------------------------------------------------------------------
@@ -277,7 +306,7 @@ class Watcher:
         if look.claim is not None:
             await self._say_started(watched)
         task, key = watched.run.task, watched.run.key
-        if watched.gave_up and end.refused:
+        if watched.taken_back is not None and end.refused:
             await self._report(BindFailed(task, key, end.reason))
         else:
             await self._report(TaskFinished(task, key, end.exit_code, end.reason))

@@ -9,6 +9,7 @@ from rich.text import Text
 from dovetail.cli.render.spans import age, moment
 from dovetail.cli.render.table import Column, table
 from dovetail.client.backend_types import Backend, BackendRow
+from dovetail.client.types import HistoryLine
 
 _BACKENDS = (
     Column("BACKEND", shrinks=True),
@@ -24,6 +25,7 @@ _BACKENDS = (
     Column("WAITING", right=True, wide=True),
     Column("CAN", wide=True),
 )
+_HISTORY = (Column("WHEN"), Column("WHAT", folds=True))
 _STATES = {"closed": "in use", "open": "left alone", "half-open": "being tried"}
 _FACT = 14
 
@@ -71,6 +73,12 @@ def _facts(row: Backend, now: float) -> Iterator[tuple[str, str]]:
     yield "consistency", late + ("" if row["sees_own_writes"] else "; its own writes are seen later")
     for name, value in _flat(row["settings"]):
         yield "setting", f"{name}: {value}"
+
+
+def backend_history(name: str, rows: Sequence[HistoryLine], now: float, wide: bool = False) -> RenderableType:
+    if not rows:
+        return Text(f"nothing is remembered of a backend {name}: it stands in the settings, or never was")
+    return table(_HISTORY, [[moment(row["at"], now), row["message"]] for row in rows], wide)
 
 
 def _state(row: BackendRow) -> str:

@@ -99,6 +99,11 @@ class Following:
         """How often a watch broke, and was mended."""
         return sum(one.counts.troubles for one in self._reflectors)
 
+    @property
+    def relists(self) -> int:
+        """How often a watch could not be taken up where it broke, and everything was listed anew."""
+        return sum(max(0, one.counts.lists - 1) for one in self._reflectors)
+
     def _pods(self, changes: list[Change]) -> None:
         # What became of a pod on its way out does not matter where the same batch says that it is gone.
         gone = {change.object["metadata"]["uid"] for change in changes if change.kind is Kind.DELETED}

@@ -8,13 +8,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tests.contract.backends.conformance import Subject, run_async, started
+from tests.contract.backends.conformance import Rig, Subject, run_async, started
 from tests.contract.backends.lossy_proxy import LossyProxy
 from tests.servers.docker import IMAGE, DockerServer
 
 from dovetail.backends.docker.backend import DockerBackend
 from dovetail.backends.docker.settings import DockerSettings
-from dovetail.model.event import TaskFinished
+from dovetail.model.event import NodeHealthChanged, NodeJoined, TaskFinished
 from dovetail.model.workload import Workload
 
 Hosts = tuple[DockerServer, DockerServer]
@@ -92,6 +92,17 @@ def docker_subject(folder: Path, *hosts: dict[str, Any], **fields: Any) -> Subje
         ],
         times_run=times_run,
     )
+
+
+def said_offline(rig: Rig, name: str) -> bool:
+    """What was said of a host last: that it is offline, or that it is there."""
+    about = [
+        event
+        for event in rig.ear.heard
+        if (isinstance(event, NodeJoined) and event.node.name == name)
+        or (isinstance(event, NodeHealthChanged) and event.name == name)
+    ]
+    return bool(about) and isinstance(about[-1], NodeHealthChanged) and not about[-1].online
 
 
 def run_to_end(subject: Subject, spec: Workload, workload: int = 1) -> tuple[TaskFinished, str]:

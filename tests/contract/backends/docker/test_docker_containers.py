@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.contract.backends.conformance import LONG_S, Rig, Subject, run_async, started
 from tests.contract.backends.docker.rig import NUMBERS, Hosts, docker_subject, run_to_end, runs_now, shell
-from tests.servers.docker import IMAGE, DockerServer
+from tests.servers.docker import IMAGE, DockerServer, busybox_root
 
 from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.docker import host, retention
@@ -70,6 +70,20 @@ def test_a_named_volume_outlives_its_container(subject: Subject) -> None:
     finished, output = run_to_end(subject, reading, workload=2)
     assert "precious" in output
     assert finished.exit_code != 0  # nothing may be written there
+
+
+def test_a_command_is_all_that_runs_and_without_one_the_image_decides(subject: Subject, server: DockerServer) -> None:
+    """As on Kubernetes: the image's entry point is not put before the command."""
+    changes = ['ENTRYPOINT ["/bin/echo", "the entry point"]', 'CMD ["and its command"]']
+    options = {"fromSrc": "-", "repo": "team/greeter", "tag": "1", "changes": changes}
+    with server.client() as client:
+        client.post("/images/create", params=options, content=busybox_root()).raise_for_status()
+    for number, run, wanted in (
+        (1, {"command": ["/bin/echo", "the command"]}, "the command\n"),
+        (2, {}, "the entry point and its command\n"),
+    ):
+        spec = Workload.model_validate({"name": "greeter", "run": {"image": "team/greeter:1"} | run})
+        assert run_to_end(subject, spec, workload=number)[1] == wanted
 
 
 # --- how they end ----------------------------------------------------------------------------------------------

@@ -4,25 +4,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.contract.backends.conformance import LONG_S, Rig, run_async, started
-from tests.contract.backends.docker.rig import NUMBERS, Hosts, docker_subject, runs_now, shell, tls_of
+from tests.contract.backends.conformance import LONG_S, run_async, started
+from tests.contract.backends.docker.rig import NUMBERS, Hosts, docker_subject, runs_now, said_offline, shell, tls_of
 from tests.contract.backends.lossy_proxy import LossyProxy
 from tests.servers.docker import IMAGE, docker_server
 
 from dovetail.backends.contract import Refusal
-from dovetail.model.event import NodeHealthChanged, NodeJoined, TaskFinished, TaskStarted
+from dovetail.model.event import NodeHealthChanged, TaskFinished, TaskStarted
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("docker")]
-
-
-def said_offline(rig: Rig, name: str) -> bool:
-    about = [
-        event
-        for event in rig.ear.heard
-        if (isinstance(event, NodeJoined) and event.node.name == name)
-        or (isinstance(event, NodeHealthChanged) and event.name == name)
-    ]
-    return bool(about) and isinstance(about[-1], NodeHealthChanged) and not about[-1].online
 
 
 def test_work_goes_to_the_host_it_is_bound_to(tmp_path: Path, docker_servers: Hosts) -> None:
@@ -69,7 +59,7 @@ def test_a_host_that_does_not_answer_is_offline_and_the_others_go_on(tmp_path: P
                     late = replace(rig.assignment(2, shell("true")), node="two")
                     with pytest.raises(Refusal, match="offline"):
                         await rig.backend.bind(late)
-                    other = rig.assignment(3, shell("exit 5"))
+                    other = replace(rig.assignment(3, shell("exit 5")), node="one")
                     await rig.backend.bind(other)
                     assert (await rig.finished(other.key)).exit_code == 5
                     assert [node.name for node in await rig.backend.nodes()] == ["one"]

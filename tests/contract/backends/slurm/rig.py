@@ -4,6 +4,7 @@ The commands are misled by shims: programs of the same names, first in the path,
 test says otherwise.
 """
 
+import asyncio
 import os
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -11,12 +12,15 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from tests.contract.backends.conformance import Subject
+from tests.contract.backends.conformance import Rig, Subject
 from tests.contract.backends.lossy_proxy import LossyProxy
 from tests.servers.slurm import SlurmServer
 
+from dovetail.backends.contract import Assignment
 from dovetail.backends.slurm.backend import SlurmBackend
 from dovetail.backends.slurm.settings import SlurmSettings
+from dovetail.model.command import attempt_key
+from dovetail.model.task import TaskId
 from dovetail.model.workload import Workload
 
 Way = Literal["rest", "tcp", "cli"]
@@ -97,10 +101,10 @@ def slurm_subject(server: SlurmServer, way: Way, folder: Path, /, **fields: Any)
 
 
 @contextmanager
-def over_a_bad_network(server: SlurmServer, folder: Path) -> Iterator[Subject]:
+def over_a_bad_network(server: SlurmServer, folder: Path, /, **fields: Any) -> Iterator[Subject]:
     """Asks slurmrestd through a proxy."""
     with LossyProxy(str(server.socket)) as proxy:
-        subject = slurm_subject(server, "rest", folder, url=f"unix:{proxy.address}")
+        subject = slurm_subject(server, "rest", folder, url=f"unix:{proxy.address}", **fields)
         subject.cut_replies, subject.break_calls = proxy.cut_replies, proxy.break_calls
         subject.hold_reply = proxy.hold_reply
         yield subject
@@ -128,6 +132,16 @@ def with_bad_commands(server: SlurmServer, folder: Path, set_path: Callable[[str
     subject.break_calls = lambda: while_there("broken")
     subject.hold_reply = lambda key: while_there("held", key)
     return subject
+
+
+def replicas(workload: int, spec: Workload, nodes: dict[int, str]) -> list[Assignment]:
+    """Those of them that have a node."""
+    tasks = {replica: TaskId(workload, replica) for replica in nodes}
+    return [Assignment(attempt_key(task, 1), task, nodes[replica], spec) for replica, task in tasks.items()]
+
+
+async def bind_all(rig: Rig, works: list[Assignment]) -> None:
+    await asyncio.gather(*(rig.backend.bind(work) for work in works))
 
 
 def process_lives(pid: int) -> bool:

@@ -11,6 +11,7 @@ from tests.contract.backends.slurm.rig import Way, shell, slurm_subject
 from tests.servers.slurm import SlurmServer
 
 from dovetail.backends.contract import Refusal
+from dovetail.backends.slurm import watcher
 from dovetail.model.device import Gpus
 from dovetail.model.event import BindFailed, NodeCordoned, TaskFinished, TaskStarted
 from dovetail.model.node import Node
@@ -209,3 +210,26 @@ def test_a_job_that_waits_too_long_on_its_node_goes_back_without_having_run(
             rig.assert_never_run(work.key)
 
     run_async(scene)
+
+
+def test_a_job_that_waits_goes_back_when_slurm_would_no_longer_start_it(
+    slurm_server: SlurmServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watcher, "HOPELESS_FOR_S", 0.5)
+
+    async def scene() -> None:
+        async with started(slurm_subject(slurm_server, "rest", tmp_path)) as rig:
+            with job_of_a_stranger(slurm_server, "--nodelist=n1", "--cpus-per-task=4", "--mem=10"):
+                await until(rig, lambda: node_of(rig, "n1").capacity.cpu == 0, "n1 to be full")
+                work = rig.work(9031)
+                await rig.backend.bind(work)
+                slurm_server.call("scontrol", "update", "partitionname=all", "state=down")
+                await until(rig, lambda: any(isinstance(event, BindFailed) for event in rig.ear.heard), "its way back")
+                failed = next(event for event in rig.ear.heard if isinstance(event, BindFailed))
+                assert (failed.key, "PENDING (PartitionDown)" in failed.reason) == (work.key, True)
+            rig.assert_never_run(work.key)
+
+    try:
+        run_async(scene)
+    finally:
+        slurm_server.call("scontrol", "update", "partitionname=all", "state=up")

@@ -72,7 +72,13 @@ def test_a_container_is_never_restarted_by_the_engine_and_can_be_found_again() -
 def test_variables_of_dovetail_count_before_those_of_the_workload() -> None:
     body = body_of(run={"image": "tool", "env": {"DOVETAIL_NODE": "mine", "A": "b=c"}}, replicas=5)
     assert {"A=b=c", "DOVETAIL_NODE=one", "DOVETAIL_TASK=7.2", "DOVETAIL_ATTEMPT=3"} <= set(body["Env"])
-    assert "Cmd" not in body  # the image says what runs
+    assert not {"Entrypoint", "Cmd"} & set(body)  # the image says what runs
+
+
+def test_a_command_takes_the_place_of_the_images_entry_point_and_command() -> None:
+    body = body_of(run={"image": "tool", "command": ["go", "--fast"]})
+    assert body["Entrypoint"] == ["go", "--fast"]
+    assert "Cmd" not in body
 
 
 def test_volumes_are_folders_or_names() -> None:

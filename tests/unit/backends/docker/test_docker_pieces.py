@@ -15,9 +15,10 @@ from dovetail.backends.docker.images import labels_of_images, login_for
 from dovetail.backends.docker.journal import Journal, State
 from dovetail.backends.docker.node import describe
 from dovetail.backends.docker.observing import memory_in_use_bytes, processor_time_s
-from dovetail.backends.docker.output import HEADER, Outputs, unframed, whole_characters
+from dovetail.backends.docker.output import HEADER, Outputs, unframed
 from dovetail.backends.docker.retention import to_remove
 from dovetail.backends.docker.settings import HostSettings, Registry
+from dovetail.backends.log_text import whole_characters
 
 
 async def _pieces(content: bytes, size: int) -> AsyncIterator[bytes]:

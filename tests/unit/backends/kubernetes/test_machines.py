@@ -71,13 +71,21 @@ def test_a_node_that_is_not_ready_is_told_to_be_away_and_back() -> None:
     assert [type(event) for event in machines.changes()] == [NodeJoined, NodeHealthChanged]
 
 
+@pytest.mark.parametrize("name", ["10.0.0.7", "0a.b-c.example", "a--b", "ip-10-0-0-7.eu.internal", "x" * 253])
+def test_a_node_is_called_what_the_cluster_calls_it(name: str) -> None:
+    machines = Machines("k", GPU)
+    machines.take_nodes(added(node(name)))
+    assert joined(machines).node.name == name
+    assert name in machines
+
+
 def test_cordoned_nodes_are_tainted_and_removed_ones_leave() -> None:
     machines = Machines("k", GPU)
     machines.take_nodes(added(node(unschedulable=True, taints=[{"key": "a", "effect": "NoExecute"}])))
     assert [str(taint) for taint in joined(machines).node.taints] == ["a:NoExecute", f"{CORDONED}:NoSchedule"]
     machines.take_nodes(added(node(), kind=Kind.DELETED))
     assert [type(event) for event in machines.changes()] == [NodeLeft]
-    assert machines.theirs("n1") is None
+    assert "n1" not in machines
 
 
 def test_a_taint_that_only_says_that_a_node_is_unwell_is_its_health() -> None:

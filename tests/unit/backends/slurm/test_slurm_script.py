@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.slurm.inventory import Description
-from dovetail.backends.slurm.records import Submission
-from dovetail.backends.slurm.request import job_of, refuse_what_cannot_run
+from dovetail.backends.slurm.records import Job, Submission
+from dovetail.backends.slurm.request import element_of, job_of, refuse_what_cannot_run
 from dovetail.backends.slurm.run_folder import RunFolder
 from dovetail.backends.slurm.script import quoted
 from dovetail.backends.slurm.settings import SlurmSettings
@@ -35,16 +35,16 @@ def submission(folder: Path, command: list[str], /, **fields: Any) -> Submission
     return job_of(Assignment("1.0.1", TaskId(1, 0), "n1", spec), there, quick, folder / "1.0.1", "name")
 
 
-def start(job: Submission) -> subprocess.Popen[str]:
-    surroundings = {**job.environment, "SLURM_JOB_ID": "77", "SLURMD_NODENAME": "n1"}
+def start(job: Submission, **variables: str) -> subprocess.Popen[str]:
+    surroundings = {**job.environment, "SLURM_JOB_ID": "77", "SLURMD_NODENAME": "n1", **variables}
     return subprocess.Popen(
         ["bash", "-c", job.script], env=surroundings, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
 
 
-def run(job: Submission) -> tuple[int, str]:
+def run(job: Submission, **variables: str) -> tuple[int, str]:
     """Its exit status, and what it printed."""
-    process = start(job)
+    process = start(job, **variables)
     printed, _ = process.communicate(timeout=PATIENCE_S)
     return process.returncode, printed
 
@@ -66,7 +66,38 @@ def test_a_command_runs_once_and_its_end_is_written_down(tmp_path: Path) -> None
     look = RunFolder(tmp_path, "1.0.1").look()
     assert look.result == Result(3, How.ENDED)
     assert look.claim is not None
-    assert (look.claim.job, look.claim.restarts, look.claim.node) == (77, 0, "n1")
+    assert (look.claim.job, look.claim.restarts, look.claim.node) == (Job(77), 0, "n1")
+
+
+def test_elements_of_an_array_differ_in_their_number_alone(tmp_path: Path) -> None:
+    command = ["/bin/sh", "-c", "echo $DOVETAIL_TASK $DOVETAIL_REPLICA of $DOVETAIL_REPLICAS; exit $DOVETAIL_REPLICA"]
+    spec = Workload.model_validate({"name": "w", "replicas": 9, "run": {"command": command}})
+    settings = SlurmSettings.model_validate({"env": {"PATH": os.environ["PATH"]}})
+    there = Description(Node(name="n1"), "n1", partition="all")
+    folder = tmp_path / "100% odd"
+    made = []
+    for replica in (3, 8):
+        key = f"1.{replica}.2"
+        (folder / key).mkdir(parents=True)
+        work = Assignment(key, TaskId(1, replica), "n1", spec)
+        alone = job_of(work, there, settings, folder / key, "alone")
+        made.append(element_of(work, alone, settings, folder / key, "together"))
+    assert made[0] == made[1]
+    assert made[0].output == f"{tmp_path}/100%% odd/1.%a.2/output.log"
+    for replica in (3, 8):
+        variables = {"SLURM_ARRAY_JOB_ID": "70", "SLURM_ARRAY_TASK_ID": str(replica)}
+        assert run(made[0], **variables) == (replica, f"1.{replica} {replica} of 9\n")
+        look = RunFolder(folder, f"1.{replica}.2").look()
+        assert look.result == Result(replica, How.ENDED)
+        assert look.claim is not None
+        assert look.claim.job == Job(70, replica)
+
+
+def test_variables_of_the_command_do_not_get_in_the_way_of_the_script(tmp_path: Path) -> None:
+    odd = {"run": "/nowhere", "term": "1", "child": "1", "PATH": "/nowhere", "why": "1"}
+    job = submission(tmp_path, ["/bin/sh", "-c", "echo $run $PATH"], run={"env": odd})
+    assert run(job) == (0, "/nowhere /nowhere\n")
+    assert RunFolder(tmp_path, "1.0.1").look().result == Result(0, How.ENDED)
 
 
 def test_nothing_is_printed_but_what_the_command_prints(tmp_path: Path) -> None:
@@ -131,6 +162,8 @@ def test_amounts_are_rounded_up_and_memory_is_always_asked_for(tmp_path: Path) -
     assert (job.cpus, job.memory_mib, job.time_limit_minutes) == (2, 100, 2)
     job = submission(tmp_path, ["true"], resources={"memory": "1GiB"}, labels={"slurm/account": "physics"})
     assert (job.cpus, job.memory_mib, job.time_limit_minutes, job.account) == (1, 1024, None, "physics")
+    assert job.dependency is None
+    assert submission(tmp_path, ["true"], labels={"slurm/dependency": "afterok:12"}).dependency == "afterok:12"
 
 
 def test_what_slurm_cannot_run_is_refused() -> None:

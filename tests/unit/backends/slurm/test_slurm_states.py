@@ -1,10 +1,21 @@
-"""Every state of Slurm's is one thing here, with Slurm's reason kept."""
+"""Every state of Slurm's is one thing here, with Slurm's reason kept.
+
+Which states and reasons there are is asked of the library of the Slurm that is installed.
+"""
+
+import ctypes
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from dovetail.backends.slurm import rest_reading
 from dovetail.backends.slurm.records import JobRecord
 from dovetail.backends.slurm.states import (
     COURSES,
+    FOR_OTHERS,
+    HOPELESS,
+    IN_VAIN,
     NOT_TO_START_EXIT,
     Course,
     End,
@@ -13,7 +24,15 @@ from dovetail.backends.slurm.states import (
     course_of,
     end_of_job,
     is_hopeless,
+    is_vain,
+    taken_back,
+    waits_for_others,
 )
+
+BASE_STATES = range(256)
+COMPLETED = 3  # among the base states
+FLAGS = [1 << bit for bit in range(8, 32)]
+REASONS = range(1000)
 
 
 def job(state: str, reason: str = "", exit_code: int = 0, signal: int = 0) -> JobRecord:
@@ -44,6 +63,17 @@ def test_the_end_of_a_job_says_what_slurm_said(record: JobRecord, exit_code: int
     found = end(record)
     assert found.exit_code == exit_code
     assert found.reason.startswith(words)
+
+
+def test_what_only_the_accounting_knows_is_told_with_its_times() -> None:
+    record = JobRecord(1, "x", "FAILED", exit_code=3, started_s=1_700_000_000, ended_s=1_700_000_061)
+    times = "from 2023-11-14T22:13:20Z to 2023-11-14T22:14:21Z"
+    assert end(record) == End(3, f"FAILED {times}: exited with status 3")
+
+
+def test_a_job_that_failed_is_no_success_though_its_status_is_not_said() -> None:
+    found = end(job("FAILED", "JobLaunchFailure"))
+    assert found == End(1, "FAILED (JobLaunchFailure): exited with a status that Slurm does not say any more")
 
 
 def test_a_job_that_was_told_to_stop_was_stopped_and_one_that_ended_first_was_not() -> None:
@@ -83,3 +113,56 @@ def test_waiting_for_room_is_not_hopeless_and_waiting_for_an_administrator_is() 
     assert not is_hopeless(job("RUNNING", "PartitionConfig"))
     assert is_hopeless(job("PENDING", "PartitionTimeLimit"))
     assert is_hopeless(job("PENDING", "ReqNodeNotAvail, UnavailableNodes:n2"))
+
+
+def test_a_job_that_waits_for_others_is_not_hopeless_until_they_have_failed() -> None:
+    waiting, vain = job("PENDING", "Dependency"), job("PENDING", "DependencyNeverSatisfied")
+    assert waits_for_others(waiting)
+    assert not is_vain(waiting)
+    assert not is_hopeless(waiting)
+    assert is_vain(vain)
+    assert not waits_for_others(job("RUNNING", "Dependency"))
+    assert taken_back(vain, "n1", 5).exit_code == 126
+    assert taken_back(job("PENDING", "Resources"), "n1", 5).refused
+
+
+# --- Slurm's own lists --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def word() -> Callable[[str, int], str]:
+    """What a function of Slurm's library calls a number."""
+    folders = [*Path("/usr/lib").glob("*/slurm-wlm"), *Path("/usr").glob("lib*/slurm")]
+    found = next((path for path in (folder / "libslurmfull.so" for folder in folders) if path.exists()), None)
+    if found is None:
+        pytest.skip("Slurm's library is not installed")
+    library = ctypes.CDLL(str(found))
+
+    def said(function: str, number: int) -> str:
+        call = getattr(library, function)
+        call.restype, call.argtypes = ctypes.c_char_p, [ctypes.c_uint32]
+        return str(call(number).decode())
+
+    return said
+
+
+def test_every_state_that_slurm_has_is_known(word: Callable[[str, int], str]) -> None:
+    states = {word("slurm_job_state_string", number) for number in (*BASE_STATES, *FLAGS)} - {"?"}
+    assert {"PENDING", "RUNNING", "SPECIAL_EXIT", "OUT_OF_MEMORY"} <= states
+    assert states == set(COURSES)
+
+
+def test_every_flag_that_newer_versions_list_beside_a_state_leaves_it_what_it_is(
+    word: Callable[[str, int], str],
+) -> None:
+    for flag in FLAGS:
+        words = word("job_state_string_complete", flag | COMPLETED).split(",")
+        state = rest_reading.read_job({"job_id": 1, "job_state": words}).state
+        assert state in COURSES, words
+        if len(words) > 1 and words[1] not in COURSES:  # a remark, such as UPDATE_DB: it has ended all the same
+            assert state == "COMPLETED"
+
+
+def test_reasons_that_are_acted_upon_are_reasons_of_slurms(word: Callable[[str, int], str]) -> None:
+    reasons = {word("slurm_job_reason_string", number) for number in REASONS}
+    assert {*HOPELESS, FOR_OTHERS, IN_VAIN} <= reasons

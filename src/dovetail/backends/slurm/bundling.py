@@ -1,0 +1,101 @@
+"""Sends jobs to Slurm: replicas of one workload that are bound at about the same time go out as one array.
+
+An array costs Slurm one submission and is one line for whoever looks at its queue. Its elements differ in nothing but
+their number, which is the replica's, so only what goes to the same place goes together: to one partition where Slurm
+chooses, to one node where Dovetail does. One that is alone goes as a job by itself.
+
+Guarantees: every caller gets the job of its attempt, or what went wrong. Where Slurm refuses the array (a number beyond
+its MaxArraySize, a limit that only some of them would break), each is tried by itself.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+
+from dovetail.backends.slurm.arrays import listed
+from dovetail.backends.slurm.driver import Rejected
+from dovetail.backends.slurm.records import Job, Submission
+
+
+@dataclass(slots=True)
+class _Bundle:
+    together: Submission
+    alone: dict[int, Submission] = field(default_factory=dict)
+    waiting: dict[int, asyncio.Future[Job]] = field(default_factory=dict)
+
+
+class Bundler:
+    """`submit` gives the number of a new job. Others are waited for `within_s` after the first; 0: nobody is."""
+
+    def __init__(self, submit: Callable[[Submission], Awaitable[int]], within_s: float) -> None:
+        self._submit, self._within_s = submit, within_s
+        self._open: list[_Bundle] = []
+        self._sending: set[asyncio.Task[None]] = set()
+
+    async def send(self, alone: Submission, together: Submission | None, element: int) -> Job:
+        """`together`: the same job as an element of an array; None: it has no others. Raises Rejected, SlurmFault."""
+        if together is None or not self._within_s:
+            return Job(await self._submit(alone))
+        for bundle in self._open:
+            if bundle.together == together and element not in bundle.alone:
+                break
+        else:
+            bundle = _Bundle(together)
+            self._open.append(bundle)
+            task = asyncio.create_task(self._send_soon(bundle))
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
+        bundle.alone[element] = alone
+        future: asyncio.Future[Job] = asyncio.get_running_loop().create_future()
+        bundle.waiting[element] = future
+        return await future
+
+    async def close(self) -> None:
+        """Nobody waits any longer for what was not sent; what was sent meanwhile is found by its name."""
+        tasks = list(self._sending)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for bundle in self._open:  # a task that is cancelled before it began has told nobody
+            for future in bundle.waiting.values():
+                future.cancel()
+
+    async def _send_soon(self, bundle: _Bundle) -> None:
+        try:
+            await asyncio.sleep(self._within_s)
+            self._open.remove(bundle)
+            # Whoever has given up meanwhile gets no job.
+            elements = [element for element, future in bundle.waiting.items() if not future.done()]
+            if len(elements) > 1:
+                await self._send_array(bundle, elements)
+            else:
+                await self._send_each(bundle, elements)
+        except asyncio.CancelledError:
+            for future in bundle.waiting.values():
+                future.cancel()
+            raise
+        except Exception as error:
+            for future in bundle.waiting.values():
+                if not future.done():
+                    future.set_exception(error)
+
+    async def _send_array(self, bundle: _Bundle, elements: list[int]) -> None:
+        try:
+            array = await self._submit(replace(bundle.together, array=listed(elements)))
+        except Rejected:
+            await self._send_each(bundle, elements)
+            return
+        for element in elements:
+            if not bundle.waiting[element].done():
+                bundle.waiting[element].set_result(Job(array, element))
+
+    async def _send_each(self, bundle: _Bundle, elements: list[int]) -> None:
+        sent = await asyncio.gather(*(self._submit(bundle.alone[one]) for one in elements), return_exceptions=True)
+        for element, outcome in zip(elements, sent, strict=True):
+            future = bundle.waiting[element]
+            if future.done():
+                continue
+            if isinstance(outcome, BaseException):
+                future.set_exception(outcome)
+            else:
+                future.set_result(Job(outcome))

@@ -1,0 +1,40 @@
+"""What jobs are called, so that they are found again although the reply to their submission was lost. Pure.
+
+A job is named for its attempt's key. Attempts that went out as one array share a name, with an `x` for the replica,
+which is the number of the element.
+"""
+
+from dataclasses import dataclass
+
+from dovetail.backends.slurm.arrays import has_element
+from dovetail.backends.slurm.records import Job, JobRecord
+from dovetail.model.command import task_of_key
+
+REPLICA = "x"
+
+
+@dataclass(frozen=True, slots=True)
+class JobNames:
+    """`prefix` tells the jobs of one control plane's backend from those of another."""
+
+    prefix: str
+
+    def alone(self, key: str) -> str:
+        return f"{self.prefix}{key}"
+
+    def together(self, key: str) -> str:
+        return f"{self.prefix}{shared_key(key, REPLICA)}"
+
+    def job_of(self, key: str, record: JobRecord) -> Job | None:
+        """The attempt's job, if the record is about it."""
+        if record.name == self.alone(key):
+            return Job(record.id)
+        replica = task_of_key(key).replica
+        if record.array and record.name == self.together(key) and has_element(record.elements, replica):
+            return Job(record.array, replica)
+        return None
+
+
+def shared_key(key: str, replica: str) -> str:
+    """The key with something else for the number of the replica."""
+    return f"{task_of_key(key).workload}.{replica}.{key.rpartition('.')[2]}"

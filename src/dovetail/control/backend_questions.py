@@ -1,0 +1,49 @@
+"""Asking a backend something for somebody who waits for the answer, such as the output of a task.
+
+Guarantees: whatever goes wrong is a sentence for that person. `KeyError` is the backend's own word for "there is none"
+and comes through; everything else (it cannot be reached, takes too long, is starting, is left alone by its breaker, or
+raises whatever its client raises) is `Unavailable`, without the secrets of its settings. Answers count for its health,
+not for its breaker: a question that fails says little about whether commands would.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import structlog
+
+from dovetail.backends.contract import Backend
+from dovetail.control.backends import Member
+from dovetail.control.errors import Unavailable
+from dovetail.control.execution import Circuit, said
+
+T = TypeVar("T")
+
+log = structlog.get_logger()
+
+
+async def ask(member: Member, call: str, question: Callable[[Backend], Awaitable[T]], timeout_s: float) -> T:
+    """Raises Unavailable, or KeyError where the backend does."""
+    executor = member.executor
+    if executor is None or (executor.circuit is Circuit.OPEN and member.problem) or _has_not_started(member):
+        raise Unavailable(f"backend {member.name} cannot be asked now: {member.problem}; try again later")
+    began = time.monotonic()
+    try:
+        async with asyncio.timeout(timeout_s):
+            answer = await question(executor.backend)
+    except KeyError:
+        executor.health.succeeded(call, time.monotonic() - began)
+        raise
+    except Exception as error:  # a backend's client may raise anything
+        took_s = time.monotonic() - began
+        words = executor.cleaned(said(error, took_s))
+        log.warning("backend call failed", backend=member.name, call=call, error=words)
+        executor.health.failed(call, took_s, words)
+        raise Unavailable(f"backend {member.name} did not answer: {words}; try again later") from None
+    executor.health.succeeded(call, time.monotonic() - began)
+    return answer
+
+
+def _has_not_started(member: Member) -> bool:
+    return member.adoption is not None and bool(member.adoption.trouble)

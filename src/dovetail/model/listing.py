@@ -1,0 +1,13 @@
+"""Lists in sentences: the first few, and how many more there are."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def first_of(things: Sequence[T], most: int = 5, words: Callable[[T], str] = str) -> str:
+    """`a, b and 3 more`. Only those that are named are put into words."""
+    named = ", ".join(words(thing) for thing in things[:most])
+    rest = len(things) - most
+    return f"{named} and {rest:,} more" if rest > 0 else named
