@@ -137,9 +137,9 @@ class Engine:
     def take_changes(self, now: float) -> Changes:
         return self.state.take_changes(now)
 
-    def take_decisions(self, now: float) -> list[Decision]:
+    def take_decisions(self) -> list[Decision]:
         """Instead of `take_changes`, where nobody remembers."""
-        return self.state.take_decisions(now)
+        return self.state.take_decisions()
 
     @property
     def busy(self) -> bool:

@@ -394,17 +394,25 @@ class EngineState:
         self.changed_outcomes.clear()
         self.changed_network.clear()
 
-    def take_decisions(self, now: float) -> list[Decision]:
-        """What was decided since the last call, for whoever keeps no records: finished work is forgotten here too."""
+    def take_decisions(self) -> list[Decision]:
+        """What was decided since the last call, for whoever keeps no records: finished work is forgotten here too, and
+        for good, since nothing that such an adapter hands over waits for the end of other work."""
         decisions = self.decisions
         for id_ in self.changed_work:
             work = self.work.get(id_)
             if work is not None and work.done == work.replicas:
-                self._forget(work, work.record(now).state)
+                self._drop(work)
         self._taken()
         return decisions
 
     def _forget(self, work: Work, state: WorkloadState) -> None:
+        self._drop(work)
+        self.ended[work.key] = (work.id, state)
+        self.ended.move_to_end(work.key)
+        if len(self.ended) > _ENDED_KEPT:
+            self.ended.popitem(last=False)
+
+    def _drop(self, work: Work) -> None:
         del self.work[work.id]
         if (group := self.groups.forget(work)) is not None:
             self.changed_notes.update(dict.fromkeys(group.members))
@@ -413,10 +421,6 @@ class EngineState:
         self.budgeted.pop(work.id, None)
         if self.cluster.placements.directory.get(work.key, (None, 0))[0] == work.id:
             del self.cluster.placements.directory[work.key]
-        self.ended[work.key] = (work.id, state)
-        self.ended.move_to_end(work.key)
-        if len(self.ended) > _ENDED_KEPT:
-            self.ended.popitem(last=False)
 
 
 def _unit(work: Work) -> int:

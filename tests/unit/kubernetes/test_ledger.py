@@ -32,7 +32,7 @@ class Stage:
         found = [one for one in self.engine.handle(Tick(100), 0.0) if isinstance(one, Bind)]
         for bind in found:
             self.ledger.chose(bind.task, bind.node)
-        self.engine.take_decisions(0.0)
+        self.engine.take_decisions()
         check_invariants(self.engine.state.cluster)
         return found
 
@@ -40,7 +40,7 @@ class Stage:
         """All that it decides now, and none of it carried out."""
         self.ledger.take_commands()  # about pods that go by themselves
         found = self.engine.handle(Tick(100), 0.0)
-        self.engine.take_decisions(0.0)
+        self.engine.take_decisions()
         check_invariants(self.engine.state.cluster)
         return found
 

@@ -82,7 +82,7 @@ class World:
             self.is_bound(one)
 
     def differences(self) -> list[str]:
-        self.engine.take_decisions(0.0)
+        self.engine.take_decisions()
         nodes = nodes_of(self.nodes.values(), ())
         return [
             str(one) for one in audit(self.engine, self.ledger, [DEFAULT_NAME], nodes, facts_of(self.pods.values()))

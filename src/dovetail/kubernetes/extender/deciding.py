@@ -75,7 +75,7 @@ class Deciding:
         self._ledger.commands.clear()
         self._ledger.gangs_stirred.clear()
         self._ledger.take_held()
-        self._engine.take_decisions(now)
+        self._engine.take_decisions()
         self._engine.state.cluster.trim_log()
 
     def read(self, pod: Json) -> Asked:

@@ -129,7 +129,7 @@ class Scheduler:
         now = self._now()
         if limit:
             self._carry_out(self.engine.handle(Tick(limit), now))
-        for decision in self.engine.take_decisions(now):
+        for decision in self.engine.take_decisions():
             if decision.node is None:
                 self._refused(decision)
 

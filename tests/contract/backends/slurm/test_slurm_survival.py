@@ -20,6 +20,10 @@ async def running(rig: Rig, workload: int, run_s: float = 1000.0) -> Assignment:
     work = rig.work(workload, run_s, 5)
     await rig.backend.bind(work)
     await rig.ear.until(TaskStarted, work.key)
+    times_run = rig.subject.times_run
+    assert times_run is not None
+    # It is told when its script has claimed it, a moment before the command begins.
+    await rig.ear.until_true(lambda: times_run(work.key) == 1, "the command itself")
     return work
 
 
