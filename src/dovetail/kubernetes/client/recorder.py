@@ -1,7 +1,7 @@
 """Writes Events (events.k8s.io/v1) that people read in `kubectl describe`, without ever making anybody wait.
 
-`record` only notes. What is said again about the same object while it waits to be written, or within ten minutes of
-being written, becomes one Event with a count. A few requests are under way at a time (`lanes`), and while there is
+`record` only notes. What is said again about the same object while it waits to be written, or, of a warning, within ten
+minutes of being written, becomes one Event with a count. A few requests are under way at a time (`lanes`), and while there is
 something more important to do (`busy`) none, unless an Event has waited for long: so Events take the API server from
 nobody. When more is said than can be written, the newest is dropped and counted.
 Events are for people: one that the server does not take is dropped as well.
@@ -22,7 +22,7 @@ from dovetail.kubernetes.client.credentials import CredentialsError
 from dovetail.kubernetes.client.errors import ApiError, NotFound, Unreachable
 from dovetail.kubernetes.client.paths import EVENTS, collection, one
 
-CAPACITY = 20_000
+CAPACITY, KEPT = 20_000, 5_000
 SERIES_S = 600.0
 LATEST_S, LOOK_EVERY_S = 20.0, 0.05
 MAX_NOTE, MAX_REASON = 1024, 128
@@ -130,7 +130,7 @@ class Recorder:
         """Of what has been written, all that is too old to be counted on, and the oldest beyond the capacity."""
         while self._known:
             key, entry = next(iter(self._known.items()))
-            if entry.queued or (now - entry.last_s < SERIES_S and len(self._known) <= self._capacity):
+            if entry.queued or (now - entry.last_s < SERIES_S and len(self._known) <= min(KEPT, self._capacity)):
                 return
             del self._known[key]
 
@@ -145,6 +145,8 @@ class Recorder:
                 await self._write(entry, count)
                 entry.written = count
                 self.written += 1
+                if key.kind == "Normal" and not entry.queued:  # what went well is seldom said again
+                    self._known.pop(key, None)
             except (ApiError, CredentialsError) as error:
                 self.dropped += 1
                 _log.debug("an Event about %s was not written: %s", key.place, error)
