@@ -1,9 +1,9 @@
 """Writes Events (events.k8s.io/v1) that people read in `kubectl describe`, without ever making anybody wait.
 
 `record` only notes. What is said again about the same object while it waits to be written, or, of a warning, within ten
-minutes of being written, becomes one Event with a count. A few requests are under way at a time (`lanes`), and while there is
-something more important to do (`busy`) none, unless an Event has waited for long: so Events take the API server from
-nobody. When more is said than can be written, the newest is dropped and counted.
+minutes of being written, becomes one Event with a count. A few requests are under way at a time (`lanes`), and while
+there is something more important to do (`busy`) none, unless an Event has waited for long: so Events take the API
+server from nobody. When more is said than can be written, the newest is dropped and counted.
 Events are for people: one that the server does not take is dropped as well.
 """
 
