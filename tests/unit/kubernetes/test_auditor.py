@@ -1,6 +1,7 @@
 """Only what lasts is drift."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -17,14 +18,18 @@ ANOTHER = Difference("node n1 taints", "differ")
 
 
 class Watched(Auditor):
-    """Sees what it is given to see, look by look."""
+    """Sees what it is given to see, look by look; `interrupted`: with a watch that breaks at each of them."""
+
+    interrupted = False
 
     def __init__(self, *looks: list[Difference] | Exception) -> None:
-        super().__init__(cast("Api", None), cast("Following", None), (), between_looks_s=0.0)
+        self.cluster = SimpleNamespace(troubles=0)
+        super().__init__(cast("Api", None), cast("Following", self.cluster), (), between_looks_s=0.0)
         self.looks: list[list[Difference] | Exception] = list(looks)
 
     async def look(self) -> list[Difference]:
         found = self.looks.pop(0)
+        self.cluster.troubles += self.interrupted
         if isinstance(found, Exception):
             raise found
         return found
@@ -48,6 +53,13 @@ def test_what_comes_and_goes_is_none() -> None:
     auditor.looks = [*([LOST] for _ in range(LOOKS - 1)), [ANOTHER]]
     assert asyncio.run(auditor.audit()) == []
     assert (auditor.audits, auditor.drift, auditor.last) == (2, 0, [])
+
+
+def test_while_watches_are_interrupted_nothing_is_said() -> None:
+    auditor = Watched(*[[LOST] for _ in range(LOOKS)])
+    auditor.interrupted = True
+    assert asyncio.run(auditor.audit()) == []
+    assert (auditor.audits, auditor.drift) == (0, 0)
 
 
 def test_an_api_that_cannot_be_read_is_no_drift_and_the_next_audit_comes() -> None:

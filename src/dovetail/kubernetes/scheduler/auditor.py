@@ -55,6 +55,7 @@ class Auditor:
 
     async def audit(self) -> list[Difference]:
         """Differences that last; raises ApiError where the API cannot be read."""
+        troubles = self._cluster.troubles
         found = await self.look()
         for _ in range(LOOKS - 1):
             if not found:
@@ -62,6 +63,9 @@ class Auditor:
             await asyncio.sleep(self._between_looks_s)
             before = {one.about for one in found}
             found = [one for one in await self.look() if one.about in before]
+        if found and self._cluster.troubles != troubles:
+            _log.info("no audit this time: a watch is interrupted, and what it would tell is not known yet")
+            return []
         self.audits += 1
         self.drift += len(found)
         self.last = found
