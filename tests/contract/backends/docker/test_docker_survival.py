@@ -1,9 +1,6 @@
 """Control planes die at any moment; what they ordered runs once all the same."""
 
-import random
-import subprocess
 import sys
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +8,7 @@ import pytest
 from tests.contract.backends.conformance import run_async, started
 from tests.contract.backends.docker import control_plane
 from tests.contract.backends.docker.rig import Hosts, docker_subject
+from tests.contract.backends.killed_control_plane import assert_each_ran_once, live_and_die
 
 from dovetail.backends.contract import Refusal
 from dovetail.backends.docker.journal import Journal
@@ -23,27 +21,9 @@ pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("docker")]
 def test_a_control_plane_killed_at_random_moments_runs_every_container_exactly_once(
     tmp_path: Path, docker_servers: Hosts
 ) -> None:
-    attempts, chance = 40, random.Random(7)
-    urls = [server.url for server in docker_servers]
-    command = [sys.executable, "-m", control_plane.__name__, str(tmp_path), str(attempts), *urls]
-    for _ in range(10):
-        life = subprocess.Popen(command, start_new_session=True)
-        try:
-            life.wait(timeout=chance.uniform(0.6, 2.5))
-            break
-        except subprocess.TimeoutExpired:
-            life.kill()
-            life.wait()
-    assert subprocess.run(command, check=False).returncode == 0
-    starts = Counter((tmp_path / "starts" / "list").read_text().split())
-    ends = dict(line.split()[:2] for line in (tmp_path / "finished").read_text().splitlines())
-    for number in range(1, attempts + 1):
-        key = f"{number}.0.1"
-        if control_plane.is_stopped(number):
-            assert starts[key] <= 1
-            assert ends[key] == "None" or starts[key] == 1
-        else:
-            assert (starts[key], ends[key]) == (1, "0"), key
+    attempts, urls = 40, [server.url for server in docker_servers]
+    live_and_die([sys.executable, "-m", control_plane.__name__, str(tmp_path), str(attempts), *urls], 10, (0.6, 2.5))
+    assert_each_ran_once(tmp_path / "starts" / "list", tmp_path, attempts)
 
 
 @pytest.mark.parametrize("how", ["bind", "reconcile"])

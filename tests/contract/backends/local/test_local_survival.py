@@ -2,15 +2,14 @@
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
 from tests.contract.backends.conformance import LONG_S, Ear, Rig, Subject, run_async, started
+from tests.contract.backends.killed_control_plane import assert_each_ran_once, live_and_die
 from tests.contract.backends.local import control_plane
 from tests.contract.backends.local.rig import local_subject, process_lives, shell, wait_until
 
@@ -47,26 +46,10 @@ def times_run(subject: Subject, key: str) -> int:
 def test_a_control_plane_killed_at_random_moments_runs_every_command_exactly_once(
     subject: Subject, tmp_path: Path, cgroup_parent: str
 ) -> None:
-    attempts, chance = 150, random.Random(7)
+    attempts = 150
     command = [sys.executable, "-m", control_plane.__name__, str(tmp_path), str(attempts), cgroup_parent]
-    for _ in range(12):
-        life = subprocess.Popen(command, start_new_session=True)
-        try:
-            life.wait(timeout=chance.uniform(0.3, 1.0))
-            break
-        except subprocess.TimeoutExpired:
-            life.kill()
-            life.wait()
-    assert subprocess.run(command, check=False).returncode == 0
-    starts = Counter((tmp_path / "starts").read_text().split())
-    ends = dict(line.split()[:2] for line in (tmp_path / "finished").read_text().splitlines())
-    for number in range(1, attempts + 1):
-        key = f"{number}.0.1"
-        if control_plane.is_stopped(number):
-            assert starts[key] <= 1
-            assert ends[key] == "None" or starts[key] == 1
-        else:
-            assert (starts[key], ends[key]) == (1, "0"), key
+    live_and_die(command, 12, (0.3, 1.0))
+    assert_each_ran_once(tmp_path / "starts", tmp_path, attempts)
 
 
 def test_many_supervisors_for_one_attempt_start_its_command_once(subject: Subject, tmp_path: Path) -> None:
