@@ -51,12 +51,11 @@ def _plain(_: int) -> Json:
     return {}
 
 
-def _apart(number: int) -> Json:
-    """Twenty apps, whose pods are all on nodes of their own."""
-    app = f"app-{number % 20}"
-    term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": "kubernetes.io/hostname"}
+def _apart(_: int) -> Json:
+    """All on nodes of their own, as in kube-scheduler's own benchmark of anti-affinity."""
+    term = {"labelSelector": {"matchLabels": {"app": "apart"}}, "topologyKey": "kubernetes.io/hostname"}
     return {
-        "labels": {"app": app},
+        "labels": {"app": "apart"},
         "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}},
     }
 
