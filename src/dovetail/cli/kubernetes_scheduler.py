@@ -25,6 +25,7 @@ from dovetail.cli.output import stderr
 
 if TYPE_CHECKING:
     from dovetail.kubernetes.scheduler.scheduler import Scheduler
+    from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
 
 LEASE = "dovetail-scheduler"
 
@@ -70,16 +71,19 @@ async def _run(
         from dovetail.kubernetes.client.credentials import CredentialsError
         from dovetail.kubernetes.client.election import Election, LeadershipLost
         from dovetail.kubernetes.client.errors import ApiError
-        from dovetail.kubernetes.scheduler.scheduler import Scheduler
-        from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
+        from dovetail.kubernetes.client.paths import NODES, PODS
     except ModuleNotFoundError as error:
         raise not_installed(error) from None
-    settings = settings_of(KubernetesSchedulerSettings, names, config)
     access = way_to(kubeconfig, context)
     identity = f"{socket.gethostname()}_{os.getpid()}"
-    async with Api(access, width=settings.bindings_at_once, agent="dovetail-scheduler") as api:
+    async with Api(access, agent="dovetail-scheduler") as api:
+        if lease is None:
+            for path in (NODES, PODS):  # the server is at work while the rest is loaded
+                api.ask_ahead(path)
+        make, settings = await asyncio.to_thread(_load, names, config)
+        api.widen(settings.bindings_at_once)
         try:
-            found = Scheduler(api, settings, instance=identity)
+            found = make(api, settings, instance=identity)
         except ValueError as error:
             raise Failure(f"{config or 'settings'}: {error}", ExitCode.USAGE) from None
         if listen is not None:
@@ -103,6 +107,13 @@ async def _run(
             raise Failure(f"{error}; another goes on", ExitCode.FAILED) from None
         except (ApiError, CredentialsError) as error:
             raise Failure(str(error), ExitCode.UNREACHABLE) from None
+
+
+def _load(names: list[str], config: Path | None) -> "tuple[type[Scheduler], KubernetesSchedulerSettings]":
+    from dovetail.kubernetes.scheduler.scheduler import Scheduler
+    from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
+
+    return Scheduler, settings_of(KubernetesSchedulerSettings, names, config)
 
 
 def _listen(found: "Scheduler", where: str) -> None:

@@ -67,6 +67,26 @@ def test_everything_is_heard_once_and_then_what_changes(kube_server: KubeServer)
     asyncio.run(scene())
 
 
+def test_a_list_that_was_asked_for_ahead_is_followed_from_its_moment_on(kube_server: KubeServer) -> None:
+    async def scene() -> None:
+        async with straight(kube_server) as api:
+            path = await new_namespace(api, "asks-ahead")
+            for number in range(5):
+                await api.create(path, pod_body(f"p{number}"))
+            api.ask_ahead(path, 2)
+            await until(lambda: api.has_ahead(path, 2), "the first page")
+            await delete(api, "asks-ahead", "p0", grace_s=0)
+            await api.create(path, pod_body("p5"))
+            async with following(api, path) as (reflector, ear):
+                await until(lambda: len(ear.heard) >= 7, "what was there, and two changes")
+                assert sorted(ear.heard[:5]) == [("ADDED", f"p{number}") for number in range(5)]
+                assert ear.heard[5:] == [("DELETED", "p0"), ("ADDED", "p5")]
+                assert reflector.counts.lists == 1
+            api.ask_ahead(path, 2)  # nobody comes for it: it is let go
+
+    asyncio.run(scene())
+
+
 def test_a_line_that_breaks_is_taken_up_where_it_broke(kube_server: KubeServer) -> None:
     async def scene(proxy: LossyProxy) -> None:
         async with straight(kube_server) as api, through(proxy.address, kube_server) as far:

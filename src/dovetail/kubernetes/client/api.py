@@ -73,11 +73,17 @@ class Api:
         self._exchange = Exchange(access.server, access.trust, access.server_name, self._headers)
         self._session: aiohttp.ClientSession | None = None
         self._width = asyncio.Semaphore(width)
+        self._ahead: dict[tuple[str, int], asyncio.Task[bytes]] = {}
         self._options: dict[str, Any] = {"allow_redirects": False}
         if access.server_name:
             self._options["server_hostname"] = access.server_name
         if access.proxy:
             self._options["proxy"] = access.proxy
+
+    def widen(self, width: int) -> None:
+        """So many requests at a time from now on."""
+        self.width = width
+        self._width = asyncio.Semaphore(width)
 
     async def __aenter__(self) -> Self:
         return self
@@ -88,6 +94,9 @@ class Api:
         await self.close()
 
     async def close(self) -> None:
+        for task in self._ahead.values():
+            await _given_up(task)
+        self._ahead.clear()
         self._exchange.close()
         if self._session is not None:
             await self._session.close()
@@ -116,21 +125,37 @@ class Api:
     # --- many objects ----------------------------------------------------------------------------------------
 
     async def pages(self, path: str, params: Params | None = None, limit: int = PAGE) -> AsyncGenerator[JsonObject]:
-        """A collection in pieces, all of them of one moment: each is a List with `items` and `metadata`.
+        """A collection in pieces, all of them of one moment: each is a List with `items` and `metadata`. While one is
+        looked at the next is on its way.
 
         Raises Gone when the moment is too long ago to go on. `limit` 0: all at once.
         """
         asked: dict[str, str | int] = dict(params or {})
         if limit:
             asked["limit"] = limit
-        while True:
-            page = await self.get(path, asked)
-            yield page
-            token = page["metadata"].get("continue")
-            if not token:
-                return
-            asked["continue"] = token
-            asked.pop("resourceVersion", None)  # the token has it
+        coming = None if params else self._ahead.pop((path, limit), None)
+        coming = coming or asyncio.create_task(self.send("GET", path, asked))
+        try:
+            while True:
+                page = _decoded(await coming)
+                token = page["metadata"].get("continue")
+                if token:
+                    asked = {**asked, "continue": token}
+                    asked.pop("resourceVersion", None)  # the token has it
+                    coming = asyncio.create_task(self.send("GET", path, asked))
+                yield page
+                if not token:
+                    return
+        finally:
+            await _given_up(coming)
+
+    def ask_ahead(self, path: str, limit: int = PAGE) -> None:
+        """The first piece of a collection is asked for now; whoever asks for its `pages` next gets it."""
+        self._ahead[path, limit] = asyncio.create_task(self.send("GET", path, {"limit": limit}))
+
+    def has_ahead(self, path: str, limit: int = PAGE) -> bool:
+        """It has come, and nobody has taken it yet."""
+        return (path, limit) in self._ahead and self._ahead[path, limit].done()
 
     async def items(self, path: str, params: Params | None = None) -> list[JsonObject]:
         """A small collection as one list."""
@@ -246,6 +271,12 @@ def failure_of(answer: Answer) -> ApiError:
         said = answer.content.decode(errors="replace")
     after = answer.retry_after
     return error_of(answer.status, said, float(after) if after and after.isdigit() else None)
+
+
+async def _given_up(task: asyncio.Task[bytes]) -> None:
+    """Nobody wants its outcome any more, whatever that is."""
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 def _decoded(content: bytes) -> JsonObject:
