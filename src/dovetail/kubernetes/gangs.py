@@ -26,8 +26,8 @@ def gang_in(labels: Mapping[str, str]) -> str:
     return next((labels[key] for key in GROUP_LABELS if labels.get(key)), "")
 
 
-def gang_of_finished(pod: Json) -> str:
-    """The gang of a pod of which nothing else matters any more."""
+def gang_of(pod: Json) -> str:
+    """The gang that it names, without reading anything else of it."""
     about = pod["metadata"]
     return (about.get("annotations") or {}).get(GANG) or gang_in(about.get("labels") or {})
 

@@ -73,8 +73,7 @@ def test_a_list_that_was_asked_for_ahead_is_followed_from_its_moment_on(kube_ser
             path = await new_namespace(api, "asks-ahead")
             for number in range(5):
                 await api.create(path, pod_body(f"p{number}"))
-            api.ask_ahead(path, 2)
-            await until(lambda: api.has_ahead(path, 2), "the first page")
+            await asyncio.wait([api.ask_ahead(path, 2)])
             await delete(api, "asks-ahead", "p0", grace_s=0)
             await api.create(path, pod_body("p5"))
             async with following(api, path) as (reflector, ear):

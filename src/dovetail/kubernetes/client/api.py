@@ -149,13 +149,10 @@ class Api:
         finally:
             await _given_up(coming)
 
-    def ask_ahead(self, path: str, limit: int = PAGE) -> None:
+    def ask_ahead(self, path: str, limit: int = PAGE) -> asyncio.Task[bytes]:
         """The first piece of a collection is asked for now; whoever asks for its `pages` next gets it."""
-        self._ahead[path, limit] = asyncio.create_task(self.send("GET", path, {"limit": limit}))
-
-    def has_ahead(self, path: str, limit: int = PAGE) -> bool:
-        """It has come, and nobody has taken it yet."""
-        return (path, limit) in self._ahead and self._ahead[path, limit].done()
+        found = self._ahead[path, limit] = asyncio.create_task(self.send("GET", path, {"limit": limit}))
+        return found
 
     async def items(self, path: str, params: Params | None = None) -> list[JsonObject]:
         """A small collection as one list."""

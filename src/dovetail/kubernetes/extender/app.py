@@ -100,7 +100,7 @@ async def _read(request: Request, model: type[Model], most: int) -> Model:
 async def _body(request: Request, most: int) -> bytes:
     said = request.headers.get("content-length", "")
     too_long = _Refused(413, f"longer than {most} bytes; have kube-scheduler send names only (nodeCacheCapable: true)")
-    if said.isdigit() and int(said) > most:
+    if said.isascii() and said.isdigit() and int(said[:20]) > most:
         raise too_long
     pieces, length = [], 0
     async for piece in request.stream():

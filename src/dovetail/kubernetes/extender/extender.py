@@ -21,7 +21,7 @@ from dovetail.kubernetes.extender.nudging import Nudges
 from dovetail.kubernetes.extender.preempting import Preempting
 from dovetail.kubernetes.extender.put_aside import PutAside
 from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
-from dovetail.kubernetes.gangs import gang_of_finished as gang_of
+from dovetail.kubernetes.gangs import gang_of
 from dovetail.kubernetes.pods import PodReader
 from dovetail.kubernetes.scheduler.following import Following
 from dovetail.kubernetes.scheduler.settings import engine_for, line_of

@@ -14,7 +14,7 @@ from typing import Any
 
 from dovetail.engine.engine import Engine
 from dovetail.kubernetes.annotations import AnnotationError
-from dovetail.kubernetes.gangs import Gangs, gang_of_finished, no_such_group
+from dovetail.kubernetes.gangs import Gangs, gang_of, no_such_group
 from dovetail.kubernetes.moment import seconds
 from dovetail.kubernetes.pods import SUCCEEDED, PodMeaning, PodReader, gates_of, is_finished
 from dovetail.model.command import Command, attempt_key
@@ -118,7 +118,7 @@ class Ledger:
 
     def _ended(self, place: Place, pod: Json) -> None:
         """Others of its gang that wait still need no others in its place if it ended well."""
-        gang = gang_of_finished(pod)
+        gang = gang_of(pod)
         if gang and pod["status"]["phase"] == SUCCEEDED and self.gangs.succeeded((place[0], gang), place):
             self.read_gang_again((place[0], gang))
 

@@ -8,13 +8,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tests.contract.backends.conformance import Rig, Subject, run_async, started
+from tests.contract.backends.conformance import Rig, Subject
 from tests.contract.backends.lossy_proxy import LossyProxy
 from tests.servers.docker import IMAGE, DockerServer
 
 from dovetail.backends.docker.backend import DockerBackend
 from dovetail.backends.docker.settings import DockerSettings
-from dovetail.model.event import NodeHealthChanged, NodeJoined, TaskFinished
+from dovetail.model.event import NodeHealthChanged, NodeJoined
 from dovetail.model.workload import Workload
 
 Hosts = tuple[DockerServer, DockerServer]
@@ -103,18 +103,3 @@ def said_offline(rig: Rig, name: str) -> bool:
         or (isinstance(event, NodeHealthChanged) and event.name == name)
     ]
     return bool(about) and isinstance(about[-1], NodeHealthChanged) and not about[-1].online
-
-
-def run_to_end(subject: Subject, spec: Workload, workload: int = 1) -> tuple[TaskFinished, str]:
-    """Run one attempt; how it ended and what it printed."""
-    found: list[tuple[TaskFinished, str]] = []
-
-    async def scene() -> None:
-        async with started(subject) as rig:
-            work = rig.assignment(workload, spec)
-            await rig.backend.bind(work)
-            finished = await rig.ear.until(TaskFinished, work.key)
-            found.append((finished, (await rig.backend.logs(work.key, 0, 1_000_000)).text))
-
-    run_async(scene)
-    return found[0]

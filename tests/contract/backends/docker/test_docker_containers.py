@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.contract.backends.conformance import LONG_S, Rig, Subject, run_async, started
-from tests.contract.backends.docker.rig import NUMBERS, Hosts, docker_subject, run_to_end, runs_now, shell
+from tests.contract.backends.docker.rig import NUMBERS, Hosts, docker_subject, runs_now, shell
+from tests.contract.backends.running import run_to_end
 from tests.servers.docker import IMAGE, DockerServer, busybox_root
 
 from dovetail.backends.contract import Assignment, Refusal

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 from tests.contract.backends.conformance import LONG_S, run_async, started
-from tests.contract.backends.docker.rig import NUMBERS, Hosts, docker_subject, run_to_end, shell
+from tests.contract.backends.docker.rig import NUMBERS, Hosts, docker_subject, shell
+from tests.contract.backends.running import run_to_end
 from tests.servers.docker import DockerServer
 
 from dovetail.model.event import TaskStarted

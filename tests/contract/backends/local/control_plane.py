@@ -5,6 +5,7 @@ Some attempts it believes to be bound from before, as the real one does after a 
 
 import asyncio
 import sys
+from functools import partial
 from pathlib import Path
 
 from tests.contract.backends.conformance import Rig
@@ -13,13 +14,13 @@ from tests.contract.backends.local.rig import local_subject
 
 from dovetail.backends.contract import Assignment
 
-FOLDER = Path(sys.argv[1]) if len(sys.argv) > 1 else Path()
 
-
-async def begins(rig: Rig, todo: list[Assignment]) -> None:
+async def begins(folder: Path, rig: Rig, todo: list[Assignment]) -> None:
     confirmed = todo[::3]  # in the first life none of these leaves a trace
-    await rig.backend.reconcile([work for work in confirmed if (FOLDER / "runs" / work.key / "order").exists()])
+    await rig.backend.reconcile([work for work in confirmed if (folder / "runs" / work.key / "order").exists()])
 
 
 if __name__ == "__main__":
-    asyncio.run(control(FOLDER, int(sys.argv[2]), local_subject(FOLDER, "auto", sys.argv[3]), begins=begins))
+    folder, attempts, cgroup_parent = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    subject = local_subject(folder, "auto", cgroup_parent)
+    asyncio.run(control(folder, attempts, subject, begins=partial(begins, folder)))

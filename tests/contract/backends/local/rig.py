@@ -9,11 +9,10 @@ from contextlib import AbstractContextManager, asynccontextmanager, contextmanag
 from pathlib import Path
 from typing import Any
 
-from tests.contract.backends.conformance import PATIENCE_S, Subject, run_async, started
+from tests.contract.backends.conformance import PATIENCE_S, Subject
 
 from dovetail.backends.local import LocalBackend, LocalSettings
 from dovetail.backends.local.supervisor import CLAIM, DOORBELL
-from dovetail.model.event import TaskFinished
 from dovetail.model.workload import Workload
 
 
@@ -101,21 +100,6 @@ def without_supervisor(run: Path) -> Iterator[None]:
     """What connects a command with its backend is killed; the command runs on."""
     os.kill(json.loads((run / CLAIM).read_bytes())["pid"], signal.SIGKILL)
     yield
-
-
-def run_to_end(subject: Subject, spec: Workload, workload: int = 1) -> tuple[TaskFinished, str]:
-    """Run one attempt; how it ended and what it printed."""
-    found: list[tuple[TaskFinished, str]] = []
-
-    async def scene() -> None:
-        async with started(subject) as rig:
-            work = rig.assignment(workload, spec)
-            await rig.backend.bind(work)
-            finished = await rig.ear.until(TaskFinished, work.key)
-            found.append((finished, (await rig.backend.logs(work.key, 0, 1_000_000)).text))
-
-    run_async(scene)
-    return found[0]
 
 
 def wait_until(holds: Callable[[], bool], what: str) -> None:

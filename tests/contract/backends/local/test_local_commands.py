@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from tests.contract.backends.conformance import Subject, run_async, started
-from tests.contract.backends.local.rig import files_below, local_subject, process_lives, run_to_end, shell, wait_until
+from tests.contract.backends.local.rig import files_below, local_subject, process_lives, shell, wait_until
+from tests.contract.backends.running import run_to_end
 
 from dovetail.backends.contract import Refusal
 from dovetail.model.event import TaskFinished, TaskStarted

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from tests.contract.backends.conformance import Subject, run_async, started
-from tests.contract.backends.local.rig import local_subject, run_to_end, shell, wait_until
+from tests.contract.backends.local.rig import local_subject, shell, wait_until
+from tests.contract.backends.running import run_to_end
 
 from dovetail.backends.local.enforcement import Enforcement, cgroup_mounts, find_enforcement
 from dovetail.backends.local.order import write_order

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 from tests.contract.backends.conformance import Subject, run_async, started
-from tests.contract.backends.local.rig import local_subject, run_to_end, shell
+from tests.contract.backends.local.rig import local_subject, shell
+from tests.contract.backends.running import run_to_end
 
 from dovetail.backends.local import LocalSettings
 from dovetail.backends.local.output import read_output
