@@ -13,7 +13,6 @@ from dovetail.cli.kubernetes_options import (
     Kubeconfig,
     LogLevel,
     log_to_stderr,
-    not_installed,
     settings_of,
     stop_on_signals,
     way_to,
@@ -89,13 +88,11 @@ async def _run(
     names: list[str],
     config: Path | None,
 ) -> None:
-    try:
-        from dovetail.kubernetes.client.api import Api
-        from dovetail.kubernetes.extender.extender import Extender
-        from dovetail.kubernetes.extender.serving import listen, serve
-        from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
-    except ModuleNotFoundError as error:
-        raise not_installed(error) from None
+    from dovetail.kubernetes.client.api import Api
+    from dovetail.kubernetes.extender.extender import Extender
+    from dovetail.kubernetes.extender.serving import listen, serve
+    from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
+
     settings = settings_of(KubernetesExtenderSettings, names, config)
     certificates = None if files is None else _certificates(*files)
     access = way_to(kubeconfig, context)

@@ -69,9 +69,3 @@ def stop_on_signals() -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, task.cancel)
-
-
-def not_installed(error: ModuleNotFoundError) -> Failure:
-    return Failure(
-        f"{error.name} is not installed; install it with: pip install 'dovetail[kubernetes]'", ExitCode.USAGE
-    )

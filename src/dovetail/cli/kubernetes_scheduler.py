@@ -15,7 +15,6 @@ from dovetail.cli.kubernetes_options import (
     Kubeconfig,
     LogLevel,
     log_to_stderr,
-    not_installed,
     settings_of,
     stop_on_signals,
     way_to,
@@ -66,14 +65,12 @@ async def _run(
     lease: str | None,
     listen: str | None,
 ) -> None:
-    try:
-        from dovetail.kubernetes.client.api import Api
-        from dovetail.kubernetes.client.credentials import CredentialsError
-        from dovetail.kubernetes.client.election import Election, LeadershipLost
-        from dovetail.kubernetes.client.errors import ApiError
-        from dovetail.kubernetes.client.paths import NODES, PODS
-    except ModuleNotFoundError as error:
-        raise not_installed(error) from None
+    from dovetail.kubernetes.client.api import Api
+    from dovetail.kubernetes.client.credentials import CredentialsError
+    from dovetail.kubernetes.client.election import Election, LeadershipLost
+    from dovetail.kubernetes.client.errors import ApiError
+    from dovetail.kubernetes.client.paths import NODES, PODS
+
     access = way_to(kubeconfig, context)
     identity = f"{socket.gethostname()}_{os.getpid()}"
     async with Api(access, agent="dovetail-scheduler") as api:

@@ -125,8 +125,9 @@ def evict_intolerant(state: EngineState, row: int, now: float) -> list[Command]:
 
 def came_to(state: EngineState, task: TaskId, shape: Shape, now: float) -> None:
     """The task begins on its node: if it bears the taints there only for a while, that time begins now."""
-    if any(tolerance.seconds is not None for tolerance in shape.tolerations):
-        borne_s = _borne_s(shape, _driving_out(state, state.cluster.placements.by_task[task].row))
+    taints = _driving_out(state, state.cluster.placements.by_task[task].row)
+    if taints:
+        borne_s = _borne_s(shape, taints)
         if borne_s is not None and state.timers.at(About.EVICTION, task) is None:
             state.timers.set(About.EVICTION, task, now + borne_s)
 

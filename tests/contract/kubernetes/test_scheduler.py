@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from tests.contract.kubernetes.cluster import PODS, Cluster, node, pod, scene
@@ -94,6 +95,42 @@ def test_a_more_urgent_pod_displaces_one_that_is_less_so(kube_server: KubeServer
             where = await cluster.where()
         assert len(where) == 2, f"one victim was deleted, nobody else: {where}"
         assert where["high-1"]
+
+    scene(kube_server, play)
+
+
+def test_a_victim_that_somebody_watches_over_says_why_it_went(kube_server: KubeServer) -> None:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "sums", "uid": "1", "controller": True}
+
+    async def play(cluster: Cluster) -> None:
+        for name, value in (("low", 10), ("high", 1000)):
+            with suppress(AlreadyExists):
+                body = {"metadata": {"name": name}, "value": value}
+                await cluster.api.create("/apis/scheduling.k8s.io/v1/priorityclasses", body)
+        await cluster.nodes(node("n1", cpu="2"))
+        victims = [pod(name, nodeName="n1", priorityClassName="low") for name in ("owned-1", "bare-1")]
+        victims[0]["metadata"]["ownerReferences"] = [owner]
+        for victim in victims:  # so that they are there to be read when they go
+            victim["metadata"]["finalizers"] = ["example.com/look"]
+        await cluster.pods(*victims)
+        async with cluster.scheduler():
+            await cluster.pods(pod("high-1", cpu="2", priorityClassName="high"))
+
+            async def both() -> list[dict[str, Any]]:
+                return [await cluster.one(name) for name in ("owned-1", "bare-1")]
+
+            async def going() -> bool:
+                return all("deletionTimestamp" in one["metadata"] for one in await both())
+
+            await cluster.until(going, "both victims were told to go")
+            said = {one["metadata"]["name"]: one["status"].get("conditions", ()) for one in await both()}
+            for name in said:
+                await cluster.api.patch(f"{PODS}/{name}", {"metadata": {"finalizers": None}})
+            await cluster.until_bound("high-1")
+        (condition,) = [one for one in said["owned-1"] if one["type"] == "DisruptionTarget"]
+        assert condition["reason"] == "PreemptionByScheduler"
+        assert "high-1" in condition["message"]
+        assert "DisruptionTarget" not in [one["type"] for one in said["bare-1"]]
 
     scene(kube_server, play)
 

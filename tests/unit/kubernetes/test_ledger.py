@@ -275,6 +275,25 @@ def test_who_waits_for_victims_asks_for_no_others_while_those_end(stage: Stage) 
     assert [one.node for one in stage.decide()] == [victims[0].node]
 
 
+def test_a_mark_on_a_pod_that_we_told_to_go_is_no_news(stage: Stage) -> None:
+    victim, other = pod("victim", node="n1"), pod("other", node="n1", priority=10)
+    for name in ("a", "b"):
+        stage.ledger.seen(pod(name, node="n1", priority=10))
+    stage.ledger.seen(victim)
+    stage.ledger.seen(other)
+    assert not stage.ledger.goes_for_us(leaving(victim))
+    stage.ledger.seen(pod("urgent", priority=10))
+    (stop,) = [one for one in stage.commands() if isinstance(one, Stop)]
+    assert stage.ledger.by_id[stop.task.workload].name == "victim"
+    assert stage.ledger.goes_for_us(leaving(victim))
+    assert not stage.ledger.goes_for_us(victim)
+    assert not stage.ledger.goes_for_us(leaving(other))
+    ended = leaving(victim) | {"status": {"phase": "Failed"}}
+    assert not stage.ledger.goes_for_us(ended)
+    stage.ledger.seen(leaving(victim))
+    assert not stage.ledger.goes_for_us(leaving(victim))  # it was read all the same: the next change is looked at
+
+
 def test_who_waits_for_victims_takes_room_that_comes_elsewhere(stage: Stage) -> None:
     for number in range(4):
         stage.ledger.seen(pod(f"n1-{number}", node="n1"))

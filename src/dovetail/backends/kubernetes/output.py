@@ -42,7 +42,7 @@ class _Stream:
     async def _fill(self, api: Api, path: str, skip: int) -> None:
         try:
             async with api.stream(path, {"container": CONTAINER, "follow": "true"}) as content:
-                async for chunk in content.iter_any():
+                async for chunk in content:
                     fresh, skip = chunk[skip:], max(0, skip - len(chunk))
                     if fresh:
                         self._buffer += fresh

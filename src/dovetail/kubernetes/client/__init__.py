@@ -2,5 +2,5 @@
 
 `access` finds the server and the credentials, `api` sends requests, `reflector` follows a collection, `pods` binds,
 deletes and evicts, `recorder` writes Events, `election` holds a Lease, `applying` applies manifests. Objects are plain
-dicts as the API has them: what they mean is left to others. Needs the extra `kubernetes` (aiohttp).
+dicts as the API has them: what they mean is left to others. Proxies need the extra `kubernetes` (aiohttp).
 """

@@ -12,6 +12,7 @@ import os
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,8 @@ def read_kubeconfig(paths: list[Path], context: str | None = None) -> Access:
                 raise AccessError(
                     f"{merged.sources}: the client certificate of {name!r} is not usable: {error}"
                 ) from None
+    if cluster.get("proxy-url") and find_spec("aiohttp") is None:
+        raise AccessError(f"{merged.sources}: a proxy needs aiohttp: pip install 'dovetail[kubernetes]'")
     return Access(
         server.rstrip("/"),
         _credentials(user, cluster, trust),

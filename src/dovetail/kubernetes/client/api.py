@@ -3,35 +3,29 @@
 Guarantees: an answer that is not a success is raised as one of `errors`; credentials the server no longer believes are
 asked for anew once; a server that says "too many requests, come back in n seconds" is obeyed a few times. Requests are
 not repeated otherwise: whether that is safe, only the caller knows. At most `width` requests are under way at a time,
-in order of arrival. Watches and logs, which last, have connections of their own and take none of these; they, and
-whatever goes through a proxy, are aiohttp's, and everything else is a plain `exchange`.
+in order of arrival. Watches and logs, which last, have connections of their own and take none of these.
 
 Dead peers are noticed by the kernel (keep-alive probes), so that a watch does not hang on a connection that nobody is
 at the other end of.
 """
 
 import asyncio
-import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlencode
 
 import orjson
 
-try:
-    import aiohttp
-    from yarl import URL
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        f"speaking to Kubernetes needs {error.name}: pip install 'dovetail[kubernetes]'", name=error.name
-    ) from None
-
 from dovetail.kubernetes.client.access import Access
 from dovetail.kubernetes.client.decoding import decode
 from dovetail.kubernetes.client.errors import ApiError, Throttled, Unauthorized, Unreachable, error_of
-from dovetail.kubernetes.client.exchange import Answer, BrokenExchange, Exchange, keep_lively
+from dovetail.kubernetes.client.exchange import Answer, Exchange
+from dovetail.kubernetes.client.lasting import BrokenExchange, Head
+
+if TYPE_CHECKING:
+    from dovetail.kubernetes.client.proxied import Proxied
 
 JSON = "application/json"
 JSON_PATCH = "application/json-patch+json"
@@ -71,14 +65,9 @@ class Api:
             "Accept-Encoding": "gzip" if compress else "identity",
         }
         self._exchange = Exchange(access.server, access.trust, access.server_name, self._headers)
-        self._session: aiohttp.ClientSession | None = None
+        self._proxied: Proxied | None = None
         self._width = asyncio.Semaphore(width)
         self._ahead: dict[tuple[str, int], asyncio.Task[bytes]] = {}
-        self._options: dict[str, Any] = {"allow_redirects": False}
-        if access.server_name:
-            self._options["server_hostname"] = access.server_name
-        if access.proxy:
-            self._options["proxy"] = access.proxy
 
     def widen(self, width: int) -> None:
         """So many requests at a time from now on."""
@@ -98,9 +87,9 @@ class Api:
             await _given_up(task)
         self._ahead.clear()
         self._exchange.close()
-        if self._session is not None:
-            await self._session.close()
-        self._session = None
+        if self._proxied is not None:
+            await self._proxied.close()
+        self._proxied = None
 
     # --- one object ------------------------------------------------------------------------------------------
 
@@ -191,52 +180,52 @@ class Api:
 
     async def _once(self, method: str, target: str, body: bytes | None, kind: str) -> bytes:
         headers = await self._headers_for(kind if body is not None else None)
-        if self.access.proxy:
-            answer = await self._ask_through_proxy(method, target, headers, body)
-        else:
-            try:
-                answer = await self._exchange.ask(method, target, headers, body, self._timeout_s)
-            except BrokenExchange as error:
-                raise Unreachable(self._words(error)) from None
+        ask = self._through_proxy().ask if self.access.proxy else self._exchange.ask
+        try:
+            answer = await ask(method, target, headers, body, self._timeout_s)
+        except BrokenExchange as error:
+            raise Unreachable(self._words(error)) from None
         if answer.status < FIRST_FAILURE:
             return answer.content
         raise failure_of(answer)
 
-    async def _ask_through_proxy(self, method: str, target: str, headers: dict[str, str], body: bytes | None) -> Answer:
-        session, url = self._session or self._open(), URL(f"{self.access.server}{target}", encoded=True)
-        timeout = aiohttp.ClientTimeout(total=self._timeout_s)
-        try:
-            async with session.request(
-                method, url, data=body, headers=headers, timeout=timeout, **self._options
-            ) as answer:
-                return Answer(answer.status, await answer.read(), answer.headers.get("Retry-After"))
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise Unreachable(self._words(error)) from None
-
     @asynccontextmanager
     async def stream(
         self, path: str, params: Params | None = None, *, silence_s: float | None = None
-    ) -> AsyncIterator[aiohttp.StreamReader]:
-        """An answer that goes on for long, read piece by piece. Raises Unreachable, also while it is read, when the
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """An answer that goes on for long, piece by piece. Raises Unreachable, also while it is read, when the
         connection breaks or nothing came for `silence_s`."""
-        session = self._session or self._open()
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=self._timeout_s, sock_read=silence_s)
         target = f"{path}?{urlencode(params)}" if params else path
-        url = URL(f"{self.access.server}{target}", encoded=True)
         for again in (True, False):
             headers = await self._headers_for(None)
             try:
-                async with session.get(url, headers=headers, timeout=timeout, **self._options) as answer:
-                    if answer.status < FIRST_FAILURE:
-                        yield answer.content
+                async with self._follow(target, headers, silence_s) as (head, pieces):
+                    if head.status < FIRST_FAILURE:
+                        yield pieces
                         return
-                    said = Answer(answer.status, await answer.read(), answer.headers.get("Retry-After"))
-                    failure = failure_of(said)
-            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                    content = b"".join([piece async for piece in pieces])
+                    failure = failure_of(Answer(head.status, content, head.retry_after))
+            except BrokenExchange as error:
                 raise Unreachable(self._words(error)) from None
             if not (again and isinstance(failure, Unauthorized)):
                 raise failure
             self.access.credentials.reject()
+
+    @asynccontextmanager
+    async def _follow(
+        self, target: str, headers: dict[str, str], silence_s: float | None
+    ) -> AsyncIterator[tuple[Head, AsyncIterator[bytes]]]:
+        if self.access.proxy:
+            async with self._through_proxy().follow(target, headers, self._timeout_s, silence_s) as found:
+                yield found
+            return
+        lasting = await self._exchange.follow(target, headers, self._timeout_s)
+        try:
+            head = await lasting.head(silence_s)
+            async with aclosing(lasting.pieces(silence_s)) as pieces:
+                yield head, pieces
+        finally:
+            lasting.close()
 
     async def _headers_for(self, kind: str | None) -> dict[str, str]:
         headers: dict[str, str] = {}
@@ -251,14 +240,12 @@ class Api:
         words = str(error) or type(error).__name__
         return f"no answer from the Kubernetes API at {self.access.server}: {words}"
 
-    def _open(self) -> aiohttp.ClientSession:
-        connector = aiohttp.TCPConnector(
-            limit=0, ssl=self.access.trust if self.access.trust is not None else True, socket_factory=_lively_socket
-        )
-        self._session = aiohttp.ClientSession(
-            connector=connector, headers=self._headers, cookie_jar=aiohttp.DummyCookieJar()
-        )
-        return self._session
+    def _through_proxy(self) -> "Proxied":
+        if self._proxied is None:
+            from dovetail.kubernetes.client.proxied import Proxied
+
+            self._proxied = Proxied(self.access, self._headers)
+        return self._proxied
 
 
 def failure_of(answer: Answer) -> ApiError:
@@ -279,10 +266,3 @@ async def _given_up(task: asyncio.Task[bytes]) -> None:
 def _decoded(content: bytes) -> JsonObject:
     answer: JsonObject = decode(content)
     return answer
-
-
-def _lively_socket(address: aiohttp.AddrInfoType) -> socket.socket:
-    family, kind, protocol, _, _ = address
-    made = socket.socket(family, kind, protocol)
-    keep_lively(made)
-    return made

@@ -4,9 +4,8 @@ A scheduler sends one small request a pod, so that what a request costs here is 
 spends several times as long on each as the TLS underneath; this one writes a request in one piece and parses the
 answer with httptools. Guarantees: a request is written at most once, unless the connection it was written to had been
 kept idle and was closed by the server before any answer, and the request may be repeated (GET): then once more.
-Anything else that breaks is `BrokenExchange`, and whether the server acted is not known.
-
-Answers that go on and proxies are left to aiohttp (`api`).
+Anything else that breaks is `BrokenExchange`, and whether the server acted is not known. Answers that go on have
+connections of their own (`lasting`).
 """
 
 import asyncio
@@ -15,19 +14,22 @@ import ssl
 import time
 import zlib
 from collections import deque
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, cast
 from urllib.parse import urlsplit
 
 import httptools
 
+from dovetail.kubernetes.client.lasting import BrokenExchange, Lasting
+
 IDLE_S = 55.0
 """Kept connections are used for so long: servers and balancers close them after a minute or more."""
 CONNECT_S = 10.0
+LOOK_EVERY_S = 1.0
+"""How often it is looked whether a request waits for longer than it may: one timer is cheaper than one a request."""
 PROBE_AFTER_S, PROBE_EVERY_S, PROBES = 15, 5, 3
 
-
-class BrokenExchange(Exception):
-    """No whole answer came."""
+AnyProtocol = TypeVar("AnyProtocol", bound=asyncio.Protocol)
 
 
 class Answer(NamedTuple):
@@ -42,6 +44,8 @@ class _Connection(asyncio.Protocol):
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
         self.idle_since = 0.0
+        self.until_s = 0.0  # the answer is waited for
+        self.late = False
         self._waiting: asyncio.Future[Answer] | None = None
         self._begun = False
         self._close = False
@@ -142,31 +146,29 @@ class Exchange:
         self._headers = "".join(f"{name}: {value}\r\n" for name, value in lines.items()).encode("latin-1")
         self._idle: deque[_Connection] = deque()
         self._busy: set[_Connection] = set()
+        self._lasting: set[Lasting] = set()
+        self._look: asyncio.TimerHandle | None = None
 
     async def ask(
         self, method: str, target: str, headers: dict[str, str], body: bytes | None, timeout_s: float
     ) -> Answer:
         """`target` is a path with its query. Raises BrokenExchange, also when no answer came in time."""
-        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode("latin-1")
-        first = method.encode() + b" " + self._base + target.encode("ascii") + b" HTTP/1.1\r\n"
-        length = b"" if body is None else b"Content-Length: %d\r\n" % len(body)
-        request = b"".join((first, self._headers, head, length, b"\r\n", body or b""))
-        try:
-            async with asyncio.timeout(timeout_s):
-                return await self._ask(request, may_repeat=method == "GET")
-        except TimeoutError:
-            raise BrokenExchange(f"no answer in {timeout_s:g} s") from None
-
-    async def _ask(self, request: bytes, *, may_repeat: bool) -> Answer:
         loop = asyncio.get_running_loop()
+        request = self._request(method, target, headers, body)
+        until_s = loop.time() + timeout_s
         while True:
             kept = self._take_kept()
-            connection = kept or await self._connect(loop)
+            connection = kept or await self._connect(_Connection, min(CONNECT_S, timeout_s))
+            connection.until_s = until_s
             self._busy.add(connection)
+            if self._look is None:
+                self._look = loop.call_at(min(until_s, loop.time() + LOOK_EVERY_S), self._look_for_late, loop)
             try:
                 answer = await connection.ask(request, loop)
             except BrokenExchange:
-                if kept is not None and may_repeat and not connection.answered:
+                if connection.late:
+                    raise BrokenExchange(f"no answer in {timeout_s:g} s") from None
+                if kept is not None and method == "GET" and not connection.answered:
                     continue  # it had been closed while nobody used it
                 raise
             except asyncio.CancelledError:
@@ -194,24 +196,51 @@ class Exchange:
                 return kept
         return None
 
-    async def _connect(self, loop: asyncio.AbstractEventLoop) -> _Connection:
+    def _look_for_late(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._look, now = None, loop.time()
+        for connection in [one for one in self._busy if one.until_s <= now]:
+            connection.late = True
+            connection.fail("no answer in time")
+        if self._busy:
+            soonest = min(one.until_s for one in self._busy)
+            self._look = loop.call_at(min(max(soonest, now), now + LOOK_EVERY_S), self._look_for_late, loop)
+
+    async def follow(self, target: str, headers: dict[str, str], connect_s: float) -> Lasting:
+        """An answer that goes on, asked for on a connection of its own; whoever asked closes it."""
+        request = self._request("GET", target, headers, None)
+        found = await self._connect(lambda: Lasting(request, self._lasting.discard), connect_s)
+        self._lasting.add(found)
+        return found
+
+    def _request(self, method: str, target: str, headers: dict[str, str], body: bytes | None) -> bytes:
+        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode("latin-1")
+        first = method.encode() + b" " + self._base + target.encode("ascii") + b" HTTP/1.1\r\n"
+        length = b"" if body is None else b"Content-Length: %d\r\n" % len(body)
+        return b"".join((first, self._headers, head, length, b"\r\n", body or b""))
+
+    async def _connect(self, factory: Callable[[], AnyProtocol], connect_s: float) -> AnyProtocol:
+        loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(CONNECT_S):
-                _, connection = await loop.create_connection(
-                    _Connection, self._host, self._port, ssl=self._trust, server_hostname=self._server_name
+            async with asyncio.timeout(connect_s):
+                transport, connection = await loop.create_connection(
+                    factory, self._host, self._port, ssl=self._trust, server_hostname=self._server_name
                 )
         except TimeoutError:
-            raise BrokenExchange(f"no connection in {CONNECT_S:g} s") from None
+            raise BrokenExchange(f"no connection in {connect_s:g} s") from None
         except OSError as error:
             raise BrokenExchange(str(error) or type(error).__name__) from None
-        if connection.transport is not None:
-            keep_lively(connection.transport.get_extra_info("socket"))
+        keep_lively(transport.get_extra_info("socket"))
         return connection
 
     def close(self) -> None:
         for connection in (*self._idle, *self._busy):
             connection.fail("closed")
+        for lasting in (*self._lasting,):
+            lasting.close()
         self._idle.clear()
+        if self._look is not None:
+            self._look.cancel()
+            self._look = None
 
 
 def keep_lively(connected: Any) -> None:

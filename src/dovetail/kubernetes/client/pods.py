@@ -64,7 +64,7 @@ async def delete(api: Api, namespace: str, name: str, *, grace_s: int | None = N
     if uid:
         body["preconditions"] = {"uid": uid}
     try:
-        await api.delete(pod(namespace, name), body)
+        await api.send("DELETE", pod(namespace, name), None, orjson.dumps(body))
     except NotFound:
         return False
     return True

@@ -39,7 +39,9 @@ class _Key(NamedTuple):
 
 @dataclass(slots=True)
 class _Entry:
-    body: JsonObject
+    regarding: Mapping[str, Any]
+    related: Mapping[str, Any] | None
+    action: str
     count: int = 1
     written: int = 0  # how many of them the server knows
     queued: bool = True
@@ -112,16 +114,7 @@ class Recorder:
         if self._due.qsize() >= self._capacity:
             self.dropped += 1
             return
-        body = {
-            "regarding": dict(regarding),
-            "reason": reason[:MAX_REASON],
-            "note": note,
-            "action": action[:MAX_REASON],
-        }
-        body |= {"type": kind, "eventTime": _micro(now), **self._by}
-        if related is not None:
-            body["related"] = dict(related)
-        self._known[key] = _Entry(body, last_s=now, first_s=now)
+        self._known[key] = _Entry(regarding, related, action, last_s=now, first_s=now)
         self._known.move_to_end(key)
         self._due.put_nowait(key)
         self._forget(now)
@@ -142,7 +135,7 @@ class Recorder:
                 await asyncio.sleep(LOOK_EVERY_S)
             count, entry.queued = entry.count, False
             try:
-                await self._write(entry, count)
+                await self._write(key, entry, count)
                 entry.written = count
                 self.written += 1
                 if key.kind == "Normal" and not entry.queued:  # what went well is seldom said again
@@ -155,8 +148,8 @@ class Recorder:
             finally:
                 self._due.task_done()
 
-    async def _write(self, entry: _Entry, count: int) -> None:
-        namespace = str(entry.body["regarding"].get("namespace") or "default")
+    async def _write(self, key: _Key, entry: _Entry, count: int) -> None:
+        namespace = str(entry.regarding.get("namespace") or "default")
         series = {"count": count, "lastObservedTime": _micro(entry.last_s)}
         if entry.written and count > 1:
             try:
@@ -165,9 +158,20 @@ class Recorder:
             except NotFound:  # the server forgets Events after a while: then this begins anew
                 pass
         # Any name that nobody else takes; the object's name helps whoever lists them.
-        subject = str(entry.body["regarding"].get("name") or "object")[:200].rstrip("-.")
+        subject = str(entry.regarding.get("name") or "object")[:200].rstrip("-.")
         entry.name = f"{subject}.{uuid4().hex[:16]}"
-        body = {**entry.body, "metadata": {"name": entry.name, "namespace": namespace}}
+        body: JsonObject = {
+            "metadata": {"name": entry.name, "namespace": namespace},
+            "regarding": entry.regarding,
+            "reason": key.reason[:MAX_REASON],
+            "note": key.note,
+            "action": entry.action[:MAX_REASON],
+            "type": key.kind,
+            "eventTime": _micro(entry.first_s),
+            **self._by,
+        }
+        if entry.related is not None:
+            body["related"] = entry.related
         if count > 1:
             body["series"] = series
         await self._api.create(collection(EVENTS, "events", namespace), body)

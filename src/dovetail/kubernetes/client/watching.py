@@ -1,8 +1,7 @@
 """One watch of a collection: what changes from a version on, decoded, in batches as they come off the line."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import Any
 
 from dovetail.kubernetes.client.api import Api, JsonObject, Params
 from dovetail.kubernetes.client.decoding import decode
@@ -32,10 +31,10 @@ async def watch(
                 raise error_of(int(status.get("code") or 500), status)
 
 
-async def _lines(content: Any) -> AsyncGenerator[list[bytes]]:
+async def _lines(content: AsyncIterator[bytes]) -> AsyncGenerator[list[bytes]]:
     """All whole lines that are there, as soon as there is one."""
     pieces: list[bytes] = []
-    async for chunk in content.iter_any():
+    async for chunk in content:
         if b"\n" not in chunk:  # in the middle of a large object
             pieces.append(chunk)
             continue

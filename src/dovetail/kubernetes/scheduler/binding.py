@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dovetail.kubernetes.client import pods
-from dovetail.kubernetes.client.api import Api
+from dovetail.kubernetes.client.api import Api, JsonObject
 from dovetail.kubernetes.client.errors import ApiError, Conflict, NotFound, ServerTrouble, Throttled, Unreachable
 
 _log = logging.getLogger(__name__)
@@ -33,10 +33,13 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
+    """`condition`: what is said of the pod before it goes, for whoever asks then why it went."""
+
     id: int
     namespace: str
     name: str
     uid: str
+    condition: JsonObject | None = None
 
 
 #: The binding, and why it did not come about; empty: it did.
@@ -108,10 +111,13 @@ class Binder:
 
     async def _evict(self, order: Eviction) -> None:
         """Victims are deleted, as kube-scheduler does it, with the grace period they asked for themselves."""
-        pause_s = FIRST_PAUSE_S
+        pause_s, where, condition = FIRST_PAUSE_S, (order.namespace, order.name), order.condition
         while True:
             try:
-                await pods.delete(self._api, order.namespace, order.name, uid=order.uid)
+                if condition is not None:
+                    await self._say(where, order.uid, condition)
+                    condition = None
+                await pods.delete(self._api, *where, uid=order.uid)
             except (Unreachable, ServerTrouble, Throttled) as error:
                 _log.info("deleting %s/%s: %s", order.namespace, order.name, error)
             except (NotFound, Conflict):  # it is gone, or another by now: the watch will say so
@@ -124,3 +130,12 @@ class Binder:
                 return
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+    async def _say(self, where: tuple[str, str], uid: str, condition: JsonObject) -> None:
+        """Raises what makes it worth saying again, or not worth going on; a word that may not be said is left out."""
+        try:
+            await pods.patch_status(self._api, *where, {"conditions": [condition]}, uid)
+        except (Unreachable, ServerTrouble, Throttled, NotFound, Conflict):
+            raise
+        except ApiError as error:
+            _log.warning("cannot say of %s/%s that it is preempted: %s", *where, error)

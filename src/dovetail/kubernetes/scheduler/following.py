@@ -9,6 +9,7 @@ Left to others: deciding, and carrying out what was decided.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from dovetail.engine.engine import Engine
 from dovetail.kubernetes.client.api import Api
@@ -23,6 +24,8 @@ from dovetail.kubernetes.scheduler.objects import Objects
 _log = logging.getLogger(__name__)
 
 _STORAGE = "/apis/storage.k8s.io/v1"
+GOING_S = 1.0
+"""A pod that we have told to go is marked as going, and most often gone a moment later: so long the mark waits."""
 
 
 class Following:
@@ -37,6 +40,7 @@ class Following:
         self.objects = Objects(engine, self.ledger, readers, now)
         self._reflectors: list[Reflector] = []
         self._away: set[str] = set()  # collections that cannot be followed now
+        self._going: dict[str, Mapping[str, Any]] = {}  # by uid: pods that are marked, and were told to go by us
         self.stirred = asyncio.Event()
         self.synced = asyncio.Event()
 
@@ -110,6 +114,23 @@ class Following:
         for change in changes:
             about = change.object["metadata"]
             if change.kind is Kind.DELETED:
+                self._going.pop(about["uid"], None)
                 self.ledger.deleted((about["namespace"], about["name"]), about["uid"])
-            elif about["uid"] not in gone:
+            elif about["uid"] in gone:
+                continue
+            elif self.ledger.goes_for_us(change.object):
+                self._goes(about["uid"], change.object)
+            else:
                 self.ledger.seen(change.object)
+
+    def _goes(self, uid: str, pod: Mapping[str, Any]) -> None:
+        if uid not in self._going:
+            asyncio.get_running_loop().call_later(GOING_S, self._still_goes, uid)
+        self._going[uid] = pod
+
+    def _still_goes(self, uid: str) -> None:
+        """It takes its time: whoever counts pods has to know that this one is on its way out."""
+        pod = self._going.pop(uid, None)
+        if pod is not None:
+            self.ledger.seen(pod)
+            self.stirred.set()

@@ -18,7 +18,7 @@ from dovetail.kubernetes.gangs import Gangs, gang_of, no_such_group
 from dovetail.kubernetes.moment import seconds
 from dovetail.kubernetes.pods import SUCCEEDED, PodMeaning, PodReader, gates_of, is_finished
 from dovetail.model.command import Command, attempt_key
-from dovetail.model.event import CancelAsked, Event, TaskBound, TaskFinished, TaskStarted, WorkArrived
+from dovetail.model.event import CancelAsked, Event, TaskFinished, TaskStarted, WorkArrived
 from dovetail.model.task import TaskId
 from dovetail.model.terms import Terms
 from dovetail.model.workload import Priority
@@ -47,6 +47,7 @@ class Known:
     gang: Place | None = None
     least: int = 0  # of its gang
     since: str | None = None  # when it began on its node
+    controlled: bool = False  # somebody watches over it, and asks why it went
 
     @property
     def place(self) -> Place:
@@ -103,6 +104,16 @@ class Ledger:
         else:
             self._without_node(known, pod)
 
+    def goes_for_us(self, pod: Json) -> bool:
+        """Is it marked as going, for that we told it so, with nothing else to say?"""
+        about = pod["metadata"]
+        if "deletionTimestamp" not in about or is_finished(pod):
+            return False
+        known = self.pods.get((about["namespace"], about["name"]))
+        if known is None or known.uid != about["uid"] or not known.id:
+            return False
+        return TaskId(known.id, 0) in self._engine.state.stopping and not self._engine.state.work[known.id].cancelled
+
     def gone(self, place: Place) -> None:
         self.held.pop(place, None)
         known = self.pods.pop(place, None)
@@ -127,10 +138,7 @@ class Ledger:
         self.held.pop(known.place, None)
         if known.id and not known.node and self._placed_on(known) == node:
             known.node = node
-            task = TaskId(known.id, 0)
-            key = self.key(known)
-            self._tell(TaskBound(task, key))
-            self._tell(TaskStarted(task, key))
+            self._tell(TaskStarted(TaskId(known.id, 0), self.key(known)))
             before = known.meaning
             if before is None or not _counts_alike(before, meaning):
                 self._forget(known)
@@ -138,6 +146,7 @@ class Ledger:
             self._forget(known)
         known.node, known.meaning, known.pod = node, meaning, None
         known.since = (pod.get("status") or {}).get("startTime")
+        known.controlled = any(owner.get("controller") for owner in pod["metadata"].get("ownerReferences") or ())
         if not known.id and node in self._engine.state.cluster.rows:
             self._arrive(known, meaning, (node,))
             if "deletionTimestamp" in pod["metadata"]:  # others may wait for what it holds

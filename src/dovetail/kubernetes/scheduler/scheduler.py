@@ -30,6 +30,7 @@ from dovetail.kubernetes.scheduler.words import (
     FAILED,
     PREEMPTED,
     SCHEDULED,
+    disrupted,
     incomplete,
     pod_reference,
     scheduled,
@@ -155,7 +156,8 @@ class Scheduler:
             return
         self._recorder.record(pod_reference(known), PREEMPTED, live.message, "Preempting")
         self.evicted += 1
-        self._binder.put(Eviction(known.id, known.namespace, known.name, known.uid))
+        condition = disrupted(live.message) if known.controlled else None
+        self._binder.put(Eviction(known.id, known.namespace, known.name, known.uid, condition))
 
     def _wake_at(self, at: float) -> None:
         if self._wake is not None:

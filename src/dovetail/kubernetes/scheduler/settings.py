@@ -24,7 +24,7 @@ class KubernetesSchedulerSettings(Strict):
 
     names: Annotated[dict[str, Name], Field(min_length=1, max_length=50)] = {DEFAULT_NAME: PROFILE}
     profiles: dict[Name, ProfileSettings] = {}
-    bindings_at_once: Annotated[int, Field(ge=1, le=1000)] = 48
+    bindings_at_once: Annotated[int, Field(ge=1, le=1000)] = 128
     audit_every_s: Annotated[float, Field(ge=0, le=86400)] = 300.0
     seed: int = 0
 

@@ -23,11 +23,15 @@ def incomplete(gang: str, there: int, wanted: int) -> str:
 
 def unschedulable(message: str) -> JsonObject:
     """The condition of a pod that waits, as autoscalers and kubectl read it."""
+    return _condition("PodScheduled", "False", "Unschedulable", message)
+
+
+def disrupted(message: str) -> JsonObject:
+    """The condition of a victim: a Job may have it count as no failure of the pod's own."""
+    return _condition("DisruptionTarget", "True", "PreemptionByScheduler", message)
+
+
+def _condition(kind: str, status: str, reason: str, message: str) -> JsonObject:
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {
-        "type": "PodScheduled",
-        "status": "False",
-        "reason": "Unschedulable",
-        "message": message[:1024],
-        "lastTransitionTime": now,
-    }
+    said = {"reason": reason, "message": message[:1024], "lastTransitionTime": now}
+    return {"type": kind, "status": status, **said}

@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from dovetail.kubernetes.client.exchange import BrokenExchange, Exchange
+from dovetail.kubernetes.client.exchange import Exchange
+from dovetail.kubernetes.client.lasting import BrokenExchange
 
 
 def answer(body: bytes, *headers: str) -> bytes:
