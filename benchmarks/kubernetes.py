@@ -89,18 +89,15 @@ RESTART = at_most("kubernetes.restart_to_first_bind", RESTARTED.bar, "s")
 
 
 class Count:
-    """Pods of one scheduler that have a node, as they get it."""
+    """Pods that have a node, as they get it."""
 
-    def __init__(self, scheduler: str) -> None:
+    def __init__(self) -> None:
         self.bound: set[str] = set()
-        self._scheduler = scheduler
 
     def hear(self, changes: list[Change]) -> None:
         for change in changes:
-            pod = change.object
-            ours = change.kind is not Kind.DELETED and pod["spec"].get("schedulerName") == self._scheduler
-            if ours and pod["spec"].get("nodeName"):
-                self.bound.add(pod["metadata"]["name"])
+            if change.kind is not Kind.DELETED and change.object["spec"].get("nodeName"):
+                self.bound.add(change.object["metadata"]["name"])
 
 
 @benchmark(RESTART)
@@ -139,8 +136,8 @@ async def _play(server: Any, scenario: Scenario, scheduler: str, run: Any) -> tu
     """Seconds to the last binding, and megabytes of the scheduler."""
     async with Api(read_kubeconfig([server.kubeconfig]), width=48) as api:
         await _made(api, scenario, scheduler)
-        count = Count(scheduler)
-        reflector = Reflector(api, PODS, count.hear)
+        count = Count()
+        reflector = Reflector(api, PODS, count.hear, fields=f"spec.schedulerName={scheduler}")
         following = asyncio.create_task(reflector.run())
         await reflector.synced.wait()
         began = time.monotonic()

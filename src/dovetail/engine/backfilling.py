@@ -87,18 +87,22 @@ def started(state: EngineState, work: Work) -> None:
             state.waiting.enqueue(state.work[following])
 
 
-def wake_heads(state: EngineState, changed: set[int], elsewhere: Callable[[Work], bool]) -> None:
+def wake_heads(state: EngineState, changed: set[int], elsewhere: Callable[[Work], bool] | None) -> None:
     """What heads and owners of promises wait for concerns nobody else of their kind: they are looked at themselves. Who
-    waits for victims is looked at when those are gone from its rows, or where there may be room for it `elsewhere`."""
+    waits for victims is looked at when those are gone from its rows, or where there may be room for it `elsewhere`;
+    None: there is none for anybody."""
     heads = [course.head for course in state.courses.values() if course.head is not None and len(state.ends)]
-    for id_ in (*heads, *state.promises.of_work):
+    promises = state.promises
+    there = {owner for row in changed for owner in promises.on_row(row)}
+    concerned = promises.of_work if elsewhere is not None else dict.fromkeys([*promises.not_clearing, *sorted(there)])
+    for id_ in (*heads, *concerned):
         work = state.work[id_]
-        promise = state.promises.of_work.get(id_)
+        promise = promises.of_work.get(id_)
         if work.spot is not Spot.PARKED:
             continue
         if promise is not None and promise.clearing:
-            there = any(row in changed for row, _ in promise.rows) and not waits_for_victims(state, work)
-            if there or elsewhere(work):
+            cleared = id_ in there and not waits_for_victims(state, work)
+            if cleared or (elsewhere is not None and elsewhere(work)):
                 state.waiting.enqueue(work)
         elif work.shape.scheduler not in state.waiting.moving:  # those were looked at when they were sorted
             state.waiting.enqueue(work)

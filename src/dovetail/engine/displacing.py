@@ -28,7 +28,6 @@ from dovetail.engine.timers import About
 from dovetail.engine.work import Work
 from dovetail.model.command import Command
 from dovetail.model.reason import Explanation, Outcome
-from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
 from dovetail.placement.preemption import FREE, Victims
 from dovetail.placement.preemption.nominating import nominate
@@ -114,22 +113,16 @@ def _nominated(state: EngineState, work: Work) -> Clearing | None:
 
 def _coming(state: EngineState, work: Work) -> Coming:
     """Pods for which room is being made, and which are at least as urgent: their room is not to be had again."""
-    found: dict[int, list[tuple[TaskId, Placement]]] = {}
-    mine = work.terms.priority or 0
-    for owner, promise in state.promises.of_work.items():
-        other = state.work[owner]
-        if owner == work.id or not promise.clearing or (other.terms.priority or 0) < mine:
-            continue
-        comers = state.promises.comers.get(owner)
-        if comers is None:
+    comers = state.promises.comers
+    for owner in comers.take_stirred():
+        comers.forget(owner)
+        promise = state.promises.of_work.get(owner)
+        if promise is not None and promise.clearing:
+            other = state.work[owner]
             stake = state.stake(other, 0.0)
-            comers = state.promises.comers[owner] = [
-                (row, (TaskId(owner, 0), Placement(row, column, None, stake, other.badge)))
-                for row, column in promise.rows
-            ]
-        for row, comer in comers:
-            found.setdefault(row, []).append(comer)
-    return found
+            placements = [Placement(row, column, None, stake, other.badge) for row, column in promise.rows]
+            comers.expect(owner, other.terms.priority or 0, placements)
+    return comers.no_less_urgent(work.terms.priority or 0, but_for=work.id)
 
 
 def _cheapest(state: EngineState, work: Work, claim: Claim, request: Request, now: float) -> Victims | None:

@@ -290,9 +290,8 @@ def _yields(state: EngineState, owner: Work, claim: Claim) -> bool:
 
 def _promised_on(state: EngineState, rows: set[int], but_to: int) -> Iterator[int]:
     """Who was promised room on any of the rows."""
-    for owner, promise in state.promises.of_work.items():
-        if owner != but_to and any(row in rows for row, _ in promise.rows):
-            yield owner
+    found = {owner for row in rows for owner in state.promises.on_row(row)} - {but_to}
+    return iter(sorted(found))
 
 
 def _slack(work: Work) -> int:

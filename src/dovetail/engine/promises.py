@@ -5,6 +5,7 @@ run. The horizon (room over time on rows with promises) is built when it is firs
 anything else changed.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
@@ -12,11 +13,11 @@ import numpy as np
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.horizon import NEVER, Horizon
-from dovetail.cluster.placements import Placement
 from dovetail.cluster.state import Cluster
+from dovetail.engine.comers import Comers
 from dovetail.engine.ends import Ends
 from dovetail.engine.kept_room import kept_room
-from dovetail.model.task import TaskId
+from dovetail.engine.promised_rows import PromisedRows
 from dovetail.placement.contract import PromisedRoom
 
 _NO_ROOM = -1.0
@@ -52,7 +53,11 @@ class Promises:
         self.reserved: dict[int, tuple[Promise, ...]] = {}  # by reservation: its coming windows
         self.held: dict[int, Promise] = {}  # by reservation for nobody: the window that is now, taken out of `free`
         self._rows_of_tenants: set[int] = set()  # on which reservations are that some namespace may use
-        self.comers: dict[int, list[tuple[int, tuple[TaskId, Placement]]]] = {}  # kept by who asks for them
+        self.comers = Comers()
+        self._by_row = PromisedRows()
+        self._starts: Counter[float] = Counter()  # of promises to work
+        self._jealous = 0  # promises to work beyond whose start nobody may use the row
+        self.not_clearing: dict[int, None] = {}  # whose promises are for later, not for when victims are gone
         self._horizon: Horizon | None = None
         self._stamp: tuple[float, int] = (0.0, -1)
 
@@ -60,16 +65,36 @@ class Promises:
         return bool(self.of_work or self.reserved)
 
     def make(self, work: int, promise: Promise) -> None:
+        if work in self.of_work:
+            self._take_back(work, self.of_work[work])
         self.of_work[work] = promise
-        self.comers.pop(work, None)
+        self._by_row.add(work, promise.whose, promise.rows)
+        self._starts[promise.start] += 1
+        self._jealous += not promise.spare
+        if not promise.clearing:
+            self.not_clearing[work] = None
+        self.comers.stir(work)
         self._horizon = None
 
     def withdraw(self, work: int) -> Promise | None:
         found = self.of_work.pop(work, None)
-        self.comers.pop(work, None)
         if found is not None:
+            self._take_back(work, found)
             self._horizon = None
         return found
+
+    def _take_back(self, work: int, promise: Promise) -> None:
+        self._by_row.remove(work)
+        self._starts[promise.start] -= 1
+        if not self._starts[promise.start]:
+            del self._starts[promise.start]
+        self._jealous -= not promise.spare
+        self.not_clearing.pop(work, None)
+        self.comers.stir(work)
+
+    def on_row(self, row: int) -> Collection[int]:
+        """Work that was promised room there."""
+        return self._by_row.owners(row)
 
     def reserve(self, reservation: int, windows: tuple[Promise, ...]) -> None:
         if windows:
@@ -99,12 +124,13 @@ class Promises:
         """What promises to others leave of their rows for a task that starts now; None: there are none. What fellows
         were promised it may use: they start together."""
         owners = (work, *fellows)
+        if not self.reserved and not self.held and not self._jealous and self._begun(now):
+            # Where all of them hold from now on there is never less room than now: what runs ends, and so do they.
+            return self._by_row.left(self._cluster.resources.free, owners)
         mine = self._without(owners, namespace)
         promises = list(self._all(owners, namespace))
         if not promises:
             return None
-        if not self.reserved and not self.held and all(one.spare and one.start <= now for one in promises):
-            return self._left_now(promises)
         horizon = self._but_for(now, owners, namespace) if mine else self._shared(now)
         end = NEVER if run_s is None else now + run_s
         whose: dict[int, str] = {}
@@ -120,20 +146,9 @@ class Promises:
             room[:, [row in closed for row in rows]] = _NO_ROOM
         return PromisedRoom(np.array(rows, dtype=np.intp), room, tuple(whose[row] for row in rows))
 
-    def _left_now(self, promises: list[Promise]) -> PromisedRoom:
-        """Where all of them hold from now on there is never less room than now: what runs ends, and so do they."""
-        kept: dict[int, F8] = {}
-        whose: dict[int, str] = {}
-        for promise in promises:
-            for row, column in promise.rows:
-                kept[row] = kept[row] + column if row in kept else column
-                whose.setdefault(row, promise.whose)
-        rows = sorted(kept)
-        at = np.array(rows, dtype=np.intp)
-        room = self._cluster.resources.free[:, at].copy()
-        for index, row in enumerate(rows):
-            room[: len(kept[row]), index] -= kept[row]
-        return PromisedRoom(at, room, tuple(whose[row] for row in rows))
+    def _begun(self, now: float) -> bool:
+        """Do all promises to work hold from now on?"""
+        return not self._starts or max(self._starts) <= now
 
     def placed(self, row: int, column: F8, end: float, now: float, changes_before: int) -> None:
         """A task was placed: the horizon is mended instead of built anew."""

@@ -14,6 +14,7 @@ from dovetail.engine.clearing import waits_for_victims
 from dovetail.engine.state import EngineState
 from dovetail.engine.waiting import Kindred, OverQuota, Watch
 from dovetail.engine.work import Work
+from dovetail.model.shape import Shape
 from dovetail.placement.contract import Request
 from dovetail.placement.filters.resources import Resources
 
@@ -32,7 +33,8 @@ def wake_parked(state: EngineState) -> None:
         return
     changed = _Room(state, rows)
     if len(rows):
-        wake_heads(state, set(rows.tolist()), _unpromised(state, changed).may_fit_one_of)
+        elsewhere = _unpromised(state, changed)
+        wake_heads(state, set(rows.tolist()), elsewhere.may_fit_one_of if len(elsewhere.rows) else None)
     for kind in list(waiting.parked):
         watch = state.watches.get(kind)
         room = changed if watch is None else _watched_room(state, watch, changed)
@@ -44,10 +46,13 @@ def wake_parked(state: EngineState) -> None:
 
 def _unpromised(state: EngineState, changed: "_Room") -> "_Room":
     """Without the rows that are being cleared for somebody."""
-    promised = {row for one in state.promises.of_work.values() if one.clearing for row, _ in one.rows}
-    if not promised:
-        return changed
-    return _Room(state, np.array([row for row in changed.rows.tolist() if row not in promised], dtype=np.intp))
+    promises = state.promises
+    rows = [
+        row
+        for row in changed.rows.tolist()
+        if not any(promises.of_work[owner].clearing for owner in promises.on_row(row))
+    ]
+    return changed if len(rows) == len(changed.rows) else _Room(state, np.array(rows, dtype=np.intp))
 
 
 def _asked(state: EngineState, kind: Kindred) -> list[Request]:
@@ -90,9 +95,13 @@ class _Room:
         self.rows = rows
         self._free = state.cluster.resources.free[:, rows]
         self._most = self._free.max(axis=1) if len(rows) else None
+        self._answers: dict[Shape, bool] = {}
 
     def may_fit_one_of(self, work: Work) -> bool:
-        return self._most is not None and self.may_fit(self._state.request(work.shape))
+        found = self._answers.get(work.shape)
+        if found is None:
+            found = self._answers[work.shape] = self.may_fit(self._state.request(work.shape))
+        return found
 
     def may_fit(self, request: Request) -> bool:
         """Where measured use counts, only the full evaluation can tell."""

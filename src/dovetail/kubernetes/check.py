@@ -19,7 +19,7 @@ from dovetail.kubernetes.scene import Scene, name_of
 from dovetail.kubernetes.verdicts import PLUGINS, Verdict, verdicts
 from dovetail.model.task import TaskId
 from dovetail.placement.preemption.nominating import nominate
-from dovetail.placement.preemption.nomination import Nomination, order_of
+from dovetail.placement.preemption.nomination import Coming, Nomination, order_of
 
 #: When scenarios are replayed: after everything in them.
 _NOW = 4_000_000_000.0
@@ -178,7 +178,7 @@ def _nominated(scene: Scene, scenario: Scenario, meaning: PodMeaning, coming: Ar
     state = scene.engine.state
     budgets = read_budgets(scenario.objects.get("pdbs") or (), scene.tasks)
     request = scene.asked(meaning)
-    return nominate(state.cluster, state.stakes, scene.evaluator, request, meaning.priority, budgets, coming)
+    return nominate(state.cluster, state.stakes, scene.evaluator, request, meaning.priority, budgets, Coming(coming))
 
 
 def _compare(scene: Scene, theirs: TheirPreemption, ours: Nomination | None, report: Report) -> str | None:

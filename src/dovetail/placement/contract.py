@@ -4,8 +4,11 @@ Each names the column groups it reads (`cluster.state.GROUPS`), so that its answ
 mended only for the rows that changed. A plugin's typed settings are validated once, when its profile is built.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
+
+import numpy.typing as npt
 
 from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.cluster.view import View
@@ -27,7 +30,7 @@ class PromisedRoom:
 
     rows: Rows
     room: F8  # float64[resource, row]
-    whose: tuple[str, ...]  # for each row, who was promised, in words
+    whose: Sequence[str] | npt.NDArray[Any]  # for each row, who was promised, in words
 
     def without(self, row: int, column: F8) -> "PromisedRoom":
         """What is left when the column was taken on a row."""

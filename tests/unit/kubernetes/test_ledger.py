@@ -247,6 +247,17 @@ def test_a_pod_whose_annotation_is_wrong_waits_and_is_placed_when_it_is_mended(s
     assert len(stage.decide()) == 1
 
 
+def test_a_pod_that_claims_devices_waits_since_nobody_would_allocate_them(stage: Stage) -> None:
+    found = pod("a")
+    found["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]
+    stage.ledger.seen(found)
+    assert stage.decide() == []
+    ((_, why),) = stage.ledger.take_held()
+    assert "resource claims" in why
+    stage.ledger.seen(pod("b", node="n1") | {"spec": found["spec"] | {"nodeName": "n1"}})
+    assert stage.taken == 1, "on a node it counts"
+
+
 # --- preemption ----------------------------------------------------------------------------------------------
 
 

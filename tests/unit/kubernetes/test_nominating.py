@@ -108,7 +108,7 @@ def test_room_that_another_is_about_to_take_is_not_to_be_had() -> None:
     request = scene.asked(scene.reader.read(waiting))
     row = scene.engine.state.cluster.rows["m"]
     for badge in (None, scene.reader.read(waiting).badge):
-        coming = {row: [(TaskId(99, 0), Placement(row, request.column, None, NOTHING_AT_STAKE, badge))]}
+        coming = Coming({row: [(TaskId(99, 0), Placement(row, request.column, None, NOTHING_AT_STAKE, badge))]})
         assert _nominated(world, waiting) == ("m", ["a"], 0)
         assert _nominated(world, waiting, coming=coming) == ("n", ["b"], 0)
 
@@ -124,12 +124,13 @@ def test_the_cluster_is_left_as_it_was() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_one_pass_over_arrays_finds_what_trying_every_node_finds(seed: int) -> None:
-    """Also while pods come and go, when only rows that changed are looked at again."""
+    """Also while pods come and go, and others are awaited, when only rows that changed are looked at again."""
     chance = Random(seed)
     world = Little([node(f"n{i}", cpu=str(chance.randint(2, 4))) for i in range(6)])
     scene, state = world.scene, world.scene.engine.state
     budgets = [_budget(chance.randint(0, 2), app("db"))] if chance.random() < 0.5 else []
     alive: list[str] = []
+    coming, awaited = Coming(), dict[TaskId, int]()
     for step in range(12):
         name, on = f"p{step}", f"n{chance.randrange(6)}"
         labels = {"app": chance.choice(["db", "web"])}
@@ -143,11 +144,19 @@ def test_one_pass_over_arrays_finds_what_trying_every_node_finds(seed: int) -> N
         waiting = pod(cpu=chance.choice(["1", "2", "3"]), priority=chance.choice([3, 5]))
         meaning = scene.reader.read(waiting)
         request, asked = scene.asked(meaning), read_budgets(budgets, scene.tasks)
+        if awaited and chance.random() < 0.5:
+            task, row = awaited.popitem()
+            coming.remove(row, task)
+        if chance.random() < 0.5:
+            task, row = TaskId(100 + step, 0), chance.randrange(6)
+            coming.add(row, task, Placement(row, request.column, None, NOTHING_AT_STAKE, meaning.badge))
+            awaited[task] = row
         if scene.evaluator.sift(request, _view(world)).alive.any():
             continue
-        trials = Trials(state.cluster, scene.evaluator, request, meaning.priority, Budgets(asked), {})
+        those = Coming() if chance.random() < 0.2 else coming
+        trials = Trials(state.cluster, scene.evaluator, request, meaning.priority, Budgets(asked), those)
         expected = trials.best(np.flatnonzero(trials.candidates()))
-        found = nominate(state.cluster, state.stakes, scene.evaluator, request, meaning.priority, asked)
+        found = nominate(state.cluster, state.stakes, scene.evaluator, request, meaning.priority, asked, those)
         assert found == (None if expected is None else expected.nomination)
 
 

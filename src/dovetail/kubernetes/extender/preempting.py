@@ -25,7 +25,7 @@ from dovetail.kubernetes.extender.wire import (
 from dovetail.kubernetes.scheduler.following import Following
 from dovetail.kubernetes.scheduler.ledger import Place
 from dovetail.model.task import TaskId
-from dovetail.placement.preemption.nomination import Budgets
+from dovetail.placement.preemption.nomination import Budgets, Coming
 from dovetail.placement.preemption.reprieve_trials import Trials
 
 
@@ -67,7 +67,7 @@ class Preempting:
         if self._fits(asked, row, victims):
             return proposed
         asked = self._deciding.ask_again(asked)
-        trials = Trials(self._state.cluster, asked.evaluator, asked.request, asked.meaning.priority, budgets, {})
+        trials = Trials(self._state.cluster, asked.evaluator, asked.request, asked.meaning.priority, budgets, Coming())
         best = trials.best(np.array([row], dtype=np.intp))
         if best is None:
             return None

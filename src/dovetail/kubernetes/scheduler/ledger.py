@@ -27,6 +27,10 @@ Json = Mapping[str, Any]
 Place = tuple[str, str]  # namespace, name
 #: All pods are of one class for our own classes of urgency: theirs are whole numbers, which go along with them.
 RANK = Priority.MEDIUM.rank
+_CLAIMS_DEVICES = (
+    "it has resource claims (dynamic resource allocation), which this scheduler does not allocate: "
+    "leave it to kube-scheduler (spec.schedulerName), or ask for an extended resource instead"
+)
 _FROM_NODE = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
 
 
@@ -157,6 +161,9 @@ class Ledger:
         if reader is None or gates_of(pod) or "deletionTimestamp" in pod["metadata"]:
             self._forget(known)
             self.held.pop(known.place, None)
+            return
+        if pod["spec"].get("resourceClaims"):
+            self._hold(known, pod, _CLAIMS_DEVICES)
             return
         try:
             meaning = reader.read(pod)

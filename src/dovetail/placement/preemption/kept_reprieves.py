@@ -13,7 +13,6 @@ import numpy as np
 from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.cluster.state import PLACEMENTS, RESOURCES
 from dovetail.model.shape import Shape
-from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
 from dovetail.placement.preemption.nomination import Budgets, Coming, Standing
 from dovetail.placement.preemption.reprieve import MEASURES, reprieve, standing
@@ -34,7 +33,7 @@ class _Kept:
     def __init__(self, width: int) -> None:
         self.measures: F8 = np.full((MEASURES, width), np.inf)
         self.looked_at: B1 = np.zeros(width, dtype=np.bool_)
-        self.coming: dict[int, tuple[TaskId, ...]] = {}
+        self.coming, self.seen_coming = Coming(), 0
         self.seen = (0, 0)
         self.epoch = -1
 
@@ -96,16 +95,11 @@ class Reprieves:
             for log, seen in zip(logs, kept.seen, strict=True):
                 kept.looked_at[log[seen:]] = False
         kept.epoch, kept.seen = cluster.epoch, (len(logs[0]), len(logs[1]))
-        now = _tasks(coming)
-        if now != kept.coming:
-            moved = [row for row in {**now, **kept.coming} if now.get(row) != kept.coming.get(row)]
-            kept.looked_at[moved] = False
-            kept.coming = now
+        kept.looked_at[kept.coming.log[kept.seen_coming :]] = False
+        if coming is not kept.coming:
+            kept.looked_at[[*kept.coming.rows, *coming.rows]] = False
+        kept.coming, kept.seen_coming = coming, len(coming.log)
         return np.flatnonzero(candidates & ~kept.looked_at)
-
-
-def _tasks(coming: Coming) -> dict[int, tuple[TaskId, ...]]:
-    return {row: tuple([task for task, _ in tasks]) for row, tasks in coming.items()}
 
 
 def _first(measures: F8) -> int:

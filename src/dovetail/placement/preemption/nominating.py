@@ -37,15 +37,14 @@ def nominate(
 ) -> Nomination | None:
     """The node where it costs least to make room for one task, and who has to go; None: nowhere does that help. Keep
     `stakes` from call to call."""
-    coming, asked = coming or {}, Budgets(budgets)
+    coming, asked = coming or Coming(), Budgets(budgets)
     trials = Trials(cluster, evaluator, request, priority, asked, coming)
     if request.beyond:
         best = trials.best(np.flatnonzero(trials.candidates()))
         return None if best is None else best.nomination
     candidates = evaluator.sift(request, View(cluster)).but_for_room.copy()
     # Of who is to come amounts alone matter, unless it would keep the task away.
-    wary = [row for row, tasks in coming.items() if any(one.badge is None or one.badge.repels for _, one in tasks)]
-    special = np.array([row for row in wary if candidates[row]], dtype=np.intp)
+    special = np.array([row for row in sorted(coming.wary) if candidates[row]], dtype=np.intp)
     candidates[special] = False
     stakes.refresh()
     found = [_reprieves(stakes).best(request, candidates, priority, asked, coming), trials.best(special)]

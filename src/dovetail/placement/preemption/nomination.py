@@ -4,7 +4,7 @@ The comparison is kube-scheduler's: disruption budgets overrun, how urgent the m
 urgencies together, how many they are, and how long ago the most urgent of them began.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from dovetail.cluster.placements import Placement
@@ -33,8 +33,43 @@ class Nomination(NamedTuple):
     violations: int
 
 
-#: Tasks that are to come to a row and have as much right to its room.
-Coming = Mapping[int, Sequence[tuple[TaskId, Placement]]]
+class Coming:
+    """Tasks that are to come to rows and have as much right to the room there. `wary`: rows with one that may keep
+    others away; `log`: rows in the order in which they changed, for who keeps what it found out about rows."""
+
+    def __init__(self, tasks: Mapping[int, Sequence[tuple[TaskId, Placement]]] | None = None) -> None:
+        self._tasks: dict[int, dict[TaskId, Placement]] = {}
+        self.wary: set[int] = set()
+        self.log: list[int] = []
+        for row, each in (tasks or {}).items():
+            for task, placement in each:
+                self.add(row, task, placement)
+
+    @property
+    def rows(self) -> Collection[int]:
+        return self._tasks
+
+    def on(self, row: int) -> Mapping[TaskId, Placement]:
+        return self._tasks.get(row, _NOBODY)
+
+    def add(self, row: int, task: TaskId, placement: Placement) -> None:
+        self._tasks.setdefault(row, {})[task] = placement
+        self._changed(row)
+
+    def remove(self, row: int, task: TaskId) -> None:
+        here = self._tasks[row]
+        del here[task]
+        if not here:
+            del self._tasks[row]
+        self._changed(row)
+
+    def _changed(self, row: int) -> None:
+        self.log.append(row)
+        wary = any(one.badge is None or one.badge.repels for one in self.on(row).values())
+        (self.wary.add if wary else self.wary.discard)(row)
+
+
+_NOBODY: Mapping[TaskId, Placement] = {}
 
 
 class Standing(NamedTuple):

@@ -82,11 +82,11 @@ def _free(stakes: StakeTable, request: Request, rows: Rows, needed: Rows, coming
         left = np.full((len(needed), stakes.cluster.width), np.inf)
         left[:, request.promised.rows] = request.promised.room[needed]
         free = np.minimum(free, left[:, rows])
-    place = {row: i for i, row in enumerate(rows.tolist())} if coming else {}
-    for row, tasks in coming.items():
-        if row in place:
-            for _, placement in tasks:
-                free[:, place[row]] -= grown(placement.column, len(request.column))[needed]
+    if not coming.rows:
+        return free
+    for place, row in enumerate(rows.tolist()):
+        for placement in coming.on(row).values():
+            free[:, place] -= grown(placement.column, len(request.column))[needed]
     return free
 
 

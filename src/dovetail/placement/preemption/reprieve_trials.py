@@ -122,10 +122,10 @@ class Trials:
 
     def _fits(self, row: int) -> bool:
         """With those that are to come, and without: they may end up elsewhere."""
-        coming = self._coming.get(row)
+        coming = self._coming.on(row)
         if coming:
             with self._cluster.trial():
-                for task, placement in coming:
+                for task, placement in coming.items():
                     self._put(task, placement)
                 if not self._passes(row):
                     return False

@@ -9,7 +9,7 @@ from tests.unit.kubernetes.client.wire import said, serving
 from dovetail.kubernetes.client.access import Access
 from dovetail.kubernetes.client.api import Api
 from dovetail.kubernetes.client.credentials import Fixed, TokenFile
-from dovetail.kubernetes.client.errors import Throttled, Unauthorized
+from dovetail.kubernetes.client.errors import NotFound, Throttled, Unauthorized
 
 BUSY = {"code": 429, "reason": "TooManyRequests", "message": "too many requests"}
 UNKNOWN = {"code": 401, "reason": "Unauthorized", "message": "Unauthorized"}
@@ -57,11 +57,17 @@ def test_a_token_that_was_exchanged_is_read_again(tmp_path: Path) -> None:
 
 def test_a_proxy_is_gone_through() -> None:
     async def scene() -> None:
-        answers = said(200, {"ok": 1}), said(404, {"code": 404, "reason": "NotFound"})
+        answers = said(200, {"ok": 1}), said(200, {"goes": "on"}), said(404, {"code": 404, "reason": "NotFound"})
         async with serving(*answers) as server:
             access = Access("http://cluster.example", Fixed(), proxy=f"http://{server.address}")
             async with Api(access) as api:
                 assert await api.get("/x", {"a": "b c"}) == {"ok": 1}
+                async with api.stream("/y", {"watch": "true"}, silence_s=20) as pieces:
+                    assert b"".join([piece async for piece in pieces]) == b'{"goes":"on"}'
+                with pytest.raises(NotFound):
+                    async with api.stream("/z"):
+                        pass
             assert server.heads[0].startswith("GET http://cluster.example/x?a=b+c HTTP/1.1")
+            assert server.heads[1].startswith("GET http://cluster.example/y?watch=true HTTP/1.1")
 
     asyncio.run(scene())

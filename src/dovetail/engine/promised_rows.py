@@ -1,0 +1,99 @@
+"""Promises to waiting work by row: what they keep there, as arrays, and whose they are.
+
+Thousands may wait for their victims to end, half a minute each, and everyone who is decided meanwhile has to know what
+is left beside them. So nothing here looks at all promises one by one.
+"""
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dovetail.cluster.arrays import F8, Rows, grown
+from dovetail.placement.contract import PromisedRoom
+
+_FEW = 16
+
+
+class PromisedRows:
+    """A place for each row of each promise, in no order. `made` tells which promise was made first."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._rows: Rows = np.zeros(_FEW, dtype=np.intp)
+        self._made: npt.NDArray[np.int64] = np.zeros(_FEW, dtype=np.int64)
+        self._columns: F8 = np.zeros((0, _FEW))
+        self._whose: npt.NDArray[Any] = np.empty(_FEW, dtype=np.object_)
+        self._owners: list[int] = []  # by place
+        self._places: dict[int, list[int]] = {}  # by owner
+        self._last = 0
+        self._on_row: dict[int, dict[int, None]] = {}
+
+    def owners(self, row: int) -> Collection[int]:
+        """Who was promised room there."""
+        return self._on_row.get(row, {})
+
+    def add(self, owner: int, whose: str, rows: tuple[tuple[int, F8], ...]) -> None:
+        self._last += 1
+        for row, column in rows:
+            place = self._next_place(len(column))
+            self._rows[place], self._made[place], self._whose[place] = row, self._last, whose
+            self._columns[:, place] = 0.0
+            self._columns[: len(column), place] = column
+            self._owners.append(owner)
+            self._places.setdefault(owner, []).append(place)
+            self._on_row.setdefault(row, {})[owner] = None
+
+    def remove(self, owner: int) -> None:
+        for place in sorted(self._places.pop(owner, ()), reverse=True):
+            row = int(self._rows[place])
+            there = self._on_row.get(row, {})
+            there.pop(owner, None)
+            if not there:
+                self._on_row.pop(row, None)
+            self._close_gap(place)
+
+    def left(self, free: F8, but: Collection[int]) -> PromisedRoom | None:
+        """What all of them but those to some owners leave of what is free now; None: there are none."""
+        rows = self._rows[: self._count]
+        order = np.lexsort((self._made[: self._count], rows))
+        own = [place for owner in but for place in self._places.get(owner, ())]
+        if own:
+            order = order[~np.isin(order, own)]
+        if not len(order):
+            return None
+        rows = rows[order]
+        first = np.flatnonzero(np.diff(rows, prepend=-1))
+        kept = self._columns[:, order]
+        if len(first) < len(order):
+            kept = np.add.reduceat(kept, first, axis=1)
+        room: F8 = free[:, rows[first]]
+        room[: len(kept)] -= kept
+        return PromisedRoom(rows[first], room, self._whose[order[first]])
+
+    def _next_place(self, resources: int) -> int:
+        place = self._count
+        self._count += 1
+        if place == len(self._rows):
+            size = 2 * place
+            self._rows, self._made = grown(self._rows, size), grown(self._made, size)
+            self._columns = grown(self._columns, size)
+            self._whose = np.concatenate((self._whose, np.empty(place, dtype=np.object_)))
+        if resources > len(self._columns):
+            more = np.zeros((resources - len(self._columns), self._columns.shape[1]))
+            self._columns = np.concatenate((self._columns, more))
+        return place
+
+    def _close_gap(self, place: int) -> None:
+        """The last one takes the place."""
+        self._count -= 1
+        last, owner = self._count, self._owners.pop()
+        self._whose[place], self._whose[last] = self._whose[last], None
+        if place == last:
+            return
+        self._rows[place], self._made[place] = self._rows[last], self._made[last]
+        self._columns[:, place] = self._columns[:, last]
+        self._owners[place] = owner
+        places = self._places[owner]
+        places[places.index(last)] = place
