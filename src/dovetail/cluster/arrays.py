@@ -20,3 +20,18 @@ def grown(array: _T, columns: int, fill: float = 0) -> _T:
     wider = np.full((*array.shape[:-1], columns), fill, dtype=array.dtype)
     wider[..., : array.shape[-1]] = array
     return wider  # type: ignore[return-value]
+
+
+def runs(ordered: npt.NDArray[Any]) -> tuple[Rows, Rows]:
+    """Where equal values begin in an array that is in order, and how many there are of each. numpy.diff says the same
+    in three times as long, which matters where arrays are short."""
+    if not len(ordered):
+        return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
+    begins = np.empty(len(ordered), dtype=np.bool_)
+    begins[0] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
+    starts = begins.nonzero()[0]
+    lengths = np.empty_like(starts)
+    np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
+    lengths[-1] = len(ordered) - starts[-1]
+    return starts, lengths

@@ -96,15 +96,16 @@ def _nominated(state: EngineState, work: Work) -> Clearing | None:
     if not work.terms.may_preempt:
         return None
     request = state.asked(work.shape, work.badge)
-    evaluator = state.pipelines[work.shape.profile].evaluator
+    pipeline = state.pipelines[work.shape.profile]
     found = nominate(
         state.cluster,
         state.stakes,
-        evaluator,
+        pipeline.evaluator,
         request,
         work.terms.priority or 0,
         state.pod_budgets,
         _coming(state, work),
+        None if request.beyond else pipeline.but_for_room(request),
     )
     if found is None:
         return None

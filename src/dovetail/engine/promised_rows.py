@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.cluster.arrays import F8, Rows, grown
+from dovetail.cluster.arrays import F8, Rows, grown, runs
 from dovetail.placement.contract import PromisedRoom
 
 _FEW = 16
@@ -25,7 +25,7 @@ class PromisedRows:
         self._made: npt.NDArray[np.int64] = np.zeros(_FEW, dtype=np.int64)
         self._columns: F8 = np.zeros((0, _FEW))
         self._whose: npt.NDArray[Any] = np.empty(_FEW, dtype=np.object_)
-        self._owners: list[int] = []  # by place
+        self._owners: npt.NDArray[np.int64] = np.zeros(_FEW, dtype=np.int64)
         self._places: dict[int, list[int]] = {}  # by owner
         self._last = 0
         self._on_row: dict[int, dict[int, None]] = {}
@@ -38,10 +38,10 @@ class PromisedRows:
         self._last += 1
         for row, column in rows:
             place = self._next_place(len(column))
-            self._rows[place], self._made[place], self._whose[place] = row, self._last, whose
+            self._rows[place], self._made[place] = row, self._last
+            self._owners[place], self._whose[place] = owner, whose
             self._columns[:, place] = 0.0
             self._columns[: len(column), place] = column
-            self._owners.append(owner)
             self._places.setdefault(owner, []).append(place)
             self._on_row.setdefault(row, {})[owner] = None
 
@@ -58,13 +58,13 @@ class PromisedRows:
         """What all of them but those to some owners leave of what is free now; None: there are none."""
         rows = self._rows[: self._count]
         order = np.lexsort((self._made[: self._count], rows))
-        own = [place for owner in but for place in self._places.get(owner, ())]
-        if own:
-            order = order[~np.isin(order, own)]
+        for owner in but:
+            if owner in self._places:
+                order = order[self._owners[order] != owner]
         if not len(order):
             return None
         rows = rows[order]
-        first = np.flatnonzero(np.diff(rows, prepend=-1))
+        first, _ = runs(rows)
         kept = self._columns[:, order]
         if len(first) < len(order):
             kept = np.add.reduceat(kept, first, axis=1)
@@ -78,7 +78,7 @@ class PromisedRows:
         if place == len(self._rows):
             size = 2 * place
             self._rows, self._made = grown(self._rows, size), grown(self._made, size)
-            self._columns = grown(self._columns, size)
+            self._owners, self._columns = grown(self._owners, size), grown(self._columns, size)
             self._whose = np.concatenate((self._whose, np.empty(place, dtype=np.object_)))
         if resources > len(self._columns):
             more = np.zeros((resources - len(self._columns), self._columns.shape[1]))
@@ -88,12 +88,12 @@ class PromisedRows:
     def _close_gap(self, place: int) -> None:
         """The last one takes the place."""
         self._count -= 1
-        last, owner = self._count, self._owners.pop()
+        last = self._count
         self._whose[place], self._whose[last] = self._whose[last], None
         if place == last:
             return
         self._rows[place], self._made[place] = self._rows[last], self._made[last]
         self._columns[:, place] = self._columns[:, last]
-        self._owners[place] = owner
-        places = self._places[owner]
+        self._owners[place] = self._owners[last]
+        places = self._places[int(self._owners[last])]
         places[places.index(last)] = place

@@ -122,8 +122,8 @@ class Rehearsal(Strict):
 
 
 class Volume(Strict):
-    """Something a container finds at `target`: a folder of the node (an absolute path) or a volume that the node keeps
-    under a name. What it holds stays on that node."""
+    """Something a container finds at `target`: a folder of the node (an absolute path), or a volume by its name, which
+    the node keeps, or in Kubernetes a claim. What a node keeps stays on that node."""
 
     source: Annotated[Printable, Field(min_length=1, max_length=4096)]
     target: Annotated[Printable, Field(min_length=1, max_length=4096)]

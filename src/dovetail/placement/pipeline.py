@@ -7,13 +7,15 @@ memory. Both ways give the same node: ties go to the lower row.
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.cluster.arrays import F8, Rows
+from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.cluster.devices import Slots
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.view import View
+from dovetail.model.badge import Badge
 from dovetail.model.reason import Explanation, FunnelStep, NodePoints, Outcome
 from dovetail.model.shape import Shape
 from dovetail.placement.contract import Request
@@ -40,6 +42,14 @@ class Choice:
     slots: Slots | None = None  # the GPUs it should get there; None: whichever the device table says
 
 
+class _Refused(NamedTuple):
+    shape: Shape
+    badge: Badge | None
+    epoch: int
+    changes: int
+    sifted: Sifted
+
+
 class Pipeline:
     def __init__(self, name: str, settings: ProfileSettings, cluster: Cluster, seed: int = 0) -> None:
         self.name = name
@@ -51,6 +61,7 @@ class Pipeline:
         self._standings: OrderedDict[Shape, Standing] = OrderedDict()
         self._remembered: OrderedDict[Shape, None] = OrderedDict()
         self._weights = tuple(zip(settings.scores, self.evaluator.weights, strict=True))
+        self._refused: _Refused | None = None  # the last that fitted nowhere
         self._last_counts: list[int] = []
         self._last_funnel: tuple[FunnelStep, ...] = ()
         self._reasons = [(plugin.name, plugin.reason) for plugin in self.evaluator.filters]
@@ -62,6 +73,15 @@ class Pipeline:
         if standing is not None:
             return self._from_standing(request, standing, task)
         return self._evaluated_once(request, task)
+
+    def but_for_room(self, request: Request) -> B1:
+        """bool[node]: where it could go if others made way. Who asks was most often refused just before."""
+        kept, cluster = self._refused, self._cluster
+        if kept is not None and request.among is None:
+            asked = request.shape, request.badge, cluster.epoch, cluster.changes
+            if asked == kept[:-1] and kept.sifted.alive.shape == (cluster.width,):
+                return kept.sifted.but_for_room
+        return self.evaluator.sift(request, View(cluster)).but_for_room
 
     def told(self, sifted: Sifted, request: Request) -> tuple[tuple[FunnelStep, ...], tuple[tuple[str, float], ...]]:
         """What the filters left, and the weights of the scores, as explanations say it."""
@@ -113,6 +133,9 @@ class Pipeline:
         funnel = self._funnel(sifted.counts)
         feasible = sifted.counts[-1]
         if not feasible:
+            if request.among is None:
+                cluster = self._cluster
+                self._refused = _Refused(request.shape, request.badge, cluster.epoch, cluster.changes, sifted)
             return self._unplaced(request, funnel, sifted)
         rows: Rows | None = None
         if feasible < SPARSE * view.size:

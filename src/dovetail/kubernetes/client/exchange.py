@@ -209,7 +209,8 @@ class Exchange:
         """An answer that goes on, asked for on a connection of its own; whoever asked closes it."""
         request = self._request("GET", target, headers, None)
         found = await self._connect(lambda: Lasting(request, self._lasting.discard), connect_s)
-        self._lasting.add(found)
+        if found.is_open:
+            self._lasting.add(found)
         return found
 
     def _request(self, method: str, target: str, headers: dict[str, str], body: bytes | None) -> bytes:

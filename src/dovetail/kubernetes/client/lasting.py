@@ -93,6 +93,10 @@ class Lasting(asyncio.Protocol):
 
     # --- ours ------------------------------------------------------------------------------------------------
 
+    @property
+    def is_open(self) -> bool:
+        return self._transport is not None
+
     async def head(self, at_most_s: float | None) -> Head:
         while self._head is None:
             if self._ended:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.cluster.arrays import B1, F8, Rows
+from dovetail.cluster.arrays import B1, F8, Rows, runs
 from dovetail.placement.preemption.cost import BROKEN_GANG, LOST_SECOND, TOO_SOON, VICTIM, VIOLATION
 from dovetail.placement.preemption.pool import Pool
 from dovetail.placement.preemption.stakes import I8
@@ -137,8 +137,8 @@ def _by_parts(rows: I8, lost_s: F8, size: F8, need: F8) -> tuple[F8, F8]:
     order = np.lexsort((lost_s / size, rows))
     rows, lost_s, size, needed = rows[order], lost_s[order], size[order], needed[order]
     before = np.cumsum(size) - size
-    starts = np.flatnonzero(np.diff(rows, prepend=-1))
-    before -= np.repeat(before[starts], np.diff(starts, append=len(rows)))
+    starts, lengths = runs(rows)
+    before -= np.repeat(before[starts], lengths)
     part = np.clip((needed - before) / size, 0.0, 1.0)
     largest = np.full(len(need), 0.0)
     np.maximum.at(largest, rows, size)

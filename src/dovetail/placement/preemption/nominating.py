@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.view import View
 from dovetail.placement.contract import Request
@@ -34,15 +35,18 @@ def nominate(
     priority: int,
     budgets: Sequence[Budget] = (),
     coming: Coming | None = None,
+    candidates: B1 | None = None,
 ) -> Nomination | None:
     """The node where it costs least to make room for one task, and who has to go; None: nowhere does that help. Keep
-    `stakes` from call to call."""
+    `stakes` from call to call. `candidates`: nodes that lack room at most, where that is known."""
     coming, asked = coming or Coming(), Budgets(budgets)
     trials = Trials(cluster, evaluator, request, priority, asked, coming)
     if request.beyond:
         best = trials.best(np.flatnonzero(trials.candidates()))
         return None if best is None else best.nomination
-    candidates = evaluator.sift(request, View(cluster)).but_for_room.copy()
+    if candidates is None:
+        candidates = evaluator.sift(request, View(cluster)).but_for_room
+    candidates = candidates.copy()
     # Of who is to come amounts alone matter, unless it would keep the task away.
     special = np.array([row for row in sorted(coming.wary) if candidates[row]], dtype=np.intp)
     candidates[special] = False

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.cluster.arrays import B1, F8, Rows, grown
+from dovetail.cluster.arrays import B1, F8, Rows, grown, runs
 from dovetail.placement.contract import Request
 from dovetail.placement.preemption.nomination import ABOVE_ALL, Budgets, Coming, Nomination, Standing, order_of
 from dovetail.placement.preemption.stakes import I8, StakeTable
@@ -100,7 +100,7 @@ def _overrun(stakes: StakeTable, slots: I8, at: I8, budgets: Budgets) -> B1:
         return found
     arrays = stakes.arrays
     order = np.lexsort((slots, arrays.since[slots], -arrays.priority[slots], at))
-    starts = np.flatnonzero(np.diff(at[order], prepend=-1))
+    starts, _ = runs(at[order])
     for places in np.split(order, starts[1:]):
         each = slots[places].tolist()
         if concerned.intersection(each):
@@ -111,8 +111,7 @@ def _overrun(stakes: StakeTable, slots: I8, at: I8, budgets: Budgets) -> B1:
 def _not_let_back(at: I8, amounts: F8, most: F8, need: F8) -> B1:
     """By place, in order within each row: who may not come back. `most` is the room with everyone gone."""
     room = most.copy()
-    starts = np.flatnonzero(np.diff(at, prepend=-1))
-    lengths = np.diff(starts, append=len(at))
+    starts, lengths = runs(at)
     gone = np.zeros(len(at), dtype=np.bool_)
     for step in range(int(lengths.max())):
         places = starts[lengths > step] + step
@@ -126,8 +125,7 @@ def _not_let_back(at: I8, amounts: F8, most: F8, need: F8) -> B1:
 
 def _measured(stakes: StakeTable, rows: Rows, slots: I8, at: I8, over: B1) -> Reprieved:
     arrays = stakes.arrays
-    starts = np.flatnonzero(np.diff(at, prepend=-1))
-    counts = np.diff(starts, append=len(at))
+    starts, counts = runs(at)
     priority = arrays.priority[slots]
     highest = np.maximum.reduceat(priority, starts)
     measures = np.empty((MEASURES, len(starts)))
