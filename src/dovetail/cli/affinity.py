@@ -11,7 +11,7 @@ from dovetail.cli.output import Format, Output, show, stderr
 from dovetail.cli.server import Namespace, Url, check_name, connect
 
 if TYPE_CHECKING:
-    from dovetail.client.policy_types import ChangedAffinity
+    from dovetail.client.types import ChangedAffinity
 
 command = typer.Typer(
     cls=DefaultAction,

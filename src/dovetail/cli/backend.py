@@ -13,7 +13,7 @@ from dovetail.cli.output import Format, Output, show
 from dovetail.cli.server import Url, check_name, connect
 
 if TYPE_CHECKING:
-    from dovetail.client.backend_types import Backend
+    from dovetail.client.types import Backend
 
 command = typer.Typer(
     cls=DefaultAction,

@@ -10,7 +10,7 @@ from dovetail.cli.output import Format, Output, show, stderr
 from dovetail.cli.server import Namespace, Url, connect
 
 if TYPE_CHECKING:
-    from dovetail.client.policy_types import CheckedConstraint
+    from dovetail.client.types import CheckedConstraint
 
 STDIN = "-"
 STRUCTURED = (".yaml", ".yml", ".json")

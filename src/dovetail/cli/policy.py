@@ -16,7 +16,7 @@ from dovetail.cli.server import Url, check_name, connect
 from dovetail.cli.submission import COMMAND_LINE, field_path, read_all
 
 if TYPE_CHECKING:
-    from dovetail.client.policy_types import ChangedPolicy
+    from dovetail.client.types import ChangedPolicy
     from dovetail.model.document import Document
 
 command = typer.Typer(

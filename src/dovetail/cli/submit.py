@@ -1,6 +1,9 @@
 """`dovetail submit`: workloads from files, or one command; now, as a rehearsal, or until they end."""
 
+import os
+import shlex
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,7 +12,7 @@ from dovetail.cli.failure import ExitCode, Failure
 from dovetail.cli.output import Format, Output, say, show
 from dovetail.cli.resource_options import Cpu, Disk, Gpu, Memory, resources
 from dovetail.cli.server import Url, connect
-from dovetail.cli.submission import Files, Submission, described, made_up_name, read_submission
+from dovetail.cli.submission import SUFFIXES, Files, Submission, described, made_up_name, read_submission
 from dovetail.cli.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -86,9 +89,20 @@ def _work(files: list[str], run: list[str], fields: dict[str, Any]) -> Submissio
         return read_submission(files)
     if not run:
         raise Failure(_NEEDED, ExitCode.USAGE)
+    if len(run) == 1 and _holds_workloads(run[0]):
+        said = shlex.quote(run[0])
+        words = f"{run[0]} is a file, and not one that can be run; to submit what it says: dovetail submit -f {said}"
+        meant = f"if a program on the nodes is called so: dovetail submit -- env {said}"
+        raise Failure(f"{words} ({meant})", ExitCode.USAGE)
     fields["name"] = fields["name"] or made_up_name(run)
     fields["run"]["command"] = run
     return described(fields)
+
+
+def _holds_workloads(word: str) -> bool:
+    """A file whose -f was forgotten, by all appearances: it would be a strange command."""
+    path = Path(word)
+    return path.suffix.lower() in SUFFIXES and path.is_file() and not os.access(path, os.X_OK)
 
 
 def _options_in(fields: dict[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ from dovetail.cli.server import Url, connect
 from dovetail.model.topology_format import TopologyFormat
 
 if TYPE_CHECKING:
-    from dovetail.client.network_types import NetworkTopology
+    from dovetail.client.types import NetworkTopology
 
 command = typer.Typer(
     cls=DefaultAction,

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from dovetail.client import backend_types as t
+from dovetail.client import types as t
 from dovetail.client.transport import API, Transport
-from dovetail.client.types import HistoryLine
 from dovetail.client.wire import segment
 
 
@@ -34,10 +33,10 @@ class BackendCalls:
         params = {"force": "true" if force else None, "by": by or None, "note": note or None}
         return cast("t.RemovedBackend", self._http.json("DELETE", _backend(name), params=params))
 
-    def backend_history(self, name: str, *, after: int = 0, limit: int = 100) -> list[HistoryLine]:
+    def backend_history(self, name: str, *, after: int = 0, limit: int = 100) -> list[t.HistoryLine]:
         """When it was added, changed and removed, by whom and why, oldest first; also of one that is gone."""
         params = {"backend": name, "after": after, "limit": limit}
-        return cast("list[HistoryLine]", self._http.json("GET", f"{API}/events", params=params)["items"])
+        return cast("list[t.HistoryLine]", self._http.json("GET", f"{API}/events", params=params)["items"])
 
 
 def _backend(name: str) -> str:

@@ -20,7 +20,6 @@ from dovetail.client.transport import API, Transport
 from dovetail.client.wire import segment, written
 
 if TYPE_CHECKING:  # models take longer to load than a server takes to answer, and plain mappings do as well
-    from dovetail.client.fragmentation_types import FragmentationReport
     from dovetail.model.node import Node
     from dovetail.model.reservation import Reservation
     from dovetail.model.workload import Workload
@@ -236,9 +235,9 @@ class Client(NetworkCalls, PolicyCalls, BackendCalls):
         """The tree of queues with use, limits and loans, and how fair it is between tenants."""
         return cast("t.Queues", self._http.json("GET", f"{API}/queues"))
 
-    def fragmentation(self) -> "FragmentationReport":
+    def fragmentation(self) -> t.FragmentationReport:
         """Free GPU capacity that typical work cannot use, and what moving work would win back."""
-        return cast("FragmentationReport", self._http.json("GET", f"{API}/fragmentation"))
+        return cast("t.FragmentationReport", self._http.json("GET", f"{API}/fragmentation"))
 
     def profiles(self) -> t.Profiles:
         return cast("t.Profiles", self._http.json("GET", f"{API}/profiles"))

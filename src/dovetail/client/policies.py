@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from dovetail.client import policy_types as t
+from dovetail.client import types as t
 from dovetail.client.transport import API, Transport
 from dovetail.client.wire import segment, written
 

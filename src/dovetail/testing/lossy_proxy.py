@@ -5,11 +5,14 @@
         Subject(..., cut_replies=proxy.cut_replies, break_calls=proxy.break_calls, hold_reply=proxy.hold_reply)
 
 It listens on the kind of socket that it forwards to, and hands bytes on as they are, so TLS goes through it; only
-`hold_reply`, which looks for a key in what is asked, sees nothing in what is encrypted. It runs on a thread of its own:
-event loops come and go with the tests, and connections made from one of them end with it.
+`hold_reply`, which looks for a key in what is asked, sees nothing in what is encrypted. A backend that can be told to
+speak plainly is helped by `LossyProxy("127.0.0.1:6443", tls=ssl.create_default_context(cafile=…))`: only the way from
+the proxy to the system is encrypted then. It runs on a thread of its own: event loops come and go with the tests, and
+connections made from one of them end with it.
 """
 
 import asyncio
+import ssl
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -36,11 +39,17 @@ class _Wire:
 
 
 class LossyProxy:
-    """`upstream` is `host:port`, or the path of a unix socket; `address` is where this listens, in the same form."""
+    """`upstream` is `host:port`, or the path of a unix socket; `address` is where this listens, in the same form.
 
-    def __init__(self, upstream: str) -> None:
+    `tls`: the system, at `host:port`, is spoken to in TLS, and whoever comes to `address` in the clear.
+    """
+
+    def __init__(self, upstream: str, *, tls: ssl.SSLContext | None = None) -> None:
         self._upstream = upstream
+        self._tls = tls
         self._unix = "/" in upstream
+        if self._unix and tls is not None:
+            raise ValueError(f"TLS is spoken to host:port only, and {upstream} is a unix socket: leave tls out")
         self._folder = tempfile.TemporaryDirectory(prefix="lossy-proxy-") if self._unix else None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="lossy proxy", daemon=True)
@@ -146,9 +155,10 @@ class LossyProxy:
         if self._unix:
             return await asyncio.open_unix_connection(self._upstream)
         host, _, port = self._upstream.rpartition(":")
-        return await asyncio.open_connection(host, int(port))
+        return await asyncio.open_connection(host, int(port), ssl=self._tls)
 
     async def _ask(self, source: asyncio.StreamReader, wire: _Wire) -> None:
+        half_closes = wire.server.can_write_eof()
         with suppress(OSError):
             while piece := await source.read(PIECE_BYTES):
                 wire.asked = (wire.asked + piece)[-PIECE_BYTES:]
@@ -156,7 +166,10 @@ class LossyProxy:
                     wire.held.clear()
                 wire.server.write(piece)
                 await wire.server.drain()
-            wire.server.write_eof()
+            if half_closes:
+                wire.server.write_eof()
+        if not half_closes:  # as in TLS: what the client ends is ended
+            wire.cut()
 
     async def _answer(self, source: asyncio.StreamReader, wire: _Wire) -> None:
         with suppress(OSError):

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -142,6 +144,35 @@ def test_bad_usage_is_exit_code_2_and_says_what_is_wrong(arguments: list[str], w
     assert result.exit_code == 2, result.output
     assert words in result.stderr
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize("name", ["w.yaml", "w.YML", "all my work.json"])
+def test_a_file_of_workloads_without_f_is_not_taken_for_a_command(
+    name: str, nobody: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text("name: w\nrun: {command: [echo]}\n")
+    for given in ([name], ["--cpu", "1", "--", name]):
+        result = dovetail("submit", *given, env={"DOVETAIL_URL": nobody})
+        assert result.exit_code == 2
+        said = re.findall(r"dovetail submit (.+?)(?: \(|\)$)", result.stderr)
+        advised, on_purpose = (shlex.split(words) for words in said)
+        assert advised == ["-f", name]
+        assert on_purpose == ["--", "env", name]
+    for typed in (advised, on_purpose):  # both go on to the server, where there is none
+        assert dovetail("submit", *typed, env={"DOVETAIL_URL": nobody}).exit_code == 3
+
+
+def test_a_file_that_can_be_run_or_is_not_there_or_has_arguments_is_a_command(
+    nobody: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("w.yaml").write_text("#!/bin/sh\n")
+    Path("w.yaml").chmod(0o755)
+    Path("data.json").write_text("{}")
+    Path("folder.yaml").mkdir()
+    for command in (["w.yaml"], ["./w.yaml"], ["elsewhere.yaml"], ["data.json", "--check"], ["folder.yaml"]):
+        assert dovetail("submit", "--", *command, env={"DOVETAIL_URL": nobody}).exit_code == 3
 
 
 def test_every_mistake_of_every_file_is_named_with_file_and_line(tmp_path: Path) -> None:

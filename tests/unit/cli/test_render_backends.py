@@ -3,8 +3,7 @@
 from tests.unit.cli.answers import drawn
 
 from dovetail.cli.render.backends import backend_history, backend_list, one_backend
-from dovetail.client.backend_types import Backend, BackendRow
-from dovetail.client.types import HistoryLine
+from dovetail.client.types import Backend, BackendRow, HistoryLine
 
 NOW = 1_800_000_000.0
 GOOD = BackendRow(

@@ -16,7 +16,7 @@ from dovetail.cli.render.policies import (
     version_list,
     violation_list,
 )
-from dovetail.client.policy_types import ChangedPolicy, ConstraintInForce, Policy, PolicyVersion, Violation
+from dovetail.client.types import ChangedPolicy, ConstraintInForce, Policy, PolicyVersion, Violation
 
 FULL = 'domain("zone", "east").utilisation.cpu > 0.85'
 

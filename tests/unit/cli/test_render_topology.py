@@ -6,7 +6,7 @@ import pytest
 from tests.unit.cli.answers import drawn, node, widest
 
 from dovetail.cli.render.topology import apart, distance_list, level_list, topology_tree
-from dovetail.client.network_types import DomainRow, LevelRow, NetworkTopology
+from dovetail.client.types import DomainRow, LevelRow, NetworkTopology
 
 
 def level(name: str, domains: int, **more: Any) -> LevelRow:

@@ -7,7 +7,7 @@ from tests.unit.api.server import serving, settings_in, until
 from tests.unit.client.test_client import is_a
 
 from dovetail.client import Client, DovetailError
-from dovetail.client import policy_types as t
+from dovetail.client import types as t
 from dovetail.model.policy import Policy
 
 EAST = 'node.labels.zone == "east"'

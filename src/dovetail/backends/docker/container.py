@@ -18,6 +18,7 @@ from typing import Any
 
 from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.docker.settings import DockerSettings, HostSettings
+from dovetail.backends.host_folders import is_folder, refuse_other_folders
 from dovetail.model.device import Device, devices_of
 from dovetail.model.image import canonical
 from dovetail.model.workload import Kind, Volume, Workload
@@ -58,16 +59,7 @@ def refuse_what_cannot_run(spec: Workload, settings: DockerSettings) -> None:
         raise Refusal(f"{label} is of kind {spec.kind}; the Docker backend runs containers, and jobs with an image")
     if spec.run.image is None:
         raise Refusal(f"{label} has no image; write run: {{image: name:tag, command: [program, argument, …]}}")
-    for volume in spec.run.volumes:
-        if volume.source.startswith("/") and not _allowed(volume.source, settings.allow_paths):
-            raise Refusal(
-                f"{label} wants the host's folder {volume.source}, which is not below any of allow_paths of this "
-                "backend; use a named volume, or let the folder be added there"
-            )
-
-
-def _allowed(source: str, paths: Sequence[str]) -> bool:
-    return any(f"{source.rstrip('/')}/".startswith(f"{path.rstrip('/')}/") for path in paths)
+    refuse_other_folders(spec, settings.allow_paths)
 
 
 def container_body(
@@ -144,7 +136,7 @@ def _log_config(settings: DockerSettings) -> dict[str, Any]:
 
 
 def _mount(volume: Volume) -> dict[str, Any]:
-    kind = "bind" if volume.source.startswith("/") else "volume"
+    kind = "bind" if is_folder(volume) else "volume"
     return {"Type": kind, "Source": volume.source, "Target": volume.target, "ReadOnly": volume.read_only}
 
 

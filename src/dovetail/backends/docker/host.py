@@ -23,8 +23,8 @@ from dovetail.backends.docker.journal import Journal, Record, State
 from dovetail.backends.docker.node import cores, describe, engine_id
 from dovetail.backends.docker.observing import Observer
 from dovetail.backends.docker.output import Outputs
-from dovetail.backends.docker.retention import to_remove
 from dovetail.backends.docker.settings import DockerSettings, HostSettings
+from dovetail.backends.retention import to_remove
 from dovetail.model.event import NodeHealthChanged, NodeJoined, NodeObserved
 from dovetail.model.node import Node
 

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
+from dovetail.backends.host_folders import AllowedFolders
 from dovetail.backends.pricing import Priced
 from dovetail.model.device import MAX_DEVICES, Gpus
 from dovetail.model.image import registry_of
@@ -124,12 +125,6 @@ def _each_by_itself(hosts: list[HostSettings]) -> list[HostSettings]:
     return hosts
 
 
-def _check_folder(path: str) -> str:
-    if not path.startswith("/") or ".." in path.split("/"):
-        raise ValueError(f"{shown(path)} is not an absolute path without '..'")
-    return path
-
-
 def _check_registry(name: str) -> str:
     if registry_of(f"{name}/image") != name or not re.fullmatch(r"[\w.-]+(:\d+)?", name, re.ASCII):
         raise ValueError(f"{shown(name)} is not a registry's host name, such as registry.example.com:5000")
@@ -145,7 +140,7 @@ class DockerSettings(Priced):
     registries: Annotated[dict[Annotated[str, AfterValidator(_check_registry)], Registry], Field(max_length=100)] = {}
     """By host name, as images are named: `registry.example.com:5000`; `docker.io` where none is named."""
     network: Text = "bridge"
-    allow_paths: Annotated[list[Annotated[Text, AfterValidator(_check_folder)]], Field(max_length=100)] = []
+    allow_paths: AllowedFolders = []
     """Folders of the hosts that workloads may see as volumes, with what is below; without any, only named volumes."""
     user: Text | None = None
     """Who commands run as, such as `1000:1000`; the image decides when left out."""

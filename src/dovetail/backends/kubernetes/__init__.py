@@ -7,6 +7,7 @@ while; and an attempt that was stopped before there was a pod leaves one that ne
     settings   validated once at start          outcome    a pod: how far it has come, and how it ended
     naming     keys, pods, nodes: their names   machines   nodes: what they have and what others take of it
     manifest   an assignment as a pod           attempts   our pods: what was reported of each, what is to be
+    volumes    what a pod mounts                claims     whether the claims among it are of use
     amounts    quantities of Kubernetes         output     what a pod printed, from a byte offset
     upkeep     old pods, stuck, measured use    ownership  whose pods are ours
     backend    the contract

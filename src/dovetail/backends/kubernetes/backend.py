@@ -15,6 +15,7 @@ from typing import Any
 
 from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Price, Refusal, Report, Status
 from dovetail.backends.kubernetes.attempts import Attempts
+from dovetail.backends.kubernetes.claims import refuse_useless
 from dovetail.backends.kubernetes.machines import Machines
 from dovetail.backends.kubernetes.manifest import never_of, pod_of, refuse_what_cannot_run
 from dovetail.backends.kubernetes.naming import OWNER, STOP_REASON, pod_name
@@ -23,6 +24,7 @@ from dovetail.backends.kubernetes.output import Output
 from dovetail.backends.kubernetes.ownership import remembered_owner
 from dovetail.backends.kubernetes.settings import KubernetesSettings
 from dovetail.backends.kubernetes.upkeep import Meter, end_stuck, remove_old
+from dovetail.backends.kubernetes.volumes import claims_of
 from dovetail.kubernetes.client.access import Access, find_access
 from dovetail.kubernetes.client.api import Api
 from dovetail.kubernetes.client.errors import ApiError, BadRequest, Conflict, Forbidden, Invalid, NotFound
@@ -151,7 +153,7 @@ class KubernetesBackend:
             body = pod_of(assignment, self._owner, assignment.node, self._settings)
         except ValueError as error:
             raise Refusal(str(error)) from None
-        found, made = await self._make(body)
+        found, made = await self._make(body, claims_of(assignment.spec.run.volumes))
         if (found["metadata"].get("labels") or {}).get(OWNER) != self._owner:
             raise Refusal(f"there is a pod {found['metadata']['name']} already that is not ours")
         known = self._attempts.note(found, aloud=not made)
@@ -215,17 +217,20 @@ class KubernetesBackend:
     def _pod_name(self, key: str) -> str:
         return pod_name(self._settings.name_prefix, self._owner, key)
 
-    async def _make(self, body: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    async def _make(self, body: dict[str, Any], claims: list[str]) -> tuple[dict[str, Any], bool]:
         try:
+            scheduled = self._settings.scheduler is not None
+            await refuse_useless(self._api, self._namespace, claims, scheduled=scheduled)
             return await create(self._api, self._namespace, body)
-        except (Invalid, BadRequest, Forbidden) as error:
+        except (Invalid, BadRequest, Forbidden, Refusal) as error:
             if isinstance(error, Forbidden) and 'User "' in str(error):
                 raise  # we may not make pods at all: that is not about this one
-            # Quotas and policies are looked at before names are: it may be there from an earlier try.
+            # Claims, quotas and policies are looked at before names are: it may be there from an earlier try.
             try:
                 return await self._api.get(pod(self._namespace, body["metadata"]["name"])), False
             except NotFound:
-                raise Refusal(f"the cluster does not take it: {error}") from None
+                words = str(error) if isinstance(error, Refusal) else f"the cluster does not take it: {error}"
+                raise Refusal(words) from None
 
     async def _never(self, key: str, reason: str) -> bool:
         """Make sure that this attempt never runs; False: there is a pod of it after all."""

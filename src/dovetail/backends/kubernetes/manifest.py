@@ -11,6 +11,7 @@ from math import ceil
 from typing import Any
 
 from dovetail.backends.contract import Assignment, Refusal
+from dovetail.backends.host_folders import refuse_other_folders
 from dovetail.backends.kubernetes.naming import (
     CONTAINER,
     END_REASON,
@@ -24,6 +25,7 @@ from dovetail.backends.kubernetes.naming import (
     pod_name,
 )
 from dovetail.backends.kubernetes.settings import KubernetesSettings
+from dovetail.backends.kubernetes.volumes import mounts, pod_volumes
 from dovetail.model.resources import CPU, DISK, GPU, MEMORY, SLOTS, Limits, Request
 from dovetail.model.selection import Toleration
 from dovetail.model.workload import Kind
@@ -39,8 +41,7 @@ def refuse_what_cannot_run(assignment: Assignment, settings: KubernetesSettings)
         raise Refusal(f"{label} is of kind {spec.kind}; the Kubernetes backend runs kinds job and container")
     if spec.run.image is None and settings.default_image is None:
         raise Refusal(f"{label} names no image; write run: {{image: …}} or give the backend a default_image")
-    if spec.run.volumes:
-        raise Refusal(f"{label} has volumes; the Kubernetes backend mounts none, so it would run without its data")
+    refuse_other_folders(spec, settings.allow_paths)
     if spec.resources.amounts().get(GPU, 0) % _WHOLE:
         raise Refusal(f"{label} wants a share of a GPU; Kubernetes gives whole ones only")
 
@@ -72,6 +73,7 @@ def pod_of(assignment: Assignment, owner: str, node: str, settings: KubernetesSe
         "priorityClassName": settings.priority_class,
         "runtimeClassName": settings.runtime_class,
         "imagePullSecrets": [{"name": name} for name in settings.pull_secrets],
+        "volumes": pod_volumes(spec.run.volumes),
     }
     body |= {name: value for name, value in given.items() if value}
     return {"metadata": _metadata(assignment.key, spec.name, owner, settings), "spec": body}
@@ -110,6 +112,8 @@ def _container(assignment: Assignment, settings: KubernetesSettings) -> dict[str
         made["command"] = [_literal(word) for word in spec.run.command]
     if spec.run.workdir:
         made["workingDir"] = spec.run.workdir
+    if spec.run.volumes:
+        made["volumeMounts"] = mounts(spec.run.volumes)
     if settings.pull:
         made["imagePullPolicy"] = settings.pull
     return made

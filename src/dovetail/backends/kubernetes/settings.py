@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from dovetail.backends.host_folders import AllowedFolders
 from dovetail.backends.pricing import Priced
 from dovetail.model.quantity import Count, Duration
 from dovetail.model.strict import Name
@@ -28,7 +29,10 @@ class KubernetesSettings(Priced):
     """A label selector as kubectl takes it, such as `pool=batch,!gpu`: only these nodes are offered. Empty: all."""
     scheduler: ApiName | None = None
     """Let this scheduler of the cluster bind the pods, each to the one node that was chosen for it, so that its own
-    rules hold too (volumes, quotas of plugins). Left out: pods are made on their node."""
+    rules hold too (volumes, quotas of plugins). Left out: pods are made on their node, and a claim that waits for a
+    scheduler to be bound (`WaitForFirstConsumer`) is refused."""
+    allow_paths: AllowedFolders = []
+    """Folders of the nodes that workloads may see as volumes, with what is below; without any, only claims, by name."""
     default_image: Text | None = None
     """For work that names none; left out, such work is refused."""
     pull: Literal["Always", "IfNotPresent", "Never"] | None = None

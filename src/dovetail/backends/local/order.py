@@ -15,24 +15,18 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from dovetail.backends.commands_only import refuse_all_but_commands
 from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.local.enforcement import Enforcement
 from dovetail.backends.local.supervisor import WORK, pack
 from dovetail.model.device import Device
 from dovetail.model.quantity import format_duration
-from dovetail.model.workload import Kind
 
 
 def refuse_what_cannot_run(assignment: Assignment, node: str) -> None:
-    spec, label = assignment.spec, f"workload {assignment.spec.name!r}"
     if assignment.node != node:
         raise Refusal(f"this backend has the node {node!r}, not {assignment.node!r}")
-    if spec.kind is not Kind.JOB:
-        raise Refusal(f"{label} is of kind {spec.kind}; the local backend runs kind job only")
-    if spec.run.image is not None:
-        raise Refusal(f"{label} wants the image {spec.run.image!r}; the local backend runs commands without images")
-    if not spec.run.command or not spec.run.command[0]:
-        raise Refusal(f"{label} has no command; write run: {{command: [program, argument, …]}}")
+    refuse_all_but_commands(assignment.spec, "the local backend")
 
 
 def write_order(

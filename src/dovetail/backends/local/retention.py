@@ -9,9 +9,10 @@ import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
-from dovetail.backends.ended_runs import SETTLE_S, remove_ended
+from dovetail.backends.ended_runs import remove_ended
 from dovetail.backends.local.run_folder import Phase, RunFolder
 from dovetail.backends.local.supervisor import CLAIM, RESULT
+from dovetail.backends.retention import SETTLE_S
 from dovetail.model.command import task_of_key
 
 __all__ = ["SETTLE_S", "prune", "runs", "unfinished"]
@@ -19,8 +20,8 @@ __all__ = ["SETTLE_S", "prune", "runs", "unfinished"]
 
 def prune(folder: Path, keep_runs: int, keep_for_s: float, now: float, watched: Callable[[str], bool]) -> int:
     """Removes what is finished and too old, or too many; returns how many went."""
-    ended = [(at, run.path) for run in runs(folder) if not watched(run.key) and (at := _ended_at(run)) is not None]
-    return remove_ended(folder, ended, keep_runs, keep_for_s, now)
+    ended_at = {run.path: at for run in runs(folder) if not watched(run.key) and (at := _ended_at(run)) is not None}
+    return remove_ended(folder, ended_at, keep_runs, keep_for_s, now)
 
 
 def runs(folder: Path) -> list[RunFolder]:

@@ -10,24 +10,22 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
 from weakref import WeakValueDictionary
 
 from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Phase, Price, Refusal, Report, Status
 from dovetail.backends.slurm.announcer import Announcer
-from dovetail.backends.slurm.bundling import Bundler
-from dovetail.backends.slurm.driver import Driver, Rejected
+from dovetail.backends.slurm.driver import Driver
 from dovetail.backends.slurm.inventory import Description, Survey, describe
+from dovetail.backends.slurm.jobs import Jobs
 from dovetail.backends.slurm.naming import JobNames
 from dovetail.backends.slurm.output import read_output
-from dovetail.backends.slurm.records import JobRecord, ReservationRecord, Submission
-from dovetail.backends.slurm.request import element_of, job_of, refuse_what_cannot_run, refuse_what_takes_too_long
+from dovetail.backends.slurm.records import ReservationRecord, Submission
+from dovetail.backends.slurm.request import job_of, refuse_what_cannot_run, refuse_what_takes_too_long
 from dovetail.backends.slurm.retention import SETTLE_S, prune
-from dovetail.backends.slurm.run_folder import OUTPUT, Look, Order, RunFolder, runs
+from dovetail.backends.slurm.run_folder import OUTPUT, Look, RunFolder, runs
 from dovetail.backends.slurm.settings import SlurmSettings
-from dovetail.backends.slurm.states import Course, End, course_of, in_words, is_hopeless
+from dovetail.backends.slurm.states import Course, End, course_of, in_words
 from dovetail.backends.slurm.topology import labels_by_node
 from dovetail.backends.slurm.watcher import Watcher
 from dovetail.model.node import Node
@@ -47,20 +45,20 @@ class SlurmBackend:
         self._settings = settings
         self._folder = Path(settings.folder or folder).absolute()
         self._driver: Driver | None = None
+        self._sent: Jobs | None = None
         self._watcher: Watcher | None = None
         self._places: dict[str, dict[str, str]] = {}
         self._reservations: tuple[ReservationRecord, ...] = ()
         self._known: dict[str, Description] = {}
         self._names = JobNames("")
-        self._sending: Bundler | None = None
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # of keys that are asked about now
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, report: Report) -> None:
         await self._stop_watching()
         driver = self._driver = _driver(self._settings)
-        self._sending = Bundler(driver.submit, self._settings.array_within_s)
         found = await asyncio.to_thread(self._prepare)
+        self._sent = Jobs(driver, self._names, self._settings)
         fence_s = 2 * self._settings.notice_s + self._settings.grace_s
         patience_s = self._settings.start_within_s if self._settings.place == "node" else None
         watcher = Watcher(driver, report, self._names, self._settings.jobs_interval_s, fence_s, patience_s)
@@ -89,7 +87,7 @@ class SlurmBackend:
             return Status(Phase.ENDED, look.end.exit_code, look.end.reason)
         if not look.known:
             raise KeyError(key)
-        record = await self._record(key, look.order)
+        record = None if look.job is None else await self._jobs.record(key, look.job)
         if record is None or course_of(record) is Course.WAITING:
             return Status(Phase.ACCEPTED, reason=in_words(record) if record is not None else "")
         return Status(Phase.RUNNING, reason=in_words(record))
@@ -104,11 +102,13 @@ class SlurmBackend:
             look = await asyncio.to_thread(run.look)
             if look.end is not None and look.end.refused:
                 raise Refusal(f"attempt {run.key} will not run: {look.end.reason}")
-            if look.end is None and look.stop_reason is not None and (look.order is None or look.order.job is None):
+            if look.end is None and look.job is None and look.stop_reason is not None:
                 await self._end_unstarted(run, look.stop_reason)
                 raise Refusal(f"attempt {run.key} will not run: {look.stop_reason}")
-            if look.end is None and (look.order is None or look.order.job is None):
-                look = await self._submit(assignment, run, look)
+            if look.end is None:
+                look = await self._jobs.find(run, look)
+                if look.job is None:
+                    look = await self._jobs.submit(assignment, self._submission(assignment, run), run, look)
             self._watching.watch(run, look)
 
     async def stop(self, key: str, reason: str) -> None:
@@ -117,11 +117,11 @@ class SlurmBackend:
             look = await asyncio.to_thread(run.look)
             if look.end is None:
                 await asyncio.to_thread(run.stop, reason)
-                look = await self._find_job(run, look)
-                if look.order is None or look.order.job is None:
+                look = await self._jobs.find(run, look)
+                if look.job is None:
                     await self._end_unstarted(run, reason)
-                elif look.order.slurm_job is not None and await self._record(key, look.order) is not None:
-                    await self._asking.cancel(look.order.slurm_job)
+                else:
+                    await self._jobs.cancel(key, look.job)
             self._watching.watch(run, await asyncio.to_thread(run.look))
 
     async def reconcile(self, assignments: list[Assignment]) -> None:
@@ -130,8 +130,8 @@ class SlurmBackend:
             async with self._lock(run.key):
                 look = await asyncio.to_thread(run.look)
                 if look.end is None:
-                    look = await self._find_job(run, look)
-                if look.end is None and (look.order is None or look.order.job is None):
+                    look = await self._jobs.find(run, look)
+                if look.end is None and look.job is None:
                     await asyncio.to_thread(run.stop, "lost")
                     await self._end_unstarted(run, "lost: no trace of it is left, neither here nor in Slurm", "")
                     look = await asyncio.to_thread(run.look)
@@ -151,35 +151,10 @@ class SlurmBackend:
     async def close(self) -> None:
         await self._stop_watching()
 
-    # --- submitting ----------------------------------------------------------------------------------------------
+    # --- attempts ------------------------------------------------------------------------------------------------
 
-    async def _submit(self, assignment: Assignment, run: RunFolder, look: Look) -> Look:
-        """The attempt with its job's number. An order without one is that of a submission whose outcome is unknown."""
-        if look.order is not None:
-            look = await self._find_job(run, look)
-            if look.order is not None and look.order.job is not None:
-                return look
-        order = Order(assignment.node, assignment.spec.resources.amounts())
-        alone = self._submission(assignment, run)
-        together = None
-        if assignment.spec.replicas > 1:
-            together = element_of(assignment, alone, self._settings, run.path, self._names.together(run.key))
-        await asyncio.to_thread(run.order, order)
-        assert self._sending is not None
-        try:
-            job = await self._sending.send(alone, together, run.task.replica)
-        except Rejected as rejected:
-            await self._refuse(run, f"Slurm does not take it: {rejected}")
-        order = order.as_job(job)
-        await asyncio.to_thread(run.order, order)
-        if job.element is not None:  # many ask at once: whether Slurm would start them, the next look at all jobs says
-            return replace(look, order=order)
-        record = (await self._asking.find([job])).get(job)
-        if record is not None and is_hopeless(record):
-            await asyncio.to_thread(run.stop, in_words(record))
-            await self._asking.cancel(job)
-            await self._refuse(run, f"Slurm would not start it on {assignment.node}: {in_words(record)}")
-        return replace(look, order=order)
+    def _run(self, key: str) -> RunFolder:
+        return RunFolder(self._folder, key)
 
     def _submission(self, assignment: Assignment, run: RunFolder) -> Submission:
         """Raises Refusal for what this node cannot have."""
@@ -189,35 +164,8 @@ class SlurmBackend:
         refuse_what_takes_too_long(assignment.spec, there, self._reservations, self._settings, time.time())
         return job_of(assignment, there, self._settings, run.path, self._names.alone(run.key))
 
-    async def _refuse(self, run: RunFolder, why: str) -> NoReturn:
-        await asyncio.to_thread(run.stop, why)
-        await asyncio.to_thread(run.end, End(None, why, refused=True))
-        raise Refusal(why)
-
     async def _end_unstarted(self, run: RunFolder, reason: str, before: str = "stopped before it started: ") -> None:
         await asyncio.to_thread(run.end, End(None, f"{before}{reason}", refused=True))
-
-    async def _find_job(self, run: RunFolder, look: Look) -> Look:
-        """With the job's number, if it is not known and Slurm, or the run folder, has it."""
-        if look.order is None or look.order.job is not None:
-            return look
-        job = look.claim.job if look.claim is not None else None
-        if job is None:
-            found = (self._names.job_of(run.key, record) for record in await self._asking.jobs())
-            job = max((one for one in found if one is not None), key=lambda one: one.id, default=None)
-        if job is None:
-            return look
-        order = look.order.as_job(job)
-        await asyncio.to_thread(run.order, order)
-        return replace(look, order=order)
-
-    async def _record(self, key: str, order: Order | None) -> JobRecord | None:
-        """What Slurm says of its job; nothing where the number is somebody else's by now."""
-        job = None if order is None else order.slurm_job
-        if job is None:
-            return None
-        record = (await self._asking.find([job])).get(job)
-        return record if record is not None and self._names.job_of(key, record) is not None else None
 
     # --- the rest ------------------------------------------------------------------------------------------------
 
@@ -252,9 +200,6 @@ class SlurmBackend:
         _log.info("backend %s: runs in %s, %d attempts found again", self.name, self._folder, len(found))
         return found
 
-    def _run(self, key: str) -> RunFolder:
-        return RunFolder(self._folder, key)
-
     @contextlib.asynccontextmanager
     async def _lock(self, key: str) -> AsyncIterator[None]:
         lock = self._locks.get(key)
@@ -263,16 +208,25 @@ class SlurmBackend:
         async with lock:
             yield
 
+    def _not_started(self) -> RuntimeError:
+        return RuntimeError(f"backend {self.name!r} has not been started: call start() first")
+
     @property
     def _asking(self) -> Driver:
         if self._driver is None:
-            raise RuntimeError(f"backend {self.name!r} has not been started: call start() first")
+            raise self._not_started()
         return self._driver
+
+    @property
+    def _jobs(self) -> Jobs:
+        if self._sent is None:
+            raise self._not_started()
+        return self._sent
 
     @property
     def _watching(self) -> Watcher:
         if self._watcher is None:
-            raise RuntimeError(f"backend {self.name!r} has not been started: call start() first")
+            raise self._not_started()
         return self._watcher
 
     async def _stop_watching(self) -> None:
@@ -280,9 +234,9 @@ class SlurmBackend:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
-        sending, self._sending = self._sending, None
-        if sending is not None:
-            await sending.close()
+        sent, self._sent = self._sent, None
+        if sent is not None:
+            await sent.close()
         driver, self._driver = self._driver, None
         if driver is not None:
             await driver.close()

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from dovetail.backends.commands_only import refuse_all_but_commands
 from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.slurm.gres import asked_for
 from dovetail.backends.slurm.inventory import Description, coming_reservation
@@ -14,7 +15,7 @@ from dovetail.backends.slurm.run_folder import OUTPUT
 from dovetail.backends.slurm.script import script_of
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.model.device import devices_of
-from dovetail.model.workload import Kind, Workload
+from dovetail.model.workload import Workload
 
 ACCOUNT, QOS, PARTITION, DEPENDENCY = "slurm/account", "slurm/qos", "slurm/partition", "slurm/dependency"
 """Labels of a workload. The last is for jobs that Slurm has from elsewhere; those of ours wait for each other here."""
@@ -22,15 +23,9 @@ _MIB = 2**20
 
 
 def refuse_what_cannot_run(spec: Workload) -> None:
-    label = f"workload {spec.name!r}"
-    if spec.kind is not Kind.JOB:
-        raise Refusal(f"{label} is of kind {spec.kind}; the Slurm backend runs kind job only")
-    if spec.run.image is not None:
-        raise Refusal(f"{label} wants the image {spec.run.image!r}; the Slurm backend runs commands without images")
-    if not spec.run.command or not spec.run.command[0]:
-        raise Refusal(f"{label} has no command; write run: {{command: [program, argument, …]}}")
+    refuse_all_but_commands(spec, "the Slurm backend")
     if spec.resources.gpu % 1:
-        raise Refusal(f"{label} wants {spec.resources.gpu:g} GPUs; Slurm gives whole ones here")
+        raise Refusal(f"workload {spec.name!r} wants {spec.resources.gpu:g} GPUs; Slurm gives whole ones here")
 
 
 def refuse_what_takes_too_long(

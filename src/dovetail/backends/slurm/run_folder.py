@@ -54,6 +54,10 @@ class Look:
     end: End | None = None
 
     @property
+    def job(self) -> Job | None:
+        return None if self.order is None else self.order.slurm_job
+
+    @property
     def known(self) -> bool:
         return self.order is not None or self.end is not None or self.stop_reason is not None
 

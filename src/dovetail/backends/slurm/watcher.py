@@ -14,7 +14,6 @@ depends on a job that failed would be taken back everywhere: it has failed.
 
 import asyncio
 import logging
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from dovetail.backends.contract import Report
@@ -22,42 +21,12 @@ from dovetail.backends.slurm.driver import Driver, SlurmFault
 from dovetail.backends.slurm.naming import JobNames
 from dovetail.backends.slurm.records import Job, JobRecord
 from dovetail.backends.slurm.run_folder import Look, RunFolder
-from dovetail.backends.slurm.states import (
-    Course,
-    End,
-    course_of,
-    end_of_job,
-    end_of_result,
-    in_words,
-    is_hopeless,
-    is_vain,
-    taken_back,
-    waits_for_others,
-)
+from dovetail.backends.slurm.states import Course, End, course_of, end_of_job, end_of_result, in_words, taken_back
+from dovetail.backends.slurm.watched import Watched
 from dovetail.model.event import BindFailed, TaskFinished, TaskStarted
 from dovetail.model.resources import Amounts
 
-HOPELESS_FOR_S = 30.0  # a controller that has just been restarted says so of every node that it has not heard of yet
-LOOKS_UNTIL_READABLE = 5  # a claim without a name in it: its script is just writing that, or could not
 _log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class Watched:
-    run: RunFolder
-    job: Job | None
-    node: str
-    asked: Amounts
-    fresh: bool = True  # something was asked of it since the last look
-    said_started: bool = False
-    restarts: int = 0  # in which of its job's runs it was seen to start
-    holds: bool = False  # a part of its node is allocated to it
-    waiting_since: float | None = None
-    hopeless_since: float | None = None
-    taken_back: End | None = None  # what is said of it when Slurm has confirmed that it never ran
-    fence: str | None = None  # why it is being fenced
-    fenced_at: float = 0.0
-    unreadable: int = 0
 
 
 class _Asked(NamedTuple):
@@ -136,7 +105,8 @@ class Watcher:
     async def _look_at_all(self) -> None:
         """Slurm is asked before the folders are looked at: what a job wrote before it ended is then seen."""
         asked = await self._ask_about(list(self._watched.values()))
-        due = [one for one in asked if not self._is_quiet(one.watched, one.record)]
+        now_s = _now_s()
+        due = [one for one in asked if not one.watched.is_quiet(one.record, now_s, self._patience_s)]
         for one in due:
             one.watched.fresh = False
         looks = await asyncio.to_thread(lambda: [one.watched.run.look(certain=one.is_over) for one in due])
@@ -163,18 +133,9 @@ class Watcher:
             record = None if job is None else records.get(job)
             if record is not None and self._names.job_of(watched.run.key, record) is None:
                 record = None
-            watched.holds = _holds(record)
+            watched.note(record)
             found.append(_Asked(watched, job, record))
         return found
-
-    def _is_quiet(self, watched: Watched, record: JobRecord | None) -> bool:
-        """It goes on as it did: its folder, which may be on a busy file server, need not be looked at."""
-        if watched.fresh or watched.fence is not None or record is None or record.restarts != watched.restarts:
-            return False
-        course = course_of(record)
-        if course is Course.WAITING and watched.waiting_since is not None:
-            return not self._gives_up(watched, record)
-        return course is Course.RUNNING and watched.said_started
 
     # --- one attempt ---------------------------------------------------------------------------------------------
 
@@ -187,7 +148,7 @@ class Watcher:
         course = None if record is None else course_of(record)
         if watched.fence is not None:
             await self._go_on_fencing(watched, look)
-        elif look.claim is not None and look.claim.job is None and look.result is None and self._is_new(watched):
+        elif look.claim is not None and look.claim.job is None and look.result is None and watched.may_be_writing():
             return
         elif look.claim is not None and look.claim.job is not None and look.claim.job != watched.job:
             await self._follow(watched, look, record, look.claim.job)
@@ -206,10 +167,6 @@ class Watcher:
             await self._say_started(watched)
         elif course is Course.WAITING and (look.stop_reason is None or watched.taken_back is not None):
             await self._wait(watched, record)
-
-    def _is_new(self, watched: Watched) -> bool:
-        watched.unreadable += 1
-        return watched.unreadable <= LOOKS_UNTIL_READABLE
 
     async def _follow(self, watched: Watched, look: Look, surplus: JobRecord | None, job: Job) -> None:
         """A submission whose reply was lost is the one that runs; the later one found that out and ended itself."""
@@ -242,24 +199,12 @@ class Watcher:
     async def _wait(self, watched: Watched, record: JobRecord) -> None:
         assert watched.job is not None
         if watched.taken_back is None:
-            if not self._gives_up(watched, record):
+            now_s = _now_s()
+            if not watched.gives_up(record, now_s, self._patience_s):
                 return
-            watched.taken_back = taken_back(record, watched.node, self._waited_s(watched))
+            watched.taken_back = taken_back(record, watched.node, watched.waited_s(now_s))
             await asyncio.to_thread(watched.run.stop, watched.taken_back.reason)
         await self._driver.cancel(watched.job)
-
-    def _gives_up(self, watched: Watched, record: JobRecord) -> bool:
-        """Time that it spends waiting for other jobs, as its user wanted it to, does not count."""
-        now = asyncio.get_running_loop().time()
-        if watched.waiting_since is None or waits_for_others(record):
-            watched.waiting_since = now
-        watched.hopeless_since = (watched.hopeless_since or now) if is_hopeless(record) else None
-        if is_vain(record) or (watched.hopeless_since is not None and now >= watched.hopeless_since + HOPELESS_FOR_S):
-            return True
-        return self._patience_s is not None and self._waited_s(watched) >= self._patience_s
-
-    def _waited_s(self, watched: Watched) -> float:
-        return asyncio.get_running_loop().time() - (watched.waiting_since or 0.0)
 
     async def _over(self, watched: Watched, look: Look, record: JobRecord) -> None:
         end = end_of_job(
@@ -280,13 +225,13 @@ class Watcher:
     async def _fence(self, watched: Watched, look: Look, why: str) -> None:
         stopped = f"stopped: {look.stop_reason}; " if look.stop_reason is not None else ""
         await asyncio.to_thread(watched.run.stop, why)
-        watched.fence, watched.fenced_at = f"{stopped}{why}", asyncio.get_running_loop().time()
+        watched.fence, watched.fenced_at_s = f"{stopped}{why}", _now_s()
         await self._go_on_fencing(watched, look)
 
     async def _go_on_fencing(self, watched: Watched, look: Look) -> None:
         if look.result is not None:
             await self._end(watched, look, End(None, f"{watched.fence}; what ran there has ended"))
-        elif asyncio.get_running_loop().time() >= watched.fenced_at + self._fence_s:
+        elif _now_s() >= watched.fenced_at_s + self._fence_s:
             words = "; it was told to stop and did not say that it has: it may still run there until Slurm ends it"
             await self._end(watched, look, End(None, f"{watched.fence}{words}"))
 
@@ -314,6 +259,5 @@ class Watcher:
             del self._watched[watched.run.key]
 
 
-def _holds(record: JobRecord | None) -> bool:
-    """Whether a part of a node is allocated to it; to one that waits for its node to boot, it is, too."""
-    return record is not None and (course_of(record) is Course.RUNNING or record.state == "CONFIGURING")
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

@@ -8,8 +8,7 @@ from rich.text import Text
 
 from dovetail.cli.render.spans import age, moment
 from dovetail.cli.render.table import Column, table
-from dovetail.client.backend_types import Backend, BackendRow
-from dovetail.client.types import HistoryLine
+from dovetail.client.types import Backend, BackendRow, HistoryLine
 
 _BACKENDS = (
     Column("BACKEND", shrinks=True),

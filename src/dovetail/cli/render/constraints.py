@@ -4,7 +4,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from dovetail.cli.render.table import Column, count, table
-from dovetail.client.policy_types import CheckedConstraint
+from dovetail.client.types import CheckedConstraint
 
 _FAILING = (Column("NODE"), Column("WHY NOT", folds=True))
 

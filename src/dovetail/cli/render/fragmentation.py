@@ -8,7 +8,7 @@ from rich.text import Text
 
 from dovetail.cli.render.bars import bar
 from dovetail.cli.render.table import Column, Listing, count, table
-from dovetail.client.fragmentation_types import FragmentationReport, FragmentedDomain, TypicalTask
+from dovetail.client.types import FragmentationReport, FragmentedDomain, TypicalTask
 
 WORST_DOMAINS = 5  # of a level; all when wide
 FIRST_ASKS = 10

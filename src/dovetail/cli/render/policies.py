@@ -7,7 +7,7 @@ from rich.text import Text
 
 from dovetail.cli.render.spans import age, moment
 from dovetail.cli.render.table import Column, count, table
-from dovetail.client.policy_types import (
+from dovetail.client.types import (
     Attachments,
     ChangedAffinity,
     ChangedPolicy,

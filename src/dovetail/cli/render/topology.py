@@ -9,8 +9,7 @@ from rich.tree import Tree
 from dovetail.cli.render.bars import gauge
 from dovetail.cli.render.state import state
 from dovetail.cli.render.table import Column, count, pairs, table
-from dovetail.client.network_types import Apart, DomainRow, NetworkTopology, NodeDistance
-from dovetail.client.types import NodeRow
+from dovetail.client.types import Apart, DomainRow, NetworkTopology, NodeDistance, NodeRow
 from dovetail.model.quantity import format_bandwidth
 
 BAR = 10

@@ -10,8 +10,9 @@ from tests.contract.backends.docker.rig import NUMBERS, Hosts, docker_subject, r
 from tests.contract.backends.running import run_to_end
 from tests.servers.docker import IMAGE, DockerServer, busybox_root
 
+from dovetail.backends import retention
 from dovetail.backends.contract import Assignment, Refusal
-from dovetail.backends.docker import host, retention
+from dovetail.backends.docker import host
 from dovetail.model.event import NodeObserved, TaskFinished, TaskStarted
 from dovetail.model.resources import CPU, MEMORY
 from dovetail.model.workload import Workload

@@ -3,10 +3,9 @@
 The proxy speaks plain HTTP to the backend and TLS to the server, so that it can see what is asked about which key.
 """
 
-import asyncio
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from tests.servers.kubernetes.server import ADMINISTRATOR, KubeServer, token
 from dovetail.backends.kubernetes.backend import KubernetesBackend
 from dovetail.backends.kubernetes.settings import KubernetesSettings
 from dovetail.model.workload import Workload
-from dovetail.testing.lossy_proxy import PIECE_BYTES, LossyProxy
+from dovetail.testing.lossy_proxy import LossyProxy
 
 NAMESPACE = "tasks-of-tests"
 
@@ -28,23 +27,8 @@ class Line(LossyProxy):
     """To an API server."""
 
     def __init__(self, server: KubeServer) -> None:
-        super().__init__(server.url.removeprefix("https://"))
-        self._trust = ssl.create_default_context(cafile=str(server.authority))
-
-    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        host, _, port = self._upstream.rpartition(":")
-        return await asyncio.open_connection(host, int(port), ssl=self._trust)
-
-    async def _ask(self, source: asyncio.StreamReader, wire: Any) -> None:
-        # TLS has no half-closed connections: what the client ends is ended.
-        with suppress(OSError):
-            while piece := await source.read(PIECE_BYTES):
-                wire.asked = (wire.asked + piece)[-PIECE_BYTES:]
-                if self._held_key is not None and self._held_key in wire.asked:
-                    wire.held.clear()
-                wire.server.write(piece)
-                await wire.server.drain()
-        wire.cut()
+        trust = ssl.create_default_context(cafile=str(server.authority))
+        super().__init__(server.url.removeprefix("https://"), tls=trust)
 
     def kubeconfig(self, folder: Path) -> Path:
         path = folder / "kubeconfig.yaml"

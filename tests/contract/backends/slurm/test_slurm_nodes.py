@@ -11,7 +11,7 @@ from tests.contract.backends.slurm.rig import Way, shell, slurm_subject
 from tests.servers.slurm import SlurmServer
 
 from dovetail.backends.contract import Refusal
-from dovetail.backends.slurm import watcher
+from dovetail.backends.slurm import watched
 from dovetail.model.device import Gpus
 from dovetail.model.event import BindFailed, NodeCordoned, TaskFinished, TaskStarted
 from dovetail.model.node import Node
@@ -215,7 +215,7 @@ def test_a_job_that_waits_too_long_on_its_node_goes_back_without_having_run(
 def test_a_job_that_waits_goes_back_when_slurm_would_no_longer_start_it(
     slurm_server: SlurmServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watcher, "HOPELESS_FOR_S", 0.5)
+    monkeypatch.setattr(watched, "HOPELESS_FOR_S", 0.5)
 
     async def scene() -> None:
         async with started(slurm_subject(slurm_server, "rest", tmp_path)) as rig:

@@ -16,7 +16,6 @@ from dovetail.backends.docker.journal import Journal, State
 from dovetail.backends.docker.node import describe
 from dovetail.backends.docker.observing import memory_in_use_bytes, processor_time_s
 from dovetail.backends.docker.output import HEADER, Outputs, unframed
-from dovetail.backends.docker.retention import to_remove
 from dovetail.backends.docker.settings import HostSettings, Registry
 from dovetail.backends.log_text import whole_characters
 
@@ -108,13 +107,6 @@ def test_memory_in_use_leaves_out_what_the_kernel_would_give_back() -> None:
     second = {"memory_stats": {"usage": 100, "stats": {"inactive_file": 20}}}
     assert (memory_in_use_bytes(first), memory_in_use_bytes(second), memory_in_use_bytes({})) == (70, 80, 0)
     assert processor_time_s({"cpu_stats": {"cpu_usage": {"total_usage": 2_500_000_000}}}) == 2.5
-
-
-def test_old_containers_go_and_young_ones_stay() -> None:
-    ended_at = {"young": 9_900.0, "old": 5_000.0, "older": 4_000.0, "oldest": 0.0}
-    assert to_remove(ended_at, keep=2, keep_for_s=9_000, now=10_000.0) == ["older", "oldest"]
-    assert to_remove(ended_at, keep=0, keep_for_s=0, now=10_000.0) == ["old", "older", "oldest"]
-    assert to_remove(ended_at, keep=9, keep_for_s=99_999, now=10_000.0) == []
 
 
 def test_a_host_is_a_node_as_its_engine_and_the_settings_say() -> None:

@@ -84,7 +84,7 @@ def test_pods_get_no_token_unless_they_have_an_account() -> None:
         ({"run": {"command": ["true"]}}, "names no image"),
         ({"kind": "vm"}, "is of kind vm"),
         ({"resources": {"gpu": 0.5}}, "a share of a GPU"),
-        ({"run": {"image": "i", "volumes": [{"source": "data", "target": "/data"}]}}, "has volumes"),
+        ({"run": {"image": "i", "volumes": [{"source": "/data", "target": "/data"}]}}, "wants the host's folder /data"),
     ],
 )
 def test_what_it_cannot_run_is_refused(fields: dict[str, Any], words: str) -> None:

@@ -1,4 +1,4 @@
-"""What the server answers about the network; as `dovetail.client.types`."""
+"""What the server answers about the network."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the server answers about backends; as `dovetail.client.types`."""
+"""What the server answers about backends."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the server answers about policies, constraints and the affinity of services; as `dovetail.client.types`."""
+"""What the server answers about policies, constraints and the affinity of services."""
 
 from typing import Any, NotRequired
 

@@ -1,4 +1,4 @@
-"""What the server answers about fragmentation; as `dovetail.client.types`."""
+"""What the server answers about fragmentation."""
 
 from typing_extensions import TypedDict
 

@@ -1,0 +1,46 @@
+"""Which folders of their hosts workloads may see: those that a backend's settings name, and what is below them.
+
+One rule for every backend that mounts folders. It goes by the path as it was written, which the model keeps free of
+`..`; symbolic links are followed by whoever mounts, so a folder is allowed for all that its links lead to. What a
+volume that is no folder means, and how one is mounted, is left to the backend.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from dovetail.backends.contract import Refusal
+from dovetail.model.strict import shown
+from dovetail.model.workload import Volume, Workload
+
+
+def _check_folder(path: str) -> str:
+    if not path.startswith("/") or ".." in path.split("/"):
+        raise ValueError(f"{shown(path)} is not an absolute path without '..'")
+    return path
+
+
+#: The type of the setting `allow_paths`; without any, no folder may be seen.
+AllowedFolders = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=3000), AfterValidator(_check_folder)]], Field(max_length=100)
+]
+
+
+def is_folder(volume: Volume) -> bool:
+    """A folder of the host, not a volume with a name."""
+    return volume.source.startswith("/")
+
+
+def refuse_other_folders(spec: Workload, allow_paths: Sequence[str]) -> None:
+    """Raises Refusal for the first folder of the host that is not below an allowed one."""
+    for volume in spec.run.volumes:
+        if is_folder(volume) and not _is_below(volume.source, allow_paths):
+            raise Refusal(
+                f"workload {spec.name!r} wants the host's folder {volume.source}, which is not below any of "
+                "allow_paths of this backend; use a named volume, or let the folder be added there"
+            )
+
+
+def _is_below(source: str, paths: Sequence[str]) -> bool:
+    return any(f"{source.rstrip('/')}/".startswith(f"{path.rstrip('/')}/") for path in paths)

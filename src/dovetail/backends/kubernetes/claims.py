@@ -1,0 +1,66 @@
+"""Are the claims that a pod is to mount of use to it? The cluster takes any pod, and lets one wait for ever if not.
+
+A claim has to be there. One that is bound, or will be by itself, is fine; a node waits for it. One whose class waits
+for the first pod (`WaitForFirstConsumer`) is bound by the scheduler that chooses the pod's node: where pods are made on
+their node, past all schedulers, nobody would. Left to the cluster: whether a volume can be had on that node.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dovetail.backends.contract import Refusal
+from dovetail.kubernetes.client.api import Api
+from dovetail.kubernetes.client.errors import Forbidden, NotFound
+from dovetail.kubernetes.client.paths import CORE, one
+
+STORAGE = "/apis/storage.k8s.io/v1"
+LATER = "WaitForFirstConsumer"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+#: Before there was a field for it, a claim's class was an annotation; that one still counts first.
+CLASS = "volume.beta.kubernetes.io/storage-class"
+
+
+async def refuse_useless(api: Api, namespace: str, claims: Sequence[str], *, scheduled: bool) -> None:
+    """Raises Refusal. `scheduled`: a scheduler of the cluster will bind the pod, and its claims with it."""
+    for name in claims:
+        try:
+            claim = await api.get(one(CORE, "persistentvolumeclaims", name, namespace))
+        except NotFound:
+            raise Refusal(
+                f"there is no PersistentVolumeClaim {name!r} in namespace {namespace!r} for the volume of that name; "
+                "make one, or correct run.volumes"
+            ) from None
+        except Forbidden as error:
+            raise Refusal(f"whether there is a claim {name!r} cannot be seen: {error}; {_grant(namespace)}") from None
+        kind = waits_for_scheduler(claim)
+        if kind and not scheduled:
+            await _refuse_later(api, name, kind)
+
+
+def waits_for_scheduler(claim: Mapping[str, Any]) -> str:
+    """The class of a claim that may wait for a scheduler; empty where it surely does not."""
+    annotations = claim["metadata"].get("annotations") or {}
+    if claim["spec"].get("volumeName") or annotations.get(SELECTED_NODE):
+        return ""
+    return str(annotations.get(CLASS) or claim["spec"].get("storageClassName") or "")
+
+
+async def _refuse_later(api: Api, name: str, kind: str) -> None:
+    try:
+        found = await api.get(one(STORAGE, "storageclasses", kind))
+    except NotFound:
+        return  # a class that is a mere word: such claims are bound as soon as a volume has it too
+    except Forbidden as error:
+        raise Refusal(
+            f"claim {name!r} is not bound, and whether its class {kind!r} waits for a scheduler cannot be seen: "
+            f"{error}; grant the backend's account get of storageclasses, or set its scheduler"
+        ) from None
+    if found.get("volumeBindingMode") == LATER:
+        raise Refusal(
+            f"claim {name!r} is not bound, and its class {kind!r} leaves that to a scheduler ({LATER}), which this "
+            "backend goes past; set the backend's scheduler, such as default-scheduler, or have the claim bound before"
+        )
+
+
+def _grant(namespace: str) -> str:
+    return f"grant the backend's account get of persistentvolumeclaims in namespace {namespace!r}"

@@ -1,0 +1,87 @@
+"""The jobs of attempts: sends one to Slurm, finds it again when its reply was lost, and asks how it is.
+
+An attempt's order is written into its run folder before its job is sent, and again with the job's number. An order
+without a number is that of a submission whose outcome nobody knows: `find` looks for its job, by what the run folder or
+Slurm has, before another is sent.
+
+What a node can have, and what becomes of an attempt afterwards, is left to others.
+"""
+
+import asyncio
+from dataclasses import replace
+from typing import NoReturn
+
+from dovetail.backends.contract import Assignment, Refusal
+from dovetail.backends.slurm.bundling import Bundler
+from dovetail.backends.slurm.driver import Driver, Rejected
+from dovetail.backends.slurm.naming import JobNames
+from dovetail.backends.slurm.records import Job, JobRecord, Submission
+from dovetail.backends.slurm.request import element_of
+from dovetail.backends.slurm.run_folder import Look, Order, RunFolder
+from dovetail.backends.slurm.settings import SlurmSettings
+from dovetail.backends.slurm.states import End, in_words, is_hopeless
+
+
+class Jobs:
+    """`names` says what jobs are called."""
+
+    def __init__(self, driver: Driver, names: JobNames, settings: SlurmSettings) -> None:
+        self._driver, self._names, self._settings = driver, names, settings
+        self._sending = Bundler(driver.submit, settings.array_within_s)
+
+    async def close(self) -> None:
+        """What was not sent is not sent any more. The driver is whoever's it was."""
+        await self._sending.close()
+
+    async def submit(self, assignment: Assignment, alone: Submission, run: RunFolder, look: Look) -> Look:
+        """The attempt with its job's number; others like it may go out with it. Raises Refusal, for ever, where Slurm
+        does not take it or would not start it."""
+        order = Order(assignment.node, assignment.spec.resources.amounts())
+        together = None
+        if assignment.spec.replicas > 1:
+            together = element_of(assignment, alone, self._settings, run.path, self._names.together(run.key))
+        await asyncio.to_thread(run.order, order)
+        try:
+            job = await self._sending.send(alone, together, run.task.replica)
+        except Rejected as rejected:
+            await _refuse(run, f"Slurm does not take it: {rejected}")
+        order = order.as_job(job)
+        await asyncio.to_thread(run.order, order)
+        if job.element is not None:  # many ask at once: whether Slurm would start them, the next look at all jobs says
+            return replace(look, order=order)
+        record = (await self._driver.find([job])).get(job)
+        if record is not None and is_hopeless(record):
+            await asyncio.to_thread(run.stop, in_words(record))
+            await self._driver.cancel(job)
+            await _refuse(run, f"Slurm would not start it on {assignment.node}: {in_words(record)}")
+        return replace(look, order=order)
+
+    async def find(self, run: RunFolder, look: Look) -> Look:
+        """With the job's number, if it is not known and Slurm, or the run folder, has it."""
+        if look.order is None or look.order.job is not None:
+            return look
+        job = look.claim.job if look.claim is not None else None
+        if job is None:
+            found = (self._names.job_of(run.key, record) for record in await self._driver.jobs())
+            job = max((one for one in found if one is not None), key=lambda one: one.id, default=None)
+        if job is None:
+            return look
+        order = look.order.as_job(job)
+        await asyncio.to_thread(run.order, order)
+        return replace(look, order=order)
+
+    async def record(self, key: str, job: Job) -> JobRecord | None:
+        """What Slurm says of it; nothing where the number is somebody else's by now."""
+        record = (await self._driver.find([job])).get(job)
+        return record if record is not None and self._names.job_of(key, record) is not None else None
+
+    async def cancel(self, key: str, job: Job) -> None:
+        """If Slurm has it."""
+        if await self.record(key, job) is not None:
+            await self._driver.cancel(job)
+
+
+async def _refuse(run: RunFolder, why: str) -> NoReturn:
+    await asyncio.to_thread(run.stop, why)
+    await asyncio.to_thread(run.end, End(None, why, refused=True))
+    raise Refusal(why)

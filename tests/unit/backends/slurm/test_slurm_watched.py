@@ -1,0 +1,97 @@
+"""What follows of one attempt from what is remembered of it: whether it is quiet, and how long it is waited for."""
+
+from pathlib import Path
+
+import pytest
+
+from dovetail.backends.slurm.records import Job, JobRecord
+from dovetail.backends.slurm.run_folder import RunFolder
+from dovetail.backends.slurm.watched import HOPELESS_FOR_S, LOOKS_UNTIL_READABLE, Watched
+
+NOW_S, PATIENCE_S = 1000.0, 60.0
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Watched:
+    return Watched(RunFolder(tmp_path, "1.0.1"), Job(1), "n1", {})
+
+
+def job(state: str, reason: str = "", restarts: int = 0) -> JobRecord:
+    return JobRecord(1, "x", state, reason, restarts=restarts)
+
+
+def test_a_job_is_waited_for_as_long_as_the_patience_lasts(watched: Watched) -> None:
+    waiting = job("PENDING", "Resources")
+    assert not watched.gives_up(waiting, NOW_S, PATIENCE_S)
+    assert not watched.gives_up(waiting, NOW_S + PATIENCE_S - 1, PATIENCE_S)
+    assert watched.gives_up(waiting, NOW_S + PATIENCE_S, PATIENCE_S)
+    assert watched.waited_s(NOW_S + PATIENCE_S) == PATIENCE_S
+    assert not watched.gives_up(waiting, NOW_S + PATIENCE_S, None)
+
+
+def test_waiting_for_other_jobs_does_not_count(watched: Watched) -> None:
+    assert not watched.gives_up(job("PENDING", "Dependency"), NOW_S, PATIENCE_S)
+    assert not watched.gives_up(job("PENDING", "Dependency"), NOW_S + 10 * PATIENCE_S, PATIENCE_S)
+    after_s = NOW_S + 11 * PATIENCE_S - 1
+    assert not watched.gives_up(job("PENDING", "Resources"), after_s, PATIENCE_S)
+    assert watched.gives_up(job("PENDING", "Resources"), after_s + 1, PATIENCE_S)
+
+
+def test_a_job_that_depends_on_one_that_failed_is_given_up_at_once(watched: Watched) -> None:
+    assert watched.gives_up(job("PENDING", "DependencyNeverSatisfied"), NOW_S, None)
+
+
+def test_a_hopeless_job_is_given_up_when_it_has_been_hopeless_all_the_time(watched: Watched) -> None:
+    hopeless = job("PENDING", "PartitionDown")
+    assert not watched.gives_up(hopeless, NOW_S, None)
+    assert not watched.gives_up(job("PENDING", "Resources"), NOW_S + HOPELESS_FOR_S, None)
+    again_s = NOW_S + HOPELESS_FOR_S + 1
+    assert not watched.gives_up(hopeless, again_s, None)
+    assert watched.gives_up(hopeless, again_s + HOPELESS_FOR_S, None)
+
+
+def test_only_what_goes_on_as_it_did_is_quiet(watched: Watched) -> None:
+    running, waiting = job("RUNNING"), job("PENDING", "Resources")
+
+    def is_quiet(record: JobRecord | None, at_s: float = NOW_S) -> bool:
+        return watched.is_quiet(record, at_s, PATIENCE_S)
+
+    assert not is_quiet(running)  # it is fresh
+    watched.fresh = False
+    assert not is_quiet(running)  # nobody was told that it runs
+    assert not is_quiet(waiting)  # it was not seen to wait
+    watched.gives_up(waiting, NOW_S, PATIENCE_S)
+    assert is_quiet(waiting)
+    assert not is_quiet(waiting, NOW_S + PATIENCE_S)
+    watched.said_started = True
+    assert is_quiet(running)
+    assert not is_quiet(job("RUNNING", restarts=1))
+    assert not is_quiet(job("COMPLETED"))
+    assert not is_quiet(None)
+    watched.fence = "lost"
+    assert not is_quiet(running)
+
+
+@pytest.mark.parametrize(
+    ("record", "holds"),
+    [
+        (job("RUNNING"), True),
+        (job("CONFIGURING"), True),
+        (job("COMPLETING"), True),
+        (job("PENDING"), False),
+        (job("COMPLETED"), False),
+        (None, False),
+    ],
+)
+def test_what_runs_or_waits_for_its_node_to_boot_holds_a_part_of_it(
+    watched: Watched, record: JobRecord | None, holds: bool
+) -> None:
+    watched.holds = not holds
+    watched.note(record)
+    assert watched.holds is holds
+
+
+def test_a_claim_that_cannot_be_read_is_looked_at_again_a_few_times(watched: Watched) -> None:
+    for _ in range(LOOKS_UNTIL_READABLE):
+        assert watched.may_be_writing()
+    assert not watched.may_be_writing()
