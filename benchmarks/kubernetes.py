@@ -72,11 +72,12 @@ def _urgent(_: int) -> Json:
     return {"priorityClassName": "urgent", "cpu": "3"}
 
 
-#: As many pods as in kube-scheduler's own benchmarks or thereabouts: a rate that lasts, and not the start alone.
+#: Enough pods for a rate that lasts, and not for the start alone: as many plain ones as in kube-scheduler's own
+#: benchmark, and where each wants a node, or most of one, for itself, up to one for every node.
 SCENARIOS = (
     Scenario("plain_1000", 3.0, 1_000, 10_000, _plain),
     Scenario("plain_5000", 3.0, 5_000, 10_000, _plain),
-    Scenario("anti_affinity_5000", 8.0, 5_000, 3_000, _apart),
+    Scenario("anti_affinity_5000", 8.0, 5_000, 5_000, _apart),
     Scenario("zone_spread_5000", 4.0, 5_000, 3_000, _spread),
     Scenario("preemption_1000", 8.0, 1_000, 1_000, _urgent, before=4, cpu="4"),
     Scenario("preemption_5000", 8.0, 5_000, 2_000, _urgent, before=4, cpu="4"),
