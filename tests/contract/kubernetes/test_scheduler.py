@@ -9,6 +9,7 @@ from tests.contract.kubernetes.cluster import PODS, Cluster, node, pod, scene
 from tests.servers.kubernetes.server import KubeServer
 
 from dovetail.kubernetes.client.errors import AlreadyExists, Invalid
+from dovetail.kubernetes.scheduler.following import GOING_S
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 
@@ -124,9 +125,11 @@ def test_a_victim_that_somebody_watches_over_says_why_it_went(kube_server: KubeS
 
             await cluster.until(going, "both victims were told to go")
             said = {one["metadata"]["name"]: one["status"].get("conditions", ()) for one in await both()}
-            for name in said:
-                await cluster.api.patch(f"{PODS}/{name}", {"metadata": {"finalizers": None}})
-            await cluster.until_bound("high-1")
+            await cluster.api.patch(f"{PODS}/bare-1/status", {"status": {"phase": "Failed"}})
+            await asyncio.sleep(1.5 * GOING_S)
+            await cluster.api.patch(f"{PODS}/owned-1", {"metadata": {"finalizers": None}})
+            await cluster.until_bound("high-1")  # one victim is gone, the other has ended and holds nothing
+            await cluster.api.patch(f"{PODS}/bare-1", {"metadata": {"finalizers": None}})
         (condition,) = [one for one in said["owned-1"] if one["type"] == "DisruptionTarget"]
         assert condition["reason"] == "PreemptionByScheduler"
         assert "high-1" in condition["message"]

@@ -17,7 +17,8 @@ from dovetail.kubernetes.client.errors import ApiError, Conflict, NotFound, Serv
 from dovetail.kubernetes.extender.deciding import Deciding
 from dovetail.kubernetes.extender.keeping import Kept, kept_for
 from dovetail.kubernetes.extender.wire import ExtenderBindingArgs, ExtenderBindingResult
-from dovetail.kubernetes.scheduler.ledger import Known, Ledger
+from dovetail.kubernetes.scheduler.known import Known
+from dovetail.kubernetes.scheduler.ledger import Ledger
 
 _log = logging.getLogger(__name__)
 

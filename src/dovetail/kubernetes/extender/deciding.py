@@ -25,7 +25,7 @@ from dovetail.kubernetes.extender.wire import MOST_POINTS, ExtenderArgs, Extende
 from dovetail.kubernetes.gangs import no_such_group
 from dovetail.kubernetes.pods import PodMeaning, PodReader
 from dovetail.kubernetes.scheduler.following import Following
-from dovetail.kubernetes.scheduler.ledger import Known, Place
+from dovetail.kubernetes.scheduler.known import Known, Place
 from dovetail.placement.contract import Request
 from dovetail.placement.evaluation import Evaluator
 

@@ -22,7 +22,8 @@ from dovetail.engine.group_placing import attempts
 from dovetail.engine.group_trying import Attempt, Tried, only_among, try_parts
 from dovetail.engine.groups import Group, Part
 from dovetail.kubernetes.extender.keeping import Keeping, Kept, kept_for
-from dovetail.kubernetes.scheduler.ledger import Known, Ledger, Place
+from dovetail.kubernetes.scheduler.known import Known, Place
+from dovetail.kubernetes.scheduler.ledger import Ledger
 from dovetail.kubernetes.scheduler.words import incomplete
 from dovetail.model.shape import Shape
 from dovetail.placement.contract import Request

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from dovetail.cluster.placements import Stake
 from dovetail.engine.engine import Engine
-from dovetail.kubernetes.scheduler.ledger import Known, Ledger, Place
+from dovetail.kubernetes.scheduler.known import Known, Place
+from dovetail.kubernetes.scheduler.ledger import Ledger
 from dovetail.model.badge import Badge
 from dovetail.model.shape import Shape
 from dovetail.model.task import TaskId

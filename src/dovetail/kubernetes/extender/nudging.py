@@ -15,7 +15,7 @@ from dovetail.kubernetes.client import pods
 from dovetail.kubernetes.client.api import Api
 from dovetail.kubernetes.client.credentials import CredentialsError
 from dovetail.kubernetes.client.errors import ApiError, Conflict, NotFound
-from dovetail.kubernetes.scheduler.ledger import Place
+from dovetail.kubernetes.scheduler.known import Place
 
 _log = logging.getLogger(__name__)
 

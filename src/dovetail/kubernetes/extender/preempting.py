@@ -23,7 +23,7 @@ from dovetail.kubernetes.extender.wire import (
     meta_victims,
 )
 from dovetail.kubernetes.scheduler.following import Following
-from dovetail.kubernetes.scheduler.ledger import Place
+from dovetail.kubernetes.scheduler.known import Place
 from dovetail.model.task import TaskId
 from dovetail.placement.preemption.nomination import Budgets, Coming
 from dovetail.placement.preemption.reprieve_trials import Trials

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from dovetail.kubernetes.extender.keeping import Kept
-from dovetail.kubernetes.scheduler.ledger import Ledger, Place
+from dovetail.kubernetes.scheduler.known import Place
+from dovetail.kubernetes.scheduler.ledger import Ledger
 
 _REMEMBERED = 20_000
 #: The pod, its uid, and what has happened.

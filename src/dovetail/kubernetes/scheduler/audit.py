@@ -16,7 +16,8 @@ from dovetail.engine.engine import Engine
 from dovetail.kubernetes.nodes import read_node
 from dovetail.kubernetes.pods import gates_of, is_finished
 from dovetail.kubernetes.requests import Amounts, requests_of
-from dovetail.kubernetes.scheduler.ledger import Known, Ledger, Place
+from dovetail.kubernetes.scheduler.known import Known, Place
+from dovetail.kubernetes.scheduler.ledger import Ledger
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId, TaskState
 

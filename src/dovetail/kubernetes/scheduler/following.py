@@ -121,6 +121,7 @@ class Following:
             elif self.ledger.goes_for_us(change.object):
                 self._goes(about["uid"], change.object)
             else:
+                self._going.pop(about["uid"], None)
                 self.ledger.seen(change.object)
 
     def _goes(self, uid: str, pod: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ Left to others: carrying out what the engine decides, and other objects than pod
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +17,7 @@ from dovetail.kubernetes.annotations import AnnotationError
 from dovetail.kubernetes.gangs import Gangs, gang_of, no_such_group
 from dovetail.kubernetes.moment import seconds
 from dovetail.kubernetes.pods import SUCCEEDED, PodMeaning, PodReader, gates_of, is_finished
+from dovetail.kubernetes.scheduler.known import Known, Place, counts_alike
 from dovetail.model.command import Command, attempt_key
 from dovetail.model.event import CancelAsked, Event, TaskFinished, TaskStarted, WorkArrived
 from dovetail.model.task import TaskId
@@ -24,43 +25,12 @@ from dovetail.model.terms import Terms
 from dovetail.model.workload import Priority
 
 Json = Mapping[str, Any]
-Place = tuple[str, str]  # namespace, name
 #: All pods are of one class for our own classes of urgency: theirs are whole numbers, which go along with them.
 RANK = Priority.MEDIUM.rank
 _CLAIMS_DEVICES = (
     "it has resource claims (dynamic resource allocation), which this scheduler does not allocate: "
     "leave it to kube-scheduler (spec.schedulerName), or ask for an extended resource instead"
 )
-_FROM_NODE = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
-
-
-@dataclass(slots=True)
-class Known:
-    """One pod. `id`: the workload it is to the engine; 0 while it is none. `node`: where the API says it is; `chosen`:
-    where we put it."""
-
-    namespace: str
-    name: str
-    uid: str
-    id: int = 0
-    meaning: PodMeaning | None = None
-    node: str = ""
-    chosen: str = ""
-    scheduler: str = ""
-    pod: Json | None = None  # as it was read, while it waits: it may have to be read again
-    gang: Place | None = None
-    least: int = 0  # of its gang
-    since: str | None = None  # when it began on its node
-    controlled: bool = False  # somebody watches over it, and asks why it went
-
-    @property
-    def place(self) -> Place:
-        return self.namespace, self.name
-
-    @property
-    def waits(self) -> bool:
-        """The engine looks for a node for it."""
-        return bool(self.id) and not self.node and not self.chosen
 
 
 class Ledger:
@@ -144,7 +114,7 @@ class Ledger:
             known.node = node
             self._tell(TaskStarted(TaskId(known.id, 0), self.key(known)))
             before = known.meaning
-            if before is None or not _counts_alike(before, meaning):
+            if before is None or not counts_alike(before, meaning):
                 self._forget(known)
         elif known.id and (known.node != node or known.meaning != meaning):
             self._forget(known)
@@ -312,12 +282,3 @@ class Ledger:
 def _in_gang(terms: Terms, gang: str, least: int) -> Terms:
     """Pods of a gang start together; what becomes of them afterwards is not ours to decide."""
     return replace(terms, group=gang, group_min=least, loose=True)
-
-
-def _counts_alike(before: PodMeaning, after: PodMeaning) -> bool:
-    """Does it take the same on its node, and do others see the same in it? With its node a pod gets labels that say
-    where that is; nobody knows a pod by these who does not know the node."""
-    if before.terms.shape.amounts != after.terms.shape.amounts or before.badge.repels != after.badge.repels:
-        return False
-    known = [one for one in after.badge.labels if one in before.badge.labels or one[0] not in _FROM_NODE]
-    return tuple(known) == before.badge.labels and before.badge.volumes == after.badge.volumes

@@ -23,7 +23,7 @@ from dovetail.kubernetes.pods import PodReader
 from dovetail.kubernetes.scheduler.auditor import Auditor
 from dovetail.kubernetes.scheduler.binding import Binder, Binding, Eviction
 from dovetail.kubernetes.scheduler.following import Following
-from dovetail.kubernetes.scheduler.ledger import Known, Place
+from dovetail.kubernetes.scheduler.known import Known, Place
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings, engine_for, line_of
 from dovetail.kubernetes.scheduler.volumes import Volumes
 from dovetail.kubernetes.scheduler.words import (

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from dovetail.kubernetes.client.api import JsonObject
-from dovetail.kubernetes.scheduler.ledger import Known
+from dovetail.kubernetes.scheduler.known import Known
 
 SCHEDULED, FAILED, PREEMPTED = "Scheduled", "FailedScheduling", "Preempted"
 

@@ -13,7 +13,7 @@ from dovetail.kubernetes.client.reflector import Change, Kind
 from dovetail.kubernetes.extender.extender import Extender
 from dovetail.kubernetes.extender.settings import STOCK, KubernetesExtenderSettings
 from dovetail.kubernetes.extender.wire import ExtenderArgs, ExtenderFilterResult, ExtenderPreemptionArgs, MetaVictims
-from dovetail.kubernetes.scheduler.ledger import Place
+from dovetail.kubernetes.scheduler.known import Place
 
 Json = dict[str, Any]
 RACK = "topology.example/rack"

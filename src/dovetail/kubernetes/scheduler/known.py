@@ -1,0 +1,48 @@
+"""What is remembered of one pod."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dovetail.kubernetes.pods import PodMeaning
+
+Place = tuple[str, str]  # namespace, name
+_FROM_NODE = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
+
+
+@dataclass(slots=True)
+class Known:
+    """One pod. `id`: the workload it is to the engine; 0 while it is none. `node`: where the API says it is; `chosen`:
+    where we put it."""
+
+    namespace: str
+    name: str
+    uid: str
+    id: int = 0
+    meaning: PodMeaning | None = None
+    node: str = ""
+    chosen: str = ""
+    scheduler: str = ""
+    pod: Mapping[str, Any] | None = None  # as it was read, while it waits: it may have to be read again
+    gang: Place | None = None
+    least: int = 0  # of its gang
+    since: str | None = None  # when it began on its node
+    controlled: bool = False  # somebody watches over it, and asks why it went
+
+    @property
+    def place(self) -> Place:
+        return self.namespace, self.name
+
+    @property
+    def waits(self) -> bool:
+        """The engine looks for a node for it."""
+        return bool(self.id) and not self.node and not self.chosen
+
+
+def counts_alike(before: PodMeaning, after: PodMeaning) -> bool:
+    """Does it take the same on its node, and do others see the same in it? With its node a pod gets labels that say
+    where that is; nobody knows a pod by these who does not know the node."""
+    if before.terms.shape.amounts != after.terms.shape.amounts or before.badge.repels != after.badge.repels:
+        return False
+    known = [one for one in after.badge.labels if one in before.badge.labels or one[0] not in _FROM_NODE]
+    return tuple(known) == before.badge.labels and before.badge.volumes == after.badge.volumes
