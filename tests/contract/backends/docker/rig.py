@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.contract.backends.conformance import Rig, Subject
-from tests.contract.backends.lossy_proxy import LossyProxy
 from tests.servers.docker import IMAGE, DockerServer
 
 from dovetail.backends.docker.backend import DockerBackend
 from dovetail.backends.docker.settings import DockerSettings
 from dovetail.model.event import NodeHealthChanged, NodeJoined
 from dovetail.model.workload import Workload
+from dovetail.testing.lossy_proxy import LossyProxy
 
 Hosts = tuple[DockerServer, DockerServer]
 NUMBERS = count(10_000)

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from tests.contract.backends.conformance import BackendConformance, Subject
 from tests.contract.backends.docker.rig import Hosts, docker_subject, tls_of, with_hooks
-from tests.contract.backends.lossy_proxy import LossyProxy
+
+from dovetail.testing.lossy_proxy import LossyProxy
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("docker")]
 

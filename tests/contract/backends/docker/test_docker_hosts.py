@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from tests.contract.backends.conformance import LONG_S, run_async, started
 from tests.contract.backends.docker.rig import NUMBERS, Hosts, docker_subject, runs_now, said_offline, shell, tls_of
-from tests.contract.backends.lossy_proxy import LossyProxy
 from tests.servers.docker import IMAGE, docker_server
 
 from dovetail.backends.contract import Refusal
 from dovetail.model.event import NodeHealthChanged, TaskFinished, TaskStarted
+from dovetail.testing.lossy_proxy import LossyProxy
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("docker")]
 

@@ -12,12 +12,12 @@ import psutil
 import pytest
 from tests.contract.backends.conformance import LONG_S, Subject, run_async, started
 from tests.contract.backends.docker.rig import NUMBERS, Hosts, docker_subject, said_offline, shell, with_hooks
-from tests.contract.backends.lossy_proxy import LossyProxy
 from tests.servers.daemon import skip_without
 from tests.servers.ssh import SshServer, ssh_server
 
 from dovetail.model.event import NodeHealthChanged, TaskStarted
 from dovetail.testing.lifecycle import Lifecycle
+from dovetail.testing.lossy_proxy import LossyProxy
 from dovetail.testing.races import Races
 from dovetail.testing.restart import Restart
 from dovetail.testing.rig import Conformance

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from tests.contract.backends.docker.rig import Hosts
-from tests.contract.backends.lossy_proxy import LossyProxy
 from tests.servers.docker import IMAGE
 from tests.unit.control.test_plane import until
 
@@ -17,6 +16,7 @@ from dovetail.control.breaker import FAILURES_UNTIL_OPEN
 from dovetail.control.plane import ControlPlane
 from dovetail.control.settings import Settings
 from dovetail.model.workload import Workload
+from dovetail.testing.lossy_proxy import LossyProxy
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("docker")]
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tests.contract.backends.conformance import Rig, Subject
-from tests.contract.backends.lossy_proxy import LossyProxy
 from tests.servers.slurm import SlurmServer
 
 from dovetail.backends.contract import Assignment
@@ -22,6 +21,7 @@ from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.model.command import attempt_key
 from dovetail.model.task import TaskId
 from dovetail.model.workload import Workload
+from dovetail.testing.lossy_proxy import LossyProxy
 
 Way = Literal["rest", "tcp", "cli"]
 QUICK = {"jobs_interval_s": 0.1, "nodes_interval_s": 0.2, "notice_s": 0.3, "grace_s": 0.5}
