@@ -24,7 +24,7 @@ def grown(array: _T, columns: int, fill: float = 0) -> _T:
 
 def runs(ordered: npt.NDArray[Any]) -> tuple[Rows, Rows]:
     """Where equal values begin in an array that is in order, and how many there are of each. numpy.diff says the same
-    in three times as long, which matters where arrays are short."""
+    in five times as long, which matters where arrays are short."""
     if not len(ordered):
         return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
     begins = np.empty(len(ordered), dtype=np.bool_)
