@@ -33,8 +33,7 @@ _SCRIPT = """\
 dovetail_element=$SLURM_ARRAY_TASK_ID
 dovetail_run={run}
 dovetail_mv=$(type -P mv)
-term=0
-trap 'term=1' TERM
+trap : TERM
 [ -e "$dovetail_run/stop" ] && exit {not_to_start}
 if ! mkdir "$dovetail_run/claim"; then
     [ -d "$dovetail_run/claim" ] && exit {not_to_start}
@@ -55,9 +54,10 @@ export HOME="${{HOME:-$(echo ~)}}"
 cd "$dovetail_run/work" && cd -- {workdir} || finish {unusable} {ended}
 
 # A process group of its own. What bash itself says of jobs that end or are killed is not the command's output.
-exec 3>&2 2> /dev/null
+# Descriptor 4 tells the guard that the command has ended.
+exec 3>&2 2> /dev/null 4<> <(:)
 set -m
-{command} < /dev/null 2>&3 3>&- &
+{command} < /dev/null 2>&3 3>&- 4>&- &
 child=$!
 set +m
 exec 3>&-
@@ -65,31 +65,29 @@ exec 3>&-
 # Until the command has ended: is it to stop, is its time up?
 (
     why=0
-    trap 'exit $why' TERM
-    exec {{idle}}<> <(:)
+    trap '' TERM
     while :; do
         pause={notice_s}
         {shorten}
-        read -r -t "$pause" -u "$idle"
+        read -r -t "$pause" -u 4 && exit 0
         [ -e "$dovetail_run/stop" ] && why=1
         {expire}
         [ "$why" = 0 ] && continue
         kill -TERM -- "-$child"
-        read -r -t {grace_s} -u "$idle"
+        read -r -t {grace_s} -u 4
         kill -KILL -- "-$child"
         exit "$why"
     done
 ) &
 guard=$!
 
-while :; do
-    term=0
-    wait "$child"
-    status=$?
-    [ "$term" = 1 ] || break
-done
+# Slurm signals every process of a job. A signal that bash is to act on would interrupt its wait, and could make it
+# forget an end that it has just been told of: the status would be lost, or waited for in vain.
+trap '' TERM
+wait "$child"
+status=$?
 kill -KILL -- "-$child"
-kill -TERM "$guard"
+echo >&4
 wait "$guard"
 case $? in
     1) finish 143 {stopped} ;;

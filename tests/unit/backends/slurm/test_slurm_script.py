@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -134,21 +135,53 @@ def test_a_command_is_ended_when_its_time_is_up(tmp_path: Path) -> None:
 
 
 def test_a_command_that_ends_in_good_order_when_slurm_signals_it_keeps_its_exit_code(tmp_path: Path) -> None:
-    """Slurm signals every process of a job, the script among them."""
-    process = start(submission(tmp_path, ["/bin/sh", "-c", "trap 'exit 9' TERM; echo ready; sleep 1000 & wait"]))
+    for number in range(10):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        process = start(submission(folder, ["/bin/sh", "-c", "trap 'exit 9' TERM; echo ready; sleep 1000 & wait"]))
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        _signal_as_slurm_does(process)
+        assert process.wait(PATIENCE_S) == 9
+        process.stdout.close()
+        assert RunFolder(folder, "1.0.1").look().result == Result(9, How.ENDED)
+
+
+def test_a_command_that_ignores_a_signal_of_slurms_is_still_ended_when_its_folder_says_so(tmp_path: Path) -> None:
+    stubborn = "trap 'echo no' TERM; echo ready; while :; do sleep 0.1; done"
+    process = start(submission(tmp_path, ["/bin/sh", "-c", stubborn]))
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    time.sleep(0.1)
-    for pid in [process.pid, *_children(process.pid)]:
-        os.kill(pid, signal.SIGTERM)
-    assert process.wait(PATIENCE_S) == 9
+    _signal_as_slurm_does(process)
+    assert process.stdout.readline() == "no\n"
+    RunFolder(tmp_path, "1.0.1").stop("enough")
+    assert process.wait(PATIENCE_S) == 143
     process.stdout.close()
-    assert RunFolder(tmp_path, "1.0.1").look().result == Result(9, How.ENDED)
+    assert RunFolder(tmp_path, "1.0.1").look().result == Result(143, How.STOPPED)
 
 
-def _children(pid: int) -> list[int]:
-    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(child) for child in found]
+def _signal_as_slurm_does(process: subprocess.Popen[str]) -> None:
+    """Every process of the job, the script among them; once it waits, and so does its guard."""
+    until = time.monotonic() + PATIENCE_S
+    while sum(map(_ignores_it, _family(process.pid))) < 2:
+        assert time.monotonic() < until, "the script and its guard never came to waiting"
+        time.sleep(0.01)
+    for pid in _family(process.pid):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+
+
+def _family(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *map(int, children)]
+
+
+def _ignores_it(pid: int) -> bool:
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("SigIgn:"):
+                return bool(int(line.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
+    return False
 
 
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
