@@ -1,9 +1,13 @@
 """Servers that are busy are obeyed, those that do not believe us are asked once more, and proxies are gone through."""
 
 import asyncio
+import socket
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import uvloop
 from tests.unit.kubernetes.client.wire import said, serving
 
 from dovetail.kubernetes.client.access import Access
@@ -53,6 +57,39 @@ def test_a_token_that_was_exchanged_is_read_again(tmp_path: Path) -> None:
             assert len(server.heads) == 5
 
     asyncio.run(scene())
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_the_next_piece_of_a_list_is_asked_for_before_one_is_looked_at(
+    loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    """Whoever looks at it keeps the loop to himself, and the server is to be at work meanwhile."""
+    pages = [{"metadata": {"continue": "more"}, "items": [1]}, {"metadata": {}, "items": [2]}]
+    asked = threading.Event()
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        line, _ = listening.accept()
+        with line:
+            line.recv(65536)
+            line.sendall(said(200, pages[0]))
+            assert line.recv(65536).startswith(b"GET /x?limit=1&continue=more ")
+            asked.set()
+            line.sendall(said(200, pages[1]))
+
+    async def scene() -> list[int]:
+        found = []
+        async with Api(Access(f"http://127.0.0.1:{listening.getsockname()[1]}", Fixed())) as api:
+            async for page in api.pages("/x", limit=1):
+                assert asked.wait(20)
+                found += page["items"]
+        return found
+
+    server = threading.Thread(target=serve)
+    server.start()
+    with listening, asyncio.Runner(loop_factory=loop) as runner:
+        assert runner.run(scene()) == [1, 2]
+    server.join()
 
 
 def test_a_proxy_is_gone_through() -> None:
