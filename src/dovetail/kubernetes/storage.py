@@ -1,19 +1,19 @@
 """Volumes, claims and classes, and what the claims of a pod mean for where it can go.
 
 Guarantees: answers follow from the objects as they were told last; `version` changes when one does.
-Not looked at: how much room a driver has left (CSIStorageCapacity), drivers of volumes of the oldest kind that nodes
-replace by newer ones (CSI migration), and attachments that belong to no pod.
+Not looked at: drivers of volumes of the oldest kind that nodes replace by newer ones (CSI migration), and attachments
+that belong to no pod.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dovetail.kubernetes.claim_binding import ClaimBinding, bindings_of
+from dovetail.kubernetes.provisioning import Provisioning
 from dovetail.kubernetes.quantity import nanos
 from dovetail.kubernetes.selectors import NEVER, label_term, node_terms, selects
-from dovetail.model.asks import Match, Term
+from dovetail.model.asks import Term
 from dovetail.model.pod_ask import Claim, Volume, VolumeAsk
-from dovetail.model.selection import Operator
 from dovetail.placement.filters.pod_volumes import PLACES
 
 Json = Mapping[str, Any]
@@ -22,7 +22,6 @@ _BOUND = "pv.kubernetes.io/bind-completed"
 #: Of a claim: a volume is to be made for it there. Of a volume: it was given to its claim, and may be given back.
 SELECTED_NODE, BOUND_BY_SCHEDULER = "volume.kubernetes.io/selected-node", "pv.kubernetes.io/bound-by-controller"
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
-_NO_PROVISIONER = "kubernetes.io/no-provisioner"
 _ONE_POD = "ReadWriteOncePod"
 _RESTRICTIONS, _BINDING, _ZONES = "VolumeRestrictions", "VolumeBinding", "VolumeZone"
 _ANYWHERE = ""  # how a claim's class is called that has none
@@ -38,7 +37,7 @@ class Storage:
         self._volumes: dict[str, Json] = {}
         self._by_class: dict[str, dict[str, None]] = {}
         self._claims: dict[tuple[str, str], Json] = {}
-        self._classes: dict[str, Json] = {}
+        self._making = Provisioning()
 
     # --- what there is ---------------------------------------------------------------------------------------
 
@@ -63,11 +62,28 @@ class Storage:
 
     def set_class(self, storage_class: Json) -> None:
         self.version += 1
-        self._classes[storage_class["metadata"]["name"]] = storage_class
+        self._making.set_class(storage_class)
 
     def drop_class(self, name: str) -> None:
         self.version += 1
-        self._classes.pop(name, None)
+        self._making.drop_class(name)
+
+    def set_driver(self, driver: Json) -> None:
+        self.version += 1
+        self._making.set_driver(driver)
+
+    def drop_driver(self, name: str) -> None:
+        self.version += 1
+        self._making.drop_driver(name)
+
+    def set_room(self, room: Json) -> None:
+        """A CSIStorageCapacity."""
+        self.version += 1
+        self._making.set_room(room)
+
+    def drop_room(self, namespace: str, name: str) -> None:
+        self.version += 1
+        self._making.drop_room(namespace, name)
 
     # --- what it means ---------------------------------------------------------------------------------------
 
@@ -102,7 +118,7 @@ class Storage:
         bound = [claim for claim in claims if _is_bound(claim)]
         unbound = [claim for claim in claims if not _is_bound(claim)]
         for claim in unbound:
-            if claim["spec"].get("volumeName") or not self._waits(claim):
+            if claim["spec"].get("volumeName") or not self._making.waits_for_pod(_class_of_claim(claim)):
                 raise _Refused(_BINDING, f"claim {claim['metadata']['name']} is not bound, and its pod cannot bind it")
         zones = [zone for claim in bound for zone in self._zones(claim)]
         reach = [terms for claim in bound if (terms := self._reach(claim)) is not None]
@@ -147,11 +163,6 @@ class Storage:
             raise _Refused(_BINDING, f"claim {name} was not made for this pod")
         return claim
 
-    def _waits(self, claim: Json) -> bool:
-        """Is it bound only when its pod has a node?"""
-        found = self._classes.get(_class_of_claim(claim))
-        return found is not None and found.get("volumeBindingMode") == "WaitForFirstConsumer"
-
     def _reach(self, claim: Json) -> tuple[Term, ...] | None:
         return _nodes_of(self._volumes[claim["spec"]["volumeName"]])
 
@@ -173,16 +184,16 @@ class Storage:
         if volume is not None:
             csi = volume["spec"].get("csi")
             return None if csi is None else (csi["driver"], csi["volumeHandle"])
-        found = self._classes.get(_class_of_claim(claim))
-        if found is None:
+        provisioner = self._making.provisioner(_class_of_claim(claim))
+        if provisioner is None:
             return None
         meta = claim["metadata"]
-        return found["provisioner"], f"{CLAIM_OF}{meta['namespace']}/{meta['name']}"
+        return provisioner, f"{CLAIM_OF}{meta['namespace']}/{meta['name']}"
 
     def _to_bind(self, claim: Json) -> Claim:
         name = _class_of_claim(claim)
         volumes = () if _selected(claim) else self._candidates(claim, name)
-        return Claim(volumes, _made_at(self._classes.get(name)), _selected(claim))
+        return Claim(volumes, self._making.allowed(name), _selected(claim), self._making.roomy(name, _size(claim)))
 
     def _candidates(self, claim: Json, class_name: str) -> tuple[Volume, ...]:
         """Volumes it may be bound to, the smallest first; the one that is kept for it alone, if there is."""
@@ -279,16 +290,3 @@ def _nodes_of(volume: Json) -> tuple[Term, ...] | None:
     if required is None:
         return None
     return node_terms(required.get("nodeSelectorTerms") or (), fields=False) or (NEVER,)
-
-
-def _made_at(storage_class: Json | None) -> tuple[Term, ...] | None:
-    """Where a volume of the class can be made."""
-    if storage_class is None or (storage_class.get("provisioner") or _NO_PROVISIONER) == _NO_PROVISIONER:
-        return None
-    topologies = storage_class.get("allowedTopologies") or ()
-    found = []
-    for topology in topologies:
-        each = topology.get("matchLabelExpressions") or ()
-        if each:
-            found.append(tuple([Match(one["key"], Operator.IN, tuple(one.get("values") or ())) for one in each]))
-    return tuple(found) or ((NEVER,) if topologies else ())

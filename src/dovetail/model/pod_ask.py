@@ -64,6 +64,7 @@ class Claim(NamedTuple):
     volumes: tuple[Volume, ...]
     made_at: tuple[Term, ...] | None  # any of the terms; none at all: anywhere; None: nowhere
     selected_node: str = ""  # one is being made for it there
+    roomy: tuple[Term, ...] | None = None  # who makes it has room for it there: any of the terms; None: everywhere
 
 
 class VolumeAsk(NamedTuple):
@@ -134,8 +135,13 @@ def _volumes_from(
         tuple([(key, tuple(values)) for key, values in zones]),
         tuple(
             [
-                Claim(tuple([Volume(name, _terms_from(nodes)) for name, nodes in volumes]), _terms_from(made_at), node)
-                for volumes, made_at, node in claims
+                Claim(
+                    tuple([Volume(name, _terms_from(nodes)) for name, nodes in volumes]),
+                    _terms_from(made_at),
+                    node,
+                    _terms_from(roomy),
+                )
+                for volumes, made_at, node, roomy in claims
             ]
         ),
         tuple([(driver, volume) for driver, volume in attached]),

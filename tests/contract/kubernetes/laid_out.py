@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from tests.contract.kubernetes.random_cluster import CLASSES, RUNTIME_CLASS, RandomCluster
+from tests.contract.kubernetes.random_cluster import CLASSES, DRIVERS, RUNTIME_CLASS, RandomCluster
 from tests.contract.kubernetes.random_pods import PATIENT, PRIORITIES
 
 from dovetail.kubernetes.client.api import Api
@@ -25,6 +25,8 @@ KINDS = {
     "pvcs": "/api/v1/persistentvolumeclaims",
     "storageClasses": f"{_STORAGE}/storageclasses",
     "csiNodes": f"{_STORAGE}/csinodes",
+    "csiDrivers": f"{_STORAGE}/csidrivers",
+    "csiStorageCapacities": f"{_STORAGE}/csistoragecapacities",
     "pdbs": "/apis/policy/v1/poddisruptionbudgets",
 }
 
@@ -36,7 +38,9 @@ async def lay_out_classes(api: Api) -> None:
         body = {"metadata": {"name": name}, "value": value, "preemptionPolicy": policy}
         await _once(api, "/apis/scheduling.k8s.io/v1/priorityclasses", body)
     for one in CLASSES:
-        await _once(api, f"{_STORAGE}/storageclasses", one)
+        await _once(api, KINDS["storageClasses"], one)
+    for one in DRIVERS:
+        await _once(api, KINDS["csiDrivers"], one)
     await _once(api, "/apis/node.k8s.io/v1/runtimeclasses", RUNTIME_CLASS)
 
 
@@ -54,6 +58,8 @@ async def lay_out(api: Api, cluster: RandomCluster) -> None:
     await create(api, VOLUMES, cluster.volumes, with_status=True)
     for one in cluster.claims:
         await create(api, path_of(one, "persistentvolumeclaims"), [one], with_status=True)
+    for one in cluster.rooms:
+        await create(api, path_of(one, "csistoragecapacities", _STORAGE), [one])
     await create_pods(api, cluster.placed)
     for namespace, name in sorted(cluster.finished):
         await api.patch(f"/api/v1/namespaces/{namespace}/pods/{name}/status", {"status": {"phase": "Succeeded"}})
@@ -85,10 +91,12 @@ async def clear(api: Api) -> None:
     paths = [f"{path_of(pod)}/{pod['metadata']['name']}" for pod in await api.items(PODS)]
     claims = await api.items(KINDS["pvcs"])
     paths += [f"{path_of(claim, 'persistentvolumeclaims')}/{claim['metadata']['name']}" for claim in claims]
+    rooms = await api.items(KINDS["csiStorageCapacities"])
+    paths += [f"{path_of(room, 'csistoragecapacities', _STORAGE)}/{room['metadata']['name']}" for room in rooms]
     for path in (NODES, VOLUMES, KINDS["csiNodes"]):
         paths += [f"{path}/{one['metadata']['name']}" for one in await api.items(path)]
     await asyncio.gather(*[api.delete(path, AT_ONCE) for path in paths])
 
 
-def path_of(one: Json, plural: str = "pods") -> str:
-    return f"/api/v1/namespaces/{one['metadata']['namespace']}/{plural}"
+def path_of(one: Json, plural: str = "pods", api: str = "/api/v1") -> str:
+    return f"{api}/namespaces/{one['metadata']['namespace']}/{plural}"

@@ -22,7 +22,8 @@ from tests.contract.kubernetes.random_pods import (
 )
 
 DRIVER = "disk.example.com"
-LATER, NO_MORE, MADE, NOW = "later", "none-left", "made-in-zones", "at-once"  # storage classes
+ROOMY_DRIVER = "room.example.com"  # says how much room it has
+LATER, NO_MORE, MADE, NOW, ROOMY = "later", "none-left", "made-in-zones", "at-once", "made-in-room"  # storage classes
 _STATIC = {"provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"}
 
 
@@ -35,6 +36,7 @@ class RandomCluster:
     csi_nodes: list[Json] = field(default_factory=list)
     volumes: list[Json] = field(default_factory=list)
     claims: list[Json] = field(default_factory=list)
+    rooms: list[Json] = field(default_factory=list)
     placed: list[Json] = field(default_factory=list)
     finished: set[tuple[str, str]] = field(default_factory=set)
     leaving: set[tuple[str, str]] = field(default_factory=set)
@@ -42,7 +44,7 @@ class RandomCluster:
 
 
 #: What all clusters have in common.
-CLASSES = (
+CLASSES: tuple[Json, ...] = (
     {"metadata": {"name": LATER}, **_STATIC},
     {"metadata": {"name": NO_MORE}, **_STATIC},
     {"metadata": {"name": NOW}, "provisioner": DRIVER, "volumeBindingMode": "Immediate"},
@@ -52,6 +54,10 @@ CLASSES = (
         "volumeBindingMode": "WaitForFirstConsumer",
         "allowedTopologies": [{"matchLabelExpressions": [{"key": ZONE, "values": ["z1", "z2"]}]}],
     },
+    {"metadata": {"name": ROOMY}, "provisioner": ROOMY_DRIVER, "volumeBindingMode": "WaitForFirstConsumer"},
+)
+DRIVERS: tuple[Json, ...] = (
+    {"metadata": {"name": ROOMY_DRIVER}, "spec": {"storageCapacity": True, "attachRequired": False}},
 )
 RUNTIME_CLASS = {
     "metadata": {"name": OVERHEAD}, "handler": OVERHEAD, "overhead": {"podFixed": {"cpu": "250m", "memory": "120Mi"}},
@@ -154,6 +160,9 @@ class _Drawing:
         self.claim("nothing-for-it", NO_MORE)
         self.claim("made", MADE)
         self.claim("unbound", NOW)
+        self.claim("in-room", ROOMY)
+        for number in range(self.chance.randint(0, 5)):
+            self.room(f"room-{number}")
 
     def volume(
         self,
@@ -179,6 +188,25 @@ class _Drawing:
             spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [self.volume_term()]}}
         status = {"phase": "Bound" if bound_to else "Available"}
         self.made.volumes.append({"metadata": {"name": name, "labels": labels}, "spec": spec, "status": status})
+
+    def room(self, name: str) -> None:
+        draw = self.chance.choice
+        selectors: tuple[Json | None, ...] = (
+            {"matchLabels": {HOST: draw(self.node_names)}},
+            {"matchLabels": {ZONE: draw(("z1", "z2", "z3"))}},
+            {"matchExpressions": [{"key": "disk", "operator": draw(("In", "NotIn")), "values": ["ssd", "hdd"]}]},
+            {"matchExpressions": [{"key": "rack", "operator": draw(("Exists", "DoesNotExist"))}]},
+            {},
+            None,
+        )
+        about = {"name": name, "namespace": self.names[0]}
+        made: Json = {"metadata": about, "storageClassName": draw((ROOMY, ROOMY, ROOMY, MADE))}
+        if self.often(0.9):
+            made["capacity"] = draw(("1Gi", "2Gi", "2047Mi", "1Ti"))
+        if self.often(0.3):
+            made["maximumVolumeSize"] = draw(("1Gi", "2G", "4Gi"))
+        selector = draw(selectors)
+        self.made.rooms.append(made if selector is None else made | {"nodeTopology": selector})
 
     def volume_term(self) -> Json:
         key, values = (HOST, self.node_names) if self.often(0.3) else (ZONE, ["z1", "z2", "z3"])

@@ -10,6 +10,7 @@ from tests.contract.kubernetes.cluster import Cluster, node, pod, scene
 from tests.contract.kubernetes.volume_controller import (
     CLAIMS,
     CLASSES,
+    HOST,
     SELECTED,
     VOLUMES,
     claim,
@@ -23,7 +24,9 @@ from dovetail.kubernetes.client.errors import AlreadyExists
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 
-STATIC, MADE = "static-later", "made-later"
+STATIC, MADE, ROOMY = "static-later", "made-later", "made-where-there-is-room"
+PROVISIONERS = {STATIC: "kubernetes.io/no-provisioner", MADE: "disk.example.com", ROOMY: "roomy.example.com"}
+STORAGE = "/apis/storage.k8s.io/v1"
 
 
 def using(*claims: str) -> dict[str, Any]:
@@ -34,7 +37,7 @@ def stage(server: KubeServer, play: Callable[[Cluster], Awaitable[None]]) -> Non
     """Two nodes, classes of both kinds; no volume is left over."""
 
     async def whole(cluster: Cluster) -> None:
-        for name, provisioner in ((STATIC, "kubernetes.io/no-provisioner"), (MADE, "disk.example.com")):
+        for name, provisioner in PROVISIONERS.items():
             body = {"metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer"}
             with suppress(AlreadyExists):
                 await cluster.api.create(CLASSES, body)
@@ -79,6 +82,35 @@ def test_a_volume_is_made_where_the_pod_goes(kube_server: KubeServer) -> None:
         assert bound["metadata"]["annotations"][SELECTED] == where
         assert bound["spec"]["volumeName"] == "made-for-c"
         assert controller.made == 1
+
+    stage(kube_server, play)
+
+
+def test_a_pod_waits_until_its_driver_has_room_for_a_volume_and_goes_there(kube_server: KubeServer) -> None:
+    rooms = f"{STORAGE}/namespaces/default/csistoragecapacities"
+    room = {"metadata": {"name": "n2"}, "storageClassName": ROOMY, "capacity": "1Gi"}
+    room |= {"nodeTopology": {"matchLabels": {HOST: "n2"}}}
+
+    async def play(cluster: Cluster) -> None:
+        driver = {"metadata": {"name": PROVISIONERS[ROOMY]}, "spec": {"storageCapacity": True}}
+        with suppress(AlreadyExists):
+            await cluster.api.create(f"{STORAGE}/csidrivers", driver)
+        await cluster.api.create(rooms, room)
+        await cluster.api.create(CLAIMS, claim("c", ROOMY))
+        await cluster.pods(pod("a-1", **using("c")))
+        try:
+            async with cluster.scheduler(), controlled(cluster.api):
+
+                async def says_why() -> bool:
+                    conditions = (await cluster.one("a-1"))["status"].get("conditions") or []
+                    return any("has no room here" in one.get("message", "") for one in conditions)
+
+                await cluster.until(says_why, "it is told why it waits")
+                await cluster.api.patch(f"{rooms}/n2", {"capacity": "3Gi"})
+                await cluster.until_bound("a-1")
+        finally:
+            await cluster.api.delete(f"{rooms}/n2")
+        assert (await cluster.where())["a-1"] == "n2"
 
     stage(kube_server, play)
 

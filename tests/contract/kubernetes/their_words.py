@@ -23,6 +23,7 @@ _PLUGINS = {
     "node(s) had no available disk": "VolumeRestrictions",
     "node(s) exceed max volume count": "NodeVolumeLimits",
     "node(s) didn't match PersistentVolume's node affinity": "VolumeBinding",
+    "node(s) did not have enough free storage": "VolumeBinding",
     "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)": "VolumeBinding",
     "node(s) didn't find available persistent volumes": "VolumeBinding",
     "node(s) had no available volume zone": "VolumeZone",

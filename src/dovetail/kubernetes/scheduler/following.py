@@ -54,6 +54,8 @@ class Following:
             self._follow(f"{CORE}/persistentvolumeclaims", objects.claims),
             self._follow(f"{_STORAGE}/storageclasses", objects.classes),
             self._follow(f"{_STORAGE}/csinodes", objects.csi_nodes),
+            self._follow(f"{_STORAGE}/csidrivers", objects.drivers),
+            self._follow(f"{_STORAGE}/csistoragecapacities", objects.rooms),
             self._follow("/apis/policy/v1/poddisruptionbudgets", objects.disruption_budgets),
         ]
         groups = OptionalReflector(self._follow(GROUP_API, objects.pod_groups))
@@ -64,7 +66,7 @@ class Following:
             group.create_task(groups.run(), name="follow pod groups")
             for synced in (*(one.synced for one in first), groups.settled):
                 await synced.wait()
-            objects.means_more = False  # nobody was read before all this was known
+            objects.means_more = objects.claims_mean_more = False  # nobody was read before all this was known
             group.create_task(pods.run(), name="follow pods")
             await pods.synced.wait()
             _log.info("follows %d nodes and %d pods", len(first[0]), len(pods))
@@ -78,9 +80,10 @@ class Following:
 
     def read_again(self) -> None:
         """Pods that wait are read again if what they mean may have changed."""
-        if self.objects.means_more:
-            self.objects.means_more = False
-            self.ledger.read_again()
+        objects = self.objects
+        if objects.means_more or objects.claims_mean_more:
+            self.ledger.read_again(with_claims=not objects.means_more)
+            objects.means_more = objects.claims_mean_more = False
 
     def _follow(self, path: str, handler: Handler) -> Reflector:
         def hear(changes: list[Change]) -> None:

@@ -18,6 +18,7 @@ from dovetail.kubernetes.gangs import Gangs, gang_of, no_such_group
 from dovetail.kubernetes.moment import seconds
 from dovetail.kubernetes.pods import SUCCEEDED, PodMeaning, PodReader, gates_of, is_finished
 from dovetail.kubernetes.scheduler.known import Known, Place, counts_alike
+from dovetail.kubernetes.storage import claim_names
 from dovetail.model.command import Command, attempt_key
 from dovetail.model.event import CancelAsked, Event, TaskFinished, TaskStarted, WorkArrived
 from dovetail.model.task import TaskId
@@ -212,9 +213,13 @@ class Ledger:
     def waiting(self) -> Iterator[Known]:
         return (known for known in self.by_id.values() if known.waits)
 
-    def read_again(self) -> None:
-        """Namespaces, volumes or pod groups have changed: pods that wait may mean something else now."""
-        self._read_again([*self.waiting(), *[self.pods[place] for place in self.held]])
+    def read_again(self, *, with_claims: bool = False) -> None:
+        """Namespaces, volumes or pod groups have changed: pods that wait may mean something else now; or only those
+        `with_claims`."""
+        found = [*self.waiting(), *[self.pods[place] for place in self.held]]
+        if with_claims:
+            found = [known for known in found if known.pod is not None and claim_names(known.pod)]
+        self._read_again(found)
 
     def read_gang_again(self, gang: Place) -> None:
         self._read_again([known for known in self._of_gang.get(gang, {}).values() if known.waits])

@@ -27,10 +27,12 @@ class Objects:
     ) -> None:
         self._engine, self._ledger, self._now = engine, ledger, now
         self._readers = list(readers.values())
+        self._storage = self._readers[0].storage  # of all of them
         self._nodes: dict[str, tuple[Json, Node]] = {}
         self._csi: dict[str, Json] = {}
         self._budgets: dict[tuple[str, str], Json] = {}
-        self.means_more = False  # pods that wait may mean something else than when they were read
+        # Pods that wait may mean something else than when they were read: all of them, those that have claims.
+        self.means_more = self.claims_mean_more = False
 
     def nodes(self, changes: list[Change]) -> None:
         for change in changes:
@@ -72,32 +74,29 @@ class Objects:
         self.means_more = True
 
     def volumes(self, changes: list[Change]) -> None:
-        storage = self._readers[0].storage
-        for change in changes:
-            if change.kind is Kind.DELETED:
-                storage.drop_volume(change.object["metadata"]["name"])
-            else:
-                storage.set_volume(change.object)
-        self.means_more = True
+        self._tell_storage(changes, self._storage.set_volume, self._storage.drop_volume)
 
     def claims(self, changes: list[Change]) -> None:
-        storage = self._readers[0].storage
-        for change in changes:
-            about = change.object["metadata"]
-            if change.kind is Kind.DELETED:
-                storage.drop_claim(about["namespace"], about["name"])
-            else:
-                storage.set_claim(change.object)
-        self.means_more = True
+        self._tell_storage(changes, self._storage.set_claim, self._storage.drop_claim)
 
     def classes(self, changes: list[Change]) -> None:
-        storage = self._readers[0].storage
+        self._tell_storage(changes, self._storage.set_class, self._storage.drop_class)
+
+    def drivers(self, changes: list[Change]) -> None:
+        self._tell_storage(changes, self._storage.set_driver, self._storage.drop_driver)
+
+    def rooms(self, changes: list[Change]) -> None:
+        self._tell_storage(changes, self._storage.set_room, self._storage.drop_room)
+
+    def _tell_storage(self, changes: list[Change], put: Callable[[Json], None], drop: Callable[..., None]) -> None:
+        """`drop` takes the name, after the namespace of what has one."""
         for change in changes:
             if change.kind is Kind.DELETED:
-                storage.drop_class(change.object["metadata"]["name"])
+                about = change.object["metadata"]
+                drop(*[about[part] for part in ("namespace", "name") if part in about])
             else:
-                storage.set_class(change.object)
-        self.means_more = True
+                put(change.object)
+        self.claims_mean_more = True
 
     def pod_groups(self, changes: list[Change]) -> None:
         gangs = self._ledger.gangs

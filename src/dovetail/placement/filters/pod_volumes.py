@@ -70,6 +70,13 @@ def bindable(ask: VolumeAsk, view: View) -> B1 | bool:
     return found
 
 
+def _why_not_bindable(ask: VolumeAsk, here: View) -> str:
+    anywhere = ask._replace(claims=tuple([claim._replace(roomy=None) for claim in ask.claims]))
+    if np.all(bindable(anywhere, here)):
+        return "no volume is left for a claim of the pod, and its driver has no room here to make one of that size"
+    return "no volume is left for a claim of the pod, and none can be made here"
+
+
 def _gets_one(claim: Claim, left: dict[str, B1], view: View) -> B1:
     wants = np.ones(view.size, dtype=np.bool_)
     for volume in claim.volumes:
@@ -82,6 +89,8 @@ def _gets_one(claim: Claim, left: dict[str, B1], view: View) -> B1:
         made: B1 | bool = False
     else:
         made = any_of(claim.made_at, view) if claim.made_at else True
+    if claim.roomy is not None:
+        made = made & any_of(claim.roomy, view)
     if claim.selected_node:
         made = made & view.matches(Match(NODE_NAME, Operator.IN, (claim.selected_node,)))
     return ~wants | made
@@ -112,5 +121,5 @@ class PodVolumes:
         if not np.all(reachable(ask, here)):
             return Refused(self.name, ELSEWHERE, "a volume of the pod cannot be used from this node")
         if not np.all(bindable(ask, here)):
-            return Refused(self.name, NO_VOLUME, "no volume is left for a claim of the pod, and none can be made here")
+            return Refused(self.name, NO_VOLUME, _why_not_bindable(ask, here))
         return Refused(self.name, OTHER_ZONE, "a volume of the pod is in another zone or region")
