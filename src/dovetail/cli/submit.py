@@ -82,6 +82,9 @@ def command(
 
 
 def _work(files: list[str], run: list[str], fields: dict[str, Any]) -> Submission:
+    only_files = bool(run) and all(map(_holds_workloads, run))
+    if files and only_files:  # the shell made several words of -f *.yaml
+        files, run = [*files, *run], []
     if files and (run or _options_in(fields)):
         what = "a command" if run else _options_in(fields)[0]
         raise Failure(f"give either files or a command, not both: {what} does not go with -f", ExitCode.USAGE)
@@ -89,8 +92,8 @@ def _work(files: list[str], run: list[str], fields: dict[str, Any]) -> Submissio
         return read_submission(files)
     if not run:
         raise Failure(_NEEDED, ExitCode.USAGE)
-    if len(run) == 1 and _holds_workloads(run[0]):
-        said = shlex.quote(run[0])
+    if only_files:
+        said = shlex.join(run)
         words = f"{run[0]} is a file, and not one that can be run; to submit what it says: dovetail submit -f {said}"
         meant = f"if a program on the nodes is called so: dovetail submit -- env {said}"
         raise Failure(f"{words} ({meant})", ExitCode.USAGE)

@@ -163,6 +163,19 @@ def test_a_file_of_workloads_without_f_is_not_taken_for_a_command(
         assert dovetail("submit", *typed, env={"DOVETAIL_URL": nobody}).exit_code == 3
 
 
+def test_several_files_may_follow_one_f_as_the_shell_writes_them(
+    nobody: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = ["a.yaml", "b.yaml", "c.yaml"]
+    for number, name in enumerate(files):
+        Path(name).write_text(f"name: w{number}\nrun: {{command: [echo]}}\n")
+    assert dovetail("submit", "-f", *files, env={"DOVETAIL_URL": nobody}).exit_code == 3, "there is no server"
+    Path("c.yaml").write_text("name: w\nran: {}\n")
+    assert "c.yaml:2: ran" in dovetail("submit", "-f", *files, env={"DOVETAIL_URL": nobody}).stderr
+    assert "submit -f a.yaml b.yaml c.yaml" in dovetail("submit", *files, env={"DOVETAIL_URL": nobody}).stderr
+
+
 def test_a_file_that_can_be_run_or_is_not_there_or_has_arguments_is_a_command(
     nobody: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
