@@ -1,7 +1,7 @@
 """Where a volume can be made for a claim: what its class allows, and where the class's driver has room for it.
 
 A driver that says how much room it has where (CSIDriver's `storageCapacity`) is believed, and has none where it says
-nothing; of all others nothing is known, and they are taken to have it everywhere.
+nothing; of all others nothing is known, and they are taken to have it everywhere. `version` changes when anything does.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,6 +19,7 @@ _NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 class Provisioning:
     def __init__(self) -> None:
+        self.version = 0
         self._classes: dict[str, Json] = {}
         self._say_their_room: set[str] = set()  # drivers
         self._rooms: dict[tuple[str, str], Json] = {}
@@ -27,16 +28,20 @@ class Provisioning:
     # --- what there is ---------------------------------------------------------------------------------------
 
     def set_class(self, storage_class: Json) -> None:
+        self.version += 1
         self._classes[storage_class["metadata"]["name"]] = storage_class
 
     def drop_class(self, name: str) -> None:
+        self.version += 1
         self._classes.pop(name, None)
 
     def set_driver(self, driver: Json) -> None:
+        self.version += 1
         name = driver["metadata"]["name"]
         (self._say_their_room.add if driver["spec"].get("storageCapacity") else self._say_their_room.discard)(name)
 
     def drop_driver(self, name: str) -> None:
+        self.version += 1
         self._say_their_room.discard(name)
 
     def set_room(self, room: Json) -> None:
@@ -46,6 +51,7 @@ class Provisioning:
         self._rooms_of.setdefault(room["storageClassName"], {})[place] = None
 
     def drop_room(self, namespace: str, name: str) -> None:
+        self.version += 1
         room = self._rooms.pop((namespace, name), None)
         if room is not None:
             del self._rooms_of[room["storageClassName"]][namespace, name]

@@ -46,11 +46,11 @@ class Scene:
         for claim in objects.get("pvcs") or ():
             self.reader.storage.set_claim(claim)
         for storage_class in objects.get("storageClasses") or ():
-            self.reader.storage.set_class(storage_class)
+            self.reader.storage.making.set_class(storage_class)
         for driver in objects.get("csiDrivers") or ():
-            self.reader.storage.set_driver(driver)
+            self.reader.storage.making.set_driver(driver)
         for room in objects.get("csiStorageCapacities") or ():
-            self.reader.storage.set_room(room)
+            self.reader.storage.making.set_room(room)
         by_name = {one["metadata"]["name"]: one for one in objects.get("csiNodes") or ()}
         for node in objects.get("nodes") or ():
             read = read_node(node, by_name.get(node["metadata"]["name"]))

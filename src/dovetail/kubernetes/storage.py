@@ -33,11 +33,15 @@ class _Refused(Exception):
 
 class Storage:
     def __init__(self) -> None:
-        self.version = 0
+        self._version = 0
         self._volumes: dict[str, Json] = {}
         self._by_class: dict[str, dict[str, None]] = {}
         self._claims: dict[tuple[str, str], Json] = {}
-        self._making = Provisioning()
+        self.making = Provisioning()
+
+    @property
+    def version(self) -> int:
+        return self._version + self.making.version
 
     # --- what there is ---------------------------------------------------------------------------------------
 
@@ -48,42 +52,17 @@ class Storage:
         self._by_class.setdefault(_class_of(volume), {})[name] = None
 
     def drop_volume(self, name: str) -> None:
-        self.version += 1
+        self._version += 1
         if (volume := self._volumes.pop(name, None)) is not None:
             self._by_class[_class_of(volume)].pop(name, None)
 
     def set_claim(self, claim: Json) -> None:
-        self.version += 1
+        self._version += 1
         self._claims[claim["metadata"]["namespace"], claim["metadata"]["name"]] = claim
 
     def drop_claim(self, namespace: str, name: str) -> None:
-        self.version += 1
+        self._version += 1
         self._claims.pop((namespace, name), None)
-
-    def set_class(self, storage_class: Json) -> None:
-        self.version += 1
-        self._making.set_class(storage_class)
-
-    def drop_class(self, name: str) -> None:
-        self.version += 1
-        self._making.drop_class(name)
-
-    def set_driver(self, driver: Json) -> None:
-        self.version += 1
-        self._making.set_driver(driver)
-
-    def drop_driver(self, name: str) -> None:
-        self.version += 1
-        self._making.drop_driver(name)
-
-    def set_room(self, room: Json) -> None:
-        """A CSIStorageCapacity."""
-        self.version += 1
-        self._making.set_room(room)
-
-    def drop_room(self, namespace: str, name: str) -> None:
-        self.version += 1
-        self._making.drop_room(namespace, name)
 
     # --- what it means ---------------------------------------------------------------------------------------
 
@@ -118,7 +97,7 @@ class Storage:
         bound = [claim for claim in claims if _is_bound(claim)]
         unbound = [claim for claim in claims if not _is_bound(claim)]
         for claim in unbound:
-            if claim["spec"].get("volumeName") or not self._making.waits_for_pod(_class_of_claim(claim)):
+            if claim["spec"].get("volumeName") or not self.making.waits_for_pod(_class_of_claim(claim)):
                 raise _Refused(_BINDING, f"claim {claim['metadata']['name']} is not bound, and its pod cannot bind it")
         zones = [zone for claim in bound for zone in self._zones(claim)]
         reach = [terms for claim in bound if (terms := self._reach(claim)) is not None]
@@ -184,7 +163,7 @@ class Storage:
         if volume is not None:
             csi = volume["spec"].get("csi")
             return None if csi is None else (csi["driver"], csi["volumeHandle"])
-        provisioner = self._making.provisioner(_class_of_claim(claim))
+        provisioner = self.making.provisioner(_class_of_claim(claim))
         if provisioner is None:
             return None
         meta = claim["metadata"]
@@ -193,7 +172,7 @@ class Storage:
     def _to_bind(self, claim: Json) -> Claim:
         name = _class_of_claim(claim)
         volumes = () if _selected(claim) else self._candidates(claim, name)
-        return Claim(volumes, self._making.allowed(name), _selected(claim), self._making.roomy(name, _size(claim)))
+        return Claim(volumes, self.making.allowed(name), _selected(claim), self.making.roomy(name, _size(claim)))
 
     def _candidates(self, claim: Json, class_name: str) -> tuple[Volume, ...]:
         """Volumes it may be bound to, the smallest first; the one that is kept for it alone, if there is."""

@@ -77,7 +77,9 @@ def _demanding() -> dict[str, Any]:
 def test_terms_survive_being_written_as_json() -> None:
     reader = PodReader()
     storage = reader.storage
-    storage.set_class({"metadata": {"name": "k"}, "provisioner": "csi", "volumeBindingMode": "WaitForFirstConsumer"})
+    storage.making.set_class(
+        {"metadata": {"name": "k"}, "provisioner": "csi", "volumeBindingMode": "WaitForFirstConsumer"}
+    )
     spec = {"storageClassName": "k", "accessModes": ["ReadWriteOncePod"], "resources": {"requests": {"storage": "1"}}}
     storage.set_claim({"metadata": {"name": "c", "namespace": "default"}, "spec": spec})
     match = [{"key": ZONE, "operator": "In", "values": ["a"]}]

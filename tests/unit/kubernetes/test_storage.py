@@ -165,9 +165,9 @@ def test_pods_are_read_again_when_volumes_change() -> None:
     storage.set_volume(_volume("v", "a"))
     assert world.fits(_uses("c")) == ["a"]
     storage.drop_volume("v")
-    storage.set_class(_class(provisioner="csi"))
+    storage.making.set_class(_class(provisioner="csi"))
     assert world.fits(_uses("c")) == ["a", "b", "c"]
-    storage.drop_class("late")
+    storage.making.drop_class("late")
     assert world.fits(_uses("c")) == []
     storage.drop_claim("default", "c")
     assert world.plugin(_uses("c"), "a") == ("VolumeRestrictions", False)
@@ -237,12 +237,12 @@ def test_room_that_comes_and_goes_is_noticed() -> None:
     world = _making(_room("1", _zone("a"), capacity="1Gi"))
     storage = world.scene.reader.storage
     before = storage.version
-    storage.set_room(_room("1", _zone("b"), capacity="1Ti"))
+    storage.making.set_room(_room("1", _zone("b"), capacity="1Ti"))
     assert storage.version > before
     assert world.fits(_uses("c")) == ["b"]
-    storage.drop_room("csi", "1")
+    storage.making.drop_room("csi", "1")
     assert world.fits(_uses("c")) == []
-    storage.drop_driver("csi")
+    storage.making.drop_driver("csi")
     assert world.fits(_uses("c")) == ["a", "b", "c"]
 
 

@@ -80,13 +80,13 @@ class Objects:
         self._tell_storage(changes, self._storage.set_claim, self._storage.drop_claim)
 
     def classes(self, changes: list[Change]) -> None:
-        self._tell_storage(changes, self._storage.set_class, self._storage.drop_class)
+        self._tell_storage(changes, self._storage.making.set_class, self._storage.making.drop_class)
 
     def drivers(self, changes: list[Change]) -> None:
-        self._tell_storage(changes, self._storage.set_driver, self._storage.drop_driver)
+        self._tell_storage(changes, self._storage.making.set_driver, self._storage.making.drop_driver)
 
     def rooms(self, changes: list[Change]) -> None:
-        self._tell_storage(changes, self._storage.set_room, self._storage.drop_room)
+        self._tell_storage(changes, self._storage.making.set_room, self._storage.making.drop_room)
 
     def _tell_storage(self, changes: list[Change], put: Callable[[Json], None], drop: Callable[..., None]) -> None:
         """`drop` takes the name, after the namespace of what has one."""
