@@ -1,12 +1,10 @@
 """A server that is killed gives nobody else's GPU to anyone: shares stay on their devices, and new ones fit around."""
 
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.e2e.server_process import ServerProcess
+from tests.patience import wait_for
 
 from dovetail.client import Client
 
@@ -19,15 +17,6 @@ SETTINGS = {
 }
 
 
-def until(found: Callable[[], Any], timeout_s: float = 60) -> Any:
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        if answer := found():
-            return answer
-        time.sleep(0.05)
-    raise AssertionError("it did not happen")
-
-
 def test_shares_are_on_the_same_gpus_after_kill_nine(tmp_path: Path) -> None:
     script = f'echo "$CUDA_VISIBLE_DEVICES $NVIDIA_VISIBLE_DEVICES" > {tmp_path}/$DOVETAIL_WORKLOAD; exec sleep 600'
     asked = {"first": 0.6, "second": 0.5, "third": 0.3, "whole": 1}
@@ -35,7 +24,7 @@ def test_shares_are_on_the_same_gpus_after_kill_nine(tmp_path: Path) -> None:
     def submit(client: Client, name: str, gpu: float) -> None:
         resources = {"cpu": "10m", "gpu": gpu}
         client.submit([{"name": name, "resources": resources, "run": {"command": ["/bin/sh", "-c", script]}}])
-        until(lambda: (tmp_path / name).exists() and (tmp_path / name).read_text())
+        wait_for(lambda: (tmp_path / name).exists() and (tmp_path / name).read_text())
 
     def devices(client: Client) -> dict[str, list[int]]:
         return {row["name"]: row["devices"] for row in client.node_tasks("here")}
@@ -48,7 +37,7 @@ def test_shares_are_on_the_same_gpus_after_kill_nine(tmp_path: Path) -> None:
         assert before == {"first": [2], "second": [0], "third": [2], "whole": [1]}
         server.kill()
         server.start()
-        until(lambda: client.node("here")["status"] == "online")
+        wait_for(lambda: client.node("here")["status"] == "online")
         assert devices(client) == before
         assert [gpu["used"] for gpu in client.node("here")["gpus"]] == [500, 1000, 900]
         submit(client, "fourth", 0.4)
@@ -59,4 +48,4 @@ def test_shares_are_on_the_same_gpus_after_kill_nine(tmp_path: Path) -> None:
         assert seen["whole"] == ["GPU-b", "GPU-b"]
         for name in (*asked, "fourth"):
             client.cancel(name)
-        until(lambda: not client.node_tasks("here"))
+        wait_for(lambda: not client.node_tasks("here"))

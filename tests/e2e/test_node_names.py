@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.test_cli import Shell, serving
-from tests.unit.api.server import until
+from tests.patience import wait_for
 
 from dovetail.client import Client
 
@@ -29,7 +29,7 @@ def made(dovetail: Shell, folder: Path, name: str) -> None:
     workload.write_text(f"name: w\nresources: {{cpu: 1}}\nconstraints: {there}\nrun: {{command: [x]}}\n")
     dovetail("submit", "-f", str(workload))
     with Client(dovetail.url) as client:
-        until(lambda: client.node_tasks(name))
+        wait_for(lambda: client.node_tasks(name))
 
 
 def looked_at(dovetail: Shell, name: str) -> None:

@@ -1,15 +1,11 @@
 """A door between a client and an API server that a test can shut, and clients that go through it or straight in."""
 
-import asyncio
-from collections.abc import Callable
 from typing import Any
 
 from tests.servers.kubernetes.server import KubeServer
 
 from dovetail.kubernetes.client.access import Access, read_kubeconfig
 from dovetail.kubernetes.client.api import Api
-
-PATIENCE_S = 60.0
 
 
 def straight(server: KubeServer, user: str = "admin") -> Api:
@@ -19,15 +15,6 @@ def straight(server: KubeServer, user: str = "admin") -> Api:
 def through(address: str, server: KubeServer) -> Api:
     known = read_kubeconfig([server.kubeconfig])
     return Api(Access(f"https://{address}", known.credentials, known.trust), timeout_s=5)
-
-
-async def until(holds: Callable[[], bool], what: str) -> None:
-    try:
-        async with asyncio.timeout(PATIENCE_S):
-            while not holds():  # noqa: ASYNC110 - what a server did is not ours to be told
-                await asyncio.sleep(0.01)
-    except TimeoutError:
-        raise AssertionError(f"waited {PATIENCE_S:.0f} s in vain for {what}") from None
 
 
 def pod_body(name: str, **spec: Any) -> dict[str, Any]:

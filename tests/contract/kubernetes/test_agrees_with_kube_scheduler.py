@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.contract.kubernetes.gate import straight, until
+from tests.contract.kubernetes.gate import straight
 from tests.contract.kubernetes.laid_out import AT_ONCE, clear, create_pods, lay_out, lay_out_classes, path_of, read_back
 from tests.contract.kubernetes.listening_extender import Listener, listener
 from tests.contract.kubernetes.random_cluster import RandomCluster, random_cluster
 from tests.contract.kubernetes.their_words import HEARD, SEVERAL_A_NODE, TheirWords, read
+from tests.patience import until
 from tests.servers.kubernetes.server import KubeServer
 from tests.servers.kubernetes.server import kube_server as run_kubernetes
 

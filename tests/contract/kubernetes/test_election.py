@@ -3,7 +3,8 @@
 import asyncio
 
 import pytest
-from tests.contract.kubernetes.gate import straight, through, until
+from tests.contract.kubernetes.gate import straight, through
+from tests.patience import until
 from tests.servers.kubernetes.server import KubeServer
 
 from dovetail.kubernetes.client.api import Api

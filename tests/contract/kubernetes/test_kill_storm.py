@@ -15,7 +15,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.contract.kubernetes.gate import straight, until
+from tests.contract.kubernetes.gate import straight
+from tests.patience import until
 from tests.servers.kubernetes.server import KubeServer
 from tests.servers.kubernetes.server import kube_server as run_kubernetes
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 from tests.contract.kubernetes.full_clusters import PATIENT, PRIORITIES, FullCluster, full_clusters
-from tests.contract.kubernetes.gate import straight, until
+from tests.contract.kubernetes.gate import straight
 from tests.contract.kubernetes.laid_out import NODES, clear
+from tests.patience import until
 from tests.servers.kubernetes.server import KubeServer
 from tests.servers.kubernetes.server import kube_server as run_kubernetes
 

@@ -3,7 +3,8 @@
 import asyncio
 
 import pytest
-from tests.contract.kubernetes.gate import new_namespace, pod_body, straight, until
+from tests.contract.kubernetes.gate import new_namespace, pod_body, straight
+from tests.patience import until
 from tests.servers.kubernetes.server import KubeServer
 
 from dovetail.kubernetes.client.recorder import Recorder, reference_to

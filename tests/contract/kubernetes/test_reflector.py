@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 
 import httpx
 import pytest
-from tests.contract.kubernetes.gate import new_namespace, pod_body, straight, through, until
+from tests.contract.kubernetes.gate import new_namespace, pod_body, straight, through
+from tests.patience import until
 from tests.servers.kubernetes.server import KubeServer
 
 from dovetail.kubernetes.client.api import Api

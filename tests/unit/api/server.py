@@ -2,21 +2,20 @@
 
 import socket
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
 import uvicorn
+from tests.patience import wait_for
 
 from dovetail.api.app import create_app
 from dovetail.control.plane import ControlPlane
 from dovetail.control.settings import Settings
 
 API = "/api/v1"
-PATIENCE_S = 60.0
 T = TypeVar("T")
 
 
@@ -71,16 +70,6 @@ def serving(settings: Settings) -> Iterator[str]:
         listening.close()
 
 
-def until(question: Callable[[], T | None], patience_s: float = PATIENCE_S) -> T:
-    """The first answer that is not None or False. Work goes on meanwhile."""
-    gives_up_at = time.monotonic() + patience_s
-    while not (found := question()):
-        if time.monotonic() > gives_up_at:
-            raise TimeoutError("it did not happen")
-        time.sleep(0.01)
-    return found
-
-
 def submitted(http: httpx.Client, *work: dict[str, Any]) -> list[dict[str, Any]]:
     answer = http.post("/workloads", json=list(work))
     assert answer.status_code == 201, answer.text
@@ -95,7 +84,7 @@ def in_state(http: httpx.Client, name: str, *states: str) -> dict[str, Any]:
         row: dict[str, Any] = http.get(f"/workloads/{name}").json()
         return row if row["state"] in states else None
 
-    return until(asked)
+    return wait_for(asked)
 
 
 def problem_in(answer: httpx.Response, status: int) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.unit.api.server import API, problem_in, serving, settings_in, until
+from tests.patience import wait_for
+from tests.unit.api.server import API, problem_in, serving, settings_in
 from tests.unit.control.secretive import ENTRY, PASSWORD, TOKEN, offer
 
 from dovetail.client import Client, DovetailError
@@ -24,7 +25,7 @@ def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_backends_are_listed_with_what_they_have_and_how_they_do(url: str) -> None:
     with Client(url) as client:
         client.submit({"name": "w", "resources": {"cpu": 1}})
-        until(lambda: client.workload("w")["state"] == "running")
+        wait_for(lambda: client.workload("w")["state"] == "running")
         registered, sim = client.backends()
         assert (registered["name"], registered["source"]) == ("registered", "built-in")
         assert (sim["name"], sim["kind"], sim["source"], sim["state"]) == ("sim", "simulated", "settings", "closed")
@@ -42,7 +43,7 @@ def test_a_backend_is_added_shown_without_its_secrets_changed_and_removed(url: s
     with Client(url) as client:
         made = client.add_backend("far", ENTRY)
         assert (made["kind"], made["source"], made["settings"]["key"]) == ("secretive", "added", "•••")
-        until(lambda: client.backend("far")["nodes"] == 2)
+        wait_for(lambda: client.backend("far")["nodes"] == 2)
         with pytest.raises(DovetailError, match="there is a backend 'far' already") as caught:
             client.add_backend("far", ENTRY)
         assert caught.value.status == 409
@@ -99,7 +100,7 @@ def test_mistakes_are_problems_with_their_field(url: str) -> None:
 def test_metrics_tell_of_every_backend(url: str) -> None:
     with Client(url) as client:
         client.submit({"name": "w", "resources": {"cpu": 1}})
-        until(lambda: client.workload("w")["state"] == "running")
+        wait_for(lambda: client.workload("w")["state"] == "running")
     text = httpx.get(f"{url}/metrics", trust_env=False).text
     assert 'dovetail_backend_available{backend="sim"} 1.0' in text
     assert 'dovetail_backend_state{backend="sim",state="closed"} 1.0' in text

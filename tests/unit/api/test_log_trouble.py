@@ -7,7 +7,8 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.unit.api.server import API, problem_in, serving, settings_in, until
+from tests.patience import wait_for
+from tests.unit.api.server import API, problem_in, serving, settings_in
 from tests.unit.control.secretive import ENTRY, TOKEN, Secretive, offer
 
 from dovetail.backends.contract import LogChunk
@@ -31,7 +32,7 @@ def running(url: str) -> Iterator[Client]:
     with Client(url) as client:
         client.add_backend("far", ENTRY)
         client.submit(WORK)
-        until(lambda: client.workload("w")["state"] == "running")
+        wait_for(lambda: client.workload("w")["state"] == "running")
         yield client
 
 
@@ -93,13 +94,13 @@ def test_what_is_not_there_is_not_found(url: str, running: Client, monkeypatch: 
     answering(monkeypatch, failing(KeyError("1.0.1")))
     assert problem_in(asked(url), 404)["detail"] == "task 1.0 has no logs: they were removed or never written"
     running.submit({**WORK, "name": "waits", "resources": {"cpu": 1000}})
-    until(lambda: running.workload("waits")["reason"] != "")
+    wait_for(lambda: running.workload("waits")["reason"] != "")
     assert "has no logs yet: it is pending" in problem_in(asked(url, "waits"), 404)["detail"]
 
 
 def test_of_a_backend_that_was_removed_there_is_no_output_any_more(url: str, running: Client) -> None:
     running.cancel("w")
-    until(lambda: running.workload("w")["state"] == "cancelled")
+    wait_for(lambda: running.workload("w")["state"] == "cancelled")
     assert asked(url).status_code == 200
     running.remove_backend("far")
     assert "backend far, which ran it, is not there" in problem_in(asked(url), 404)["detail"]
@@ -113,7 +114,7 @@ def test_a_backend_in_trouble_is_not_asked(url: str, running: Client, monkeypatc
     monkeypatch.setattr(Secretive, "nodes", away, raising=False)
     monkeypatch.setattr(Secretive, "fails", True)
     running.submit([{**WORK, "name": f"more-{i}"} for i in range(4)])
-    until(lambda: running.backend("far")["state"] == "open")
+    wait_for(lambda: running.backend("far")["state"] == "open")
     problem = problem_in(asked(url), 503)
     assert problem["detail"].startswith("backend far cannot be asked now: ConnectionError: ")
 
@@ -143,5 +144,5 @@ def test_output_that_a_node_keeps_itself_is_not_looked_for_here(url: str) -> Non
     with Client(url) as client:
         client.register_node({"name": "agent", "capacity": {"cpu": 4}})
         client.submit({"name": "w", "resources": {"cpu": 1}, "backends": {"allow": ["registered"]}})
-        until(lambda: client.tasks("w")[0]["attempt"] > 0)
+        wait_for(lambda: client.tasks("w")[0]["attempt"] > 0)
         assert "backend registered keeps none; look at its node" in problem_in(asked(url), 404)["detail"]

@@ -3,7 +3,8 @@
 from typing import Any
 
 import httpx
-from tests.unit.api.server import in_state, problem_in, submitted, until
+from tests.patience import wait_for
+from tests.unit.api.server import in_state, problem_in, submitted
 
 ON_FAR = {"node_selector": {"place": "far"}}
 
@@ -27,7 +28,7 @@ def test_a_registered_node_fetches_work_and_reports_it(http: httpx.Client) -> No
     assert registered(http, "far", backend="sim")["backend"] == "registered"
     work = {"name": "remote", "run": {"command": ["true"]}, "limits": {"memory": "1GiB"}, "deadline": {"run_for": "1h"}}
     submitted(http, work | ON_FAR)
-    [order] = until(lambda: beat(http, "far")["run"])
+    [order] = wait_for(lambda: beat(http, "far")["run"])
     assert beat(http, "far")["run"] == [order]
     assert order["name"] == "remote"
     assert order["run"] == {"command": ["true"]}
@@ -43,10 +44,10 @@ def test_a_registered_node_fetches_work_and_reports_it(http: httpx.Client) -> No
 def test_a_cancelled_task_is_stopped_on_its_node(http: httpx.Client) -> None:
     registered(http, "brief")
     submitted(http, {"name": "stopped", "node_selector": {"place": "brief"}})
-    [order] = until(lambda: beat(http, "brief")["run"])
+    [order] = wait_for(lambda: beat(http, "brief")["run"])
     beat(http, "brief", {"key": order["key"], "state": "running"})
     http.delete("/workloads/stopped")
-    assert until(lambda: beat(http, "brief")["stop"]) == [order["key"]]
+    assert wait_for(lambda: beat(http, "brief")["stop"]) == [order["key"]]
     beat(http, "brief", {"key": order["key"], "state": "finished"})
     in_state(http, "stopped", "cancelled")
 
@@ -65,7 +66,7 @@ def test_registering_again_changes_what_is_known(http: httpx.Client) -> None:
 def test_measured_use_is_shown_with_the_node(http: httpx.Client) -> None:
     registered(http, "measured")
     beat(http, "measured", used={"cpu": "1500m", "memory": "3GiB"})
-    cpu = until(lambda: http.get("/nodes/measured").json()["resources"]["cpu"]["observed"])
+    cpu = wait_for(lambda: http.get("/nodes/measured").json()["resources"]["cpu"]["observed"])
     assert cpu == 1.5
 
 
@@ -75,7 +76,7 @@ def test_the_gpus_of_a_node_are_shown_one_by_one_with_what_is_used(http: httpx.C
     beat(http, "gpu-node")
     wanted = {"resources": {"gpu": 0.25, "gpu_model": "H100"}, "node_selector": {"gpus": "here"}}
     submitted(http, {"name": "quarter", **wanted})
-    found = until(lambda: [gpu for gpu in http.get("/nodes/gpu-node").json()["gpus"] if gpu["used"]])
+    found = wait_for(lambda: [gpu for gpu in http.get("/nodes/gpu-node").json()["gpus"] if gpu["used"]])
     assert found == [
         {
             "slot": 0,
@@ -92,7 +93,7 @@ def test_the_gpus_of_a_node_are_shown_one_by_one_with_what_is_used(http: httpx.C
     assert http.get("/nodes/gpu-node").json()["definition"]["gpus"][0]["islands"] == 2
     (task,) = http.get("/nodes/gpu-node/tasks").json()["items"]
     assert task["devices"] == [0]
-    [order] = until(lambda: beat(http, "gpu-node")["run"])
+    [order] = wait_for(lambda: beat(http, "gpu-node")["run"])
     assert order["devices"] == [0]
     assert "gpu 0 of gpu-node" in http.get("/workloads/quarter/explain").text
 
@@ -131,8 +132,8 @@ def test_a_drained_node_ends_empty(http: httpx.Client) -> None:
     node = http.get("/workloads/mover/tasks").json()["items"][0]["node"]
     assert any(task["name"] == "mover" for task in http.get(f"/nodes/{node}/tasks").json()["items"])
     assert http.post(f"/nodes/{node}/drain", json={"reason": "repair"}).json()["cordoned"]
-    until(lambda: http.get(f"/nodes/{node}").json()["status"] == "drained")
-    until(lambda: not http.get(f"/nodes/{node}/tasks").json()["items"])
+    wait_for(lambda: http.get(f"/nodes/{node}").json()["status"] == "drained")
+    wait_for(lambda: not http.get(f"/nodes/{node}/tasks").json()["items"])
     http.post(f"/nodes/{node}/uncordon")
 
 
@@ -140,7 +141,7 @@ def test_diagnostics_describe_a_node_in_words(http: httpx.Client) -> None:
     registered(http, "hypervisor-01")
     work = {"name": "vm", "kind": "vm", "resources": {"cpu": 12, "memory": "24GB", "disk": "100GB"}}
     submitted(http, work | {"node_selector": {"place": "hypervisor-01"}})
-    until(lambda: http.get("/nodes/hypervisor-01").json()["tasks"])
+    wait_for(lambda: http.get("/nodes/hypervisor-01").json()["tasks"])
     answer = http.get("/nodes/hypervisor-01/diagnostics")
     assert answer.headers["content-type"].startswith("text/plain")
     for line in (

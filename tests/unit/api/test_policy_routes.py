@@ -6,7 +6,8 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.unit.api.server import API, in_state, problem_in, serving, settings_in, submitted, until
+from tests.patience import wait_for
+from tests.unit.api.server import API, in_state, problem_in, serving, settings_in, submitted
 
 EAST = 'node.labels.zone == "east"'
 MARS = 'node.labels.zone == "mars"'
@@ -26,7 +27,7 @@ def clean(http: httpx.Client) -> Iterator[None]:
     yield
     for row in http.get("/workloads", params={"unfinished": True}).json()["items"]:
         http.delete(f"/workloads/{row['id']}", params={"namespace": row["namespace"]})
-    until(lambda: not http.get("/workloads", params={"unfinished": True}).json()["items"])
+    wait_for(lambda: not http.get("/workloads", params={"unfinished": True}).json()["items"])
     for policy in http.get("/policies").json()["items"]:
         assert http.delete(f"/policies/{policy['name']}").status_code == 204
 
@@ -95,7 +96,7 @@ def test_an_unknown_policy_gets_a_suggestion(http: httpx.Client) -> None:
 def test_a_policy_is_in_force_from_the_moment_it_is_answered(http: httpx.Client) -> None:
     put(http, "moon", 201, require=MARS, applies_to=EVERYWHERE)
     submitted(http, work("waits"))
-    until(lambda: http.get("/workloads/waits").json()["message"])
+    wait_for(lambda: http.get("/workloads/waits").json()["message"])
     explained = http.get("/workloads/waits/explain").json()
     assert "policy moon" in explained["answer"]
     changed = put(http, "moon", require=EAST, applies_to=EVERYWHERE)
@@ -106,7 +107,7 @@ def test_a_policy_is_in_force_from_the_moment_it_is_answered(http: httpx.Client)
 def test_what_runs_against_a_policy_is_listed_and_goes_on_running(http: httpx.Client) -> None:
     submitted(http, work("runs", replicas=2))
     in_state(http, "runs", "running")
-    until(lambda: http.get("/workloads/runs").json()["active"] == 2)
+    wait_for(lambda: http.get("/workloads/runs").json()["active"] == 2)
     changed = put(http, "moon", 201, require=MARS, applies_to=EVERYWHERE)
     assert changed["violating"] == 2
     found = http.get("/policies/moon/violations").json()["items"]

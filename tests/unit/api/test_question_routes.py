@@ -3,7 +3,8 @@
 from typing import Any
 
 import httpx
-from tests.unit.api.server import in_state, problem_in, submitted, until
+from tests.patience import wait_for
+from tests.unit.api.server import in_state, problem_in, submitted
 
 
 def test_a_plan_names_nodes_funnel_and_scores_and_changes_nothing(http: httpx.Client) -> None:
@@ -34,7 +35,7 @@ def test_running_work_is_explained_with_its_decision(http: httpx.Client) -> None
 
 def test_waiting_work_is_explained_with_what_is_short_now(http: httpx.Client) -> None:
     submitted(http, {"name": "waits", "resources": {"gpu": 3}})
-    until(lambda: http.get("/workloads/waits").json()["reason"])
+    wait_for(lambda: http.get("/workloads/waits").json()["reason"])
     found = http.get("/workloads/waits/explain").json()
     assert found["now"]["shortages"][0]["resource"] == "gpu"
     assert found["position"] == 1
@@ -50,7 +51,7 @@ def test_waiting_work_is_explained_with_what_is_short_now(http: httpx.Client) ->
 
 def test_waiting_work_is_told_what_cannot_be_had_and_what_would_help(http: httpx.Client) -> None:
     submitted(http, {"name": "picky", "resources": {"gpu": 3}, "node_selector": {"zone": "east"}})
-    until(lambda: http.get("/workloads/picky").json()["reason"])
+    wait_for(lambda: http.get("/workloads/picky").json()["reason"])
     found = http.get("/workloads/picky/explain").json()
     assert found["core"] == [{"requirement": "gpu 3 free", "field": "resources.gpu", "nodes_alone": 0}]
     assert found["core_exact"]

@@ -5,7 +5,8 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.unit.api.server import API, in_state, problem_in, serving, settings_in, submitted, until
+from tests.patience import wait_for
+from tests.unit.api.server import API, in_state, problem_in, serving, settings_in, submitted
 
 SCHEDULING = {
     "queues": {
@@ -28,7 +29,7 @@ def http(url: str) -> Iterator[httpx.Client]:
         yield client
         for row in client.get("/workloads", params={"unfinished": True}).json()["items"]:
             client.delete(f"/workloads/{row['id']}")
-        until(lambda: not client.get("/workloads", params={"unfinished": True}).json()["items"])
+        wait_for(lambda: not client.get("/workloads", params={"unfinished": True}).json()["items"])
 
 
 def test_what_waits_says_where_for_whom_until_when_and_for_what(http: httpx.Client) -> None:
@@ -41,8 +42,8 @@ def test_what_waits_says_where_for_whom_until_when_and_for_what(http: httpx.Clie
         {"name": "waits", "queue": "nlp", "user": "ada", "priority": "low", "resources": {"cpu": 8}},
         {"name": "follows", "after": after},
     )
-    until(lambda: http.get("/workloads/waits").json()["reason"])
-    waits, follows = until(lambda: _promoted(http))
+    wait_for(lambda: http.get("/workloads/waits").json()["reason"])
+    waits, follows = wait_for(lambda: _promoted(http))
     assert (waits["position"], waits["queue"], waits["user"]) == (1, "ml/nlp", "ada")
     assert (waits["priority"], waits["promoted_from"], waits["preempting"]) == ("medium", "low", False)
     assert waits["waits_for"].startswith("insufficient resources: none of 4 nodes has room")
@@ -118,7 +119,7 @@ def test_a_dry_run_refuses_what_a_submission_would_be_refused_for(http: httpx.Cl
 def test_a_node_agent_is_told_the_grace_period(http: httpx.Client) -> None:
     http.post("/nodes", json={"name": "far", "capacity": {"cpu": 2}, "labels": {"only": "far"}})
     submitted(http, {"name": "gentle", "node_selector": {"only": "far"}, "disruption": {"grace": "90s"}})
-    [order] = until(lambda: http.post("/nodes/far/heartbeat", json={}).json()["run"])
+    [order] = wait_for(lambda: http.post("/nodes/far/heartbeat", json={}).json()["run"])
     assert order["grace_s"] == 90
     http.delete("/workloads/gentle")
     http.delete("/nodes/far")

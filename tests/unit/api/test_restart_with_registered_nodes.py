@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from tests.unit.api.server import serving, settings_in, until
+from tests.patience import wait_for
+from tests.unit.api.server import serving, settings_in
 
 from dovetail.client import Client
 
@@ -14,9 +15,9 @@ def begun(client: Client) -> str:
     """The key of work that runs on a registered node."""
     client.register_node(NODE)
     client.submit(WORK)
-    [order] = until(lambda: client.heartbeat("far")["run"])
+    [order] = wait_for(lambda: client.heartbeat("far")["run"])
     client.heartbeat("far", tasks=[{"key": order["key"], "state": "running"}])
-    until(lambda: client.workload("work")["state"] == "running")
+    wait_for(lambda: client.workload("work")["state"] == "running")
     return order["key"]
 
 
@@ -28,7 +29,7 @@ def test_work_goes_on_running_across_a_restart(tmp_path: Path) -> None:
         assert client.heartbeat("far", tasks=[{"key": key, "state": "running"}]) == {"run": [], "stop": []}
         assert client.workload("work")["state"] == "running"
         client.heartbeat("far", tasks=[{"key": key, "state": "finished", "exit_code": 0}])
-        until(lambda: client.workload("work")["state"] == "succeeded")
+        wait_for(lambda: client.workload("work")["state"] == "succeeded")
         assert client.heartbeat("far") == {"run": [], "stop": []}
 
 
@@ -37,9 +38,9 @@ def test_an_order_that_the_node_never_saw_is_repeated_after_a_restart(tmp_path: 
     with serving(settings) as url, Client(url) as client:
         client.register_node(NODE)
         client.submit(WORK)
-        until(lambda: client.tasks("work")[0]["state"] == "bound")
+        wait_for(lambda: client.tasks("work")[0]["state"] == "bound")
     with serving(settings) as url, Client(url) as client:
-        [order] = until(lambda: client.heartbeat("far")["run"])
+        [order] = wait_for(lambda: client.heartbeat("far")["run"])
         assert order["name"] == "work"
 
 
@@ -48,9 +49,9 @@ def test_a_stop_that_the_node_has_not_confirmed_is_repeated_after_a_restart(tmp_
     with serving(settings) as url, Client(url) as client:
         key = begun(client)
         client.cancel("work")
-        assert until(lambda: client.heartbeat("far")["stop"]) == [key]
+        assert wait_for(lambda: client.heartbeat("far")["stop"]) == [key]
     with serving(settings) as url, Client(url) as client:
-        assert until(lambda: client.heartbeat("far")["stop"], patience_s=5) == [key]
+        assert wait_for(lambda: client.heartbeat("far")["stop"]) == [key]
         assert client.heartbeat("far")["run"] == []
         client.heartbeat("far", tasks=[{"key": key, "state": "finished"}])
-        until(lambda: client.workload("work")["state"] == "cancelled")
+        wait_for(lambda: client.workload("work")["state"] == "cancelled")

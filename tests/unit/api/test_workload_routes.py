@@ -4,7 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from tests.unit.api.server import in_state, problem_in, submitted, until
+from tests.patience import wait_for
+from tests.unit.api.server import in_state, problem_in, submitted
 
 
 def test_accepted_work_is_placed_and_can_be_looked_at(http: httpx.Client) -> None:
@@ -15,7 +16,7 @@ def test_accepted_work_is_placed_and_can_be_looked_at(http: httpx.Client) -> Non
     assert row["spec"]["resources"] == {"cpu": "1"}
     assert row["tasks"]["total"] == 2
     assert "shape_json" not in row
-    tasks = until(lambda: [t for t in http.get("/workloads/looked-at/tasks").json()["items"] if t["node"]])
+    tasks = wait_for(lambda: [t for t in http.get("/workloads/looked-at/tasks").json()["items"] if t["node"]])
     assert {task["node"] for task in tasks} <= {"node-1", "node-2", "node-3", "node-4"}
     assert [t["replica"] for t in http.get("/workloads/looked-at/tasks?offset=1").json()["items"]] == [1]
     decision = http.get("/workloads/looked-at/decisions").json()["items"][0]
@@ -113,7 +114,7 @@ def test_cancelling_ends_the_work_and_again_says_that_it_is_finished(http: httpx
 
 def test_output_is_read_in_pieces_and_followed_to_its_end(http: httpx.Client) -> None:
     submitted(http, {"name": "talks", "run": {"command": ["say", "hello"], "simulate": {"run_time": "200ms"}}})
-    until(lambda: http.get("/workloads/talks/logs").status_code == 200)
+    wait_for(lambda: http.get("/workloads/talks/logs").status_code == 200)
     with http.stream("GET", "/workloads/talks/logs", params={"follow": True}) as answer:
         followed = "".join(answer.iter_text())
     in_state(http, "talks", "succeeded")
@@ -129,6 +130,6 @@ def test_output_is_read_in_pieces_and_followed_to_its_end(http: httpx.Client) ->
 
 def test_work_that_was_never_placed_has_no_output_yet(http: httpx.Client) -> None:
     submitted(http, {"name": "silent", "resources": {"cpu": 1000}})
-    until(lambda: http.get("/workloads/silent").json()["reason"])
+    wait_for(lambda: http.get("/workloads/silent").json()["reason"])
     assert "no logs yet" in problem_in(http.get("/workloads/silent/logs"), 404)["detail"]
     http.delete("/workloads/silent")

@@ -10,7 +10,8 @@ from typing import Any, get_type_hints
 import httpx
 import pytest
 from pydantic import TypeAdapter
-from tests.unit.api.server import serving, settings_in, until
+from tests.patience import wait_for
+from tests.unit.api.server import serving, settings_in
 
 from dovetail.client import Client, ConnectError, DovetailError
 from dovetail.client import types as t
@@ -44,13 +45,13 @@ def is_a(kind: Any, value: Any) -> Any:
 
 def running(client: Client, name: str, **spec: Any) -> None:
     client.submit({"name": name, **spec})
-    until(lambda: client.workload(name)["state"] == "running")
+    wait_for(lambda: client.workload(name)["state"] == "running")
 
 
 def test_answers_about_work_have_their_types(client: Client) -> None:
     work = Workload(name="typed", replicas=2, resources=Request.model_validate({"cpu": "500m"}))
     accepted = is_a(list[t.Accepted], client.submit([work]))
-    until(lambda: client.workload("typed")["state"] == "running")
+    wait_for(lambda: client.workload("typed")["state"] == "running")
     assert is_a(t.WorkloadDetail, client.workload(accepted[0]["id"]))["spec"]["resources"] == {"cpu": "500m"}
     page = is_a(t.WorkloadPage, client.workloads(namespace="default", limit=1, unfinished=True))
     is_a(list[t.WorkloadRow], page["items"])
@@ -62,7 +63,7 @@ def test_answers_about_work_have_their_types(client: Client) -> None:
     is_a(t.WorkloadRow, explained["workload"])
     is_a(t.WhyNot, client.why_not("typed", "node-1"))
     assert is_a(t.Accepted, client.cancel("typed", reason="enough")) == accepted[0]
-    until(lambda: client.workload("typed")["state"] == "cancelled")
+    wait_for(lambda: client.workload("typed")["state"] == "cancelled")
 
 
 def test_questions_have_their_types(client: Client) -> None:
@@ -72,9 +73,9 @@ def test_questions_have_their_types(client: Client) -> None:
     assert is_a(list[t.Plan], client.dry_run({"name": "a"}))[0]["placed"] == 1
     is_a(list[t.NodeFit], is_a(t.Capacity, client.capacity({"resources": {"cpu": 1}}))["by_node"])
     client.submit({"name": "wishful", "resources": {"cpu": 99}})
-    waiting = until(client.queue)
+    waiting = wait_for(client.queue)
     assert is_a(list[t.QueueItem], waiting)[0]["name"] == "wishful"
-    until(lambda: client.workload("wishful")["reason"])
+    wait_for(lambda: client.workload("wishful")["reason"])
     explained = client.explain("wishful")
     is_a(list[t.Shortage], is_a(t.Explanation, explained["now"])["shortages"])
     is_a(list[t.Refusal], client.why_not("wishful", "node-1")["refused"])
@@ -88,9 +89,9 @@ def test_answers_about_nodes_have_their_types(client: Client) -> None:
     is_a(t.NodeResource, rows[0]["resources"]["cpu"])
     is_a(t.NodeDetail, client.patch_node("mine", labels={"only": "here"}, taints=[]))
     client.submit({"name": "for-mine", "node_selector": {"only": "here"}})
-    [order] = is_a(list[t.RunOrder], until(lambda: client.heartbeat("mine", used={"cpu": 1})["run"]))
+    [order] = is_a(list[t.RunOrder], wait_for(lambda: client.heartbeat("mine", used={"cpu": 1})["run"]))
     is_a(t.Orders, client.heartbeat("mine", tasks=[{"key": order["key"], "state": "running"}]))
-    assert is_a(list[t.NodeTask], until(lambda: client.node_tasks("mine")))[0]["name"] == "for-mine"
+    assert is_a(list[t.NodeTask], wait_for(lambda: client.node_tasks("mine")))[0]["name"] == "for-mine"
     assert client.cordon("mine", reason="why not")["status"] == "cordoned"
     assert client.uncordon("mine")["status"] == "online"
     assert client.drain("mine", reason="bye")["status"] == "draining"
@@ -119,7 +120,7 @@ def test_events_and_output_are_followed(client: Client, url: str) -> None:
     running(client, "followed", run={"command": ["x"], "simulate": {"run_time": "500ms"}})
     whole = "".join(client.follow_logs("followed"))
     assert whole
-    until(lambda: client.workload("followed")["state"] == "succeeded")
+    wait_for(lambda: client.workload("followed")["state"] == "succeeded")
     assert client.logs("followed") == t.LogChunk(whole, len(whole.encode()), True)
     kinds = []
     for event in client.events(after=0, workload="followed"):

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.unit.api.server import serving, settings_in, until
+from tests.patience import wait_for
+from tests.unit.api.server import serving, settings_in
 from tests.unit.client.test_client import is_a
 
 from dovetail.client import Client, DovetailError
@@ -27,7 +28,7 @@ def client(url: str) -> Iterator[Client]:
 
 def test_answers_about_policies_have_their_types(client: Client) -> None:
     client.submit({"name": "w", "resources": {"cpu": 1}})
-    until(lambda: client.workload("w")["state"] == "running")
+    wait_for(lambda: client.workload("w")["state"] == "running")
     policy = Policy.model_validate({"name": "p", "require": 'node.name == "x"', "applies_to": {"namespaces": ["*"]}})
     made = is_a(t.ChangedPolicy, client.set_policy(policy, by="ada", note="why"))
     assert made["violations"] == is_a(list[t.Violation], client.policy_violations("p"))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.patience import until
 
 from dovetail.control.errors import Conflict
 from dovetail.control.plane import ControlPlane
@@ -41,14 +42,6 @@ def work(name: str, *after: str, **more: Any) -> Workload:
 
 def quick(name: str, *after: str, exit_code: int = 0, **more: Any) -> Workload:
     return work(name, *after, run={"simulate": {"run_time": "1ms", "exit_code": exit_code}}, **more)
-
-
-async def until(holds: Callable[[], bool], what: str) -> None:
-    for _ in range(1000):
-        if holds():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError(f"never happened: {what}")
 
 
 def state_of(plane: ControlPlane, name: str) -> str:

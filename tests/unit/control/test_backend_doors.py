@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from cryptography.fernet import Fernet
+from tests.patience import until
 from tests.unit.control.secretive import ENTRY, PASSWORD, TOKEN, Secretive, offer
-from tests.unit.control.test_plane import scene, settings, until, work
+from tests.unit.control.test_plane import scene, settings, work
 
 from dovetail.backends import registry
 from dovetail.backends.registry import BackendEntry

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.control.test_plane import settings, until, work
+from tests.patience import until
+from tests.unit.control.test_plane import settings, work
 
 from dovetail.backends import registry
 from dovetail.backends.contract import Assignment, Backend, Report

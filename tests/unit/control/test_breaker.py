@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
 import pytest
+from tests.patience import until
 
 from dovetail.control import breaker as module
 from dovetail.control.breaker import FAILURES_UNTIL_OPEN, Breaker, Circuit
@@ -48,14 +49,6 @@ def play(
     asyncio.run(run())
 
 
-async def until(holds: Callable[[], bool]) -> None:
-    for _ in range(5000):
-        if holds():
-            return
-        await asyncio.sleep(0.001)
-    raise AssertionError("it never came to that")
-
-
 def circuit_of(one: Breaker) -> Circuit:
     return one.circuit
 
@@ -93,7 +86,7 @@ def test_while_it_is_open_nothing_passes_and_probes_go_on() -> None:
     async def scene(given: Scene, one: Breaker) -> None:
         break_it(one)
         waiting = asyncio.create_task(one.enter())
-        await until(lambda: given.probes >= 3)
+        await until(lambda: given.probes >= 3, "it is tried several times", 0.001)
         assert not waiting.done()
         assert circuit_of(one) is Circuit.OPEN
         waiting.cancel()
@@ -105,7 +98,7 @@ def test_half_open_lets_one_through_and_its_success_lets_all_through() -> None:
     async def scene(given: Scene, one: Breaker) -> None:
         break_it(one)
         entering = [asyncio.create_task(one.enter()) for _ in range(5)]
-        await until(lambda: sum(task.done() for task in entering) == 1)
+        await until(lambda: sum(task.done() for task in entering) == 1, "one is let in", 0.001)
         assert circuit_of(one) is Circuit.HALF_OPEN
         for _ in range(20):
             await asyncio.sleep(0)
@@ -147,7 +140,7 @@ def test_who_was_let_in_and_had_nothing_to_ask_makes_room_for_the_next() -> None
 def test_with_nothing_to_send_an_answered_probe_closes_it() -> None:
     async def scene(given: Scene, one: Breaker) -> None:
         break_it(one)
-        await until(lambda: circuit_of(one) is Circuit.CLOSED)
+        await until(lambda: circuit_of(one) is Circuit.CLOSED, "it is closed", 0.001)
         one.failed(A, "a single failure")
         assert circuit_of(one) is Circuit.CLOSED
 
@@ -170,7 +163,7 @@ def test_one_subject_that_fails_opens_it_when_the_backend_itself_does_not_answer
     async def scene(given: Scene, one: Breaker) -> None:
         for _ in range(FAILURES_UNTIL_OPEN):
             one.failed(A, "no route")
-        await until(lambda: circuit_of(one) is Circuit.OPEN)
+        await until(lambda: circuit_of(one) is Circuit.OPEN, "it is open", 0.001)
         assert given.said == [(False, "no route")]
 
     play(scene)
@@ -180,7 +173,7 @@ def test_a_subject_that_is_to_blame_counts_again_when_it_has_succeeded() -> None
     async def scene(given: Scene, one: Breaker) -> None:
         for _ in range(FAILURES_UNTIL_OPEN):
             one.failed(A, "500")
-        await until(lambda: given.probes == 1)
+        await until(lambda: given.probes == 1, "it is tried once", 0.001)
         await asyncio.sleep(0)
         break_it(one)
         assert circuit_of(one) is Circuit.CLOSED, "what it fails at does not count"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.patience import PATIENCE_S, until
 
 from dovetail.backends.contract import Assignment, Refusal
 from dovetail.control.errors import Conflict, NotFound, Unavailable
@@ -42,14 +43,6 @@ def scene(settings: Settings, play: Callable[[ControlPlane], Awaitable[None]]) -
 
 def work(name: str, **more: Any) -> Workload:
     return Workload.model_validate({"name": name, "resources": {"cpu": 1}, **more})
-
-
-async def until(holds: Callable[[], bool], what: str) -> None:
-    for _ in range(500):
-        if holds():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError(f"never happened: {what}")
 
 
 def test_what_was_accepted_is_in_the_store_when_submit_returns(tmp_path: Path) -> None:
@@ -228,7 +221,7 @@ def test_history_is_followed_as_it_happens(tmp_path: Path) -> None:
         follower = asyncio.create_task(follow())
         await asyncio.sleep(0.05)
         await plane.submit([work("a")])
-        await asyncio.wait_for(follower, 5)
+        await asyncio.wait_for(follower, PATIENCE_S)
         assert [kind for kind in seen if kind not in ("node", "bound")] == ["submitted", "placed", "running"]
 
     scene(settings(tmp_path), play)

@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from tests.unit.control.test_plane import settings, until, work
+from tests.patience import until
+from tests.unit.control.test_plane import settings, work
 
 from dovetail.backends.contract import Assignment
 from dovetail.backends.simulated.backend import SimulatedBackend

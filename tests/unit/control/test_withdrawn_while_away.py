@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.control.test_plane import scene, settings, until, work
+from tests.patience import until
+from tests.unit.control.test_plane import scene, settings, work
 
 from dovetail.control.plane import ControlPlane
 from dovetail.model.node import Node

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from tests.contract.backends.docker.rig import Hosts
+from tests.patience import until
 from tests.servers.docker import IMAGE
-from tests.unit.control.test_plane import until
 
 from dovetail.control.backends import Member
 from dovetail.control.breaker import FAILURES_UNTIL_OPEN
@@ -20,7 +20,7 @@ from dovetail.testing.lossy_proxy import LossyProxy
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("docker")]
 
-CALL_TIMEOUT_S = 0.5
+CALL_TIMEOUT_S = 2.0
 
 
 def work(name: str) -> Workload:
