@@ -19,7 +19,7 @@ from dovetail.constraints.scanning import Scanned, scan
 from dovetail.constraints.tree import Call, Index, ListOf, Literal, Name, Select, Span, Tree, joined, levels_of
 from dovetail.constraints.writing import write
 
-__all__ = ["MAX_TREE_DEPTH", "parse", "warm_up", "write"]
+__all__ = ["MAX_TREE_DEPTH", "parse", "parse_as_written", "warm_up", "write"]
 
 MAX_TREE_DEPTH = 100
 KEPT = 4096
@@ -49,11 +49,16 @@ _SIGNS = frozenset({"&&", "||", "==", "!=", "<=", ">=", "<", ">", "+", "-", "*",
 
 @lru_cache(maxsize=KEPT)
 def parse(text: str) -> Tree:
+    return unroll(text, parse_as_written(text))
+
+
+def parse_as_written(text: str) -> Tree:
+    """The tree with its macros, for those who give lists a meaning that are not written out."""
     scanned = scan(text)
     tree = _Builder(text).build(_read(text, scanned))
     if levels_of(tree) > MAX_TREE_DEPTH:
         raise ExpressionError(text, 0, f"is nested deeper than {MAX_TREE_DEPTH} levels; write it flatter")
-    return unroll(text, tree)
+    return tree
 
 
 def warm_up() -> None:

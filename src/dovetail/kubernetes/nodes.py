@@ -22,19 +22,22 @@ Json = Mapping[str, Any]
 
 #: An image below this is fetched before anybody notices.
 _LEAST_IMAGE_BYTES = 23 * 2**20
+_NO_MARKS: Mapping[str, str] = {}
 _UNSCHEDULABLE = Taint(key=UNSCHEDULABLE, effect=Effect.NO_SCHEDULE)
 
 
-def read_node(node: Json, csi_node: Json | None = None, backend: str = "kubernetes") -> Node:
-    """`csi_node`: how many volumes it can attach. Not validated: the API server has done that, and allows names that we
-    would not."""
+def read_node(
+    node: Json, csi_node: Json | None = None, backend: str = "kubernetes", marks: Mapping[str, str] = _NO_MARKS
+) -> Node:
+    """`csi_node`: how many volumes it can attach; `marks`: labels of ours for what it has. Not validated: the API
+    server has done that, and allows names that we would not."""
     name = node["metadata"]["name"]
     status = node.get("status") or {}
     return Node.model_construct(
         name=name,
         backend=backend,
         capacity=_capacity(status.get("allocatable") or {}),
-        labels=_labels(node, status, csi_node),
+        labels={**_labels(node, status, csi_node), **marks},
         taints=_taints(node.get("spec") or {}),
         kinds=[Kind.CONTAINER],
         gpus=[],

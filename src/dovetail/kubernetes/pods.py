@@ -14,6 +14,7 @@ from typing import Any
 from dovetail.kubernetes import holdings
 from dovetail.kubernetes.annotations import NOTHING, AnnotationError, Asked, asked_in, own_of
 from dovetail.kubernetes.company import PodCompany, company_of
+from dovetail.kubernetes.devices.claims import DeviceClaims, claims_devices
 from dovetail.kubernetes.gangs import gang_in
 from dovetail.kubernetes.requests import requests_of
 from dovetail.kubernetes.selectors import NEVER, node_term, node_terms
@@ -62,6 +63,12 @@ class PodMeaning:
     gang: str = ""
     gang_min: int = 0
 
+    @property
+    def devices_mark(self) -> str:
+        """The label of nodes that could give its claims the devices they lack; empty: they lack none."""
+        ask = self.terms.shape.kubernetes
+        return "" if ask is None or ask.devices is None else ask.devices.marked
+
 
 def is_finished(pod: Json) -> bool:
     """It holds nothing of its node any more."""
@@ -74,10 +81,13 @@ def gates_of(pod: Json) -> tuple[str, ...]:
 
 
 class PodReader:
-    """Keep one for each API server, tell it of namespaces and volumes, and ask it what pods mean."""
+    """Keep one for each API server, tell it of namespaces, volumes and devices, and ask it what pods mean.
+
+    `allocates`: devices that pods claim are ours to find; otherwise others do, and they are not looked at."""
 
     def __init__(self, scheduler: str = "default", profile: str = PROFILE) -> None:
         self.storage = Storage()
+        self.devices, self.allocates = DeviceClaims(), True
         self.namespaces: dict[str, dict[str, str]] = {}
         self._scheduler, self._profile = scheduler, profile
         self._kept: dict[bytes, PodMeaning] = {}
@@ -104,6 +114,8 @@ class PodReader:
 
     def _read(self, pod: Json, placed: bool) -> PodMeaning:
         spec, meta = pod["spec"], pod["metadata"]
+        if self.allocates and not placed and claims_devices(pod):
+            return self._meaning(pod, spec, meta, placed)  # of no two of them the claims need be the same
         volumes = [volume for volume in spec.get("volumes") or () if any(name in volume for name in _DISKS)]
         key = _key(pod, placed, volumes)
         kept = self._kept
@@ -146,14 +158,16 @@ class PodReader:
         else:
             firm, wishes = spread_of(spec.get("topologySpreadConstraints") or [], namespace, labels)
             features, volumes = _features(spec), self.storage.ask_of(pod)
+            devices = self.devices.ask_of(pod) if self.allocates else None
             ask = PodAsk(
-                asks=bool(spec.get("nodeName") or features or company.together or firm or volumes),
+                asks=bool(spec.get("nodeName") or features or company.together or firm or volumes or devices),
                 node_name=spec.get("nodeName") or "",
                 features=features,
                 together=company.together,
                 spread=firm,
                 volumes=volumes,
                 repels=company.repels,
+                devices=devices,
             )
             near = near_own(asked.layout, namespace, gang) if asked.layout is not None and gang else ()
             rules = company._replace(rules=(*held, *company.rules, *near))

@@ -13,6 +13,7 @@ from dovetail.kubernetes.moment import seconds
 from dovetail.kubernetes.nodes import read_node
 from dovetail.kubernetes.pods import PROFILE, PodMeaning, PodReader, is_finished
 from dovetail.model.event import NodeJoined
+from dovetail.model.node import Node
 from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
 from dovetail.placement.evaluation import Evaluator
@@ -32,13 +33,14 @@ class Scene:
         self.now = now
         self.tasks: dict[Name, TaskId] = {}
         self.names: dict[TaskId, Name] = {}
+        self._nodes: dict[str, tuple[Json, Json | None]] = {}  # with what is known of their volumes
 
     @property
     def evaluator(self) -> Evaluator:
         return self.engine.state.pipelines[PROFILE].evaluator
 
     def add_objects(self, objects: Mapping[str, Iterable[Json]]) -> None:
-        """Namespaces, volumes and what belongs to them, nodes."""
+        """Namespaces, volumes and devices and what belongs to them, nodes."""
         for namespace in objects.get("namespaces") or ():
             self.reader.set_namespace(namespace)
         for volume in objects.get("pvs") or ():
@@ -51,10 +53,18 @@ class Scene:
             self.reader.storage.making.set_driver(driver)
         for room in objects.get("csiStorageCapacities") or ():
             self.reader.storage.making.set_room(room)
+        for device_class in objects.get("deviceClasses") or ():
+            self.reader.devices.set_class(device_class)
+        for resource_claim in objects.get("resourceClaims") or ():
+            self.reader.devices.set_claim(resource_claim)
+        for slice_ in objects.get("resourceSlices") or ():
+            self.reader.devices.inventory.set_slice(slice_)
         by_name = {one["metadata"]["name"]: one for one in objects.get("csiNodes") or ()}
         for node in objects.get("nodes") or ():
-            read = read_node(node, by_name.get(node["metadata"]["name"]))
-            self.engine.handle(NodeJoined(read), self.now)
+            name = node["metadata"]["name"]
+            self._nodes[name] = node, by_name.get(name)
+            self.reader.devices.inventory.set_node(name, node["metadata"].get("labels") or {})
+            self.engine.handle(NodeJoined(self._node(name)), self.now)
 
     def place(self, pod: Json, node: str) -> TaskId | None:
         """The pod is on the node; None if it counts nowhere."""
@@ -71,5 +81,11 @@ class Scene:
         state.cluster.place(task, state.cluster.rows[node], column, stake=stake, badge=meaning.badge)
         return task
 
+    def _node(self, name: str) -> Node:
+        node, csi_node = self._nodes[name]
+        return read_node(node, csi_node, marks=self.reader.devices.marks(name))
+
     def asked(self, meaning: PodMeaning) -> Request:
+        for name in self.reader.devices.take_changed() & self._nodes.keys():
+            self.engine.state.cluster.join(self._node(name))  # what is placed there is no work that the engine knows
         return self.engine.state.asked(meaning.terms.shape, meaning.badge)

@@ -22,6 +22,7 @@ from dovetail.placement.filters.node_affinity import NodeAffinity
 from dovetail.placement.filters.node_selector import NodeSelector
 from dovetail.placement.filters.pod_affinity import PodAffinity
 from dovetail.placement.filters.pod_attachments import PodAttachments
+from dovetail.placement.filters.pod_devices import PodDevices
 from dovetail.placement.filters.pod_node import FEATURE_MISSING, PodNode
 from dovetail.placement.filters.pod_spread import PodSpread
 from dovetail.placement.filters.pod_volumes import OTHER_ZONE, PodVolumes
@@ -34,7 +35,7 @@ from dovetail.placement.refusal import refusals
 PLUGINS = (
     *("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit"),
     *("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread", "InterPodAffinity"),
-    "NodeDeclaredFeatures",
+    *("DynamicResources", "NodeDeclaredFeatures"),
 )
 _PLACE = {plugin: place for place, plugin in enumerate(PLUGINS)}
 _ALIKE = {
@@ -44,6 +45,7 @@ _ALIKE = {
     PodAttachments.name: "NodeVolumeLimits",
     PodSpread.name: "PodTopologySpread",
     PodAffinity.name: "InterPodAffinity",
+    PodDevices.name: "DynamicResources",
 }
 _HELD = {PORT: "NodePorts", DISK: "VolumeRestrictions", CLAIM: "VolumeRestrictions"}
 

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 from dovetail.model.asks import Company, Selector, Term
 from dovetail.model.asks_json import company_from, selector_from, term_from
 
-#: Of nodes: its name, a feature it declares, how many volumes of a driver it can attach, and one that all nodes have.
+#: Of nodes: its name, a feature it declares, how many volumes of a driver it can attach, that it has free devices for
+#: certain claims, and one that all nodes have.
 NODE_NAME = "field:metadata.name"
-FEATURE, VOLUME_LIMIT = "feature:", "volume-limit:"
+FEATURE, VOLUME_LIMIT, DEVICES = "feature:", "volume-limit:", "devices:"
 EVERY_NODE = "every:node"
 #: A node marked `spec.unschedulable` bears this taint beside those it has.
 UNSCHEDULABLE = "spec:unschedulable"
@@ -78,6 +79,16 @@ class VolumeAsk(NamedTuple):
     attached: tuple[tuple[str, str], ...] = ()  # (driver, volume) that the node has to attach
 
 
+class DeviceAsk(NamedTuple):
+    """`refused`: why the pod can go nowhere as things are, or empty; `available`: of each claim that has its devices,
+    the terms of which one must hold; `marked`: the label of the nodes where the others can get theirs, empty if there
+    are no others."""
+
+    refused: str = ""
+    available: tuple[tuple[Term, ...], ...] = ()
+    marked: str = ""
+
+
 class PodAsk(NamedTuple):
     """`repels`: pods that must stay away from it once it runs. `asks` is False where filters have nothing to look at,
     as for most pods."""
@@ -89,6 +100,7 @@ class PodAsk(NamedTuple):
     spread: tuple[PodSpread, ...] = ()
     volumes: VolumeAsk | None = None
     repels: tuple[Company, ...] = ()
+    devices: DeviceAsk | None = None
 
     @property
     def is_social(self) -> bool:
@@ -106,7 +118,7 @@ PLAIN = PodAsk()
 
 def pod_ask_from(parts: list[Any]) -> PodAsk:
     """The inverse of writing it as JSON."""
-    asks, node_name, features, together, spread, volumes, repels = parts
+    asks, node_name, features, together, spread, volumes, repels, devices = parts
     return PodAsk(
         asks,
         node_name,
@@ -115,6 +127,7 @@ def pod_ask_from(parts: list[Any]) -> PodAsk:
         tuple(PodSpread(one[0], one[1], _selector_from(one[2]), *one[3:]) for one in spread),
         None if volumes is None else _volumes_from(*volumes),
         tuple(map(company_from, repels)),
+        None if devices is None else _devices_from(*devices),
     )
 
 
@@ -124,6 +137,10 @@ def _selector_from(parts: list[Any] | None) -> Selector | None:
 
 def _terms_from(terms: list[list[list[Any]]] | None) -> tuple[Term, ...] | None:
     return None if terms is None else tuple(map(term_from, terms))
+
+
+def _devices_from(refused: str, available: list[Any], marked: str) -> DeviceAsk:
+    return DeviceAsk(refused, tuple([tuple(map(term_from, terms)) for terms in available]), marked)
 
 
 def _volumes_from(

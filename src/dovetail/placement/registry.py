@@ -23,6 +23,7 @@ from dovetail.placement.filters.node_affinity import NodeAffinity
 from dovetail.placement.filters.node_selector import NodeSelector
 from dovetail.placement.filters.pod_affinity import PodAffinity
 from dovetail.placement.filters.pod_attachments import PodAttachments
+from dovetail.placement.filters.pod_devices import PodDevices
 from dovetail.placement.filters.pod_node import PodNode
 from dovetail.placement.filters.pod_spread import PodSpread
 from dovetail.placement.filters.pod_volumes import PodVolumes
@@ -102,7 +103,7 @@ SCORES: dict[str, type[Any]] = {
 BUILT_IN_FILTERS = tuple(FILTERS)
 #: What only pods of Kubernetes ask for; run where a profile names them.
 POD_FILTERS: dict[str, type[Any]] = {
-    plugin.name: plugin for plugin in (PodNode, PodVolumes, PodAttachments, PodSpread, PodAffinity)
+    plugin.name: plugin for plugin in (PodNode, PodVolumes, PodAttachments, PodSpread, PodAffinity, PodDevices)
 }
 ABOUT_ROOM = 3  # the last of them: promised to others, in pieces, or taken
 

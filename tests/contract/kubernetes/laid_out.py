@@ -6,10 +6,12 @@ from contextlib import suppress
 from typing import Any
 
 from tests.contract.kubernetes.random_cluster import CLASSES, DRIVERS, RUNTIME_CLASS, RandomCluster
+from tests.contract.kubernetes.random_devices import CLASSES as DEVICE_CLASSES
 from tests.contract.kubernetes.random_pods import PATIENT, PRIORITIES
 
 from dovetail.kubernetes.client.api import Api
 from dovetail.kubernetes.client.errors import AlreadyExists
+from dovetail.kubernetes.client.paths import DEVICES
 
 Json = dict[str, Any]
 
@@ -27,6 +29,9 @@ KINDS = {
     "csiNodes": f"{_STORAGE}/csinodes",
     "csiDrivers": f"{_STORAGE}/csidrivers",
     "csiStorageCapacities": f"{_STORAGE}/csistoragecapacities",
+    "deviceClasses": f"{DEVICES}/deviceclasses",
+    "resourceSlices": f"{DEVICES}/resourceslices",
+    "resourceClaims": f"{DEVICES}/resourceclaims",
     "pdbs": "/apis/policy/v1/poddisruptionbudgets",
 }
 
@@ -41,6 +46,8 @@ async def lay_out_classes(api: Api) -> None:
         await _once(api, KINDS["storageClasses"], one)
     for one in DRIVERS:
         await _once(api, KINDS["csiDrivers"], one)
+    for one in DEVICE_CLASSES:
+        await _once(api, KINDS["deviceClasses"], one)
     await _once(api, "/apis/node.k8s.io/v1/runtimeclasses", RUNTIME_CLASS)
 
 
@@ -60,6 +67,10 @@ async def lay_out(api: Api, cluster: RandomCluster) -> None:
         await create(api, path_of(one, "persistentvolumeclaims"), [one], with_status=True)
     for one in cluster.rooms:
         await create(api, path_of(one, "csistoragecapacities", _STORAGE), [one])
+    await create(api, KINDS["resourceSlices"], cluster.devices.slices)
+    for one in cluster.devices.claims:
+        await api.create(path_of(one, "resourceclaims", DEVICES), one)
+        await say_devices(api, one, cluster.devices.allocated.get(one["metadata"]["name"], {}))
     await create_pods(api, cluster.placed)
     for namespace, name in sorted(cluster.finished):
         await api.patch(f"/api/v1/namespaces/{namespace}/pods/{name}/status", {"status": {"phase": "Succeeded"}})
@@ -74,6 +85,14 @@ async def create(api: Api, path: str, bodies: Iterable[Json], *, with_status: bo
             await api.patch(f"{path}/{body['metadata']['name']}/status", {"status": body["status"]})
 
     await asyncio.gather(*[make(body) for body in bodies])
+
+
+async def say_devices(api: Api, claim: Json, status: Json) -> None:
+    """What the claim has, and nothing else."""
+    path = f"{path_of(claim, 'resourceclaims', DEVICES)}/{claim['metadata']['name']}"
+    now = await api.get(path)
+    if (now.get("status") or {}) != status:
+        await api.replace(f"{path}/status", now | {"status": status})
 
 
 async def create_pods(api: Api, pods: Iterable[Json]) -> list[Json]:
@@ -93,7 +112,12 @@ async def clear(api: Api) -> None:
     paths += [f"{path_of(claim, 'persistentvolumeclaims')}/{claim['metadata']['name']}" for claim in claims]
     rooms = await api.items(KINDS["csiStorageCapacities"])
     paths += [f"{path_of(room, 'csistoragecapacities', _STORAGE)}/{room['metadata']['name']}" for room in rooms]
-    for path in (NODES, VOLUMES, KINDS["csiNodes"]):
+    for claim in await api.items(KINDS["resourceClaims"]):
+        await say_devices(api, claim, {})
+        path = f"{path_of(claim, 'resourceclaims', DEVICES)}/{claim['metadata']['name']}"
+        await api.patch(path, {"metadata": {"finalizers": None}})
+        paths.append(path)
+    for path in (NODES, VOLUMES, KINDS["csiNodes"], KINDS["resourceSlices"]):
         paths += [f"{path}/{one['metadata']['name']}" for one in await api.items(path)]
     await asyncio.gather(*[api.delete(path, AT_ONCE) for path in paths])
 

@@ -6,6 +6,7 @@ The same seed makes the same objects.
 from dataclasses import dataclass, field
 from random import Random
 
+from tests.contract.kubernetes.random_devices import DeviceDrawing
 from tests.contract.kubernetes.random_pods import (
     FOO,
     GPU,
@@ -31,6 +32,7 @@ _STATIC = {"provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "
 class RandomCluster:
     """`finished`: of `placed`, by namespace and name, those that have ended; `leaving`: those that were deleted."""
 
+    devices: DeviceDrawing
     namespaces: list[Json] = field(default_factory=list)
     nodes: list[Json] = field(default_factory=list)
     csi_nodes: list[Json] = field(default_factory=list)
@@ -72,7 +74,7 @@ class _Drawing:
     def __init__(self, chance: Random, seed: int) -> None:
         self.chance = chance
         self.names = [f"{colour}-{seed}" for colour in ("red", "green", "blue")]
-        self.made = RandomCluster()
+        self.made = RandomCluster(DeviceDrawing(chance, self.names[0], []))
         self.alone = False
 
     def often(self, share: float) -> bool:
@@ -89,7 +91,10 @@ class _Drawing:
                 made.csi_nodes.append(self.csi_node(node["metadata"]["name"]))
         self.storage()
         claims = [one["metadata"]["name"] for one in made.claims]
-        self.pods = PodDrawing(self.chance, self.names, self.node_names, claims)
+        made.devices.nodes = made.nodes
+        made.devices.draw()
+        with_devices = [one["metadata"]["name"] for one in made.devices.claims]
+        self.pods = PodDrawing(self.chance, self.names, self.node_names, claims, with_devices)
         for node in made.nodes:
             for number in range(self.chance.choice((0, 1, 2, 3, 5))):
                 self.place(f"{node['metadata']['name']}-{number}", node["metadata"]["name"])

@@ -34,9 +34,16 @@ _SPACES: tuple[Json, ...] = (
 
 
 class PodDrawing:
-    def __init__(self, chance: Random, namespaces: Sequence[str], nodes: Sequence[str], claims: Sequence[str]) -> None:
-        """`claims` are all in the first of the namespaces."""
-        self.chance, self.names, self.nodes, self.claims = chance, namespaces, nodes, claims
+    def __init__(
+        self,
+        chance: Random,
+        namespaces: Sequence[str],
+        nodes: Sequence[str],
+        claims: Sequence[str],
+        devices: Sequence[str],
+    ) -> None:
+        """`claims` of volumes and of `devices` are all in the first of the namespaces."""
+        self.chance, self.names, self.nodes, self.claims, self.devices = chance, namespaces, nodes, claims, devices
 
     def often(self, share: float) -> bool:
         return self.chance.random() < share
@@ -58,6 +65,7 @@ class PodDrawing:
             self.hold,
             self.take,
             self.mount,
+            self.claim_devices,
         )
         for want in self.chance.sample(wants, self.chance.choice((0, 1, 1, 2, 2, 3))):
             want(pod)
@@ -200,6 +208,11 @@ class PodDrawing:
             pod["metadata"]["namespace"] = self.names[0]
         for name in self.chance.sample(self.claims, self.chance.choice((1, 1, 2))):
             self.use(pod["spec"], name)
+
+    def claim_devices(self, pod: Json) -> None:
+        pod["metadata"]["namespace"] = self.names[0]
+        names = self.chance.sample(self.devices, self.chance.choice((1, 1, 2)))
+        pod["spec"]["resourceClaims"] = [{"name": name, "resourceClaimName": name} for name in names]
 
     def use(self, spec: Json, claim: str) -> None:
         volume = {"name": claim, "persistentVolumeClaim": {"claimName": claim}}

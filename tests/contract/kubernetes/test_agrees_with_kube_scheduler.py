@@ -12,13 +12,22 @@ The seed is fixed; DOVETAIL_KUBERNETES_SEED=N tries other clusters.
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from tests.contract.kubernetes.gate import straight
-from tests.contract.kubernetes.laid_out import AT_ONCE, clear, create_pods, lay_out, lay_out_classes, path_of, read_back
+from tests.contract.kubernetes.laid_out import (
+    AT_ONCE,
+    clear,
+    create_pods,
+    lay_out,
+    lay_out_classes,
+    path_of,
+    read_back,
+    say_devices,
+)
 from tests.contract.kubernetes.listening_extender import Listener, listener
 from tests.contract.kubernetes.random_cluster import RandomCluster, random_cluster
 from tests.contract.kubernetes.their_words import HEARD, SEVERAL_A_NODE, TheirWords, read
@@ -110,8 +119,9 @@ async def _judge(server: KubeServer, api: Api) -> list[Judged]:
                 await asyncio.to_thread(stock.daemon.kill)
             found = []
             for uid, pod in said.items():
-                words = read(_verdict(pod))
-                found.append(Judged(pod, ear.heard.get(uid, frozenset()), words))
+                if not _gave_up(pod):
+                    words = read(_verdict(pod))
+                    found.append(Judged(pod, ear.heard.get(uid, frozenset()), words))
             return found
     finally:
         following.cancel()
@@ -128,11 +138,20 @@ def _config(server: KubeServer, ear: Listener) -> Json:
 
 
 def _verdict(pod: Json) -> str:
+    return str(_scheduled(pod).get("message", ""))
+
+
+def _gave_up(pod: Json) -> bool:
+    """Something was wrong on one node, such as a pool of devices that is being rewritten, and so it looked at none."""
+    return bool(_scheduled(pod).get("reason") == "SchedulerError")
+
+
+def _scheduled(pod: Json) -> Json:
     for condition in pod["status"].get("conditions") or ():
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            assert condition["reason"] == "Unschedulable", condition
-            return str(condition["message"])
-    return ""
+            assert condition["reason"] in ("Unschedulable", "SchedulerError"), condition
+            return dict(condition)
+    return {}
 
 
 # --- beside ours ------------------------------------------------------------------------------------------------------
@@ -207,15 +226,15 @@ async def _bind_one_by_one(server: KubeServer, api: Api, cluster: RandomCluster,
                 pod = wanted[path_of(one.pod) + one.pod["metadata"]["name"]]
                 claims = {volume["persistentVolumeClaim"]["claimName"] for volume in pod["spec"].get("volumes") or ()}
                 if not (claims & later and one.nodes):  # volumes would have to be made first, and nobody does that here
-                    await _bind(api, scheduler, pod, one)
+                    await _bind(api, scheduler, pod, one, cluster.devices.allocated)
                 assert not running.done()
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
 
 
-async def _bind(api: Api, scheduler: Scheduler, pod: Json, judged: Judged) -> None:
-    """Given to it anew, and taken away again before the next comes."""
+async def _bind(api: Api, scheduler: Scheduler, pod: Json, judged: Judged, allocated: Mapping[str, Json]) -> None:
+    """Given to it anew, and taken away again before the next comes. `allocated`: by claim, the devices that it had."""
     path, name = path_of(pod), pod["metadata"]["name"]
     await api.create(path, pod | {"spec": pod["spec"] | {"schedulerName": "dovetail"}})
     async with asyncio.timeout(60):
@@ -230,5 +249,9 @@ async def _bind(api: Api, scheduler: Scheduler, pod: Json, judged: Judged) -> No
     else:
         assert not node, f"{judged.name} went to {node}, and kube-scheduler has no node for it: {judged.words}"
     await api.delete(f"{path}/{name}", AT_ONCE)
+    for claim in pod["spec"].get("resourceClaims") or ():  # a controller would
+        if judged.nodes:
+            about = {"namespace": pod["metadata"]["namespace"], "name": claim["resourceClaimName"]}
+            await say_devices(api, {"metadata": about}, allocated.get(claim["resourceClaimName"], {}))
     place = pod["metadata"]["namespace"], name
     await until(lambda: place not in scheduler.ledger.pods, f"{judged.name} is forgotten")

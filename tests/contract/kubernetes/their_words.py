@@ -31,6 +31,8 @@ _PLUGINS = {
     "node(s) didn't match pod affinity rules": "InterPodAffinity",
     "node(s) didn't match pod anti-affinity rules": "InterPodAffinity",
     "node(s) didn't satisfy existing pods anti-affinity": "InterPodAffinity",
+    "cannot allocate all claims": "DynamicResources",
+    "resourceclaim not available on the node": "DynamicResources",
     WORDS: HEARD,
 }
 #: Nodes that it did not look at, since a plugin had named those that alone could do.

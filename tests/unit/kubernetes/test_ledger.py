@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.unit.kubernetes.devices.offers import claim, device, device_class, request, slice_
 
 from dovetail.cluster.invariants import check_invariants
 from dovetail.engine.engine import Engine
@@ -20,12 +21,15 @@ CORE = 1000.0
 class Stage:
     def __init__(self) -> None:
         self.engine = Engine(KubernetesSchedulerSettings().engine())
-        self.ledger = Ledger(self.engine, {DEFAULT_NAME: PodReader(line_of(DEFAULT_NAME))}, lambda: 0.0)
+        reader = PodReader(line_of(DEFAULT_NAME))
+        self.devices = reader.devices
+        self.ledger = Ledger(self.engine, {DEFAULT_NAME: reader}, lambda: 0.0)
 
     def node(self, name: str, cpu: str = "4") -> None:
         amounts = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
         node = {"metadata": {"name": name}, "status": {"allocatable": amounts}}
-        self.engine.handle(NodeJoined(read_node(node)), 0.0)
+        self.devices.inventory.set_node(name, {})
+        self.engine.handle(NodeJoined(read_node(node, marks=self.devices.marks(name))), 0.0)
         self.ledger.node_came(name)
 
     def decide(self) -> list[Bind]:
@@ -247,15 +251,31 @@ def test_a_pod_whose_annotation_is_wrong_waits_and_is_placed_when_it_is_mended(s
     assert len(stage.decide()) == 1
 
 
-def test_a_pod_that_claims_devices_waits_since_nobody_would_allocate_them(stage: Stage) -> None:
-    found = pod("a")
-    found["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]
-    stage.ledger.seen(found)
+def test_a_pod_that_claims_devices_waits_until_they_can_be_had(stage: Stage) -> None:
+    asking = pod("a", resourceClaims=[{"name": "gpu", "resourceClaimName": "c"}])
+    stage.ledger.seen(asking)
+    assert stage.decide() == [], "the claim is not there"
+    stage.devices.set_claim(claim(request()))
+    stage.devices.set_class(device_class())
+    stage.ledger.read_again(with_claims=True)
+    assert stage.decide() == [], "no node has a device"
+    stage.devices.inventory.set_slice(slice_("s", device("d")))
+    stage.node("n1")
+    assert [bind.node for bind in stage.decide()] == ["n1"]
+
+
+def test_on_its_node_a_pod_counts_whatever_it_claims(stage: Stage) -> None:
+    stage.ledger.seen(pod("b", node="n1", resourceClaims=[{"name": "gpu", "resourceClaimName": "c"}]))
+    assert stage.taken == 1
+
+
+def test_a_gang_whose_claims_lack_devices_waits_and_says_why(stage: Stage) -> None:
+    stage.devices.set_claim(claim(request()))
+    stage.devices.set_class(device_class())
+    stage.ledger.seen(member("a", least=1, resourceClaims=[{"name": "gpu", "resourceClaimName": "c"}]))
     assert stage.decide() == []
     ((_, why),) = stage.ledger.take_held()
-    assert "resource claims" in why
-    stage.ledger.seen(pod("b", node="n1") | {"spec": found["spec"] | {"nodeName": "n1"}})
-    assert stage.taken == 1, "on a node it counts"
+    assert "resource claim without devices" in why
 
 
 # --- preemption ----------------------------------------------------------------------------------------------

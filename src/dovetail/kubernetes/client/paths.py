@@ -2,11 +2,12 @@
 
 from urllib.parse import quote
 
-CORE, EVENTS, LEASES, METRICS = (
+CORE, EVENTS, LEASES, METRICS, DEVICES = (
     "/api/v1",
     "/apis/events.k8s.io/v1",
     "/apis/coordination.k8s.io/v1",
     "/apis/metrics.k8s.io/v1beta1",
+    "/apis/resource.k8s.io/v1",
 )
 NODES = f"{CORE}/nodes"
 PODS = f"{CORE}/pods"

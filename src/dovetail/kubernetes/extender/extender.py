@@ -42,7 +42,7 @@ class Extender:
         self.settings = settings or KubernetesExtenderSettings()
         self.engine = engine_for(self.settings)
         readers = {name: PodReader(line_of(name), profile) for name, profile in self.settings.names.items()}
-        self.following = Following(api, self.engine, readers, now)
+        self.following = Following(api, self.engine, readers, now, allocates=False)
         self._nudges = Nudges(api)
         self.put_aside = PutAside(self.following.ledger, self._nudges.put)
         self.deciding = Deciding(self.engine, self.following, readers, self.settings, self.put_aside, now)

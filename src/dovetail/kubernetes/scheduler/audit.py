@@ -19,6 +19,7 @@ from dovetail.kubernetes.requests import Amounts, requests_of
 from dovetail.kubernetes.scheduler.known import Known, Place
 from dovetail.kubernetes.scheduler.ledger import Ledger
 from dovetail.model.node import Node
+from dovetail.model.pod_ask import DEVICES
 from dovetail.model.task import TaskId, TaskState
 
 Json = Mapping[str, Any]
@@ -93,13 +94,18 @@ class _Audit:
         self._expected, self._facts, self._under_way = nodes, facts, under_way
         self._unsure: set[str] = set()  # nodes whose pods differ: so do their amounts, which says nothing more
 
+    def _labels(self, name: str, row: int) -> dict[str, str]:
+        """Without marks of ours, which say nothing that the API could."""
+        labels = self._cluster.topology.own(name, self._cluster.labels.row(row))
+        return {key: value for key, value in labels.items() if not key.startswith(DEVICES)}
+
     def nodes(self) -> Iterator[Difference]:
         for name, node in self._expected.items():
             row = self._cluster.rows.get(name)
             if row is None:
                 yield Difference(f"node {name}", "is in the API, and the engine does not have it")
                 continue
-            tables, labels = self._cluster.resources, self._cluster.topology.own(name, self._cluster.labels.row(row))
+            tables, labels = self._cluster.resources, self._labels(name, row)
             capacity = tables.amounts(tables.capacity[:, row])
             if capacity != node.capacity.amounts():
                 words = f"has {node.capacity.amounts()} in the API, {capacity} here"

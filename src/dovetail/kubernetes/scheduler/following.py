@@ -14,7 +14,7 @@ from typing import Any
 from dovetail.engine.engine import Engine
 from dovetail.kubernetes.client.api import Api
 from dovetail.kubernetes.client.optional import OptionalReflector
-from dovetail.kubernetes.client.paths import CORE, NODES, PODS
+from dovetail.kubernetes.client.paths import CORE, DEVICES, NODES, PODS
 from dovetail.kubernetes.client.reflector import Change, Handler, Kind, Reflector
 from dovetail.kubernetes.gangs import GROUP_API
 from dovetail.kubernetes.pods import PodReader
@@ -29,13 +29,23 @@ GOING_S = 1.0
 
 
 class Following:
-    def __init__(self, api: Api, engine: Engine, readers: Mapping[str, PodReader], now: Callable[[], float]) -> None:
-        """`readers`: by the scheduler's name that pods bear, how they are read; they share one view of volumes."""
-        storage = next(iter(readers.values())).storage
+    def __init__(
+        self,
+        api: Api,
+        engine: Engine,
+        readers: Mapping[str, PodReader],
+        now: Callable[[], float],
+        *,
+        allocates: bool = True,
+    ) -> None:
+        """`readers`: by the scheduler's name that pods bear, how they are read; they share one view of volumes and
+        devices. `allocates`: devices that pods claim are ours to find."""
+        first = next(iter(readers.values()))
         for reader in readers.values():
-            reader.storage = storage
+            reader.storage, reader.devices, reader.allocates = first.storage, first.devices, allocates
+        self._allocates = allocates
         self._api = api
-        self.engine, self.storage = engine, storage
+        self.engine, self.storage, self.devices = engine, first.storage, first.devices
         self.ledger = Ledger(engine, readers, now)
         self.objects = Objects(engine, self.ledger, readers, now)
         self._reflectors: list[Reflector] = []
@@ -58,13 +68,21 @@ class Following:
             self._follow(f"{_STORAGE}/csistoragecapacities", objects.rooms),
             self._follow("/apis/policy/v1/poddisruptionbudgets", objects.disruption_budgets),
         ]
-        groups = OptionalReflector(self._follow(GROUP_API, objects.pod_groups))
+        also = [self._follow(GROUP_API, objects.pod_groups)]
+        if self._allocates:
+            also += [
+                self._follow(f"{DEVICES}/deviceclasses", objects.device_classes),
+                self._follow(f"{DEVICES}/resourceslices", objects.slices),
+                self._follow(f"{DEVICES}/resourceclaims", objects.device_claims),
+            ]
+        perhaps = [OptionalReflector(one) for one in also]
         pods = self._follow(PODS, self._pods)
         async with asyncio.TaskGroup() as group:
             for one in first:
                 group.create_task(one.run(), name="follow")
-            group.create_task(groups.run(), name="follow pod groups")
-            for synced in (*(one.synced for one in first), groups.settled):
+            for one_more in perhaps:
+                group.create_task(one_more.run(), name="follow")
+            for synced in (*(one.synced for one in first), *(one.settled for one in perhaps)):
                 await synced.wait()
             objects.means_more = objects.claims_mean_more = False  # nobody was read before all this was known
             group.create_task(pods.run(), name="follow pods")
@@ -79,11 +97,17 @@ class Following:
         return {} if row is None else cluster.labels.row(row)
 
     def read_again(self) -> None:
-        """Pods that wait are read again if what they mean may have changed."""
+        """Pods that wait are read again if what they mean may have changed, and nodes told that have other devices."""
         objects = self.objects
         if objects.means_more or objects.claims_mean_more:
             self.ledger.read_again(with_claims=not objects.means_more)
             objects.means_more = objects.claims_mean_more = False
+        objects.mark_nodes()
+
+    def forget_devices(self) -> None:
+        """What no pod asks for any more need not be looked at on every node."""
+        if self.devices.wanted:
+            self.devices.keep_only([known.meaning.devices_mark for known in self.ledger.waiting() if known.meaning])
 
     def _follow(self, path: str, handler: Handler) -> Reflector:
         def hear(changes: list[Change]) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from dovetail.engine.engine import Engine
 from dovetail.kubernetes.annotations import AnnotationError
+from dovetail.kubernetes.devices.claims import claims_devices
 from dovetail.kubernetes.gangs import Gangs, gang_of, no_such_group
 from dovetail.kubernetes.moment import seconds
 from dovetail.kubernetes.pods import SUCCEEDED, PodMeaning, PodReader, gates_of, is_finished
@@ -28,9 +29,9 @@ from dovetail.model.workload import Priority
 Json = Mapping[str, Any]
 #: All pods are of one class for our own classes of urgency: theirs are whole numbers, which go along with them.
 RANK = Priority.MEDIUM.rank
-_CLAIMS_DEVICES = (
-    "it has resource claims (dynamic resource allocation), which this scheduler does not allocate: "
-    "leave it to kube-scheduler (spec.schedulerName), or ask for an extended resource instead"
+_DEVICES_OF_GANGS = (
+    "it starts together with others and has a resource claim without devices, of which nobody counts whether there are "
+    "enough for all of them: ask for an extended resource instead, or leave the pods to kube-scheduler"
 )
 
 
@@ -133,13 +134,13 @@ class Ledger:
             self._forget(known)
             self.held.pop(known.place, None)
             return
-        if pod["spec"].get("resourceClaims"):
-            self._hold(known, pod, _CLAIMS_DEVICES)
-            return
         try:
             meaning = reader.read(pod)
         except AnnotationError as error:
             self._hold(known, pod, str(error))
+            return
+        if meaning.gang and meaning.devices_mark:
+            self._hold(known, pod, _DEVICES_OF_GANGS)
             return
         gang = (known.namespace, meaning.gang) if meaning.gang else None
         least = 0 if gang is None else self.gangs.least(gang, meaning.gang_min)
@@ -214,11 +215,11 @@ class Ledger:
         return (known for known in self.by_id.values() if known.waits)
 
     def read_again(self, *, with_claims: bool = False) -> None:
-        """Namespaces, volumes or pod groups have changed: pods that wait may mean something else now; or only those
-        `with_claims`."""
+        """Namespaces, volumes, devices or pod groups have changed: pods that wait may mean something else now; or only
+        those `with_claims`."""
         found = [*self.waiting(), *[self.pods[place] for place in self.held]]
         if with_claims:
-            found = [known for known in found if known.pod is not None and claim_names(known.pod)]
+            found = [known for known in found if known.pod is not None and _has_claims(known.pod)]
         self._read_again(found)
 
     def read_gang_again(self, gang: Place) -> None:
@@ -281,6 +282,10 @@ class Ledger:
 
     def _tell(self, event: Event) -> None:
         self.commands += self._engine.handle(event, self._now())
+
+
+def _has_claims(pod: Json) -> bool:
+    return bool(claim_names(pod)) or claims_devices(pod)
 
 
 @lru_cache(maxsize=4096)

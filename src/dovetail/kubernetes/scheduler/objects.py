@@ -27,7 +27,7 @@ class Objects:
     ) -> None:
         self._engine, self._ledger, self._now = engine, ledger, now
         self._readers = list(readers.values())
-        self._storage = self._readers[0].storage  # of all of them
+        self._storage, self._devices = self._readers[0].storage, self._readers[0].devices  # of all of them
         self._nodes: dict[str, tuple[Json, Node]] = {}
         self._csi: dict[str, Json] = {}
         self._budgets: dict[tuple[str, str], Json] = {}
@@ -40,6 +40,7 @@ class Objects:
             if change.kind is not Kind.DELETED:
                 self._node(name, change.object)
             elif self._nodes.pop(name, None) is not None:
+                self._devices.inventory.drop_node(name)
                 self._ledger.node_goes(name)
                 self._engine.handle(NodeLeft(name, "deleted"), self._now())
 
@@ -56,7 +57,8 @@ class Objects:
     def _node(self, name: str, node: Json) -> None:
         """Told only if something of it changed that matters: heartbeats come every few seconds."""
         before = self._nodes.get(name)
-        read = read_node(node, self._csi.get(name))
+        self._devices.inventory.set_node(name, node["metadata"].get("labels") or {})
+        read = read_node(node, self._csi.get(name), marks=self._devices.marks(name))
         self._nodes[name] = (node, read)
         if before is not None and before[1] == read:
             return
@@ -87,6 +89,21 @@ class Objects:
 
     def rooms(self, changes: list[Change]) -> None:
         self._tell_storage(changes, self._storage.making.set_room, self._storage.making.drop_room)
+
+    def device_claims(self, changes: list[Change]) -> None:
+        self._tell_storage(changes, self._devices.set_claim, self._devices.drop_claim)
+
+    def device_classes(self, changes: list[Change]) -> None:
+        self._tell_storage(changes, self._devices.set_class, self._devices.drop_class)
+
+    def slices(self, changes: list[Change]) -> None:
+        self._tell_storage(changes, self._devices.inventory.set_slice, self._devices.inventory.drop_slice)
+
+    def mark_nodes(self) -> None:
+        """Nodes of which other devices can be had than before are told anew."""
+        for name in self._devices.take_changed():
+            if name in self._nodes:
+                self._node(name, self._nodes[name][0])
 
     def _tell_storage(self, changes: list[Change], put: Callable[[Json], None], drop: Callable[..., None]) -> None:
         """`drop` takes the name, after the namespace of what has one."""

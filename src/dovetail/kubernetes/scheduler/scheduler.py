@@ -22,6 +22,7 @@ from dovetail.kubernetes.client.recorder import Recorder
 from dovetail.kubernetes.pods import PodReader
 from dovetail.kubernetes.scheduler.auditor import Auditor
 from dovetail.kubernetes.scheduler.binding import Binder, Binding, Eviction
+from dovetail.kubernetes.scheduler.devices import Devices
 from dovetail.kubernetes.scheduler.following import Following
 from dovetail.kubernetes.scheduler.known import Known, Place
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings, engine_for, line_of
@@ -68,7 +69,8 @@ class Scheduler:
         self.ledger, self.objects = self.following.ledger, self.following.objects
         self._binder = Binder(api, self._bound, self._not_evicted, self.settings.bindings_at_once)
         self._volumes = Volumes(api, self.following, self._binder.put, self._bound)
-        self.auditor = Auditor(api, self.following, self.settings.names, lambda: self._volumes.waited_for)
+        self._devices = Devices(api, self.following.devices, self._volumes.put, self._bound)
+        self.auditor = Auditor(api, self.following, self.settings.names, self._waited_for)
         self._recorder = Recorder(
             api, next(iter(self.settings.names)), instance, busy=lambda: self._binder.under_way > 0
         )
@@ -85,6 +87,10 @@ class Scheduler:
     def under_way(self) -> int:
         """Bindings and deletions without an answer yet."""
         return self._binder.under_way
+
+    def _waited_for(self) -> set[int]:
+        """Workloads whose pods have a node and wait for something there."""
+        return {*self._devices.waited_for, *self._volumes.waited_for}
 
     @property
     def events_dropped(self) -> int:
@@ -105,6 +111,7 @@ class Scheduler:
                     group.create_task(self._write_notes(), name="write notes")
         finally:
             self.ready = False
+            await self._devices.close()
             await self._volumes.close()
             await self._binder.close()
             await self._recorder.close()
@@ -119,14 +126,16 @@ class Scheduler:
             if self.engine.busy:
                 await self._binder.room(BACKLOG)
                 self.engine.state.pod_budgets = self.objects.budgets()
-                self._slice()
+                # What devices are left is known only when they are given: one after the other.
+                self._slice(1 if self.following.devices.wanted else SLICE)
                 await asyncio.sleep(0)
                 continue
             self._slice(0)
+            self.following.forget_devices()
             self._tell_held()
             await self._stirred.wait()
 
-    def _slice(self, limit: int = SLICE) -> None:
+    def _slice(self, limit: int) -> None:
         now = self._now()
         if limit:
             self._carry_out(self.engine.handle(Tick(limit), now))
@@ -141,7 +150,7 @@ class Scheduler:
                 if known is not None:
                     about = known.id, known.namespace, known.name, known.uid
                     order = Binding(*about, command.node, command.key, time.monotonic())
-                    self._volumes.put(order, known.pod)
+                    self._devices.put(order, known.pod)
             elif isinstance(command, Stop):
                 self._stop(command)
             elif isinstance(command, Wake):
@@ -199,6 +208,8 @@ class Scheduler:
         known = self.ledger.by_id.get(decision.task.workload)
         if known is not None and known.waits:
             told = decision.explanation
+            if known.pod is not None:
+                self._devices.give_back(known.pod)
             self._note(known, told.message, self._nominated(known) if told.outcome == Outcome.PREEMPTING else None)
 
     def _note(self, known: Known, message: str, nominated: str | None = None) -> None:

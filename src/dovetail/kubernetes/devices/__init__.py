@@ -1,0 +1,1 @@
+"""Devices that drivers offer and pods claim (dynamic resource allocation): what there is, who may have what."""

@@ -1,0 +1,56 @@
+"""Which devices the claims of a pod get on a node, all of them or none.
+
+Guarantees: what is given satisfies every request of every claim together: counts, selectors of class and request,
+taints, constraints, counters that devices share; no device that is in use is given to anybody but an administrator
+(`adminAccess`), who may have any and takes it from nobody. The same question gets the same answer.
+Devices that several claims may share (`allowMultipleAllocations`) are given to one claim at a time like all others, and
+requests for a part of a device's capacity are refused: sharing is not supported.
+Left to others: what there is (`inventory`), what is in use, and telling the API.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from dovetail.kubernetes.devices.asking import Wish, wishes_of
+from dovetail.kubernetes.devices.device import DeviceId, Json, Pool, Selects, Unallocatable
+from dovetail.kubernetes.devices.results import allocation_of
+from dovetail.kubernetes.devices.searching import MOST_STEPS, Search, TooManySteps
+
+
+def allocate(
+    claims: Sequence[Json],
+    pools: Sequence[Pool],
+    in_use: Collection[DeviceId],
+    classes: Mapping[str, Json],
+    selects: Selects,
+    node: str,
+) -> list[Json] | None:
+    """For claims without an allocation, all of one pod: of each its `status.allocation`; None if this node cannot
+    satisfy all of them. Raises Unallocatable if no node can, or if that cannot be known yet."""
+    wishes = wishes_of(claims, classes)
+    _check_pools(wishes, pools, node)
+    search = Search(wishes, pools, in_use, selects, len(claims))
+    try:
+        if not search.run():
+            return None
+    except TooManySteps:
+        names = ", ".join([f"{claim['metadata'].get('namespace', '')}/{claim['metadata']['name']}" for claim in claims])
+        raise Unallocatable(
+            f"claims {names}: whether node {node} can satisfy them was not found out in {MOST_STEPS:,} steps; "
+            "ask for fewer devices a claim, or with fewer constraints"
+        ) from None
+    return [allocation_of(claim, chosen, classes, node) for claim, chosen in zip(claims, search.chosen, strict=True)]
+
+
+def _check_pools(wishes: Sequence[Wish], pools: Sequence[Pool], node: str) -> None:
+    """Nobody can be given all devices while it is not known which they are."""
+    flawed = next((pool for pool in pools if pool.flaw), None)
+    if flawed is None:
+        return
+    for wish in wishes:
+        for ask in wish:
+            if ask.count is None:
+                pool = f"{flawed.id.driver}/{flawed.id.name}"
+                raise Unallocatable(
+                    f"{ask.words}: asks for all devices, but those of pool {pool} on node {node} are not known: "
+                    f"{flawed.flaw}"
+                )

@@ -1,0 +1,283 @@
+"""Claims of devices: which devices they have, which are free, and which nodes could give a pod what its claims lack.
+
+Guarantees: a device that a claim has, or is about to get (`assume`), is given to no other. Answers follow from the
+objects as they were told last; `changed` says of which nodes the marks may be others than when they were last taken.
+What is asked for is kept under a name (`DeviceAsk.marked`), the same for all pods whose claims say the same, and is
+looked at again only on nodes where something changed.
+Left to others: telling the API (`scheduler.devices`), making claims from templates, freeing those of pods that ended.
+"""
+
+import hashlib
+import marshal
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from dovetail.kubernetes.devices.allocating import allocate
+from dovetail.kubernetes.devices.device import DeviceId, PoolId, Selects, Unallocatable
+from dovetail.kubernetes.devices.inventory import Inventory
+from dovetail.kubernetes.devices.selecting import Selecting
+from dovetail.kubernetes.selectors import NEVER, node_terms
+from dovetail.model.asks import Term
+from dovetail.model.pod_ask import DEVICES, DeviceAsk
+
+Json = Mapping[str, Any]
+Place = tuple[str, str]  # namespace, name
+
+MOST_CONSUMERS = 256
+"""Pods that may use one claim at a time, as the API limits it."""
+
+
+class Refused(Exception):
+    """The pod can go nowhere as its claims are, and why."""
+
+
+class Allotment(NamedTuple):
+    """What becomes of a claim when its pod goes to a node: what it is given, None if it has it already."""
+
+    claim: Json
+    allocation: Json | None
+
+
+class DeviceClaims:
+    def __init__(self, selects: Selects | None = None) -> None:
+        self.inventory = Inventory()
+        self._selects = selects or Selecting()
+        self._classes: dict[str, Json] = {}
+        self._claims: dict[Place, Json] = {}
+        self._held: dict[Place, list[DeviceId]] = {}  # by claim, those that nobody else can have meanwhile
+        self._in_use: dict[DeviceId, int] = {}  # by how many claims
+        self._assumed: dict[Place, Json] = {}  # allocations that the API has not been told of, or not answered
+        self._asked: dict[str, list[Json]] = {}  # by mark: claims as pods ask for them
+        self._fits: dict[str, dict[str, bool]] = {}  # by node and mark
+        self._troubles: dict[str, dict[str, str]] = {}  # by mark and node: what is wrong there
+        self._changed: set[str] = set()
+
+    # --- what there is ---------------------------------------------------------------------------------------
+
+    def set_claim(self, claim: Json) -> None:
+        place = claim["metadata"]["namespace"], claim["metadata"]["name"]
+        self._claims[place] = claim
+        if place not in self._assumed or _allocation(claim) is not None:
+            self._assumed.pop(place, None)
+            self._hold(place, _allocation(claim))
+
+    def drop_claim(self, namespace: str, name: str) -> None:
+        self._claims.pop((namespace, name), None)
+        self._assumed.pop((namespace, name), None)
+        self._hold((namespace, name), None)
+
+    def set_class(self, device_class: Json) -> None:
+        self._classes[device_class["metadata"]["name"]] = device_class
+        self._look_at_all_again()
+
+    def drop_class(self, name: str) -> None:
+        self._classes.pop(name, None)
+        self._look_at_all_again()
+
+    @property
+    def wanted(self) -> bool:
+        """Does anybody ask for devices?"""
+        return bool(self._asked)
+
+    def keep_only(self, marks: Iterable[str]) -> None:
+        """Nobody asks for anything else any more."""
+        gone = self._asked.keys() - set(marks)
+        for mark in gone:
+            del self._asked[mark]
+            self._troubles.pop(mark, None)
+        for node, fits in self._fits.items():
+            if not gone.isdisjoint(fits):
+                self._changed.add(node)
+                for mark in gone:
+                    fits.pop(mark, None)
+
+    # --- what it means ---------------------------------------------------------------------------------------
+
+    def ask_of(self, pod: Json) -> DeviceAsk | None:
+        """What the claims of a pod that waits ask of nodes; None where it has none."""
+        if not pod["spec"].get("resourceClaims"):
+            return None
+        try:
+            claims = self._claims_of(pod)
+            available = [_reach(claim) for claim in claims if _allocation(claim) is not None]
+            lacking = [claim for claim in claims if _allocation(claim) is None]
+            mark = self._mark(lacking) if lacking else ""
+        except Refused as refused:
+            return DeviceAsk(refused=str(refused))
+        return DeviceAsk(available=tuple([terms for terms in available if terms is not None]), marked=mark)
+
+    def marks(self, node: str) -> dict[str, str]:
+        """Labels of what is asked for and can be had from the node."""
+        self._take_in()
+        return {mark: "" for mark in self._asked if self._has_room(node, mark)}
+
+    def take_changed(self) -> set[str]:
+        """Nodes whose marks may be others than when last taken."""
+        self._take_in()
+        found, self._changed = self._changed, set()
+        return found
+
+    def allot(self, pod: Json, node: str) -> list[Allotment]:
+        """What its claims get on that node. Raises Refused."""
+        claims = self._claims_of(pod)
+        lacking = [claim for claim in claims if _allocation(claim) is None]
+        try:
+            found = self._allocate(lacking, node) if lacking else []
+        except Unallocatable as error:
+            raise Refused(str(error)) from None
+        if found is None:
+            raise Refused(f"the devices that it claims are not free on {node} any more")
+        given = dict(zip(map(_place, lacking), found, strict=True))
+        return [Allotment(claim, given.get(_place(claim))) for claim in claims]
+
+    def assume(self, allotments: Iterable[Allotment]) -> None:
+        """They are as good as given: nobody else gets these devices."""
+        for claim, allocation in allotments:
+            if allocation is not None:
+                self._assumed[_place(claim)] = allocation
+                self._hold(_place(claim), allocation)
+
+    def give_up(self, allotments: Iterable[Allotment]) -> None:
+        """What was assumed did not come about, or has, and the API says the same."""
+        for claim, _ in allotments:
+            place = _place(claim)
+            if self._assumed.pop(place, None) is not None:
+                self._hold(place, _allocation(self._claims.get(place)))
+
+    def idle(self, pod: Json) -> list[Json]:
+        """Claims of a pod that have devices which nobody uses, but perhaps that pod."""
+        found = [self._claims.get((pod["metadata"]["namespace"], name)) for name, _ in _names(pod) if name]
+        with_devices = [claim for claim in found if claim is not None and _allocation(claim) is not None]
+        return [one for one in with_devices if all(user["uid"] == pod["metadata"]["uid"] for user in _users(one))]
+
+    # --- inside ----------------------------------------------------------------------------------------------
+
+    def _claims_of(self, pod: Json) -> list[Json]:
+        namespace, uid = pod["metadata"]["namespace"], pod["metadata"]["uid"]
+        found = []
+        for name, own in _names(pod):
+            if name is None:
+                raise Refused("a claim of it has not been made from its template yet")
+            claim = self._claims.get((namespace, name))
+            if claim is None:
+                raise Refused(f"its resource claim {name} does not exist")
+            if claim["metadata"].get("deletionTimestamp"):
+                raise Refused(f"its resource claim {name} is being deleted")
+            if own and not _owned(claim, uid):
+                raise Refused(f"the resource claim {name} was not made for this pod")
+            if (namespace, name) in self._assumed:
+                raise Refused(f"its resource claim {name} is being given its devices")
+            users = _users(claim)
+            if len(users) >= MOST_CONSUMERS and all(user["uid"] != uid for user in users):
+                raise Refused(f"its resource claim {name} is used by {MOST_CONSUMERS} pods, which is all it can be")
+            found.append(claim)
+        return found
+
+    def _mark(self, claims: list[Json]) -> str:
+        """The name of what these ask for together; from now on nodes are marked that have it."""
+        asked = [claim["spec"].get("devices") or {} for claim in claims]
+        mark = DEVICES + hashlib.sha256(marshal.dumps(asked, 2)).hexdigest()[:16]
+        self._take_in()
+        if mark not in self._asked:
+            self._asked[mark] = claims
+            self._changed.update([node for node in self.inventory.nodes if self._has_room(node, mark)])
+        troubles = self._troubles.get(mark)
+        if troubles and not any(self._has_room(node, mark) for node in self.inventory.nodes):
+            raise Refused(next(iter(troubles.values())))
+        return mark
+
+    def _has_room(self, node: str, mark: str) -> bool:
+        fits = self._fits.setdefault(node, {})
+        if mark not in fits:
+            troubles = self._troubles.setdefault(mark, {})
+            troubles.pop(node, None)
+            try:
+                fits[mark] = self._allocate(self._asked[mark], node) is not None
+            except Unallocatable as error:
+                fits[mark], troubles[node] = False, str(error)
+        return fits[mark]
+
+    def _allocate(self, claims: list[Json], node: str) -> list[Json] | None:
+        pools = self.inventory.pools(node)
+        return allocate(claims, pools, self._in_use, self._classes, self._selects, node)
+
+    def _hold(self, place: Place, allocation: Json | None) -> None:
+        held = _devices(allocation)
+        before = self._held.get(place, [])
+        if held == before:
+            return
+        for device in before:
+            self._in_use[device] -= 1
+            if not self._in_use[device]:
+                del self._in_use[device]
+        for device in held:
+            self._in_use[device] = self._in_use.get(device, 0) + 1
+        if held:
+            self._held[place] = held
+        else:
+            self._held.pop(place, None)
+        for pool in {PoolId(device.driver, device.pool) for device in (*before, *held)}:
+            for node in self.inventory.nodes_with(pool):
+                self._look_again(node)
+
+    def _take_in(self) -> None:
+        """What drivers offer may have changed."""
+        for node in self.inventory.take_changed():
+            self._look_again(node)
+
+    def _look_again(self, node: str) -> None:
+        self._fits.pop(node, None)
+        self._changed.add(node)
+
+    def _look_at_all_again(self) -> None:
+        self._changed.update(self._fits)
+        self._fits.clear()
+
+
+def claims_devices(pod: Json) -> bool:
+    return bool(pod["spec"].get("resourceClaims"))
+
+
+def _names(pod: Json) -> list[tuple[str | None, bool]]:
+    """Its claims, and whether each must have been made for it; None: it is yet to be made. Where a template turned out
+    to need no claim there is none."""
+    made = {one["name"]: one for one in (pod.get("status") or {}).get("resourceClaimStatuses") or ()}
+    found: list[tuple[str | None, bool]] = []
+    for one in pod["spec"].get("resourceClaims") or ():
+        if one.get("resourceClaimName"):
+            found.append((one["resourceClaimName"], False))
+        elif one["name"] not in made:
+            found.append((None, True))
+        elif made[one["name"]].get("resourceClaimName"):
+            found.append((made[one["name"]]["resourceClaimName"], True))
+    return found
+
+
+def _place(claim: Json) -> Place:
+    return claim["metadata"]["namespace"], claim["metadata"]["name"]
+
+
+def _allocation(claim: Json | None) -> Json | None:
+    found: Json | None = ((claim or {}).get("status") or {}).get("allocation")
+    return found
+
+
+def _users(claim: Json) -> list[Json]:
+    return (claim.get("status") or {}).get("reservedFor") or []
+
+
+def _devices(allocation: Json | None) -> list[DeviceId]:
+    """Those that nobody else can have meanwhile: who looks after a device does not use it."""
+    results = ((allocation or {}).get("devices") or {}).get("results") or ()
+    return [DeviceId(one["driver"], one["pool"], one["device"]) for one in results if not one.get("adminAccess")]
+
+
+def _reach(claim: Json) -> tuple[Term, ...] | None:
+    """Where the devices of a claim can be used: any of the terms; None: everywhere."""
+    selector = (_allocation(claim) or {}).get("nodeSelector")
+    return None if selector is None else node_terms(selector.get("nodeSelectorTerms") or ()) or (NEVER,)
+
+
+def _owned(claim: Json, uid: str) -> bool:
+    owners = claim["metadata"].get("ownerReferences") or ()
+    return any(one.get("controller") and one.get("uid") == uid for one in owners)

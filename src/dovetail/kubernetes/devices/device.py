@@ -1,0 +1,57 @@
+"""A device as a driver offers it, and the pools that devices come in."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+Json = Mapping[str, Any]
+
+
+class DeviceId(NamedTuple):
+    """No two devices of a cluster have the same."""
+
+    driver: str
+    pool: str
+    name: str
+
+
+class PoolId(NamedTuple):
+    driver: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """`body` is what the ResourceSlice says of it, `offer` the slice's own spec."""
+
+    id: DeviceId
+    body: Json
+    offer: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """What of a pool can be had from one node.
+
+    `devices`: in the order in which they are offered; `flaw`: why nothing may be taken from it now, empty if nothing is
+    wrong; `counters`: of each set what there is in all, by counter, in nano units; `sharing`: all devices of the pool
+    that draw on them, also those that this node cannot have.
+    """
+
+    id: PoolId
+    devices: tuple[Device, ...] = ()
+    flaw: str = ""
+    counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    sharing: tuple[Device, ...] = ()
+
+
+class SelectorError(Exception):
+    """A selector that cannot be read, or that failed on a device; says which, and why."""
+
+
+class Unallocatable(Exception):
+    """A claim that can be satisfied nowhere as things are, and why."""
+
+
+#: Does the device satisfy the CEL expression? Raises SelectorError.
+Selects = Callable[[str, Device], bool]

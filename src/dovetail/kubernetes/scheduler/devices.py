@@ -1,0 +1,137 @@
+"""Claims of a pod that has a node get their devices, and the pod is noted as their user, before it is bound.
+
+Guarantees: devices count as given from the moment their pod has a node. What was given to a claim, or taken from it, by
+others meanwhile is left as it is, and the pod waits again. A pod that finds no place gives devices back that only it
+would have used: it may find one elsewhere.
+Left to others: freeing what pods leave behind that have ended (the cluster's resource claim controller). The API does
+not keep two schedulers from giving one device to two claims: let one of them look after the devices of a driver.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from dovetail.kubernetes.client.api import Api, JsonObject
+from dovetail.kubernetes.client.errors import ApiError, Conflict
+from dovetail.kubernetes.client.paths import DEVICES, one
+from dovetail.kubernetes.devices.claims import Allotment, DeviceClaims, Refused, claims_devices
+from dovetail.kubernetes.scheduler.binding import Binding, Bound
+
+_log = logging.getLogger(__name__)
+
+Json = Mapping[str, Any]
+#: Keeps a claim from being deleted while it has devices; who frees them takes it off.
+FINALIZER = "resource.kubernetes.io/delete-protection"
+TRIES = 5
+
+
+class Taken(Exception):
+    """The claim is not as it was when its devices were chosen."""
+
+
+class Devices:
+    def __init__(
+        self, api: Api, claims: DeviceClaims, go_on: Callable[[Binding, Json | None], None], told: Bound
+    ) -> None:
+        """`go_on` takes the pod further on its way to its node, `told` hears why it cannot go."""
+        self._api, self._claims, self._go_on, self._told = api, claims, go_on, told
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._given_back: set[asyncio.Task[None]] = set()
+
+    @property
+    def waited_for(self) -> Collection[int]:
+        """Workloads whose pods have a node and wait for devices there."""
+        return self._tasks.keys()
+
+    def put(self, order: Binding, pod: Json | None) -> None:
+        """A pod that has a node now."""
+        if pod is None or not claims_devices(pod):
+            self._go_on(order, pod)
+            return
+        try:
+            allotments = self._claims.allot(pod, order.node)
+        except Refused as refused:
+            self._told(order, str(refused))
+            return
+        self._claims.assume(allotments)
+        task = self._tasks[order.id] = asyncio.create_task(self._give(order, pod, allotments), name="devices")
+        task.add_done_callback(lambda _: self._tasks.pop(order.id, None))
+
+    def give_back(self, pod: Json) -> None:
+        """It found no place with what its claims have."""
+        for claim in self._claims.idle(pod) if claims_devices(pod) else ():
+            task = asyncio.create_task(self._free(claim), name="give devices back")
+            self._given_back.add(task)
+            task.add_done_callback(self._given_back.discard)
+
+    async def close(self) -> None:
+        tasks = [*self._tasks.values(), *self._given_back]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _give(self, order: Binding, pod: Json, allotments: list[Allotment]) -> None:
+        try:
+            for allotment in allotments:
+                self._claims.set_claim(await self._write(allotment, pod))
+        except (ApiError, Taken) as error:
+            self._told(order, str(error))
+        else:
+            self._go_on(order, pod)
+        finally:
+            self._claims.give_up(allotments)
+
+    async def _write(self, allotment: Allotment, pod: Json) -> Json:
+        """The claim with its devices and the pod as a user of them, as the API has it then."""
+        claim: Json = allotment.claim
+        for left in reversed(range(TRIES)):
+            try:
+                return await self._written(claim, allotment.allocation, pod)
+            except Conflict:
+                if not left:
+                    raise
+            claim = await self._api.get(_path(claim))
+        raise AssertionError
+
+    async def _written(self, claim: Json, allocation: Json | None, pod: Json) -> Json:
+        about, status = claim["metadata"], dict(claim.get("status") or {})
+        if about.get("deletionTimestamp"):
+            raise Taken(f"its resource claim {about['name']} is being deleted")
+        if allocation is not None and status.get("allocation") is not None:
+            raise Taken(f"its resource claim {about['name']} was given devices by somebody else")
+        if allocation is None and status.get("allocation") is None:
+            raise Taken(f"its resource claim {about['name']} has lost its devices")
+        if allocation is not None:
+            if FINALIZER not in (about.get("finalizers") or ()):
+                kept = {**about, "finalizers": [*(about.get("finalizers") or ()), FINALIZER]}
+                claim = await self._api.replace(_path(claim), {**claim, "metadata": kept})
+                status = dict(claim.get("status") or {})
+            status["allocation"] = allocation
+        users = status.get("reservedFor") or []
+        if all(user["uid"] != pod["metadata"]["uid"] for user in users):
+            user = {"resource": "pods", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
+            status["reservedFor"] = [*users, user]
+        elif allocation is None:
+            return claim
+        return await self._api.replace(f"{_path(claim)}/status", {**claim, "status": status})
+
+    async def _free(self, claim: Json) -> None:
+        status = {name: value for name, value in (claim.get("status") or {}).items() if name not in _OF_USE}
+        body: JsonObject = {**claim, "status": status}
+        try:
+            self._claims.set_claim(await self._api.replace(f"{_path(claim)}/status", body))
+        except ApiError as error:  # somebody has changed it, perhaps to use it
+            _log.info("devices of claim %s/%s are not given back: %s", *_place(claim), error)
+
+
+_OF_USE = ("allocation", "reservedFor", "devices")
+
+
+def _place(claim: Json) -> tuple[str, str]:
+    return claim["metadata"]["namespace"], claim["metadata"]["name"]
+
+
+def _path(claim: Json) -> str:
+    namespace, name = _place(claim)
+    return one(DEVICES, "resourceclaims", name, namespace)
