@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.contract.kubernetes.cards import CLAIMS, KIND, SLICES, claim, claiming, offer
 from tests.contract.kubernetes.cluster import Cluster, node, pod
 from tests.contract.kubernetes.gate import straight
 from tests.servers.kubernetes.server import KubeServer
@@ -17,6 +18,7 @@ from dovetail.kubernetes.client.applying import Applier
 from dovetail.kubernetes.client.credentials import bearer
 from dovetail.kubernetes.client.election import Election
 from dovetail.kubernetes.client.errors import Forbidden
+from dovetail.kubernetes.client.paths import DEVICES
 from dovetail.kubernetes.scheduler.scheduler import Scheduler
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
@@ -54,12 +56,15 @@ def test_with_the_rights_of_the_manifest_it_schedules_and_can_do_nothing_else() 
             known = read_kubeconfig([server.kubeconfig])
             cluster = Cluster(server, admin)
             await cluster.nodes(node("n1", cpu="2"))
-            await cluster.pods(pod("a-1"), pod("big-1", cpu="3"))
+            await admin.create(f"{DEVICES}/deviceclasses", {"metadata": {"name": KIND}, "spec": {}})
+            await admin.create(SLICES, offer("n1", 1))
+            await admin.create(CLAIMS, claim("c"))
+            await cluster.pods(pod("a-1"), claiming("card-1", "c"), pod("big-1", cpu="3"))
             async with Api(Access(known.server, bearer(token), known.trust)) as api:
                 found = Scheduler(api)
                 election = Election(api, "kube-system", "dovetail-scheduler", "test")
                 running = asyncio.create_task(election.run(found.run))
-                await cluster.until_bound("a-1")
+                await cluster.until_bound("a-1", "card-1")
 
                 async def told() -> bool:
                     return "conditions" in (await cluster.one("big-1"))["status"]

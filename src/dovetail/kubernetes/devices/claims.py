@@ -51,20 +51,25 @@ class DeviceClaims:
         self._fits: dict[str, dict[str, bool]] = {}  # by node and mark
         self._troubles: dict[str, dict[str, str]] = {}  # by mark and node: what is wrong there
         self._changed: set[str] = set()
+        self._asking: dict[Place, set[Place]] = {}  # by claim: pods that were told what it asks for
+        self._stirred: set[Place] = set()
 
     # --- what there is ---------------------------------------------------------------------------------------
 
     def set_claim(self, claim: Json) -> None:
-        place = claim["metadata"]["namespace"], claim["metadata"]["name"]
+        place = _place(claim)
         self._claims[place] = claim
+        self._stirred |= self._asking.pop(place, set())
         if place not in self._assumed or _allocation(claim) is not None:
             self._assumed.pop(place, None)
             self._hold(place, _allocation(claim))
 
     def drop_claim(self, namespace: str, name: str) -> None:
-        self._claims.pop((namespace, name), None)
-        self._assumed.pop((namespace, name), None)
-        self._hold((namespace, name), None)
+        place = namespace, name
+        self._claims.pop(place, None)
+        self._assumed.pop(place, None)
+        self._stirred |= self._asking.pop(place, set())
+        self._hold(place, None)
 
     def set_class(self, device_class: Json) -> None:
         self._classes[device_class["metadata"]["name"]] = device_class
@@ -95,8 +100,11 @@ class DeviceClaims:
 
     def ask_of(self, pod: Json) -> DeviceAsk | None:
         """What the claims of a pod that waits ask of nodes; None where it has none."""
-        if not pod["spec"].get("resourceClaims"):
+        if not claims_devices(pod):
             return None
+        for name, _ in _names(pod):
+            if name is not None:
+                self._asking.setdefault((pod["metadata"]["namespace"], name), set()).add(_place(pod))
         try:
             claims = self._claims_of(pod)
             available = [_reach(claim) for claim in claims if _allocation(claim) is not None]
@@ -110,6 +118,16 @@ class DeviceClaims:
         """Labels of what is asked for and can be had from the node."""
         self._take_in()
         return {mark: "" for mark in self._asked if self._has_room(node, mark)}
+
+    def take_stirred(self) -> set[Place]:
+        """Pods that have asked for something of which a claim has changed since: they may mean something else now."""
+        found, self._stirred = self._stirred, set()
+        return found
+
+    @property
+    def troubled(self) -> bool:
+        """Is somebody told that what he asks for is wrong, or not to be had for what is wrong on a node?"""
+        return any(self._troubles.values())
 
     def take_changed(self) -> set[str]:
         """Nodes whose marks may be others than when last taken."""
@@ -253,8 +271,8 @@ def _names(pod: Json) -> list[tuple[str | None, bool]]:
     return found
 
 
-def _place(claim: Json) -> Place:
-    return claim["metadata"]["namespace"], claim["metadata"]["name"]
+def _place(one: Json) -> Place:
+    return one["metadata"]["namespace"], one["metadata"]["name"]
 
 
 def _allocation(claim: Json | None) -> Json | None:

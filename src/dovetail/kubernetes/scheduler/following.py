@@ -24,6 +24,7 @@ from dovetail.kubernetes.scheduler.objects import Objects
 _log = logging.getLogger(__name__)
 
 _STORAGE = "/apis/storage.k8s.io/v1"
+FORGET_S = 5.0
 GOING_S = 1.0
 """A pod that we have told to go is marked as going, and most often gone a moment later: so long the mark waits."""
 
@@ -43,7 +44,8 @@ class Following:
         first = next(iter(readers.values()))
         for reader in readers.values():
             reader.storage, reader.devices, reader.allocates = first.storage, first.devices, allocates
-        self._allocates = allocates
+        self._allocates, self._now = allocates, now
+        self._forgot = 0.0  # when it was last asked which devices nobody asks for any more
         self._api = api
         self.engine, self.storage, self.devices = engine, first.storage, first.devices
         self.ledger = Ledger(engine, readers, now)
@@ -102,11 +104,13 @@ class Following:
         if objects.means_more or objects.claims_mean_more:
             self.ledger.read_again(with_claims=not objects.means_more)
             objects.means_more = objects.claims_mean_more = False
+        self.ledger.read_places_again(self.devices.take_stirred())
         objects.mark_nodes()
 
     def forget_devices(self) -> None:
         """What no pod asks for any more need not be looked at on every node."""
-        if self.devices.wanted:
+        if self.devices.wanted and self._now() > self._forgot + FORGET_S:
+            self._forgot = self._now()
             self.devices.keep_only([known.meaning.devices_mark for known in self.ledger.waiting() if known.meaning])
 
     def _follow(self, path: str, handler: Handler) -> Reflector:

@@ -7,7 +7,7 @@ nowhere until the node comes.
 Left to others: carrying out what the engine decides, and other objects than pods.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -224,6 +224,11 @@ class Ledger:
 
     def read_gang_again(self, gang: Place) -> None:
         self._read_again([known for known in self._of_gang.get(gang, {}).values() if known.waits])
+
+    def read_places_again(self, places: Iterable[Place]) -> None:
+        """Those of these pods that wait."""
+        found = [known for place in sorted(places) if (known := self.pods.get(place)) is not None]
+        self._read_again([known for known in found if known.waits or known.place in self.held])
 
     def _read_again(self, found: list[Known]) -> None:
         for known in found:

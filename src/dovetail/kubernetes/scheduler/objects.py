@@ -91,28 +91,24 @@ class Objects:
         self._tell_storage(changes, self._storage.making.set_room, self._storage.making.drop_room)
 
     def device_claims(self, changes: list[Change]) -> None:
-        self._tell_storage(changes, self._devices.set_claim, self._devices.drop_claim)
+        _tell(changes, self._devices.set_claim, self._devices.drop_claim)
 
     def device_classes(self, changes: list[Change]) -> None:
-        self._tell_storage(changes, self._devices.set_class, self._devices.drop_class)
+        _tell(changes, self._devices.set_class, self._devices.drop_class)
+        self.claims_mean_more |= self._devices.troubled
 
     def slices(self, changes: list[Change]) -> None:
-        self._tell_storage(changes, self._devices.inventory.set_slice, self._devices.inventory.drop_slice)
+        _tell(changes, self._devices.inventory.set_slice, self._devices.inventory.drop_slice)
+        self.claims_mean_more |= self._devices.troubled
 
     def mark_nodes(self) -> None:
         """Nodes of which other devices can be had than before are told anew."""
-        for name in self._devices.take_changed():
+        for name in sorted(self._devices.take_changed()):
             if name in self._nodes:
                 self._node(name, self._nodes[name][0])
 
     def _tell_storage(self, changes: list[Change], put: Callable[[Json], None], drop: Callable[..., None]) -> None:
-        """`drop` takes the name, after the namespace of what has one."""
-        for change in changes:
-            if change.kind is Kind.DELETED:
-                about = change.object["metadata"]
-                drop(*[about[part] for part in ("namespace", "name") if part in about])
-            else:
-                put(change.object)
+        _tell(changes, put, drop)
         self.claims_mean_more = True
 
     def pod_groups(self, changes: list[Change]) -> None:
@@ -138,3 +134,13 @@ class Objects:
         """As things are now."""
         tasks = {known.place: TaskId(known.id, 0) for known in self._ledger.by_id.values()} if self._budgets else {}
         return read_budgets(self._budgets.values(), tasks)
+
+
+def _tell(changes: list[Change], put: Callable[[Json], None], drop: Callable[..., None]) -> None:
+    """`drop` takes the name, after the namespace of what has one."""
+    for change in changes:
+        if change.kind is Kind.DELETED:
+            about = change.object["metadata"]
+            drop(*[about[part] for part in ("namespace", "name") if part in about])
+        else:
+            put(change.object)
