@@ -53,6 +53,13 @@ async def status(cluster: Cluster, name: str) -> Json:
     return found
 
 
+def allocated(where: str) -> Json:
+    """The first card of a node."""
+    fields = [{"key": "metadata.name", "operator": "In", "values": [where]}]
+    result = {"request": "cards", "driver": DRIVER, "pool": where, "device": "card-0"}
+    return {"devices": {"results": [result]}, "nodeSelector": {"nodeSelectorTerms": [{"matchFields": fields}]}}
+
+
 def given(found: Json) -> list[tuple[str, str]]:
     return [(one["pool"], one["device"]) for one in found["allocation"]["devices"]["results"]]
 
@@ -125,14 +132,25 @@ def test_pods_that_share_a_claim_go_to_the_same_node(kube_server: KubeServer) ->
     stage(kube_server, play, n1=1, n2=1)
 
 
+def test_a_scheduler_that_takes_over_binds_the_pod_to_where_its_devices_are(kube_server: KubeServer) -> None:
+    async def play(cluster: Cluster) -> None:
+        await cluster.api.create(CLAIMS, claim("c"))
+        await cluster.pods(claiming("a-1", "c"))
+        user = {"resource": "pods", "name": "a-1", "uid": (await cluster.one("a-1"))["metadata"]["uid"]}
+        before = {"allocation": allocated("n2"), "reservedFor": [user]}
+        await say_devices(cluster.api, claim("c"), before)
+        async with cluster.scheduler():
+            await cluster.until_bound("a-1")
+        assert (await cluster.where())["a-1"] == "n2"
+        assert await status(cluster, "c") == before
+
+    stage(kube_server, play, n1=1, n2=1)
+
+
 def test_a_pod_that_finds_no_place_where_its_devices_are_gives_them_back(kube_server: KubeServer) -> None:
     async def play(cluster: Cluster) -> None:
         await cluster.api.create(CLAIMS, claim("c"))
-        fields = [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]
-        result = {"request": "cards", "driver": DRIVER, "pool": "n1", "device": "card-0"}
-        selector = {"nodeSelectorTerms": [{"matchFields": fields}]}
-        allocation = {"devices": {"results": [result]}, "nodeSelector": selector}
-        await say_devices(cluster.api, claim("c"), {"allocation": allocation})
+        await say_devices(cluster.api, claim("c"), {"allocation": allocated("n1")})
         await cluster.pods(pod("full-1", cpu="4", schedulerName="other", nodeName="n1"), claiming("a-1", "c"))
         async with cluster.scheduler():
             await cluster.until_bound("a-1")
