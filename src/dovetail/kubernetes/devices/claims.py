@@ -49,7 +49,7 @@ class DeviceClaims:
         self._assumed: dict[Place, Json] = {}  # allocations that the API has not been told of, or not answered
         self._asked: dict[str, list[Json]] = {}  # by mark: claims as pods ask for them
         self._fits: dict[str, dict[str, bool]] = {}  # by node and mark
-        self._troubles: dict[str, dict[str, str]] = {}  # by mark and node: what is wrong there
+        self._troubles: dict[str, dict[str, None]] = {}  # by mark: nodes on which something is wrong, or with the ask
         self._changed: set[str] = set()
         self._asking: dict[Place, set[Place]] = {}  # by claim: pods that were told what it asks for
         self._stirred: set[Place] = set()
@@ -58,6 +58,8 @@ class DeviceClaims:
 
     def set_claim(self, claim: Json) -> None:
         place = _place(claim)
+        if _is_older(claim, self._claims.get(place)):
+            return  # what we wrote ourselves is known before the watch has told of what came before
         self._claims[place] = claim
         self._stirred |= self._asking.pop(place, set())
         if place not in self._assumed or _allocation(claim) is not None:
@@ -160,6 +162,7 @@ class DeviceClaims:
         for claim, _ in allotments:
             place = _place(claim)
             if self._assumed.pop(place, None) is not None:
+                self._stirred |= self._asking.pop(place, set())
                 self._hold(place, _allocation(self._claims.get(place)))
 
     def idle(self, pod: Json) -> list[Json]:
@@ -199,20 +202,23 @@ class DeviceClaims:
         if mark not in self._asked:
             self._asked[mark] = claims
             self._changed.update([node for node in self.inventory.nodes if self._has_room(node, mark)])
-        troubles = self._troubles.get(mark)
-        if troubles and not any(self._has_room(node, mark) for node in self.inventory.nodes):
-            raise Refused(next(iter(troubles.values())))
+        troubled = self._troubles.get(mark)
+        if troubled and not any(self._has_room(node, mark) for node in self.inventory.nodes):
+            try:
+                self._allocate(claims, next(iter(troubled)))  # asked anew, for these claims have other names
+            except Unallocatable as error:
+                raise Refused(str(error)) from None
         return mark
 
     def _has_room(self, node: str, mark: str) -> bool:
         fits = self._fits.setdefault(node, {})
         if mark not in fits:
-            troubles = self._troubles.setdefault(mark, {})
-            troubles.pop(node, None)
+            troubled = self._troubles.setdefault(mark, {})
+            troubled.pop(node, None)
             try:
                 fits[mark] = self._allocate(self._asked[mark], node) is not None
-            except Unallocatable as error:
-                fits[mark], troubles[node] = False, str(error)
+            except Unallocatable:
+                fits[mark], troubled[node] = False, None
         return fits[mark]
 
     def _allocate(self, claims: list[Json], node: str) -> list[Json] | None:
@@ -258,7 +264,7 @@ def claims_devices(pod: Json) -> bool:
 
 def _names(pod: Json) -> list[tuple[str | None, bool]]:
     """Its claims, and whether each must have been made for it; None: it is yet to be made. Where a template turned out
-    to need no claim there is none."""
+    to need no claim there is none; one that is named twice is there once."""
     made = {one["name"]: one for one in (pod.get("status") or {}).get("resourceClaimStatuses") or ()}
     found: list[tuple[str | None, bool]] = []
     for one in pod["spec"].get("resourceClaims") or ():
@@ -268,11 +274,17 @@ def _names(pod: Json) -> list[tuple[str | None, bool]]:
             found.append((None, True))
         elif made[one["name"]].get("resourceClaimName"):
             found.append((made[one["name"]]["resourceClaimName"], True))
-    return found
+    return list(dict.fromkeys(found))
 
 
 def _place(one: Json) -> Place:
     return one["metadata"]["namespace"], one["metadata"]["name"]
+
+
+def _is_older(claim: Json, known: Json | None) -> bool:
+    if known is None or claim["metadata"].get("uid") != known["metadata"].get("uid"):
+        return False
+    return int(claim["metadata"].get("resourceVersion") or 0) < int(known["metadata"].get("resourceVersion") or 0)
 
 
 def _allocation(claim: Json | None) -> Json | None:

@@ -208,9 +208,10 @@ class Scheduler:
         known = self.ledger.by_id.get(decision.task.workload)
         if known is not None and known.waits:
             told = decision.explanation
-            if known.pod is not None:
+            makes_room = told.outcome == Outcome.PREEMPTING
+            if known.pod is not None and not makes_room:
                 self._devices.give_back(known.pod)
-            self._note(known, told.message, self._nominated(known) if told.outcome == Outcome.PREEMPTING else None)
+            self._note(known, told.message, self._nominated(known) if makes_room else None)
 
     def _note(self, known: Known, message: str, nominated: str | None = None) -> None:
         self._recorder.record(pod_reference(known), FAILED, message, "Scheduling", "Warning")

@@ -80,6 +80,39 @@ def test_news_of_a_claim_that_is_being_given_devices_does_not_free_them() -> Non
     assert "is being given its devices" in ask.refused
 
 
+def test_what_the_watch_tells_late_does_not_undo_what_was_written_since() -> None:
+    claims = world(a=1)
+    before = claim(request(), name="one")
+    claims.set_claim(before)
+    claims.set_claim(claim(request(), name="two"))
+    (given,) = claims.allot(pod("one"), "a")
+    written = {**before, "metadata": {**before["metadata"], "resourceVersion": "10"}}
+    claims.set_claim({**written, "status": {"allocation": given.allocation}})
+    claims.set_claim({**before, "metadata": {**before["metadata"], "resourceVersion": "9"}})
+    assert marked(claims, pod("two")) == []
+    claims.set_claim({**before, "metadata": {**before["metadata"], "resourceVersion": "11"}})
+    assert marked(claims, pod("two")) == ["a"]
+
+
+def test_pods_that_share_a_claim_are_told_when_it_did_not_get_its_devices() -> None:
+    claims = world(a=1)
+    claims.set_claim(claim(request(), name="one"))
+    given = claims.allot(pod("one"), "a")
+    claims.assume(given)
+    claims.ask_of(pod("one", name="b"))
+    claims.take_stirred()
+    claims.give_up(given)
+    assert ("default", "b") in claims.take_stirred()
+
+
+def test_a_claim_that_a_pod_names_twice_gets_its_devices_once() -> None:
+    claims = world(a=1)
+    claims.set_claim(claim(request(), name="one"))
+    twice = pod("one")
+    twice["spec"]["resourceClaims"].append({"name": "again", "resourceClaimName": "one"})
+    assert len(claims.allot(twice, "a")) == 1
+
+
 def test_who_looks_after_a_device_keeps_nobody_from_it() -> None:
     claims = world(a=1)
     claims.set_claim(claim(request(adminAccess=True), name="watcher"))
@@ -135,10 +168,11 @@ def test_what_is_wrong_on_one_node_keeps_nobody_from_the_others() -> None:
     claims.set_claim(claim(request(allocationMode="All"), name="all"))
     assert marked(claims, pod("all")) == ["a"]
     claims.inventory.drop_slice("of-a")
-    claims.take_changed()
-    ask = claims.ask_of(pod("all"))
-    assert ask is not None
-    assert "asks for all devices" in ask.refused
+    claims.set_claim(claim(request(allocationMode="All"), name="other"))
+    for name in ("all", "other"):
+        ask = claims.ask_of(pod(name))
+        assert ask is not None
+        assert f"claim default/{name}, request r: asks for all devices" in ask.refused
 
 
 @pytest.mark.parametrize(
