@@ -1,9 +1,14 @@
 """Cards that nodes offer, claims of them, and pods that claim: dynamic resource allocation in small."""
 
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
-from tests.contract.kubernetes.cluster import pod
+from tests.contract.kubernetes.cluster import Cluster, node, pod, scene
+from tests.contract.kubernetes.laid_out import say_devices
+from tests.servers.kubernetes.server import KubeServer
 
+from dovetail.kubernetes.client.errors import AlreadyExists
 from dovetail.kubernetes.client.paths import DEVICES
 
 Json = dict[str, Any]
@@ -30,3 +35,48 @@ def claim(name: str, count: int = 1, *selectors: str) -> Json:
 def claiming(name: str, *claims: str, cpu: str = "1", **spec: Any) -> Json:
     each = [{"name": one, "resourceClaimName": one} for one in claims]
     return pod(name, cpu=cpu, resourceClaims=each, **spec)
+
+
+def stage(server: KubeServer, play: Callable[[Cluster], Awaitable[None]], **cards: int) -> None:
+    """Nodes with so many cards each; no claim and no card is left over."""
+
+    async def cleared(cluster: Cluster) -> None:
+        for one in await cluster.api.items(CLAIMS):
+            await say_devices(cluster.api, one, {})
+            await cluster.api.patch(f"{CLAIMS}/{one['metadata']['name']}", {"metadata": {"finalizers": None}})
+            await cluster.api.delete(f"{CLAIMS}/{one['metadata']['name']}")
+        for one in await cluster.api.items(SLICES):
+            await cluster.api.delete(f"{SLICES}/{one['metadata']['name']}")
+
+    async def whole(cluster: Cluster) -> None:
+        chosen = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
+        with suppress(AlreadyExists):
+            body = {"metadata": {"name": KIND}, "spec": {"selectors": [chosen]}}
+            await cluster.api.create(f"{DEVICES}/deviceclasses", body)
+        await cleared(cluster)
+        await cluster.nodes(*[node(name) for name in cards])
+        for name, count in cards.items():
+            if count:
+                await cluster.api.create(SLICES, offer(name, count))
+        try:
+            await play(cluster)
+        finally:
+            await cleared(cluster)
+
+    scene(server, whole)
+
+
+async def status(cluster: Cluster, name: str) -> Json:
+    found: Json = (await cluster.api.get(f"{CLAIMS}/{name}")).get("status") or {}
+    return found
+
+
+def allocated(where: str) -> Json:
+    """The first card of a node."""
+    fields = [{"key": "metadata.name", "operator": "In", "values": [where]}]
+    result = {"request": "cards", "driver": DRIVER, "pool": where, "device": "card-0"}
+    return {"devices": {"results": [result]}, "nodeSelector": {"nodeSelectorTerms": [{"matchFields": fields}]}}
+
+
+def given(found: Json) -> list[tuple[str, str]]:
+    return [(one["pool"], one["device"]) for one in found["allocation"]["devices"]["results"]]

@@ -7,15 +7,15 @@ away twice, or lost, cannot hide.
 
 import asyncio
 import os
-import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 from typing import Any
 
 import pytest
 from tests.contract.kubernetes.gate import straight
+from tests.contract.kubernetes.scheduler_process import killed_in_the_end
 from tests.patience import until
 from tests.servers.kubernetes.server import KubeServer
 from tests.servers.kubernetes.server import kube_server as run_kubernetes
@@ -79,11 +79,11 @@ async def _storm(server: KubeServer) -> None:
             group.create_task(_pods(api))
             for _ in range(KILLS):
                 due = len(history.where) + chance.randint(1, MOST_BOUND_BEFORE_A_KILL)
-                async with _scheduler(server):
+                async with killed_in_the_end(server):
                     await until(history.reaches(due), f"{due} pods have a node")
                     await asyncio.sleep(chance.uniform(0.0, 0.05))
         left_to_the_last = PODS - len(history.where)
-        async with _scheduler(server):
+        async with killed_in_the_end(server):
             await until(history.reaches(PODS), "all pods have a node")
         following.cancel()
         assert not history.wrong, f"seed {SEED}: {history.wrong[:10]}"
@@ -109,19 +109,3 @@ async def _pods(api: Api) -> None:
     for first in range(0, PODS, 100):
         made = [{"metadata": {"name": f"p{first + i}"}, "spec": spec} for i in range(100)]
         await asyncio.gather(*[api.create(PATH, one) for one in made])
-
-
-@asynccontextmanager
-async def _scheduler(server: KubeServer) -> AsyncIterator[None]:
-    """As a user would start it, in a process of its own; killed at the end."""
-    command = [sys.executable, "-m", "dovetail", "kubernetes", "scheduler", "--no-elect"]
-    found = await asyncio.create_subprocess_exec(
-        *command, "--kubeconfig", str(server.kubeconfig), stderr=asyncio.subprocess.DEVNULL
-    )
-    try:
-        yield
-        assert found.returncode is None, f"it ended by itself, with status {found.returncode}"
-    finally:
-        with suppress(ProcessLookupError):
-            found.kill()
-        await found.wait()
