@@ -66,7 +66,6 @@ async def _run(
     listen: str | None,
 ) -> None:
     from dovetail.kubernetes.client.api import Api
-    from dovetail.kubernetes.client.credentials import CredentialsError
     from dovetail.kubernetes.client.election import Election, LeadershipLost
     from dovetail.kubernetes.client.errors import ApiError
     from dovetail.kubernetes.client.paths import NODES, PODS
@@ -102,7 +101,7 @@ async def _run(
             stderr().print(f"stopped; {found.bound} pods were bound")
         except LeadershipLost as error:
             raise Failure(f"{error}; another goes on", ExitCode.FAILED) from None
-        except (ApiError, CredentialsError) as error:
+        except ApiError as error:
             raise Failure(str(error), ExitCode.UNREACHABLE) from None
 
 

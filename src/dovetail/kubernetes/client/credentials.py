@@ -20,14 +20,16 @@ from typing import Any, Protocol
 
 import orjson
 
+from dovetail.kubernetes.client.errors import Unreachable
+
 LOOK_INTERVAL_S = 1.0
 PLUGIN_PATIENCE_S = 60.0
 EARLY_S = 10.0
 """A plugin's answer is not used in its last seconds: a request takes some, and clocks differ."""
 
 
-class CredentialsError(Exception):
-    """Credentials that are configured cannot be had."""
+class CredentialsError(Unreachable):
+    """Credentials that are configured cannot be had now, and so nothing was asked."""
 
 
 class Credentials(Protocol):

@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dovetail.kubernetes.client.api import Api, JsonObject
-from dovetail.kubernetes.client.credentials import CredentialsError
 from dovetail.kubernetes.client.errors import ApiError, Conflict, NotFound
 from dovetail.kubernetes.client.paths import LEASES, collection, one
 
@@ -102,7 +101,7 @@ class Election:
         try:
             async with asyncio.timeout(self._pace.retry_s):
                 await self._write(spec)
-        except (ApiError, CredentialsError, TimeoutError) as error:
+        except (ApiError, TimeoutError) as error:
             _log.info("lease %s/%s was not given back, it will expire: %s", *self._place, error)
 
     async def _renew_on(self) -> None:
@@ -135,7 +134,7 @@ class Election:
             await self._write(fresh)
         except Conflict:
             return False  # somebody was quicker; the next look says who
-        except (ApiError, CredentialsError) as error:
+        except ApiError as error:
             _log.warning("lease %s/%s: %s", *self._place, error)
             return False
         self.leading = True

@@ -7,7 +7,6 @@ is defined later, or that may be read later, is found within a minute.
 import asyncio
 import logging
 
-from dovetail.kubernetes.client.credentials import CredentialsError
 from dovetail.kubernetes.client.errors import ApiError, Forbidden, NotFound
 from dovetail.kubernetes.client.reflector import Reflector
 
@@ -39,6 +38,6 @@ class OptionalReflector:
         except Forbidden as error:
             _log.warning("goes on without: %s", error)
             return False
-        except (ApiError, CredentialsError):
+        except ApiError:
             return True  # perhaps: the reflector tries again and again
         return True

@@ -6,7 +6,6 @@ from typing import Any
 import orjson
 
 from dovetail.kubernetes.client.api import STRATEGIC_PATCH, Api, JsonObject
-from dovetail.kubernetes.client.credentials import CredentialsError
 from dovetail.kubernetes.client.errors import AlreadyExists, ApiError, Conflict, NotFound
 from dovetail.kubernetes.client.paths import pod
 
@@ -28,7 +27,7 @@ async def after_conflict(api: Api, namespace: str, name: str, node: str, uid: st
         found = await api.get(pod(namespace, name))
     except NotFound:
         return "the pod is gone"
-    except (ApiError, CredentialsError) as error:
+    except ApiError as error:
         return f"{conflict}; {error}"
     if uid and found["metadata"]["uid"] != uid:
         return "the pod is gone, and another has its name"

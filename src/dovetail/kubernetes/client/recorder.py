@@ -18,7 +18,6 @@ from typing import Any, Literal, NamedTuple
 from uuid import uuid4
 
 from dovetail.kubernetes.client.api import Api, JsonObject
-from dovetail.kubernetes.client.credentials import CredentialsError
 from dovetail.kubernetes.client.errors import ApiError, NotFound, Unreachable
 from dovetail.kubernetes.client.paths import EVENTS, collection, one
 
@@ -140,7 +139,7 @@ class Recorder:
                 self.written += 1
                 if key.kind == "Normal" and not entry.queued:  # what went well is seldom said again
                     self._known.pop(key, None)
-            except (ApiError, CredentialsError) as error:
+            except ApiError as error:
                 self.dropped += 1
                 _log.debug("an Event about %s was not written: %s", key.place, error)
                 if isinstance(error, Unreachable):

@@ -20,7 +20,6 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from dovetail.kubernetes.client.api import PAGE, Api, JsonObject
-from dovetail.kubernetes.client.credentials import CredentialsError
 from dovetail.kubernetes.client.errors import ApiError, Gone
 from dovetail.kubernetes.client.watching import watch
 
@@ -111,7 +110,7 @@ class Reflector:
             except Gone as error:
                 # The list has to be made anew; at once, unless the server says so again and again.
                 words, self._version = f"{error}", None
-            except (ApiError, CredentialsError) as error:
+            except ApiError as error:
                 words = str(error)
                 self._say(False, words)
             self.counts.troubles += 1

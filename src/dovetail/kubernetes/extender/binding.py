@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dovetail.engine.engine import Engine
 from dovetail.kubernetes.client import pods
 from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.credentials import CredentialsError
 from dovetail.kubernetes.client.errors import ApiError, Conflict, NotFound, ServerTrouble, Throttled, Unreachable
 from dovetail.kubernetes.extender.deciding import Deciding
 from dovetail.kubernetes.extender.keeping import Kept, kept_for
@@ -100,7 +99,7 @@ class Binding:
                 return "the pod is gone"
             except Conflict as error:
                 return await pods.after_conflict(self._api, *where, args.node, uid, error)
-            except (ApiError, CredentialsError) as error:
+            except ApiError as error:
                 return str(error)
             else:
                 return ""

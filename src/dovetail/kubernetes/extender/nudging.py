@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 
 from dovetail.kubernetes.client import pods
 from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.credentials import CredentialsError
 from dovetail.kubernetes.client.errors import ApiError, Conflict, NotFound
 from dovetail.kubernetes.scheduler.known import Place
 
@@ -52,7 +51,7 @@ class Nudges:
                 await pods.patch_status(self._api, *place, {"conditions": [_condition(words)]}, uid)
             except (NotFound, Conflict):
                 continue  # it is another pod by now, or none
-            except (ApiError, CredentialsError) as error:
+            except ApiError as error:
                 _log.warning("no note was made on pod %s/%s: %s", *place, error)
 
 
