@@ -1,5 +1,6 @@
 """Cards that nodes offer, claims of them, and pods that claim: dynamic resource allocation in small."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
@@ -40,11 +41,14 @@ def claiming(name: str, *claims: str, cpu: str = "1", **spec: Any) -> Json:
 def stage(server: KubeServer, play: Callable[[Cluster], Awaitable[None]], **cards: int) -> None:
     """Nodes with so many cards each; no claim and no card is left over."""
 
+    async def freed(cluster: Cluster, one: Json) -> None:
+        path = f"{CLAIMS}/{one['metadata']['name']}"
+        await say_devices(cluster.api, one, {})
+        await cluster.api.patch(path, {"metadata": {"finalizers": None}})
+        await cluster.api.delete(path)
+
     async def cleared(cluster: Cluster) -> None:
-        for one in await cluster.api.items(CLAIMS):
-            await say_devices(cluster.api, one, {})
-            await cluster.api.patch(f"{CLAIMS}/{one['metadata']['name']}", {"metadata": {"finalizers": None}})
-            await cluster.api.delete(f"{CLAIMS}/{one['metadata']['name']}")
+        await asyncio.gather(*[freed(cluster, one) for one in await cluster.api.items(CLAIMS)])
         for one in await cluster.api.items(SLICES):
             await cluster.api.delete(f"{SLICES}/{one['metadata']['name']}")
 

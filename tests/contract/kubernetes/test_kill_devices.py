@@ -21,7 +21,7 @@ from dovetail.kubernetes.client.reflector import Change, Reflector
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow, pytest.mark.xdist_group("kubernetes")]
 
 SEED = int(os.environ.get("DOVETAIL_KUBERNETES_SEED", "1"))
-NODES, CARDS = 8, 8
+NODES, CARDS = 8, 24
 PODS = NODES * CARDS
 KILLS = 5
 
@@ -57,7 +57,7 @@ def test_kills_in_a_storm_of_claims_give_no_device_twice_and_leave_no_pod_behind
     async def play(cluster: Cluster) -> None:
         names = [f"a-{number}" for number in range(PODS)]
         await asyncio.gather(*[cluster.api.create(CLAIMS, claim(f"c-{name}")) for name in names])
-        await cluster.pods(*[claiming(name, f"c-{name}", cpu="100m") for name in names])
+        await cluster.pods(*[claiming(name, f"c-{name}", cpu="50m") for name in names])
         history = History()
         reflector = Reflector(cluster.api, CLAIMS, history.hear)
         following = asyncio.create_task(reflector.run())
