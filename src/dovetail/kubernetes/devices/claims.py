@@ -57,7 +57,7 @@ class DeviceClaims:
     # --- what there is ---------------------------------------------------------------------------------------
 
     def set_claim(self, claim: Json) -> None:
-        place = _place(claim)
+        place = place_of(claim)
         if _is_older(claim, self._claims.get(place)):
             return  # what we wrote ourselves is known before the watch has told of what came before
         self._claims[place] = claim
@@ -106,7 +106,7 @@ class DeviceClaims:
             return None
         for name, _ in _names(pod):
             if name is not None:
-                self._asking.setdefault((pod["metadata"]["namespace"], name), set()).add(_place(pod))
+                self._asking.setdefault((pod["metadata"]["namespace"], name), set()).add(place_of(pod))
         try:
             claims = self._claims_of(pod)
             available = [_reach(claim) for claim in claims if _allocation(claim) is not None]
@@ -147,20 +147,20 @@ class DeviceClaims:
             raise Refused(str(error)) from None
         if found is None:
             raise Refused(f"the devices that it claims are not free on {node} any more")
-        given = dict(zip(map(_place, lacking), found, strict=True))
-        return [Allotment(claim, given.get(_place(claim))) for claim in claims]
+        given = dict(zip(map(place_of, lacking), found, strict=True))
+        return [Allotment(claim, given.get(place_of(claim))) for claim in claims]
 
     def assume(self, allotments: Iterable[Allotment]) -> None:
         """They are as good as given: nobody else gets these devices."""
         for claim, allocation in allotments:
             if allocation is not None:
-                self._assumed[_place(claim)] = allocation
-                self._hold(_place(claim), allocation)
+                self._assumed[place_of(claim)] = allocation
+                self._hold(place_of(claim), allocation)
 
     def give_up(self, allotments: Iterable[Allotment]) -> None:
         """What was assumed did not come about, or has, and the API says the same."""
         for claim, _ in allotments:
-            place = _place(claim)
+            place = place_of(claim)
             if self._assumed.pop(place, None) is not None:
                 self._stirred |= self._asking.pop(place, set())
                 self._hold(place, _allocation(self._claims.get(place)))
@@ -277,7 +277,7 @@ def _names(pod: Json) -> list[tuple[str | None, bool]]:
     return list(dict.fromkeys(found))
 
 
-def _place(one: Json) -> Place:
+def place_of(one: Json) -> Place:
     return one["metadata"]["namespace"], one["metadata"]["name"]
 
 

@@ -1,6 +1,7 @@
 """Claims of a pod that has a node get their devices, and the pod is noted as their user, before it is bound.
 
-Guarantees: devices count as given from the moment their pod has a node. What was given to a claim, or taken from it, by
+Guarantees: devices count as given from the moment their pod has a node, also while it is not known what became of that:
+where an answer was lost the claim is looked up until there is one. What was given to a claim, or taken from it, by
 others meanwhile is left as it is, and the pod waits again. A pod that finds no place gives devices back that only it
 would have used: it may find one elsewhere.
 Left to others: freeing what pods leave behind that have ended (the cluster's resource claim controller). The API does
@@ -10,20 +11,20 @@ not keep two schedulers from giving one device to two claims: let one of them lo
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any
 
 from dovetail.kubernetes.client.api import Api, JsonObject
-from dovetail.kubernetes.client.errors import ApiError, Conflict
+from dovetail.kubernetes.client.errors import ApiError, Conflict, ServerTrouble, Throttled, Unreachable
 from dovetail.kubernetes.client.paths import DEVICES, one
-from dovetail.kubernetes.devices.claims import Allotment, DeviceClaims, Refused, claims_devices
-from dovetail.kubernetes.scheduler.binding import Binding, Bound
+from dovetail.kubernetes.devices.claims import Allotment, DeviceClaims, Refused, claims_devices, place_of
+from dovetail.kubernetes.scheduler.binding import FIRST_PAUSE_S, LONGEST_PAUSE_S, Binding, Bound
 
 _log = logging.getLogger(__name__)
 
 Json = Mapping[str, Any]
 #: Keeps a claim from being deleted while it has devices; who frees them takes it off.
 FINALIZER = "resource.kubernetes.io/delete-protection"
-TRIES = 5
 
 
 class Taken(Exception):
@@ -85,19 +86,25 @@ class Devices:
     async def _write(self, allotment: Allotment, pod: Json) -> Json:
         """The claim with its devices and the pod as a user of them, as the API has it then."""
         claim: Json = allotment.claim
-        for left in reversed(range(TRIES)):
+        pause_s = FIRST_PAUSE_S
+        while True:
             try:
+                if claim["metadata"]["uid"] != allotment.claim["metadata"]["uid"]:
+                    raise Taken(f"its resource claim {claim['metadata']['name']} is another than it was")
                 return await self._written(claim, allotment.allocation, pod)
-            except Conflict:
-                if not left:
-                    raise
-            claim = await self._api.get(_path(claim))
-        raise AssertionError
+            except (Conflict, Unreachable, ServerTrouble, Throttled) as error:
+                _log.info("devices for claim %s/%s: %s", *place_of(claim), error)
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            with suppress(Unreachable, ServerTrouble, Throttled):
+                claim = await self._api.get(_path(claim))
 
     async def _written(self, claim: Json, allocation: Json | None, pod: Json) -> Json:
         about, status = claim["metadata"], dict(claim.get("status") or {})
         if about.get("deletionTimestamp"):
             raise Taken(f"its resource claim {about['name']} is being deleted")
+        if _are_the_same(allocation, status.get("allocation")):
+            allocation = None  # it was ourselves, and the answer was lost
         if allocation is not None and status.get("allocation") is not None:
             raise Taken(f"its resource claim {about['name']} was given devices by somebody else")
         if allocation is None and status.get("allocation") is None:
@@ -122,16 +129,24 @@ class Devices:
         try:
             self._claims.set_claim(await self._api.replace(f"{_path(claim)}/status", body))
         except ApiError as error:  # somebody has changed it, perhaps to use it
-            _log.info("devices of claim %s/%s are not given back: %s", *_place(claim), error)
+            _log.info("devices of claim %s/%s are not given back: %s", *place_of(claim), error)
 
 
 _OF_USE = ("allocation", "reservedFor", "devices")
 
 
-def _place(claim: Json) -> tuple[str, str]:
-    return claim["metadata"]["namespace"], claim["metadata"]["name"]
+def _are_the_same(one: Json | None, other: Json | None) -> bool:
+    """Two allocations, by the devices that they give."""
+    if one is None or other is None:
+        return False
+    given, its = ([_result(each) for each in found["devices"].get("results") or ()] for found in (one, other))
+    return given == its
+
+
+def _result(result: Json) -> list[Any]:
+    return [result.get(name) for name in ("request", "driver", "pool", "device")]
 
 
 def _path(claim: Json) -> str:
-    namespace, name = _place(claim)
+    namespace, name = place_of(claim)
     return one(DEVICES, "resourceclaims", name, namespace)
