@@ -54,10 +54,12 @@ export HOME="${{HOME:-$(echo ~)}}"
 cd "$dovetail_run/work" && cd -- {workdir} || finish {unusable} {ended}
 
 # A process group of its own. What bash itself says of jobs that end or are killed is not the command's output.
-# Descriptor 4 tells the guard that the command has ended.
-exec 3>&2 2> /dev/null 4<> <(:)
+# The guard holds one end of a pipe, this script the other: when that is closed, the command has ended. That cannot be
+# overlooked; a line written to it could be, as a read whose time is up throws away what it has just been given.
+exec 3>&2 2> /dev/null 6<> <(:)
+exec 4< /dev/fd/6 5> /dev/fd/6 6>&-
 set -m
-{command} < /dev/null 2>&3 3>&- 4>&- &
+{command} < /dev/null 2>&3 3>&- 4<&- 5>&- &
 child=$!
 set +m
 exec 3>&-
@@ -69,7 +71,8 @@ exec 3>&-
     while :; do
         pause={notice_s}
         {shorten}
-        read -r -t "$pause" -u 4 && exit 0
+        read -r -t "$pause" -u 4
+        [ $? -gt 128 ] || exit 0
         [ -e "$dovetail_run/stop" ] && why=1
         {expire}
         [ "$why" = 0 ] && continue
@@ -78,8 +81,9 @@ exec 3>&-
         kill -KILL -- "-$child"
         exit "$why"
     done
-) &
+) 5>&- &
 guard=$!
+exec 4<&-
 
 # Slurm signals every process of a job. A signal that bash is to act on would interrupt its wait, and could make it
 # forget an end that it has just been told of: the status would be lost, or waited for in vain.
@@ -87,7 +91,7 @@ trap '' TERM
 wait "$child"
 status=$?
 kill -KILL -- "-$child"
-echo >&4
+exec 5>&-
 wait "$guard"
 case $? in
     1) finish 143 {stopped} ;;

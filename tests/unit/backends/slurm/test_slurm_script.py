@@ -208,3 +208,16 @@ def test_what_slurm_cannot_run_is_refused() -> None:
     ):
         with pytest.raises(Refusal, match=words):
             refuse_what_cannot_run(Workload.model_validate({"name": "w", **fields}))
+
+
+def test_a_command_that_ends_just_when_the_guard_looks_round_is_seen_to_have_ended(tmp_path: Path) -> None:
+    """The guard looks every 0.1 s; commands of about that length, a few at a time."""
+    for batch in range(12):
+        processes = []
+        for number in range(8):
+            folder = tmp_path / f"{batch}.{number}"
+            folder.mkdir()
+            processes.append(start(submission(folder, ["sleep", f"{0.094 + 0.001 * number}"])))
+        for process in processes:
+            process.communicate(timeout=PATIENCE_S)
+            assert process.returncode == 0
