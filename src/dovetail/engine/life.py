@@ -176,7 +176,9 @@ def _keep_group(state: EngineState, work: Work, group: Group, now: float) -> lis
         fresh = state.recoveries.fresh
         if group.firm and state.settings.recovery.enabled and any(member in fresh for member in group.members):
             group.mending = True
-        elif group.firm and not group.mending:
+        if group.leader is None:  # nobody is there who could take the place of those it lost
+            group.mending = False
+        if group.firm and not group.mending:
             words = f"its group {group.name} fell below {group.least} tasks"
             for member in list(group.members.values()):
                 commands += stop_all(state, member, words, evicting=True)

@@ -274,6 +274,23 @@ def test_a_cancelled_member_leaves_the_others_waiting_for_somebody_in_its_place(
     assert len(scene.tick()) == 4
 
 
+def test_a_group_that_lost_a_node_does_not_wait_for_a_member_that_is_cancelled_meanwhile() -> None:
+    scene = Scene()
+    for name in ("n1", "n2", "n3"):
+        scene.join(name, cpu=1)
+    for name in ("a", "b"):
+        scene.submit(name, cpu=1, gang={"min": 2, "group": "g"})
+    scene.tick()
+    for name in ("a", "b"):
+        scene.started(name)
+    scene.leave(scene.on("a")[0])
+    scene.cancel("a")
+    scene.stopped()
+    assert scene.on("b") == []
+    scene.submit("a2", cpu=1, gang={"min": 2, "group": "g"})
+    assert len(scene.tick()) == 2
+
+
 # --- whatever happens ----------------------------------------------------------------------------------------
 
 
