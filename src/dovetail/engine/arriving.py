@@ -8,7 +8,7 @@ from dovetail.engine.state import EngineState
 from dovetail.engine.work import LiveTask, Work
 from dovetail.engine.workloads import take_in
 from dovetail.model.command import Command
-from dovetail.model.event import WorkArrived
+from dovetail.model.event import Nominated, WorkArrived
 from dovetail.model.task import TaskId, TaskState
 
 
@@ -42,6 +42,13 @@ def arrived(state: EngineState, event: WorkArrived, now: float) -> list[Command]
     take_in(state, work, now)
     if placed:
         _count(state, work, placed, since, now)
+    return []
+
+
+def nominated(state: EngineState, event: Nominated, now: float) -> list[Command]:  # noqa: ARG001 - as all handlers
+    work = state.work.get(event.workload)
+    if work is not None:
+        work.nominated = event.node
     return []
 
 

@@ -30,6 +30,7 @@ from dovetail.model.event import (
     NodeJoined,
     NodeLeft,
     NodeObserved,
+    Nominated,
     PolicyRemoved,
     PolicySet,
     ReservationMade,
@@ -85,6 +86,7 @@ def _due(state: EngineState, timer: Timer, now: float) -> list[Command]:
 _HANDLERS: dict[type, Handler] = {
     Submitted: workloads.submitted,
     WorkArrived: arriving.arrived,
+    Nominated: arriving.nominated,
     CancelAsked: workloads.cancel_asked,
     NodeJoined: nodes.joined,
     NodeLeft: nodes.left,

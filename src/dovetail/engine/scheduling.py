@@ -183,6 +183,11 @@ def _place(
     repeats = len(work.waiting) > 1
     taking = Taking(state, work, request, now, commands)
     refusal = None
+    meant = _meant_for(state, work)
+    if meant is not None:
+        choice = pipeline.decide_at(request, meant)
+        if choice is not None:
+            taking.take(choice)
     while work.waiting and taking.made < most:
         task = TaskId(work.id, work.waiting[0])
         if pipeline.evaluator.minds_outlook:
@@ -193,6 +198,14 @@ def _place(
             break
         taking.take(choice)
     return taking.close(), refusal
+
+
+def _meant_for(state: EngineState, work: Work) -> int | None:
+    """Where others gave way for it, which would be in vain if it went elsewhere; or where somebody expects it."""
+    promise = state.promises.of_work.get(work.id)
+    if promise is not None and promise.clearing:
+        return promise.rows[0][0]
+    return state.cluster.rows.get(work.nominated)
 
 
 def _take_all(taking: Taking, choices: list[Choice]) -> int:

@@ -97,6 +97,7 @@ class Work:
     in_vain: int = 0  # how often that came to nothing
     patient_until: float = 0.0  # before this it displaces nobody again
     cancelled: bool = False
+    nominated: str = ""  # the node where somebody expects its next task
     doomed: str = ""  # why no task of it may start any more
     group: "Group | None" = None  # with whom it starts
     recovery: Recovery | None = None  # a gang that lost tasks and keeps the nodes of the others

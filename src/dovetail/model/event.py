@@ -38,6 +38,14 @@ class WorkArrived:
 
 
 @dataclass(frozen=True, slots=True)
+class Nominated:
+    """Somebody expects the work's next task on this node: if it may go there, it does. An empty name takes it back."""
+
+    workload: int
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
 class CancelAsked:
     workload: int
     reason: str
@@ -201,6 +209,7 @@ class Tick:
 Event = (
     Submitted
     | WorkArrived
+    | Nominated
     | CancelAsked
     | NodeJoined
     | NodeLeft

@@ -31,6 +31,8 @@ REMEMBERED_SHAPES = 4096
 STEPS_KEPT = 4096  # of each filter's funnel
 #: Why nodes were not looked at: others of its gang or group go elsewhere.
 OTHER_DOMAIN = "other_domain"
+#: Or it has a node that it was meant for, and may go there.
+MEANT_ELSEWHERE = "meant_elsewhere"
 
 
 @dataclass(slots=True)
@@ -73,6 +75,18 @@ class Pipeline:
         if standing is not None:
             return self._from_standing(request, standing, task)
         return self._evaluated_once(request, task)
+
+    def decide_at(self, request: Request, row: int) -> Choice | None:
+        """That node, if it may take the task; no other is looked at."""
+        view = View(self._cluster).subset(np.array([row], dtype=np.intp))
+        sifted = self.evaluator.sift(request, view)
+        if not sifted.counts[-1]:
+            return None
+        scored = self.evaluator.score(request, view)
+        best = self._best(scored.total, view.rows, scored.points, None)
+        funnel = (FunnelStep("meant", 1, MEANT_ELSEWHERE), *self._funnel(sifted.counts))
+        slots = self.evaluator.devices(request, self._cluster, row)
+        return Choice(row, self._explained(best[0].node, funnel, best, sifted.notes + scored.notes), slots)
 
     def but_for_room(self, request: Request) -> B1:
         """bool[node]: where it could go if others made way. Who asks was most often refused just before."""

@@ -3,7 +3,7 @@
 from tests.unit.engine.scene import Scene
 
 from dovetail.engine.terms import terms_of
-from dovetail.model.event import TaskFinished, WorkArrived
+from dovetail.model.event import Nominated, TaskFinished, WorkArrived
 from dovetail.model.task import TaskId
 from dovetail.model.workload import Workload
 
@@ -34,6 +34,31 @@ def test_what_runs_already_counts_on_its_node_and_nobody_is_told_to_start_it() -
     task = TaskId(scene.ids["a"], 0)
     scene.hear(TaskFinished(task, f"{task}.1", 0, "exit status 0"))
     assert scene.tick() == ["b.0"]
+
+
+def test_it_goes_where_somebody_expects_it_if_it_may() -> None:
+    scene = Scene()
+    for name, cpu in (("n1", 1), ("n2", 64), ("n3", 64)):
+        scene.join(name, cpu=cpu)
+    for name, node in (("a", "n1"), ("b", "n1"), ("c", "nowhere")):
+        arrive(scene, name)
+        scene.hear(Nominated(scene.ids[name], node))
+    scene.tick()
+    assert scene.on("a") == ["n1"]
+    assert scene.on("b") != ["n1"]
+    assert len(scene.on("c")) == 1
+
+
+def test_an_expectation_can_be_taken_back() -> None:
+    scene = Scene()
+    scene.join("n1", cpu=2)
+    scene.join("n2", cpu=64)
+    arrive(scene, "a")
+    scene.hear(Nominated(scene.ids["a"], "n1"))
+    scene.hear(Nominated(scene.ids["a"], ""))
+    scene.hear(Nominated(99, "n1"))
+    scene.tick()
+    assert scene.on("a") == ["n2"]
 
 
 def test_it_counts_even_where_it_does_not_fit() -> None:

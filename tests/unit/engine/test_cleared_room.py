@@ -69,6 +69,19 @@ def test_room_that_comes_free_elsewhere_meanwhile_is_taken_and_the_victims_run_a
     assert scene.tick() == ["victim.0"]
 
 
+def test_a_preemptor_goes_where_others_gave_way_for_it_though_a_better_node_has_come_meanwhile() -> None:
+    scene = Scene()
+    scene.join("n1", cpu=1)
+    scene.run("victim", priority="batch")
+    scene.submit("urgent", priority="high")
+    scene.tick()
+    scene.stopped()
+    scene.join("n2", cpu=64)
+    scene.tick()
+    assert scene.on("urgent") == ["n1"]
+    assert scene.on("victim") == ["n2"]
+
+
 def test_a_preemptor_that_is_cancelled_while_its_victims_stop_leaves_the_room_to_others() -> None:
     scene = Scene()
     scene.join("n1", cpu=1)

@@ -24,6 +24,7 @@ class Known:
     chosen: str = ""
     scheduler: str = ""
     pod: Mapping[str, Any] | None = None  # as it was read, while it waits: it may have to be read again
+    nominated: str = ""  # where somebody expects it, as the engine was told
     gang: Place | None = None
     least: int = 0  # of its gang
     since: str | None = None  # when it began on its node

@@ -21,7 +21,7 @@ from dovetail.kubernetes.pods import SUCCEEDED, PodMeaning, PodReader, gates_of,
 from dovetail.kubernetes.scheduler.known import Known, Place, counts_alike
 from dovetail.kubernetes.storage import claim_names
 from dovetail.model.command import Command, attempt_key
-from dovetail.model.event import CancelAsked, Event, TaskFinished, TaskStarted, WorkArrived
+from dovetail.model.event import CancelAsked, Event, Nominated, TaskFinished, TaskStarted, WorkArrived
 from dovetail.model.task import TaskId
 from dovetail.model.terms import Terms
 from dovetail.model.workload import Priority
@@ -145,6 +145,7 @@ class Ledger:
         gang = (known.namespace, meaning.gang) if meaning.gang else None
         least = 0 if gang is None else self.gangs.least(gang, meaning.gang_min)
         if known.id and known.meaning == meaning and known.least == least:
+            self._nominate(known, pod)
             return  # such as a condition that we wrote ourselves
         if known.chosen:
             known.pod = pod
@@ -156,6 +157,13 @@ class Ledger:
         self.held.pop(known.place, None)
         known.meaning, known.pod, known.gang, known.least = meaning, pod, gang, least
         self._arrive(known, meaning, ())
+        self._nominate(known, pod)
+
+    def _nominate(self, known: Known, pod: Json) -> None:
+        node = (pod.get("status") or {}).get("nominatedNodeName") or ""
+        if known.nominated != node:
+            known.nominated = node
+            self._tell(Nominated(known.id, node))
 
     def _hold(self, known: Known, pod: Json, why: str) -> None:
         self._forget(known)
@@ -274,7 +282,7 @@ class Ledger:
             self.gangs_stirred.add(known.gang)
             if not fellows:
                 self._of_gang.pop(known.gang, None)
-        known.id, known.chosen = 0, ""
+        known.id, known.chosen, known.nominated = 0, "", ""
         self._tell(CancelAsked(id_, "gone"))
         if held:
             self._tell(TaskFinished(TaskId(id_, 0), key, None, "gone"))
