@@ -64,10 +64,13 @@ child=$!
 set +m
 exec 3>&-
 
+# Slurm signals every process of a job. A signal that bash is to act on would interrupt its wait, and could make it
+# forget an end that it has just been told of: the status would be lost, or waited for in vain.
+trap '' TERM
+
 # Until the command has ended: is it to stop, is its time up?
 (
     why=0
-    trap '' TERM
     while :; do
         pause={notice_s}
         {shorten}
@@ -85,9 +88,6 @@ exec 3>&-
 guard=$!
 exec 4<&-
 
-# Slurm signals every process of a job. A signal that bash is to act on would interrupt its wait, and could make it
-# forget an end that it has just been told of: the status would be lost, or waited for in vain.
-trap '' TERM
 wait "$child"
 status=$?
 kill -KILL -- "-$child"
