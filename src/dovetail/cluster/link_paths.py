@@ -1,4 +1,5 @@
-"""Shortest ways through a graph of links, by latency; of equals the one with fewer links, then the wider one.
+"""Shortest ways through a graph of links, by latency; of equals the one with fewer links, then the wider one, then
+the one that loses less.
 
 Hosts that hang on one switch by the same kind of link are one class: what holds between two of them holds between any
 two, so that a fabric of a hundred thousand hosts has as many classes as switches. A host with several links is a class
@@ -21,9 +22,10 @@ F4 = npt.NDArray[np.float32]
 I2 = npt.NDArray[np.int16]
 _TOGETHER = 256  # sources looked at in one go: bounds the memory that this takes
 _KEPT = 256
-# What a link adds to the length of a way beside its latency, and how little its width counts after that. Latencies are
-# whole nanoseconds, so that both stay below any difference between them, and can be told apart again.
-_A_LINK, _WIDTH = 1e-4, 1e-6
+# What a link adds to the length of a way beside its latency, how little its width counts after that, the narrowest the
+# most, and how little what it loses. Latencies are whole nanoseconds, so that all stay below any difference between
+# them, and the number of links can be told again.
+_A_LINK, _WIDTH, _LOSS = 1e-4, 1e-8, 1e-10
 _NO_WAY = np.iinfo(np.int16).max
 
 
@@ -159,7 +161,8 @@ class _Inner:
         starts, ends = self.place[graph.starts[kept]], self.place[graph.ends[kept]]
         self._latency_ns, self._mbps = graph.latency_ns[kept], graph.mbps[kept]
         self._headroom_mbps, self._passed = graph.headroom_mbps[kept], graph.passed[kept]
-        cost = self._latency_ns + _A_LINK + _WIDTH / self._mbps
+        width = self._mbps.min(initial=np.inf) / self._mbps
+        cost = self._latency_ns + _A_LINK + _WIDTH * width + _LOSS * np.minimum(self._passed, 1.0)
         froms, tos = np.concatenate([starts, ends]), np.concatenate([ends, starts])
         self._matrix = csr_array((np.concatenate([cost, cost]), (froms, tos)), shape=(self.size, self.size))
         keys = froms.astype(np.int64) * self.size + tos

@@ -98,6 +98,14 @@ def test_of_ways_alike_the_wider_one_is_taken() -> None:
     assert paths.from_class(paths.class_of["a"]).at(paths.class_of["b"]).mbps == 400_000
 
 
+def test_of_ways_as_wide_the_one_that_loses_less_is_taken_from_either_end() -> None:
+    ways = [link("a", "x", 10, 1), link("x", "b", 400, 4), link("a", "y", 10, 2), link("y", "b", 400, 3, loss=0.1)]
+    for links in (ways, ways[::-1]):
+        _, _, paths = paths_of(links=links)
+        a, b = paths.class_of["a"], paths.class_of["b"]
+        assert paths.from_class(a).at(b).loss == paths.from_class(b).at(a).loss == 0
+
+
 def test_losses_on_the_way_come_together() -> None:
     _, _, paths = paths_of(links=[link("a", "m", loss=0.1), link("m", "b", loss=0.2)])
     assert paths.from_class(0).at(paths.class_of["b"]).loss == pytest.approx(1 - 0.9 * 0.8)
