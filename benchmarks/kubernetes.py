@@ -3,6 +3,9 @@
 Each scenario is made anew for each of the two: nodes, whatever runs there, then all pods that wait; then the scheduler
 is started, and the time runs until the last of them is bound. Ratios are ours to theirs; memory is that of the
 scheduler's process when the last pod is bound. Theirs runs with its own limit on calls a second lifted.
+
+Where others have to go first, what the API server alone can do is measured beside them: a client that sends the same
+deletions and bindings as fast as it can, and neither watches nor decides. No scheduler can be quicker.
 """
 
 import asyncio
@@ -26,6 +29,7 @@ from dovetail.kubernetes.client.access import read_kubeconfig
 from dovetail.kubernetes.client.api import Api
 from dovetail.kubernetes.client.errors import AlreadyExists
 from dovetail.kubernetes.client.paths import DEVICES
+from dovetail.kubernetes.client.pods import bind, delete
 from dovetail.kubernetes.client.reflector import Change, Kind, Reflector
 
 Json = dict[str, Any]
@@ -36,6 +40,7 @@ NODES, PODS = "/api/v1/nodes", "/api/v1/namespaces/default/pods"
 DRIVER = "gpu.example.com"
 GIVEN_UP_S = 900.0
 MEMORY_MB = 150.0
+WIDTH = 48
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,7 @@ class Scenario:
     before: int = 0  # pods on each node that are less urgent and fill it
     cpu: str = "32"
     devices: int = 0  # on each node, of which each pod claims one
+    victims: int = 0  # of those before, that have to go for each pod
 
 
 def _plain(_: int) -> Json:
@@ -83,12 +89,15 @@ SCENARIOS = (
     Scenario("plain_5000", 3.0, 5_000, 10_000, _plain),
     Scenario("anti_affinity_5000", 8.0, 5_000, 5_000, _apart),
     Scenario("zone_spread_5000", 4.0, 5_000, 3_000, _spread),
-    Scenario("preemption_1000", 8.0, 1_000, 1_000, _urgent, before=4, cpu="4"),
-    Scenario("preemption_5000", 8.0, 5_000, 2_000, _urgent, before=4, cpu="4"),
+    Scenario("preemption_1000", 8.0, 1_000, 1_000, _urgent, before=4, cpu="4", victims=3),
+    Scenario("preemption_5000", 8.0, 5_000, 2_000, _urgent, before=4, cpu="4", victims=3),
     Scenario("devices_500", None, 500, 2_000, _plain, devices=8),
 )
 RESTARTED = Scenario("restart", None, 5_000, 1, _plain, before=4)
 RATIOS = [Bar(f"kubernetes.{one.name}", "x kube-scheduler", Better.HIGHER, one.bar) for one in SCENARIOS]
+ALONE = [
+    Bar(f"kubernetes.{one.name}_requests_alone", "pods/s", Better.HIGHER, None) for one in SCENARIOS if one.victims
+]
 RATES = [Bar(f"kubernetes.{one.name}_pods_per_s", "pods/s", Better.HIGHER, None) for one in SCENARIOS]
 MEMORY = at_most("kubernetes.memory_beyond_theirs", MEMORY_MB, "MB")
 RESTART = at_most("kubernetes.restart_to_first_bind", 10.0, "s")
@@ -117,7 +126,7 @@ def restart(bench: Bench) -> Iterator[tuple[str, Measured]]:
     yield RESTART.name, once(seconds, f"{size}, {memory_mb:.0f} MB")
 
 
-@benchmark(*RATIOS, *RATES, MEMORY)
+@benchmark(*RATIOS, *RATES, *ALONE, MEMORY)
 def beside_kube_scheduler(bench: Bench) -> Iterator[tuple[str, Measured]]:
     _prepare()
     most = 0.0
@@ -135,12 +144,17 @@ def beside_kube_scheduler(bench: Bench) -> Iterator[tuple[str, Measured]]:
         how = f"{rates[OURS]:.0f} to {rates[THEIRS]:.0f} pods/s"
         yield f"kubernetes.{scenario.name}", once(rates[OURS] / rates[THEIRS], how)
         yield f"kubernetes.{scenario.name}_pods_per_s", once(rates[OURS], f"{scenario.pods} pods")
+        if scenario.victims:
+            with kube_server(durable=True) as server:
+                rate = scenario.pods / uvloop.run(_requests_alone(server, scenario))
+            bench.say(f"{scenario.name}, the requests alone: {rate:.0f}/s")
+            yield f"kubernetes.{scenario.name}_requests_alone", once(rate, "nobody decides, nobody watches")
     yield MEMORY.name, once(most, "the most of all scenarios")
 
 
 async def _play(server: Any, scenario: Scenario, scheduler: str, run: Any) -> tuple[float, float]:
     """Seconds to the last binding, and megabytes of the scheduler."""
-    async with Api(read_kubeconfig([server.kubeconfig]), width=48) as api:
+    async with Api(read_kubeconfig([server.kubeconfig]), width=WIDTH) as api:
         await _made(api, scenario, scheduler)
         count = Count()
         reflector = Reflector(api, PODS, count.hear, fields=f"spec.schedulerName={scheduler}")
@@ -156,6 +170,24 @@ async def _play(server: Any, scenario: Scenario, scheduler: str, run: Any) -> tu
             memory_mb = psutil.Process(pid).memory_info().rss / 2**20
         following.cancel()
         return seconds, memory_mb
+
+
+async def _requests_alone(server: Any, scenario: Scenario) -> float:
+    """Seconds for the deletions and bindings of a scenario."""
+    async with Api(read_kubeconfig([server.kubeconfig]), width=WIDTH) as api:
+        await _made(api, scenario, OURS)
+        uids = {one["metadata"]["name"]: one["metadata"]["uid"] for one in await api.items(PODS)}
+        left = iter(range(scenario.pods))
+
+        async def work() -> None:
+            for number in left:
+                victims = [f"b{number}-{k}" for k in range(scenario.victims)]
+                await asyncio.gather(*[delete(api, "default", name, uid=uids[name]) for name in victims])
+                await bind(api, "default", f"p{number}", f"n{number}", uids[f"p{number}"])
+
+        began = time.monotonic()
+        await asyncio.gather(*[work() for _ in range(WIDTH)])
+        return time.monotonic() - began
 
 
 async def _made(api: Api, scenario: Scenario, scheduler: str) -> None:
