@@ -184,15 +184,14 @@ def _place(
     taking = Taking(state, work, request, now, commands)
     refusal = None
     meant = _meant_for(state, work)
-    if meant is not None:
-        choice = pipeline.decide_at(request, meant)
-        if choice is not None:
-            taking.take(choice)
     while work.waiting and taking.made < most:
         task = TaskId(work.id, work.waiting[0])
         if pipeline.evaluator.minds_outlook:
             state.mix.refresh()
-        choice = pipeline.decide(request, str(task), repeats=repeats)
+        choice = None if meant is None else pipeline.decide_at(request, meant)
+        meant = None
+        if choice is None:
+            choice = pipeline.decide(request, str(task), repeats=repeats)
         if choice.row is None:
             refusal = choice.explanation
             break
