@@ -29,6 +29,7 @@ MODULES = (
     "benchmarks.kueue_tas",
     "benchmarks.kubernetes_client",
     "benchmarks.kubernetes",
+    "benchmarks.kubernetes_extender",
     "benchmarks.startup",
 )
 

@@ -56,7 +56,7 @@ class Scenario:
     victims: int = 0  # of those before, that have to go for each pod
 
 
-def _plain(_: int) -> Json:
+def plain(_: int) -> Json:
     return {}
 
 
@@ -85,15 +85,15 @@ def _urgent(_: int) -> Json:
 #: Enough pods for a rate that lasts, and not for the start alone: as many plain ones as in kube-scheduler's own
 #: benchmark, and where each wants a node, or most of one, for itself, up to one for every node.
 SCENARIOS = (
-    Scenario("plain_1000", 3.0, 1_000, 10_000, _plain),
-    Scenario("plain_5000", 3.0, 5_000, 10_000, _plain),
+    Scenario("plain_1000", 3.0, 1_000, 10_000, plain),
+    Scenario("plain_5000", 3.0, 5_000, 10_000, plain),
     Scenario("anti_affinity_5000", 8.0, 5_000, 5_000, _apart),
     Scenario("zone_spread_5000", 4.0, 5_000, 3_000, _spread),
     Scenario("preemption_1000", 8.0, 1_000, 1_000, _urgent, before=4, cpu="4", victims=3),
     Scenario("preemption_5000", 8.0, 5_000, 2_000, _urgent, before=4, cpu="4", victims=3),
-    Scenario("devices_500", None, 500, 2_000, _plain, devices=8),
+    Scenario("devices_500", None, 500, 2_000, plain, devices=8),
 )
-RESTARTED = Scenario("restart", None, 5_000, 1, _plain, before=4)
+RESTARTED = Scenario("restart", None, 5_000, 1, plain, before=4)
 RATIOS = [Bar(f"kubernetes.{one.name}", "x kube-scheduler", Better.HIGHER, one.bar) for one in SCENARIOS]
 ALONE = [
     Bar(f"kubernetes.{one.name}_requests_alone", "pods/s", Better.HIGHER, None) for one in SCENARIOS if one.victims
@@ -118,17 +118,17 @@ class Count:
 @benchmark(RESTART)
 def restart(bench: Bench) -> Iterator[tuple[str, Measured]]:
     """From the start of the process, on a cluster that is full of pods, to the binding of one that waits."""
-    _prepare()
+    prepare()
     with kube_server(durable=True) as server:
         size = f"{RESTARTED.nodes:,} nodes, {RESTARTED.nodes * RESTARTED.before:,} pods"
         bench.say(f"creating {size}")
-        seconds, memory_mb = uvloop.run(_play(server, RESTARTED, OURS, ours))
+        seconds, memory_mb = uvloop.run(play(server, RESTARTED, OURS, ours))
     yield RESTART.name, once(seconds, f"{size}, {memory_mb:.0f} MB")
 
 
 @benchmark(*RATIOS, *RATES, *ALONE, MEMORY)
 def beside_kube_scheduler(bench: Bench) -> Iterator[tuple[str, Measured]]:
-    _prepare()
+    prepare()
     most = 0.0
     for scenario in SCENARIOS:
         rates: dict[str, float] = {}
@@ -136,7 +136,7 @@ def beside_kube_scheduler(bench: Bench) -> Iterator[tuple[str, Measured]]:
         for scheduler in (THEIRS, OURS):
             with kube_server(durable=True) as server:
                 run = theirs if scheduler == THEIRS else ours
-                seconds, memory[scheduler] = uvloop.run(_play(server, scenario, scheduler, run))
+                seconds, memory[scheduler] = uvloop.run(play(server, scenario, scheduler, run))
                 rates[scheduler] = scenario.pods / seconds
                 words = f"{scenario.pods} pods in {seconds:.1f} s, {rates[scheduler]:.0f}/s, {memory[scheduler]:.0f} MB"
                 bench.say(f"{scenario.name}, {scheduler}: {words}")
@@ -152,7 +152,7 @@ def beside_kube_scheduler(bench: Bench) -> Iterator[tuple[str, Measured]]:
     yield MEMORY.name, once(most, "the most of all scenarios")
 
 
-async def _play(server: Any, scenario: Scenario, scheduler: str, run: Any) -> tuple[float, float]:
+async def play(server: Any, scenario: Scenario, scheduler: str, run: Any) -> tuple[float, float]:
     """Seconds to the last binding, and megabytes of the scheduler."""
     async with Api(read_kubeconfig([server.kubeconfig]), width=WIDTH) as api:
         await _made(api, scenario, scheduler)
@@ -256,17 +256,20 @@ def _pod(name: str, scheduler: str, wants: Json, node: str = "") -> Json:
 
 @contextmanager
 def theirs(server: Any) -> Iterator[int]:
-    # As shipped it allows itself fifty calls a second, which would be all that is measured.
-    unbridled = {"kubeconfig": str(server.kubeconfig), "qps": 5000, "burst": 10000}
-    with server.start_scheduler({"clientConnection": unbridled}) as found:
+    with server.start_scheduler(unbridled(server)) as found:
         yield found.daemon.pid
+
+
+def unbridled(server: Any) -> Json:
+    """As shipped it allows itself fifty calls a second, which would be all that is measured."""
+    return {"clientConnection": {"kubeconfig": str(server.kubeconfig), "qps": 5000, "burst": 10000}}
 
 
 def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
-def _prepare() -> None:
+def prepare() -> None:
     """Ours is compiled as an installation has it; theirs is, too."""
     if command_of("kube-scheduler") is None:
         raise NotRun("the Kubernetes programs are not built; make test-deps builds them")
