@@ -65,6 +65,7 @@ class Attempts:
         self._active: dict[str, _Active] = {}
         self._orders: dict[str, Assignment] = {}
         self._said_started: set[str] = set()
+        self._untold: set[str] = set()  # whose end is to be told when it comes, or is there already
         self._limits: dict[str, asyncio.TimerHandle] = {}
         self._clock_ahead_s = 0.0
 
@@ -77,6 +78,7 @@ class Attempts:
         return key in self._said_started and key not in self._active
 
     def wake(self, key: str) -> _Active:
+        """Something may have happened to it. An end that was told is not told again for that."""
         active = self._active.get(key)
         if active is None:
             active = self._active[key] = _Active()
@@ -88,11 +90,17 @@ class Attempts:
         """It was bound before: say what became of it."""
         self._orders[assignment.key] = assignment
         self._said_started.discard(assignment.key)
-        self.wake(assignment.key)
+        self.end(assignment.key)
+
+    def end(self, key: str) -> None:
+        """It is to stop, or somebody wants to know that it has."""
+        self._untold.add(key)
+        self.wake(key)
 
     async def launch(self, assignment: Assignment) -> None:
         """It was ordered: begin. Returns when it runs, has ended, or takes long. Raises Refusal."""
         self._orders[assignment.key] = assignment
+        self._untold.add(assignment.key)
         settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.wake(assignment.key).waiting.append(settled)
         await asyncio.wait({settled}, timeout=BIND_PATIENCE_S)
@@ -101,6 +109,7 @@ class Attempts:
             record = await self._journal.refuse(assignment.key, "the host fell silent before it was started")
         settled.cancel()  # from now on nobody waits: a refusal has to be told
         if record is not None and record.refused:
+            self._untold.discard(assignment.key)
             raise Refusal(record.reason)
 
     async def close(self) -> None:
@@ -139,10 +148,12 @@ class Attempts:
         """One step further; True at rest."""
         record = await self._journal.get(key)
         if record is None:
+            self._untold.discard(key)
             return True
         name = self._identity.name(key)
         seen = None
         if record.state is not State.ENDED:
+            self._untold.add(key)
             inspected = await self._api.inspect(name)
             seen = None if inspected is None else seen_in(inspected)
         step = decide(record, seen)
@@ -225,11 +236,13 @@ class Attempts:
     async def _tell_end(self, record: Record, active: _Active) -> None:
         key = record.key
         heard = any(not future.done() for future in active.waiting)
-        if not (record.refused and record.stop_reason is None and heard):  # else the bind that waits says it
+        said_by_bind = record.refused and record.stop_reason is None and heard
+        if key in self._untold and not said_by_bind:
             task = task_of_key(key)
             if record.ran and key not in self._said_started:
                 await self._report(TaskStarted(task, key))
             await self._report(TaskFinished(task, key, record.exit_code, record.reason))
+        self._untold.discard(key)
         self._said_started.discard(key)
         self._orders.pop(key, None)
         if (limit := self._limits.pop(key, None)) is not None:

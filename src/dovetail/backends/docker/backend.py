@@ -106,7 +106,7 @@ class DockerBackend:
         if host is None:
             await self._end_without_host(record)
         else:
-            host.attempts.wake(key)
+            host.attempts.end(key)
 
     async def reconcile(self, assignments: list[Assignment]) -> None:
         for assignment in assignments:
