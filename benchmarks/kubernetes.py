@@ -5,7 +5,8 @@ is started, and the time runs until the last of them is bound. Ratios are ours t
 scheduler's process when the last pod is bound. Theirs runs with its own limit on calls a second lifted.
 
 Where others have to go first, what the API server alone can do is measured beside them: a client that sends the same
-deletions and bindings as fast as it can, and neither watches nor decides. No scheduler can be quicker.
+deletions and bindings as fast as it can, and neither watches nor decides. A scheduler that sends them this way cannot
+be quicker.
 """
 
 import asyncio
