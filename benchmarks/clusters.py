@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
-from dovetail.model.selection import Taint
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.selection import Taint
+from dovetail.model.workloads.workload import Workload
 
 ZONES = ("north", "south", "east", "west")
 DISKS = ("nvme", "ssd", "hdd")

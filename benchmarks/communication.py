@@ -13,10 +13,10 @@ import numpy as np
 from benchmarks.harness import Bar, Bench, Better, Measured, at_most, benchmark
 from benchmarks.measuring import middle, quiet
 from dovetail.cluster.state import Cluster
+from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
-from dovetail.model.topology import Topology
-from dovetail.placement.communication import Communication
+from dovetail.placement.network_cost.communication import CommunicationModel
 
 NODES, LEAF, SPINES, RANKS = 4000, 32, 8, 512
 ROUNDS = 30
@@ -49,7 +49,7 @@ def _links() -> Topology:
     return Topology.model_validate({"switches": [*leaves, *spines], "links": links})
 
 
-def _timed(communication: Communication, rows: Sequence[int]) -> Measured:
+def _timed(communication: CommunicationModel, rows: Sequence[int]) -> Measured:
     assert communication.estimate(rows) is not None, "every node is in the network"
     rounds = []
     with quiet():
@@ -63,8 +63,8 @@ def _timed(communication: Communication, rows: Sequence[int]) -> Measured:
 @benchmark(LEVELS, LINKS, SCATTERED)
 def estimate(bench: Bench) -> Iterator[tuple[str, Measured]]:
     scattered = np.random.default_rng(1).permutation(NODES)[:RANKS].tolist()
-    yield LEVELS.name, _timed(Communication(_cluster(_levels())), scattered)
+    yield LEVELS.name, _timed(CommunicationModel(_cluster(_levels())), scattered)
     bench.say("levels done; now a graph of links")
-    graph = Communication(_cluster(_links()))
+    graph = CommunicationModel(_cluster(_links()))
     yield LINKS.name, _timed(graph, range(RANKS))
     yield SCATTERED.name, _timed(graph, scattered)

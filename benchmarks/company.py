@@ -18,7 +18,7 @@ from dovetail.model.event import Submitted, Tick
 from dovetail.model.node import Node
 from dovetail.model.record import Decision
 from dovetail.model.resources import Capacity
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 NODES, ZONES = 5_000, 50
 PLACED_WORKLOADS, NEW_WORKLOADS, REPLICAS = 1_000, 100, 20

@@ -17,7 +17,7 @@ from benchmarks.clusters import nodes
 from benchmarks.harness import Bar, Bench, Better, Measured, NotRun, at_least, at_most, benchmark
 from benchmarks.measuring import middle, once, quiet
 from dovetail.cluster.state import Cluster
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.constraints.error import ExpressionError
 from dovetail.constraints.program import NodeProgram
 from dovetail.constraints.syntax import parse, warm_up

@@ -16,10 +16,10 @@ from benchmarks.harness import Bar, Bench, Better, Measured, at_most, benchmark
 from benchmarks.measuring import middle, quantile, quiet
 from dovetail.constraints.syntax import warm_up
 from dovetail.engine.engine import Engine
-from dovetail.engine.questions import Questions
-from dovetail.engine.settings import EngineSettings
+from dovetail.engine.questions.questions import Questions
+from dovetail.engine.state.settings import EngineSettings
 from dovetail.model.event import NodeCordoned, NodeJoined, Submitted, Tick
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 MEDIAN = at_most("explain.suggestions_median_ms", 100.0, "ms")
 P99 = at_most("explain.suggestions_p99_ms", 100.0, "ms")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dovetail.model.node import Node
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 GPUS = 8
 PROFILE = "gpu_topology"  # which keeps small jobs off empty nodes: else no gang would find any

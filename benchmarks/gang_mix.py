@@ -20,7 +20,7 @@ from dovetail.engine.engine import Engine
 from dovetail.model.command import Bind, Command, attempt_key
 from dovetail.model.event import CancelAsked, Submitted, TaskFinished, Tick
 from dovetail.model.resources import GPU
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 FABRIC = Fabric(rack_nodes=10, leaf_racks=5, spine_leaves=5)
 FULL, WITH_GANGS = 0.8, 0.7

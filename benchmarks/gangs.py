@@ -22,7 +22,7 @@ from benchmarks.measuring import fastest, middle, once, quantile, quiet
 from dovetail.engine.engine import Engine
 from dovetail.model.command import Bind, Command, attempt_key
 from dovetail.model.event import CancelAsked, Submitted, TaskFinished, Tick
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 LARGE_P50 = at_most("gangs.large.p50", 100.0, "ms")
 LARGE_P99 = at_most("gangs.large.p99", 100.0, "ms")

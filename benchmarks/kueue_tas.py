@@ -23,11 +23,11 @@ import numpy as np
 from benchmarks.harness import Bench, Measured, NotRun, at_least, at_most, benchmark
 from benchmarks.measuring import once
 from dovetail.backends.simulated.settings import NodeGroup, SimulatedSettings
-from dovetail.engine.settings import EngineSettings
+from dovetail.engine.state.settings import EngineSettings
 from dovetail.model.node import Node
-from dovetail.model.quantity import parse_cores
 from dovetail.model.resources import CPU, DEFAULT_NODE_SLOTS, Capacity
-from dovetail.model.workload import Priority, Workload
+from dovetail.model.text.quantity import parse_cores
+from dovetail.model.workloads.workload import Priority, Workload
 from dovetail.queueing.settings import QueueSettings
 from dovetail.simulate.ledger import Ledger
 from dovetail.simulate.replay import Simulation

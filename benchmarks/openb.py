@@ -18,7 +18,7 @@ from benchmarks.openb_policies import BEST_FIT, OURS, RANDOM
 from benchmarks.openb_trace import MARKS, Pods, Replay, read_nodes, read_pods, replay, sequence
 from dovetail.model.device import WHOLE
 from dovetail.model.node import Node
-from dovetail.placement.profiles import ProfileSettings
+from dovetail.placement.pipeline.profiles import ProfileSettings
 
 FIRST_SEED = 42
 TRACES = ("default", "gpushare40", "gpuspec33", "multigpu50")

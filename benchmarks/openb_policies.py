@@ -7,13 +7,13 @@ import numpy as np
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.devices import Slots
 from dovetail.cluster.state import RESOURCES
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.device import WHOLE
 from dovetail.model.resources import CPU, GPU
-from dovetail.model.strict import Strict
+from dovetail.model.text.strict import Strict
 from dovetail.placement import registry
 from dovetail.placement.contract import NoSettings, Request
-from dovetail.placement.profiles import BUILT_IN, ProfileSettings
+from dovetail.placement.pipeline.profiles import BUILT_IN, ProfileSettings
 
 LARGEST_CPU, LARGEST_GPU = 128_000.0, 8.0 * WHOLE  # of any node of theirs; both count alike
 

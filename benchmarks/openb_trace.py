@@ -16,13 +16,13 @@ import numpy as np
 
 from benchmarks.harness import NotRun
 from dovetail.engine.engine import Engine
-from dovetail.engine.settings import EngineSettings
+from dovetail.engine.state.settings import EngineSettings
 from dovetail.model.device import WHOLE, Gpus
 from dovetail.model.event import CancelAsked, NodeJoined, Submitted, Tick
 from dovetail.model.node import Node
-from dovetail.model.resources import Capacity, Request
-from dovetail.model.workload import Workload
-from dovetail.placement.profiles import ProfileSettings
+from dovetail.model.resources import Capacity, ResourceRequest
+from dovetail.model.workloads.workload import Workload
+from dovetail.placement.pipeline.profiles import ProfileSettings
 
 NODES = "openb_node_list_gpu_node.csv"
 MARKS = (1.0, 1.3)  # shares of all GPUs that were asked for
@@ -34,7 +34,7 @@ _MIB = 2**20
 class Pods:
     """What the pods of a list ask for: each distinct ask once, and which of them each pod has."""
 
-    asks: tuple[Request, ...]
+    asks: tuple[ResourceRequest, ...]
     thousandths: tuple[int, ...]  # of GPUs, by ask
     which: tuple[int, ...]
 
@@ -75,11 +75,11 @@ def read_pods(folder: Path, trace: str) -> Pods:
     return Pods(asks, tuple(ask.amounts().get("gpu", 0) for ask in asks), tuple(which))
 
 
-def _ask(cpu_milli: str, memory_mib: str, num_gpu: str, gpu_milli: str, gpu_spec: str) -> Request:
+def _ask(cpu_milli: str, memory_mib: str, num_gpu: str, gpu_milli: str, gpu_spec: str) -> ResourceRequest:
     number, part = int(num_gpu), int(gpu_milli)
     gpu = 0.0 if not number else number if part == WHOLE else part / WHOLE
     models = list(dict.fromkeys(gpu_spec.split("|"))) if gpu_spec and number else []
-    return Request(cpu=int(cpu_milli) / 1000, memory=int(memory_mib) * _MIB, gpu=gpu, gpu_model=models)
+    return ResourceRequest(cpu=int(cpu_milli) / 1000, memory=int(memory_mib) * _MIB, gpu=gpu, gpu_model=models)
 
 
 def _text(path: Path) -> str:

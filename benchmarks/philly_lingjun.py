@@ -30,15 +30,15 @@ from benchmarks.measuring import once
 from benchmarks.philly_trace import GPUS_A_NODE, PhillyJob, Scene, Stretch, read_trace, scene_of
 from dovetail.backends.simulated.settings import NodeGroup, SimulatedSettings
 from dovetail.cluster.state import Cluster
-from dovetail.engine.settings import EngineSettings
+from dovetail.engine.state.settings import EngineSettings
 from dovetail.model.command import Bind, Command
 from dovetail.model.event import Event
+from dovetail.model.network.topology import Topology, TopologyLevel, default_link
+from dovetail.model.network.topology_readers.link_table import read_table
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
-from dovetail.model.topology import Topology, TopologyLevel, default_link
-from dovetail.model.topology_readers.link_table import read_table
-from dovetail.model.workload import Workload
-from dovetail.placement.communication import Communication, Estimate
+from dovetail.model.workloads.workload import Workload
+from dovetail.placement.network_cost.communication import CommunicationModel, Estimate
 from dovetail.simulate.ledger import Ledger
 from dovetail.simulate.replay import Simulation
 
@@ -145,7 +145,7 @@ def _judged(scene: Scene, ledger: Ledger, placed: dict[int, dict[int, str]], net
             if life.replicas > 1:
                 found.multi_waits_s.append(life.wait_s or 0.0)
                 rows = [network.rows[node] for _, node in sorted(placed[life.id].items())]
-                estimate = Communication(network).estimate(rows)
+                estimate = CommunicationModel(network).estimate(rows)
                 assert estimate is not None, "every node is in the network"
                 found.estimates[index] = estimate
     found.utilisation = held / ((end - begin) * GPUS_A_NODE * len(network.rows))

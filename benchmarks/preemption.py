@@ -15,12 +15,12 @@ import numpy as np
 from benchmarks.harness import Bench, Measured, at_most, benchmark
 from benchmarks.measuring import middle, quantile, quiet
 from dovetail.cluster.arrays import B1
-from dovetail.cluster.placements import Stake
+from dovetail.cluster.placements import VictimInfo
 from dovetail.cluster.state import Cluster
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
 from dovetail.model.task import TaskId
-from dovetail.placement.preemption import StakeArrays, StakeTable, Victims, find_victims
+from dovetail.placement.preemption import VictimArrays, Victims, VictimTable, find_victims
 
 ONE = at_most("queue.preemption_one_ms", 10.0, "ms")
 GANG = at_most("queue.preemption_gang_ms", 250.0, "ms")
@@ -41,7 +41,7 @@ class Fleet:
     chance: random.Random = field(default_factory=lambda: random.Random(7))
     budgets: dict[int, int] = field(default_factory=dict)
     slack: dict[int, int] = field(default_factory=dict)
-    stakes: list[Stake] = field(default_factory=list)
+    victims_table: list[VictimInfo] = field(default_factory=list)
     started: int = 0
 
     def fill(self) -> None:
@@ -49,18 +49,18 @@ class Fleet:
         for i in range(NODES):
             self.cluster.join(Node(name=f"node-{i:05d}", capacity=capacity))
         for workload in range(12_000):
-            self.stakes.append(self._stake(workload))
+            self.victims_table.append(self._stake(workload))
         for row in range(NODES):
             self.fill_node(row)
 
-    def _stake(self, workload: int) -> Stake:
+    def _stake(self, workload: int) -> VictimInfo:
         chance = self.chance
         gang = chance.random() < 0.15
         if chance.random() < 0.3:
             self.budgets[workload] = chance.randint(0, 3)
         if gang and chance.random() < 0.5:
             self.slack[workload] = chance.randint(0, 2)
-        return Stake(
+        return VictimInfo(
             rank=chance.choice((1, 2, 2, 3, 3, 4)),
             checkpoint_s=chance.choice((0, 600, 1800, 3600)),
             min_run_s=chance.choice((0, 0, 300, 3600)),
@@ -80,9 +80,11 @@ class Fleet:
             wanted = {"cpu": min(cpu, chance.choice((2000, 4000, 8000))), "slots": 1.0}
             wanted["memory"] = min(memory, float(chance.randint(4, 60) * GIB))
             wanted["gpu"] = min(gpu, chance.choice((0.0, 0.0, 1000.0, 1000.0, 2000.0)))
-            stake = chance.choice(self.stakes)._replace(since=NOW - chance.randint(0, 200_000))
+            victim_info = chance.choice(self.victims_table)._replace(since=NOW - chance.randint(0, 200_000))
             self.started += 1
-            self.cluster.place(TaskId(stake.group, self.started), row, resources.vector(wanted), None, stake)
+            self.cluster.place(
+                TaskId(victim_info.group, self.started), row, resources.vector(wanted), None, victim_info
+            )
 
     def turn_over(self) -> None:
         for _ in range(ENDING):
@@ -90,7 +92,7 @@ class Fleet:
             self.cluster.remove(self.chance.choice(sorted(self.cluster.placements.by_row[row])))
             self.fill_node(row)
 
-    def ask(self, table: StakeTable, count: int, **wanted: float) -> Victims | None:
+    def ask(self, table: VictimTable, count: int, **wanted: float) -> Victims | None:
         candidates: B1 = np.ones(NODES, dtype=np.bool_)
         column = self.cluster.resources.vector({"slots": 1.0, **wanted})
         return find_victims(
@@ -98,12 +100,12 @@ class Fleet:
         )
 
 
-def _less_urgent(stakes: StakeArrays) -> B1:
+def _less_urgent(victims_table: VictimArrays) -> B1:
     """Who a task of high priority may displace."""
-    return stakes.rank > 1
+    return victims_table.rank > 1
 
 
-def _rounds(bench: Bench, fleet: Fleet, table: StakeTable, count: int, questions: int) -> Iterator[float]:
+def _rounds(bench: Bench, fleet: Fleet, table: VictimTable, count: int, questions: int) -> Iterator[float]:
     """For each round, what nine of ten questions do not exceed."""
     for _ in range(ROUNDS):
         times_s = []
@@ -126,7 +128,7 @@ def victims(bench: Bench) -> Iterator[tuple[str, Measured]]:
     fleet = Fleet()
     fleet.fill()
     bench.say(f"{NODES:,} nodes hold {len(fleet.cluster.placements.by_task):,} tasks")
-    table = StakeTable(fleet.cluster)
+    table = VictimTable(fleet.cluster)
     with quiet():
         yield ONE.name, middle(list(_rounds(bench, fleet, table, 1, QUESTIONS)), f"p90s of {QUESTIONS} questions")
         few = QUESTIONS // 4

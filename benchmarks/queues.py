@@ -15,9 +15,9 @@ from time import perf_counter
 
 from benchmarks.harness import Bench, Measured, at_most, benchmark
 from benchmarks.measuring import once, quiet
-from dovetail.queueing.entry import Entry
-from dovetail.queueing.line import Line
+from dovetail.queueing.entry import QueueEntry
 from dovetail.queueing.orderings import build_ordering
+from dovetail.queueing.pending_queue import PendingQueue
 from dovetail.queueing.settings import FairSettings, QueueSettings
 from dovetail.queueing.tree import QueueTree
 from dovetail.queueing.usage import Usage
@@ -42,11 +42,11 @@ def _tree() -> QueueTree:
     return QueueTree({f"top{number}": QueueSettings(queues=inner) for number in range(TOP_QUEUES)})
 
 
-def _entries(tree: QueueTree, seed: int) -> list[Entry]:
+def _entries(tree: QueueTree, seed: int) -> list[QueueEntry]:
     chance = Random(seed)
     leaves = [leaf for leaf in tree.leaves() if leaf != tree.default]
     return [
-        Entry(
+        QueueEntry(
             id=id_,
             queue=leaves[chance.randrange(len(leaves))],
             tenant=f"tenant{chance.randrange(TENANTS)}",
@@ -60,14 +60,14 @@ def _entries(tree: QueueTree, seed: int) -> list[Entry]:
     ]
 
 
-def _push_us(line: Line, entries: list[Entry]) -> float:
+def _push_us(line: PendingQueue, entries: list[QueueEntry]) -> float:
     began = perf_counter()
     for entry in entries:
         line.push(entry)
     return (perf_counter() - began) / len(entries) * 1e6
 
 
-def _pop_us(line: Line, now: float) -> float:
+def _pop_us(line: PendingQueue, now: float) -> float:
     began = perf_counter()
     for _ in range(TAKEN):
         id_ = line.peek(now)
@@ -76,7 +76,7 @@ def _pop_us(line: Line, now: float) -> float:
     return (perf_counter() - began) / TAKEN * 1e6
 
 
-def _pop_charged_us(line: Line, usage: Usage, now: float) -> float:
+def _pop_charged_us(line: PendingQueue, usage: Usage, now: float) -> float:
     """Each is charged for before the next is taken. The charge is not timed."""
     spent = 0.0
     for number in range(TAKEN):
@@ -91,9 +91,9 @@ def _pop_charged_us(line: Line, usage: Usage, now: float) -> float:
     return spent / TAKEN * 1e6
 
 
-def _pass_us(line: Line, usage: Usage, now: float) -> float:
+def _pass_us(line: PendingQueue, usage: Usage, now: float) -> float:
     """Time goes on by 10 ms a decision; the past counts, so that values also drift."""
-    running: deque[tuple[Entry, dict[str, int]]] = deque()
+    running: deque[tuple[QueueEntry, dict[str, int]]] = deque()
     began = perf_counter()
     for number in range(TAKEN):
         now += 0.01
@@ -109,9 +109,9 @@ def _pass_us(line: Line, usage: Usage, now: float) -> float:
     return (perf_counter() - began) / TAKEN * 1e6
 
 
-def _line(tree: QueueTree, ordering: str, fair: FairSettings) -> tuple[Line, Usage]:
+def _line(tree: QueueTree, ordering: str, fair: FairSettings) -> tuple[PendingQueue, Usage]:
     usage = Usage(tree, CAPACITY, fair)
-    return Line(tree, usage, build_ordering(ordering, fair.ageing)), usage
+    return PendingQueue(tree, usage, build_ordering(ordering, fair.ageing)), usage
 
 
 @benchmark(PUSH, POP, POP_AGEING, POP_CHARGED, PASS)

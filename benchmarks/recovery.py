@@ -13,12 +13,12 @@ from time import perf_counter
 from benchmarks.harness import Bar, Bench, Better, Measured, at_most, benchmark
 from benchmarks.measuring import once, quantile, quiet
 from dovetail.engine.engine import Engine
-from dovetail.engine.settings import EngineSettings
+from dovetail.engine.state.settings import EngineSettings
 from dovetail.model.command import Command, Stop
 from dovetail.model.event import DomainFailed, Event, NodeCordoned, NodeJoined, Submitted, TaskFinished, Tick
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 DECISION = at_most("recovery.losses_p99_ms", 500.0, "ms")
 BROKEN = at_most("recovery.losses_left_half", 0.0, "gangs")

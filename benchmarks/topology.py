@@ -10,12 +10,12 @@ from time import perf_counter
 
 from benchmarks.harness import Bar, Bench, Better, Measured, at_most, benchmark
 from benchmarks.measuring import middle, quiet, repeated
-from dovetail.cluster.domain_table import DomainTable
+from dovetail.cluster.network.domain_table import DomainTable
 from dovetail.cluster.state import Cluster
+from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
 from dovetail.model.task import TaskId
-from dovetail.model.topology import Topology
 
 NODES, PER_LEAF, PER_SPINE, PER_ZONE = 12_500, 50, 1_250, 6_250
 SPINES_OF_FABRIC = 16

@@ -18,11 +18,11 @@ from tests.reference_company import APART, Company, expression_holds, spreads_of
 from tests.reference_devices import ReferenceGpus
 from tests.reference_gangs import Place, fits
 
-from dovetail.model.company import Spread
-from dovetail.model.constraint import Expression
-from dovetail.model.constraint import Kind as Demand
 from dovetail.model.node import Node
-from dovetail.model.selection import (
+from dovetail.model.workloads.affinity import Spread
+from dovetail.model.workloads.constraint import ConstraintKind as Demand
+from dovetail.model.workloads.constraint import Expression
+from dovetail.model.workloads.selection import (
     Effect,
     LabelMatch,
     NodeTerm,
@@ -32,7 +32,7 @@ from dovetail.model.selection import (
     TolerationOperator,
     WeightedTerm,
 )
-from dovetail.model.workload import Kind, Workload
+from dovetail.model.workloads.workload import Workload, WorkloadKind
 
 FILTERS = (
     *("ready", "scope", "backend", "node_selector", "node_affinity", "taints"),
@@ -112,7 +112,7 @@ class Ask:
     asked: list[str]  # what utilisation looks at: all but the slot every task takes, unless there is nothing else
     near: frozenset[str]
     exchanged: dict[str, int]  # Mbps by workload that it talks to or that talks to it
-    kind: Kind
+    kind: WorkloadKind
     company: Company | None  # None where neither it nor anything that runs has rules about other tasks
 
     @staticmethod
@@ -129,7 +129,7 @@ class Ask:
             ),
             _exchanged(workload, heard or {}),
             # A job with an image needs a node that runs containers.
-            Kind.CONTAINER if workload.run.image and workload.kind is Kind.JOB else workload.kind,
+            WorkloadKind.CONTAINER if workload.run.image and workload.kind is WorkloadKind.JOB else workload.kind,
             company,
         )
 

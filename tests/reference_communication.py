@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
-from dovetail.model.topology import Topology
-from dovetail.placement.fabric import LOCAL
-from dovetail.placement.link_fabric import LEAST_LEFT
+from dovetail.model.network.topology import Topology
+from dovetail.placement.network_cost.fabric import LOCAL
+from dovetail.placement.network_cost.link_fabric import LEAST_LEFT
 
 Link = tuple[str, str]
 Flow = tuple[int, int, float]  # from rank, to rank, bytes

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 import cel
 
-from dovetail.model.company import Affinity, Peers, Spread
 from dovetail.model.node import Node
-from dovetail.model.selection import LabelMatch, Operator
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.affinity import Affinity, Peers, Spread
+from dovetail.model.workloads.selection import LabelMatch, Operator
+from dovetail.model.workloads.workload import Workload
 
 ON_ITS_OWN = ("host", "node")
 CONVENTIONAL = {"region": "topology.kubernetes.io/region", "zone": "topology.kubernetes.io/zone"}

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from dovetail.model.node import Node
-from dovetail.model.resources import Request
+from dovetail.model.resources import ResourceRequest
 
 WHOLE = 1000
 
@@ -37,10 +37,10 @@ class ReferenceGpus:
     def used(self, slot: int) -> int:
         return sum(parts.get(slot, 0) for parts in self.held.values())
 
-    def suits(self, asked: Request, gpu: Gpu) -> bool:
+    def suits(self, asked: ResourceRequest, gpu: Gpu) -> bool:
         return (not asked.gpu_model or gpu.model in asked.gpu_model) and gpu.memory >= asked.gpu_memory
 
-    def could_have(self, asked: Request) -> bool:
+    def could_have(self, asked: ResourceRequest) -> bool:
         """If nobody had any of them. A task to which any GPU will do is not asked about."""
         if not (asked.gpu_model or asked.gpu_memory or (asked.gpu_island and asked.gpu > 1)):
             return True
@@ -51,7 +51,7 @@ class ReferenceGpus:
             return any(sum(gpu.island == one.island for gpu in suitable) >= asked.gpu for one in suitable)
         return len(suitable) >= asked.gpu
 
-    def choose(self, asked: Request) -> tuple[int, ...] | None:
+    def choose(self, asked: ResourceRequest) -> tuple[int, ...] | None:
         """Preferred models first; a share where it fits most tightly; whole ones from the island with the fewest that
         suffice, or else from those with the most."""
         suitable = [slot for slot, gpu in enumerate(self.gpus) if self.suits(asked, gpu)]
@@ -82,7 +82,7 @@ class ReferenceGpus:
         order = sorted(fresh, key=lambda slot: (rank(slot), -fresh_beside(slot), self.gpus[slot].island, slot))
         return tuple(sorted(order[:count]))
 
-    def take(self, task: Hashable, asked: Request) -> None:
+    def take(self, task: Hashable, asked: ResourceRequest) -> None:
         if asked.gpu:
             each = round(asked.gpu * WHOLE) if asked.gpu < 1 else WHOLE
             self.held[task] = dict.fromkeys(self.choose(asked) or (), each)
@@ -93,7 +93,7 @@ class ReferenceGpus:
     def slots(self, task: Hashable) -> tuple[int, ...]:
         return tuple(self.held.get(task, ()))
 
-    def preference(self, asked: Request) -> float:
+    def preference(self, asked: ResourceRequest) -> float:
         """1 where it has enough of the best model, less for later ones, 0 where all are alike."""
         if len(asked.gpu_model) < 2:
             return 0.0

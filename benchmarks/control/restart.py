@@ -20,7 +20,7 @@ from dovetail.engine.engine import Engine
 from dovetail.model.command import Bind
 from dovetail.model.event import NodeJoined, Submitted, TaskStarted, Tick
 from dovetail.model.record import Batch, NewWorkload
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 from dovetail.store.sql import sqlite_store
 
 TASKS = 100_000

@@ -12,7 +12,7 @@ from dovetail.engine.engine import Engine
 from dovetail.model.event import NodeJoined, Submitted, Tick
 from dovetail.model.node import Node
 from dovetail.model.record import Decision
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 SLICE = 500  # decisions a Tick, about what the control loop's slices come to
 NOW = 1.0

@@ -20,7 +20,7 @@ from benchmarks.measuring import middle, quiet
 from dovetail.engine.engine import Engine
 from dovetail.model.event import Submitted
 from dovetail.model.resources import SLOTS
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 NODES = 5000
 SAMPLES = 2000

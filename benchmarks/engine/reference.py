@@ -15,7 +15,7 @@ from benchmarks.clusters import different_shapes, nodes
 from benchmarks.engine.deciding import engine_with, timed_decisions
 from benchmarks.harness import Bench, Measured, at_least, benchmark
 from benchmarks.measuring import middle, quiet
-from dovetail.placement.profiles import BUILT_IN
+from dovetail.placement.pipeline.profiles import BUILT_IN
 
 NODES = 5000
 TURNS, TASKS = 3, 15

@@ -6,7 +6,7 @@ from benchmarks.clusters import different_shapes, nodes, one_shape
 from benchmarks.engine.deciding import engine_with, throughput
 from benchmarks.harness import Bench, Measured, at_least, benchmark
 from benchmarks.measuring import fastest, quiet, repeated
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 NODES = 5000
 ONE_SHAPE = at_least("engine.one_shape.5000_nodes", 20_000, "decisions/s")

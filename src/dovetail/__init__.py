@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dovetail.client import Client
-    from dovetail.model.workload import Workload
+    from dovetail.model.workloads.workload import Workload
 
 __version__ = "0.1.0"
 __all__ = ["Client", "Workload", "__version__"]
 
-_HOMES = {"Client": "dovetail.client", "Workload": "dovetail.model.workload"}
+_HOMES = {"Client": "dovetail.client", "Workload": "dovetail.model.workloads.workload"}
 
 
 def __getattr__(name: str) -> object:

@@ -5,17 +5,17 @@ from collections.abc import Iterator
 import pytest
 
 from dovetail.cluster import state
-from dovetail.placement import leaders, pipeline, standing
+from dovetail.placement.pipeline import lookahead, pipeline, ranking_cache
 
 
 @pytest.fixture(scope="module")
 def small_limits() -> Iterator[None]:
     """Leaders are refilled, ladders climbed to the end, the change log cut and shapes forgotten all the time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(leaders, "LEADERS", 6)
-        patch.setattr(standing, "STREAK", 1)
-        patch.setattr(standing, "STEPS_AHEAD", 2)
-        patch.setattr(standing, "STEPS_AHEAD_SINGLE", 3)
+        patch.setattr(lookahead, "LEADERS", 6)
+        patch.setattr(ranking_cache, "STREAK", 1)
+        patch.setattr(ranking_cache, "STEPS_AHEAD", 2)
+        patch.setattr(ranking_cache, "STEPS_AHEAD_SINGLE", 3)
         patch.setattr(state, "_LOG_LIMIT", 30)
         patch.setattr(pipeline, "REMEMBERED_SHAPES", 0)  # so that nothing but `repeats` makes a standing
         yield

@@ -11,11 +11,11 @@ from random import Random
 from typing import Any
 
 from dovetail.engine.engine import Engine
-from dovetail.engine.settings import EngineSettings
+from dovetail.engine.state.settings import EngineSettings
 from dovetail.model.command import Bind, Command
 from dovetail.model.event import NodeJoined, Submitted, TaskFinished, TaskStarted, Tick
 from dovetail.model.node import Node
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 Shape = dict[str, Any]  # resources of a task
 DECISIONS = 10_000
@@ -84,7 +84,7 @@ class Market:
     def _pass(self, at: float, measure_from: float) -> None:
         span_s = at - max(self.now, measure_from)
         if span_s > 0:
-            usage = self.engine.state.usage
+            usage = self.engine.state.accounts.usage
             for name in self.held:
                 self.held[name] += usage.share_of_tenant(name) * span_s
             self.measured_s += span_s

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
-from dovetail.model.selection import Taint
+from dovetail.model.workloads.selection import Taint
 
 MIG = "nvidia.com/mig-1g.5gb"
 LABELS = ("zone", "rack", "gen", "speed", "on", "a/b")

@@ -12,8 +12,8 @@ from random import Random
 from typing import Any, TypeVar
 
 from dovetail.model.node import Node
-from dovetail.model.selection import Effect, Operator
-from dovetail.model.workload import Kind, Workload
+from dovetail.model.workloads.selection import Effect, Operator
+from dovetail.model.workloads.workload import Workload, WorkloadKind
 
 T = TypeVar("T")
 
@@ -132,7 +132,7 @@ def a_node(r: Random, name: str | None = None) -> Node:
             "capacity": capacity,
             "labels": {key: r.choice(values) for key, values in LABELS.items() if _carried(r, key)},
             "taints": _seldom(r, lambda: [_a_taint(r) for _ in range(r.randint(1, 2))], []),
-            "kinds": _seldom(r, lambda: _some(r, list(Kind), 3), list(Kind)),
+            "kinds": _seldom(r, lambda: _some(r, list(WorkloadKind), 3), list(WorkloadKind)),
         }
     )
 
@@ -226,7 +226,7 @@ def a_workload(r: Random) -> Workload:
         {
             "name": r.choice(WORKLOAD_NAMES),
             "namespace": r.choice(NAMESPACES),
-            "kind": _seldom(r, lambda: r.choice(list(Kind)), Kind.JOB),
+            "kind": _seldom(r, lambda: r.choice(list(WorkloadKind)), WorkloadKind.JOB),
             "run": _seldom(r, lambda: {"image": "trainer:1"}, {}),
             "resources": {name: r.choice(pool) for name, pool in ASKED.items() if r.randrange(4)}
             | _seldom(r, lambda: r.choice(RARE), {})

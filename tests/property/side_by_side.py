@@ -28,17 +28,17 @@ from tests.reference import Decision, ReferenceScheduler, load
 
 from dovetail.cluster.invariants import check_invariants
 from dovetail.cluster.state import Cluster
-from dovetail.engine.terms import wants_of
-from dovetail.model.badge import Badge, badge_of
+from dovetail.engine.state.terms import wants_of
+from dovetail.model.requests.shape import Shape
+from dovetail.model.requests.shaping import shape_of
+from dovetail.model.requests.task_identity import TaskIdentity, identity_of
 from dovetail.model.resources import Amounts
-from dovetail.model.shape import Shape
-from dovetail.model.shaping import shape_of
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 from dovetail.placement.contract import Request
-from dovetail.placement.filters.constraints import looks_beyond
-from dovetail.placement.pipeline import KEEP_BEST, Pipeline
-from dovetail.placement.profiles import ProfileSettings
+from dovetail.placement.filters.constraints import is_non_local
+from dovetail.placement.pipeline.pipeline import KEEP_BEST, Pipeline
+from dovetail.placement.pipeline.profiles import ProfileSettings
 
 SEED = 7
 REPLICAS = 10_000  # more than any sequence places
@@ -51,19 +51,19 @@ class Submitted:
     cluster: Cluster
     shape: Shape
     scope: tuple[tuple[str, str], ...]
-    badge: Badge
+    identity: TaskIdentity
     next_replica: int = 0
 
     @property
     def request(self) -> Request:
         """What a task of it asks for, with what other work means to it now."""
         needs = {name: float(amount) for name, amount in self.shape.amounts}
-        repelled = self.cluster.placements.tallies.repelled(self.badge)
+        repelled = self.cluster.placements.selector_counts.repelled(self.identity)
         column = self.cluster.resources.vector(needs)
-        heard = self.cluster.placements.conversations.with_whom(self.badge)
-        beyond = bool(repelled or heard) or looks_beyond(self.shape)
-        request = Request(self.shape, column, needs, self.scope, badge=self.badge, repelled=repelled, heard=heard)
-        request.beyond = beyond
+        heard = self.cluster.placements.conversations.with_whom(self.identity)
+        non_local = bool(repelled or heard) or is_non_local(self.shape)
+        request = Request(self.shape, column, needs, self.scope, identity=self.identity, repelled=repelled, heard=heard)
+        request.non_local = non_local
         return request
 
 
@@ -167,9 +167,9 @@ class SideBySide:
                 return known
         shape = shape_of(workload, "default", "tried", wants_of(workload.constraints), by_image=True)
         labels = tuple(sorted(workload.labels.items()))
-        badge = badge_of(workload.namespace, workload.name, shape.service, labels, shape.company, shape.traffic)
+        identity = identity_of(workload.namespace, workload.name, shape.service, labels, shape.company, shape.traffic)
         scope = tuple(self.scope.items())
-        found = Submitted(len(self.submitted), workload, self.cluster, shape, scope, badge)
+        found = Submitted(len(self.submitted), workload, self.cluster, shape, scope, identity)
         self.submitted.append(found)
         self.cluster.placements.directory[workload.namespace, workload.name] = (found.id, REPLICAS)
         return found
@@ -211,7 +211,7 @@ class SideBySide:
         workload = submitted.workload
         service = (workload.namespace, workload.service) if workload.service else None
         gpus = submitted.shape.gpus
-        slots = self.cluster.place(task, row, submitted.request.column, service, badge=submitted.badge, gpus=gpus)
+        slots = self.cluster.place(task, row, submitted.request.column, service, identity=submitted.identity, gpus=gpus)
         self.oracle.place(workload, task, self.cluster.names[row])
         _same("which GPUs", slots, self.oracle.node(self.cluster.names[row]).gpus.slots(task))
 

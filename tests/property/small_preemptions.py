@@ -8,12 +8,12 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from dovetail.cluster.arrays import B1, F8
-from dovetail.cluster.placements import Placement, Stake
+from dovetail.cluster.placements import Placement, VictimInfo
 from dovetail.cluster.state import Cluster
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
 from dovetail.model.task import TaskId
-from dovetail.placement.preemption import Cost, StakeArrays, StakeTable, Victims, find_victims
+from dovetail.placement.preemption import Cost, VictimArrays, Victims, VictimTable, find_victims
 
 NOW = 10_000.0
 
@@ -29,13 +29,13 @@ class Case:
     slack: dict[int, int]
     exclude: set[TaskId] = field(default_factory=set)
 
-    def eligible(self, stakes: StakeArrays) -> B1:
-        return stakes.rank > self.rank
+    def eligible(self, victims_table: VictimArrays) -> B1:
+        return victims_table.rank > self.rank
 
     def may_go(self, placement: Placement) -> bool:
-        return placement.stake.preemptible and placement.stake.rank > self.rank
+        return placement.victim_info.preemptible and placement.victim_info.rank > self.rank
 
-    def solve(self, stakes: StakeTable | None = None) -> Victims | None:
+    def solve(self, victims_table: VictimTable | None = None) -> Victims | None:
         return find_victims(
             self.cluster,
             self.candidates,
@@ -46,7 +46,7 @@ class Case:
             self.budgets,
             self.slack,
             self.exclude,
-            stakes,
+            victims_table,
         )
 
     def standing(self) -> dict[TaskId, Placement]:
@@ -61,22 +61,22 @@ def random_case(seed: int, count: int | None = None) -> Case:
         capacity = Capacity(cpu=chance.choice((8, 12, 16)), memory=64, gpu=chance.choice((4, 4, 8)), slots=6)
         cluster.join(Node(name=f"n{i}", capacity=capacity))
     gangs = {100 + i: chance.randint(1, 4) for i in range(chance.randint(0, 4))}
-    stakes = [_stake(chance, i) for i in range(12)] + [_stake(chance, gang, unit=gang) for gang in gangs]
+    victims_table = [_stake(chance, i) for i in range(12)] + [_stake(chance, gang, unit=gang) for gang in gangs]
     for row in range(cluster.width):
         for _ in range(chance.randint(3, 6)):
-            stake = chance.choice(stakes)
+            victim_info = chance.choice(victims_table)
             wanted = {"cpu": chance.randint(1, 5) * 1000, "memory": chance.randint(1, 24), "slots": 1}
             if chance.random() < 0.5:
                 wanted["gpu"] = chance.randint(1, 3) * 1000
             column = cluster.resources.vector({name: float(amount) for name, amount in wanted.items()})
             if (cluster.resources.free[:, row] >= column).all():
-                moment = stake._replace(since=NOW - chance.randint(0, 400))
-                cluster.place(TaskId(stake.group, len(cluster.placements.by_task)), row, column, None, moment)
+                moment = victim_info._replace(since=NOW - chance.randint(0, 400))
+                cluster.place(TaskId(victim_info.group, len(cluster.placements.by_task)), row, column, None, moment)
     large = 9 if count == 1 else 6
     need = {"cpu": chance.randint(3, large) * 1000.0, "memory": float(chance.randint(1, 40)), "slots": 1.0}
     if chance.random() < 0.4:
         need["gpu"] = chance.randint(1, 3) * 1000.0
-    groups = [stake.group for stake in stakes]
+    groups = [victim_info.group for victim_info in victims_table]
     return Case(
         cluster,
         np.array([chance.random() < 0.9 for _ in range(cluster.width)]),
@@ -89,8 +89,8 @@ def random_case(seed: int, count: int | None = None) -> Case:
     )
 
 
-def _stake(chance: random.Random, group: int, unit: int = -1) -> Stake:
-    return Stake(
+def _stake(chance: random.Random, group: int, unit: int = -1) -> VictimInfo:
+    return VictimInfo(
         rank=chance.choice((1, 2, 3, 4, 4)),
         checkpoint_s=chance.choice((0, 0, 60, 100)),
         min_run_s=chance.choice((0, 0, 120)),
@@ -113,12 +113,12 @@ def optimum(case: Case) -> Cost | None:
     over = []
     for group, left in case.budgets.items():
         over.append(model.new_int_var(0, 100, f"over {group}"))
-        model.add(over[-1] >= sum(goes[task] for task, p in tasks.items() if p.stake.group == group) - left)
+        model.add(over[-1] >= sum(goes[task] for task, p in tasks.items() if p.victim_info.group == group) - left)
     urgency = model.new_int_var(0, 5, "urgency")
     for task, placement in tasks.items():
-        model.add(urgency >= (5 - placement.stake.rank) * goes[task])
-    soon = sum(goes[task] for task, p in tasks.items() if NOW - p.stake.since < p.stake.min_run_s)
-    lost = sum(lost_s(p.stake) * goes[task] for task, p in tasks.items())
+        model.add(urgency >= (5 - placement.victim_info.rank) * goes[task])
+    soon = sum(goes[task] for task, p in tasks.items() if NOW - p.victim_info.since < p.victim_info.min_run_s)
+    lost = sum(lost_s(p.victim_info) * goes[task] for task, p in tasks.items())
     parts = [urgency, sum(over), sum(broken), soon, lost, sum(goes.values())]
     goal: Any = 0
     for part, radix in zip(parts, (8, 64, 16, 64, 2**15, 64), strict=True):
@@ -150,8 +150,8 @@ def _all_fit(case: Case, model: cp_model.CpModel, goes: dict[TaskId, cp_model.In
 def _gangs(case: Case, model: cp_model.CpModel, goes: dict[TaskId, cp_model.IntVar]) -> list[cp_model.IntVar]:
     members: dict[int, list[TaskId]] = {}
     for task, placement in case.standing().items():
-        if placement.stake.unit >= 0:
-            members.setdefault(placement.stake.unit, []).append(task)
+        if placement.victim_info.unit >= 0:
+            members.setdefault(placement.victim_info.unit, []).append(task)
     broken = []
     for unit, tasks in members.items():
         falls = model.new_bool_var(f"gang {unit}")
@@ -162,6 +162,6 @@ def _gangs(case: Case, model: cp_model.CpModel, goes: dict[TaskId, cp_model.IntV
     return broken
 
 
-def lost_s(stake: Stake) -> int:
-    elapsed_s = NOW - stake.since
-    return int(elapsed_s % stake.checkpoint_s if stake.checkpoint_s else elapsed_s)
+def lost_s(victim_info: VictimInfo) -> int:
+    elapsed_s = NOW - victim_info.since
+    return int(elapsed_s % victim_info.checkpoint_s if victim_info.checkpoint_s else elapsed_s)

@@ -9,13 +9,15 @@ import numpy.typing as npt
 from ortools.sat.python import cp_model
 
 from dovetail.cluster.arrays import B1
-from dovetail.placement.recovery import LOST, Broken, Group, Movables, Plan, Problem
+from dovetail.placement.recovery import LOST, Broken, Movables, RecoveryGroup, RecoveryPlan, RecoveryProblem
 
 Amounts = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
 
-def random_problem(seed: int, nodes: int | None = None, gangs: int | None = None, fail: int | None = None) -> Problem:
+def random_problem(
+    seed: int, nodes: int | None = None, gangs: int | None = None, fail: int | None = None
+) -> RecoveryProblem:
     """Racks in halves, a few gangs, singles on most of what they leave; then some nodes fail."""
     chance = random.Random(seed)
     count = nodes or chance.randint(5, 10)
@@ -32,7 +34,7 @@ def random_problem(seed: int, nodes: int | None = None, gangs: int | None = None
     if chance.random() < 0.2 and (row := chance.randrange(count)) not in failed:
         spare[row] = True
         soon[:, row] += capacity[:, row] / 2
-    return Problem(
+    return RecoveryProblem(
         free,
         soon,
         [_broken(gang, failed) for gang in found if gang is not None and not set(failed).isdisjoint(gang.rows)],
@@ -41,7 +43,7 @@ def random_problem(seed: int, nodes: int | None = None, gangs: int | None = None
     )
 
 
-def crowded_problem(seed: int) -> Problem:
+def crowded_problem(seed: int) -> RecoveryProblem:
     """Hardly a node has room for a task of a gang as it is: singles stand on all that gangs leave. There is room for
     singles on a node where no gang may be; one fails that holds some of a gang."""
     chance = random.Random(f"crowded {seed}")
@@ -70,7 +72,7 @@ def crowded_problem(seed: int) -> Problem:
     free[:, -1] = chance.choice((2, 4, 8))
     movables = Movables(np.array(rows, dtype=np.intp)[stays], np.array(kinds, dtype=np.intp)[stays], columns, allowed)
     gangs = [_broken(gang, failed) for gang in found if not set(failed).isdisjoint(gang.rows)]
-    return Problem(free, free.copy(), gangs, movables, np.zeros(count, dtype=np.bool_))
+    return RecoveryProblem(free, free.copy(), gangs, movables, np.zeros(count, dtype=np.bool_))
 
 
 def _singles(chance: random.Random, free: Amounts, count: int) -> tuple[list[int], Movables]:
@@ -113,9 +115,9 @@ def _gang(chance: random.Random, free: Amounts, racks: Codes, halves: Codes) -> 
             return None
         rows.append(chance.choice(np.flatnonzero(fits).tolist()))
         free[:, rows[-1]] -= column
-    groups = [] if level is None else [Group(level, tuple(range(size)))]
+    groups = [] if level is None else [RecoveryGroup(level, tuple(range(size)))]
     if sliced:
-        groups += [Group(racks, tuple(range(at, at + sliced))) for at in range(0, size, sliced)]
+        groups += [RecoveryGroup(racks, tuple(range(at, at + sliced))) for at in range(0, size, sliced)]
     allowed = np.array([chance.random() < 0.9 for _ in range(len(racks))])
     return Broken(column, allowed, tuple(rows), tuple(groups), alone)
 
@@ -126,7 +128,7 @@ def _broken(gang: Broken, failed: list[int]) -> Broken:
     return replace(gang, allowed=allowed, rows=tuple(LOST if row in failed else row for row in gang.rows))
 
 
-def optimum(problem: Problem, limit_s: float = 60.0) -> tuple[list[int], int, bool]:
+def optimum(problem: RecoveryProblem, limit_s: float = 60.0) -> tuple[list[int], int, bool]:
     """Which gangs can be whole, the most urgent first, the fewest moves for that, and whether that is proved."""
     if not problem.gangs:
         return [], 0, True
@@ -149,7 +151,7 @@ def _solved(model: cp_model.CpModel, limit_s: float) -> tuple[cp_model.CpSolver,
     return solver, solver.solve(model)
 
 
-def _model(problem: Problem) -> tuple[cp_model.CpModel, list[Any], list[Any]]:  # noqa: C901 (one constraint after the other)
+def _model(problem: RecoveryProblem) -> tuple[cp_model.CpModel, list[Any], list[Any]]:  # noqa: C901 (one constraint after the other)
     """Every task of every gang and every other task by itself: what makes a gang whole, and who moves."""
     model = cp_model.CpModel()
     width = problem.now.shape[1]
@@ -211,7 +213,7 @@ def _model(problem: Problem) -> tuple[cp_model.CpModel, list[Any], list[Any]]:  
     return model, wholes, moved
 
 
-def faults(problem: Problem, plan: Plan) -> list[str]:
+def faults(problem: RecoveryProblem, plan: RecoveryPlan) -> list[str]:
     """What is wrong with a plan, from the definition, in plain Python."""
     found: list[str] = []
     end, now = problem.soon.copy(), problem.now.copy()

@@ -9,12 +9,12 @@ from typing import Any
 
 from tests.unit.engine.scene import Scene
 
-from dovetail.engine.changes import definition, merge_patch
-from dovetail.engine.suggestions import Suggestion
+from dovetail.engine.suggestions.changes import definition, merge_patch
+from dovetail.engine.suggestions.suggestions import Suggestion
 from dovetail.model.command import Command
 from dovetail.model.event import Event, NodeCordoned, Submitted
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 WANTED = "wanted"
 ZONES, DISKS, BACKENDS = ["a", "b", "c"], ["nvme", "hdd"], ["k8s-a", "slurm"]

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.reference_communication import Network, all_to_all_s, link_network, ring_s, tree_network, tree_s
 
 from dovetail.cluster.state import Cluster
+from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
-from dovetail.model.topology import Topology
-from dovetail.placement.communication import Communication, Estimate
+from dovetail.placement.network_cost.communication import CommunicationModel, Estimate
 
 SPEEDS = st.sampled_from(["10Gbps", "25Gbps", "100Gbps", "400Gbps"])
 DELAYS = st.sampled_from(["0ns", "500ns", "1us", "5us"])
@@ -28,7 +28,7 @@ def cluster_with(topology: Topology, hosts: list[str]) -> Cluster:
 
 
 def estimated(cluster: Cluster, hosts: list[str], size: int) -> Estimate:
-    found = Communication(cluster).estimate([cluster.rows[host] for host in hosts], size)
+    found = CommunicationModel(cluster).estimate([cluster.rows[host] for host in hosts], size)
     assert found is not None
     return found
 
@@ -123,7 +123,7 @@ def test_comparing_placements_gives_the_times_that_estimating_each_does(
 ) -> None:
     topology, hosts = drawn
     cluster = cluster_with(topology, hosts)
-    comparing = Communication(cluster)
+    comparing = CommunicationModel(cluster)
     for _ in range(6):  # some of them alike, so that what was found before is used again
         ranks = data.draw(st.lists(st.sampled_from(hosts), min_size=2, max_size=4))
         rows = [cluster.rows[host] for host in ranks]

@@ -14,7 +14,7 @@ from tests.property.random_expressions import AMOUNTS, MIG, Expressions, random_
 
 from dovetail.cluster.arrays import Rows
 from dovetail.cluster.state import Cluster
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.constraints.program import NodeProgram
 from dovetail.constraints.syntax import parse, write
 from dovetail.model.resources import CORE_RESOURCES

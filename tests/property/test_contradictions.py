@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import Cluster
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.constraints.contradiction import find
 from dovetail.constraints.program import compile_node
 from dovetail.model.node import Node
-from dovetail.model.shaping import shape_of
-from dovetail.model.workload import Workload
+from dovetail.model.requests.shaping import shape_of
+from dovetail.model.workloads.workload import Workload
 from dovetail.placement.contract import Request
-from dovetail.placement.filters.node_affinity import NodeAffinity
-from dovetail.placement.filters.node_selector import NodeSelector
-from dovetail.placement.filters.resources import Resources, ResourcesSettings
+from dovetail.placement.filters.node_affinity import NodeAffinityFilter
+from dovetail.placement.filters.node_selector import NodeSelectorFilter
+from dovetail.placement.filters.resources import ResourcesFilter, ResourcesSettings
 
 VALUES = ("x", "y", "z")
 ON_NODES = (*VALUES, *(f"{value}1" for value in VALUES), "other", None)
@@ -104,7 +104,7 @@ def satisfying(spec: Workload) -> B1:
     needs = {name: float(amount) for name, amount in shape.amounts}
     request = Request(shape, np.zeros(0), needs)
     found = np.ones(view.size, dtype=np.bool_)
-    for plugin in (NodeSelector(), NodeAffinity(), Resources(ResourcesSettings())):
+    for plugin in (NodeSelectorFilter(), NodeAffinityFilter(), ResourcesFilter(ResourcesSettings())):
         found &= plugin.mask(request, view)
     for constraint in spec.constraints:
         assert isinstance(constraint.require, str)
@@ -122,15 +122,15 @@ def test_what_is_refused_no_node_satisfies(fields: dict[str, Any]) -> None:
 
 
 def test_most_of_what_no_node_satisfies_is_refused() -> None:
-    tally = {True: 0, False: 0}
+    selector_count = {True: 0, False: 0}
 
     @settings(max_examples=300, derandomize=True, database=None)
     @given(workloads)
     def count(fields: dict[str, Any]) -> None:
         spec = Workload.model_validate(fields)
         if not satisfying(spec).any():
-            tally[find(spec) is not None] += 1
+            selector_count[find(spec) is not None] += 1
 
     count()
-    assert sum(tally.values()) > 100
-    assert tally[True] >= LEAST_FOUND * sum(tally.values()), tally
+    assert sum(selector_count.values()) > 100
+    assert selector_count[True] >= LEAST_FOUND * sum(selector_count.values()), selector_count

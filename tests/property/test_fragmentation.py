@@ -11,21 +11,21 @@ from hypothesis import strategies as st
 from tests.reference_fragments import Gpu, GpuNode, Usual, gained, unusable
 
 from dovetail.cluster.state import Cluster
-from dovetail.cluster.view import View
-from dovetail.engine.workload_mix import WorkloadMix, ask_of
+from dovetail.cluster.views.view import View
+from dovetail.engine.state.workload_mix import WorkloadMix, ask_of
 from dovetail.model.node import Node
-from dovetail.model.shape import Shape
-from dovetail.model.shaping import shape_of
+from dovetail.model.requests.shape import Shape
+from dovetail.model.requests.shaping import shape_of
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 from dovetail.placement.contract import Request
 from dovetail.placement.fragmentation.node_arrays import of_view
 from dovetail.placement.fragmentation.outlook import Outlook
 from dovetail.placement.fragmentation.typical import Typical
 from dovetail.placement.fragmentation.unusable import unusable as unusable_of
-from dovetail.placement.pipeline import Pipeline
-from dovetail.placement.profiles import BUILT_IN
-from dovetail.placement.scores.fragmentation import Fragmentation
+from dovetail.placement.pipeline.pipeline import Pipeline
+from dovetail.placement.pipeline.profiles import BUILT_IN
+from dovetail.placement.scores.fragmentation import FragmentationScore
 
 MIB = 2**20
 DEVICES: list[list[dict[str, Any]]] = [
@@ -122,7 +122,7 @@ def test_points_and_devices_are_what_one_node_in_plain_python_says(seed: int) ->
     cluster = a_cluster(r)
     outlook, usual = an_outlook(r)
     fill(r, cluster, outlook)
-    score, shape = Fragmentation(), a_shape(r)
+    score, shape = FragmentationScore(), a_shape(r)
     request = a_request(cluster, shape, outlook)
     points = np.broadcast_to(score.points(request, View(cluster)), cluster.width)
     amounts, gpus = dict(shape.amounts), shape.gpus

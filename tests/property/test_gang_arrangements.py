@@ -8,11 +8,11 @@ from tests.reference_gangs import Place, Uplinks, complaints, domain_of, fits
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import Cluster
-from dovetail.model.asks import Layout
 from dovetail.model.node import Node
+from dovetail.model.requests.asks import Layout
 from dovetail.model.resources import Capacity
-from dovetail.placement.arranging import Arranger
-from dovetail.placement.tiers import Tiers, tiers_of
+from dovetail.placement.gangs.arranger import Arranger
+from dovetail.placement.gangs.tiers import Tiers, tiers_of
 
 LEVELS = ("spine", "leaf", "rack")
 INSTANCES, WITH_LINKS, PARTS = 3_000, 1_500, 6

@@ -9,8 +9,8 @@ from tests.reference_gangs import complaints
 from tests.unit.engine.scene import Scene
 
 from dovetail.model.node import Node
-from dovetail.model.workload import Workload
-from dovetail.placement.profiles import ProfileSettings
+from dovetail.model.workloads.workload import Workload
+from dovetail.placement.pipeline.profiles import ProfileSettings
 
 LEVELS = ("spine", "leaf", "rack")
 INSTANCES, PARTS = 400, 4

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.engine.scene import Scene
 
 from dovetail.cluster.arrays import B1, F8
-from dovetail.placement.mixed_packing import pack
+from dovetail.placement.gangs.mixed_packing import pack
 
 INSTANCES, PARTS = 1200, 4
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.queueing.entry import Entry
-from dovetail.queueing.line import Line
+from dovetail.queueing.entry import QueueEntry
 from dovetail.queueing.orderings import build_ordering
+from dovetail.queueing.pending_queue import PendingQueue
 from dovetail.queueing.quota import Quotas
 from dovetail.queueing.settings import FairSettings, QueueSettings
 from dovetail.queueing.tree import QueueTree
@@ -46,7 +46,7 @@ class Pool:
     next_id: int = 1
     held: Counter[str] = field(default_factory=Counter)
     amounts: dict[int, dict[str, int]] = field(default_factory=dict)
-    entries: dict[int, Entry] = field(default_factory=dict)
+    entries: dict[int, QueueEntry] = field(default_factory=dict)
     waits: dict[int, float] = field(default_factory=dict)
     ends: list[tuple[float, int]] = field(default_factory=list)
     busy: set[str] = field(default_factory=set)
@@ -54,14 +54,14 @@ class Pool:
     def __post_init__(self) -> None:
         self.chance = Random(self.seed)
         self.usage = Usage(self.tree, POOL, self.fair)
-        self.line = Line(self.tree, self.usage, build_ordering("fair", self.fair.ageing))
+        self.line = PendingQueue(self.tree, self.usage, build_ordering("fair", self.fair.ageing))
 
     def submit(self, tenant: str, rank: int = 2) -> int:
         id_, wanted = self.next_id, self.chance.choice(self.shapes.get(tenant, SHAPES))
         self.next_id += 1
         self.amounts[id_] = wanted
         share = self.usage.share_asked(wanted)
-        self.entries[id_] = Entry(id_, self.tree.default, tenant, None, rank, self.now, share=share)
+        self.entries[id_] = QueueEntry(id_, self.tree.default, tenant, None, rank, self.now, share=share)
         self.line.push(self.entries[id_])
         return id_
 
@@ -231,14 +231,14 @@ def test_the_next_is_the_one_a_plain_search_finds(
 ) -> None:
     fair = FairSettings(weights={"x": 2}, ageing=ageing, half_life=half_life)
     usage = Usage(TREE, {"cpu": 2.0**20}, fair)
-    line = Line(TREE, usage, build_ordering(ordering, ageing))
-    waiting: dict[int, Entry] = {}
+    line = PendingQueue(TREE, usage, build_ordering(ordering, ageing))
+    waiting: dict[int, QueueEntry] = {}
     now = 0.0
     for move, number, rank, at in steps:
         queue, tenant = LEAVES[number % len(LEAVES)], "xyz"[number % 3]
         if move == "push":
-            waiting.setdefault(number, Entry(number, queue, tenant, None, rank, float(at)))
-            line.push(Entry(number, queue, tenant, None, rank, float(at)))
+            waiting.setdefault(number, QueueEntry(number, queue, tenant, None, rank, float(at)))
+            line.push(QueueEntry(number, queue, tenant, None, rank, float(at)))
         elif move == "drop":
             waiting.pop(number, None)
             line.drop(number)
@@ -254,17 +254,17 @@ def test_the_next_is_the_one_a_plain_search_finds(
     assert sum(line.waiting(leaf) for leaf in LEAVES) == len(waiting)
 
 
-def plain_search(line: Line, usage: Usage, waiting: dict[int, Entry], now: float) -> int | None:
+def plain_search(line: PendingQueue, usage: Usage, waiting: dict[int, QueueEntry], now: float) -> int | None:
     """The same choice without any memory: everybody is looked at."""
 
-    def by_key(entries: list[Entry]) -> Entry:
+    def by_key(entries: list[QueueEntry]) -> QueueEntry:
         return min(entries, key=lambda entry: (*line.ordering.key(entry), entry.id))
 
-    def aged(value: float, chosen: Entry) -> float:
+    def aged(value: float, chosen: QueueEntry) -> float:
         return value if usage.fair.ageing is None else value + chosen.submitted_at / usage.fair.ageing
 
-    def choose(queue: int) -> Entry | None:
-        best: list[tuple[float, int | str, Entry]] = []
+    def choose(queue: int) -> QueueEntry | None:
+        best: list[tuple[float, int | str, QueueEntry]] = []
         here = [entry for entry in waiting.values() if entry.queue == queue]
         for tenant in sorted({entry.tenant for entry in here}):
             first = by_key([entry for entry in here if entry.tenant == tenant])

@@ -3,8 +3,8 @@
 import pytest
 from tests.property.market import Market, Tenant
 
-from dovetail.engine.settings import EngineSettings
-from dovetail.model.workload import Priority
+from dovetail.engine.state.settings import EngineSettings
+from dovetail.model.workloads.workload import Priority
 
 AGEING_S = 60.0
 RUN_S = 10.0
@@ -49,7 +49,7 @@ def test_by_priority_without_ageing_the_least_urgent_may_wait_for_ever() -> None
     assert waited_s(crowded("priority", None, "critical", meek), "meek") == []
 
 
-def favoured(ageing_s: float | None) -> Market:
+def namespaces_with_reservations(ageing_s: float | None) -> Market:
     """A stream whose weight is so large that it always has least for it, and a tenant that holds half of the cluster
     for good and wants one task more."""
     stream = Tenant("stream", [SMALL], backlog=5, comes_at=1.0)
@@ -64,9 +64,9 @@ def favoured(ageing_s: float | None) -> Market:
 
 def test_between_tenants_with_ageing_everyone_starts_when_the_wait_has_made_up_for_what_it_holds() -> None:
     held = 4 / 8
-    (waited,) = waited_s(favoured(AGEING_S), "meek")
+    (waited,) = waited_s(namespaces_with_reservations(AGEING_S), "meek")
     assert waited <= held * AGEING_S + 3 * RUN_S
 
 
 def test_between_tenants_without_ageing_who_holds_something_may_wait_for_ever() -> None:
-    assert waited_s(favoured(None), "meek") == []
+    assert waited_s(namespaces_with_reservations(None), "meek") == []

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.property.random_work import OVERCOMMIT, SCOPES, Join, a_fleet, a_step
 from tests.property.side_by_side import SideBySide
 
-from dovetail.placement.profiles import BUILT_IN, ProfileSettings
+from dovetail.placement.pipeline.profiles import BUILT_IN, ProfileSettings
 
 pytestmark = pytest.mark.usefixtures("small_limits")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.property.pod_reference import HELPS, NEVER, YES, Placed, verdict
 
 from dovetail.cluster.invariants import check_invariants
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.kubernetes.scene import Scene
 from dovetail.kubernetes.verdicts import verdicts
 
@@ -183,7 +183,7 @@ def _play(r: Random, nodes: list[Json], pods: list[Json], waiting: Callable[[Ran
 def _compare(scene: Scene, waiting: Json, nodes: list[Json], placed: Placed) -> None:
     cluster = scene.engine.state.cluster
     request = scene.asked(scene.reader.read(waiting))
-    alive = scene.evaluator.sift(request, View(cluster)).alive
+    alive = scene.evaluator.run_filters(request, View(cluster)).alive
     for node in nodes:
         row = cluster.rows[node["metadata"]["name"]]
         found = verdicts(request, scene.evaluator, cluster, row)

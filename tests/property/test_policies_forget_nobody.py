@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.unit.engine.scene import Scene
 
-from dovetail.engine.policies import Policies
-from dovetail.engine.work import Spot
+from dovetail.engine.state.policies import Policies
+from dovetail.engine.state.work import QueuePlace
 from dovetail.model.event import PolicyRemoved, PolicySet
 from dovetail.model.policy import Policy
 
@@ -92,7 +92,7 @@ def test_what_is_in_force_follows_every_change_and_nobody_is_forgotten(steps: li
         expected = fresh_look(scene)
         for work in scene.engine.state.work.values():
             assert work.shape == expected.in_force(work.terms, work.namespace, work.name)
-            assert work.spot is not Spot.NOWHERE or not work.can_start
+            assert work.queue_place is not QueuePlace.NOWHERE or not work.can_start
     before = {work.id: work.shape for work in scene.engine.state.work.values()}
     scene.restart()
     assert {work.id: work.shape for work in scene.engine.state.work.values()} == before

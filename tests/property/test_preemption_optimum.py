@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.property.small_preemptions import NOW, Case, lost_s, optimum, random_case
 
-from dovetail.cluster.placements import Stake
+from dovetail.cluster.placements import VictimInfo
 from dovetail.model.task import TaskId
-from dovetail.placement.preemption import Cost, StakeTable, Victims, search
+from dovetail.placement.preemption import Cost, Victims, VictimTable, search
 
 SEEDS = st.integers(min_value=0, max_value=10**9)
 COUNTS = st.integers(min_value=1, max_value=6)
@@ -33,26 +33,28 @@ def how_many_fit(case: Case, gone: set[TaskId]) -> int:
 def price(case: Case, gone: set[TaskId]) -> Cost:
     """The cost of a set of victims, from the definition; the set must be whole gangs or what gangs can lose."""
     standing = case.standing()
-    stakes = {task: standing[task].stake for task in gone}
+    victims_table = {task: standing[task].victim_info for task in gone}
     violations = broken = 0
     for group, left in case.budgets.items():
-        violations += max(0, sum(stake.group == group for stake in stakes.values()) - left)
-    for unit in {stake.unit for stake in stakes.values()} - {-1}:
-        members = {task for task, placement in standing.items() if placement.stake.unit == unit}
+        violations += max(0, sum(victim_info.group == group for victim_info in victims_table.values()) - left)
+    for unit in {victim_info.unit for victim_info in victims_table.values()} - {-1}:
+        members = {task for task, placement in standing.items() if placement.victim_info.unit == unit}
         if len(members & gone) > case.slack.get(unit, 0):
             assert members <= gone, "half a gang is left"
             broken += 1
-    soon = sum(NOW - stake.since < stake.min_run_s for stake in stakes.values())
-    lost = sum(lost_s(stake) for stake in stakes.values())
-    return Cost(-min(stake.rank for stake in stakes.values()), violations, broken, soon, lost, len(gone))
+    soon = sum(NOW - victim_info.since < victim_info.min_run_s for victim_info in victims_table.values())
+    lost = sum(lost_s(victim_info) for victim_info in victims_table.values())
+    return Cost(
+        -min(victim_info.rank for victim_info in victims_table.values()), violations, broken, soon, lost, len(gone)
+    )
 
 
 def without_one_unit(case: Case, gone: set[TaskId]) -> list[set[TaskId]]:
     """The victims less one task, or less one whole gang where that was broken."""
     standing, found = case.standing(), []
     for task in gone:
-        unit = standing[task].stake.unit
-        members = {other for other in gone if standing[other].stake.unit == unit}
+        unit = standing[task].victim_info.unit
+        members = {other for other in gone if standing[other].victim_info.unit == unit}
         found.append(gone - (members if unit >= 0 and len(members) > case.slack.get(unit, 0) else {task}))
     return found
 
@@ -116,7 +118,7 @@ def test_the_same_question_has_the_same_answer_and_leaves_no_trace(seed: int, co
 @given(SEEDS)
 def test_a_table_that_was_kept_answers_like_one_made_anew(seed: int) -> None:
     case, chance = random_case(seed), random.Random(seed)
-    table = StakeTable(case.cluster)
+    table = VictimTable(case.cluster)
     for step in range(6):
         with case.cluster.trial():
             disturb(case, chance, 1000 + step)
@@ -130,10 +132,10 @@ def disturb(case: Case, chance: random.Random, replica: int) -> None:
     if placements.by_task and chance.random() < 0.7:
         case.cluster.remove(chance.choice(sorted(placements.by_task)))
     for extra in range(chance.randint(0, 4)):
-        stake = Stake(rank=chance.randint(2, 4), since=NOW - chance.randint(0, 500), group=500, unit=500)
+        victim_info = VictimInfo(rank=chance.randint(2, 4), since=NOW - chance.randint(0, 500), group=500, unit=500)
         row = chance.randrange(case.cluster.width)
         column = case.cluster.resources.vector({"cpu": 500.0, "slots": 1.0})
-        case.cluster.place(TaskId(500, 10 * replica + extra), row, column, None, stake)
+        case.cluster.place(TaskId(500, 10 * replica + extra), row, column, None, victim_info)
 
 
 def shares(count: int | None, cases: int) -> tuple[int, int]:
@@ -174,5 +176,5 @@ def test_no_answer_means_that_not_even_everyone_would_do(count: int) -> None:
 def whole_gangs(case: Case, tasks: set[TaskId]) -> set[TaskId]:
     """Those who may go with all of their gang."""
     standing = case.standing()
-    held = {standing[task].stake.unit for task in set(standing) - tasks} - {-1}
-    return {task for task in tasks if standing[task].stake.unit not in held}
+    held = {standing[task].victim_info.unit for task in set(standing) - tasks} - {-1}
+    return {task for task in tasks if standing[task].victim_info.unit not in held}

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.cluster.arrays import F8
-from dovetail.engine.promised_rows import PromisedRows
+from dovetail.engine.promises.promised_rows import PromisedRows
 
 WIDTH = 5
 AMOUNTS = st.lists(st.integers(0, 9), min_size=1, max_size=3)

@@ -8,16 +8,16 @@ from hypothesis import event, given, settings, target
 from hypothesis import strategies as st
 from tests.property.small_recoveries import crowded_problem, faults, optimum, random_problem
 
-from dovetail.placement.recovery import Plan, Problem, for_the_first, recover
+from dovetail.placement.recovery import RecoveryPlan, RecoveryProblem, for_the_first, recover
 
 SEEDS = st.integers(min_value=0, max_value=10**9)
 
 
-def whole(plan: Plan) -> list[int]:
+def whole(plan: RecoveryPlan) -> list[int]:
     return [at for at, places in enumerate(plan.places) if places is not None]
 
 
-def agree(problem: Problem, seed: int, limit_s: float = 60.0) -> tuple[Plan, bool]:
+def agree(problem: RecoveryProblem, seed: int, limit_s: float = 60.0) -> tuple[RecoveryPlan, bool]:
     """The plan, which must be as good as CP-SAT's, and whether CP-SAT could prove its own in time."""
     plan = recover(problem)
     assert not faults(problem, plan), seed

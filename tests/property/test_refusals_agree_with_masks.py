@@ -10,10 +10,10 @@ from tests.property.random_work import OVERCOMMIT, SCOPES, Join, a_fleet, a_step
 from tests.property.side_by_side import SideBySide, Submitted
 from tests.reference import ReferenceNode
 
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
-from dovetail.placement.profiles import BUILT_IN, ProfileSettings
-from dovetail.placement.refusal import refusals
+from dovetail.placement.pipeline.profiles import BUILT_IN, ProfileSettings
+from dovetail.placement.pipeline.refusal import refusals
 
 pytestmark = pytest.mark.usefixtures("small_limits")
 
@@ -51,10 +51,10 @@ def test_a_node_is_refused_exactly_where_the_mask_is_false_and_by_the_same_filte
     both = with_history(Random(seed), basis)
     evaluator, cluster = both.afresh.evaluator, both.cluster
     for submitted in both.submitted:
-        sifted = evaluator.sift(submitted.request, View(cluster))
+        filtered = evaluator.run_filters(submitted.request, View(cluster))
         for row in range(cluster.width):
             found = refusals(submitted.request, evaluator, cluster, row)
-            assert (not found) == bool(sifted.alive[row])
+            assert (not found) == bool(filtered.alive[row])
             assert all(refused.message and refused.reason for refused in found)
             node = both.oracle.nodes[row]
             if node is None:
@@ -75,7 +75,10 @@ def test_filters_and_scores_answer_alike_for_all_nodes_and_for_some(seed: int) -
     evaluator, view = both.afresh.evaluator, View(both.cluster)
     rows = np.array([r.randrange(view.size) for _ in range(r.randint(1, 12))], dtype=np.intp)
     for submitted in both.submitted:
-        whole, part = evaluator.sift(submitted.request, view), evaluator.sift(submitted.request, view.subset(rows))
+        whole, part = (
+            evaluator.run_filters(submitted.request, view),
+            evaluator.run_filters(submitted.request, view.subset(rows)),
+        )
         assert (whole.alive[rows] == part.alive).all()
         total = evaluator.score(submitted.request, view).total
         assert total[rows].tobytes() == evaluator.score(submitted.request, view.subset(rows)).total.tobytes()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dovetail.cluster.invariants import check_invariants
 from dovetail.engine.engine import Engine
-from dovetail.engine.settings import EngineSettings
+from dovetail.engine.state.settings import EngineSettings
 from dovetail.model.command import Bind, Command, Wake
 from dovetail.model.event import (
     NodeJoined,
@@ -27,7 +27,7 @@ from dovetail.model.event import (
 )
 from dovetail.model.node import Node
 from dovetail.model.reservation import Reservation
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 NAMESPACES = ("research", "web", "ops")
 END = 4000.0

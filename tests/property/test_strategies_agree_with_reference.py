@@ -10,9 +10,9 @@ from tests.reference_strategies import Member, best_domains, worth
 from tests.unit.engine.scene import Scene
 
 from dovetail.model.node import Node
-from dovetail.model.workload import Workload
-from dovetail.placement.profiles import ProfileSettings
-from dovetail.placement.strategies import STRATEGIES
+from dovetail.model.workloads.workload import Workload
+from dovetail.placement.gangs.strategies import STRATEGIES
+from dovetail.placement.pipeline.profiles import ProfileSettings
 
 LEVELS = ("spine", "leaf", "rack")
 PLAIN = ("balanced", "pack", "fragmentation", "mixed")

@@ -12,16 +12,24 @@ import numpy as np
 from tests.property.stalemate import WANTED, Stage
 
 from dovetail.cluster.invariants import check_invariants
-from dovetail.cluster.view import View
-from dovetail.engine.asking import request_of
-from dovetail.engine.requirements import BACKEND, COMPANY, SPREAD, TAINTS, Examination, Requirement, requirements_of
-from dovetail.engine.state import EngineState
-from dovetail.engine.suggestions import MOST_SUGGESTIONS, Impasse, impasse
-from dovetail.engine.work import Work
-from dovetail.model.asks import Tolerance
-from dovetail.model.selection import TolerationOperator
-from dovetail.model.shape import Shape
-from dovetail.model.workload import Kind
+from dovetail.cluster.views.view import View
+from dovetail.engine.scheduling.requests import request_of
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.work import Work
+from dovetail.engine.suggestions.requirements import (
+    BACKEND,
+    COMPANY,
+    SPREAD,
+    TAINTS,
+    Examination,
+    WorkloadRequirement,
+    requirements_of,
+)
+from dovetail.engine.suggestions.suggestions import MOST_SUGGESTIONS, Impasse, impasse
+from dovetail.model.requests.asks import Tolerance
+from dovetail.model.requests.shape import Shape
+from dovetail.model.workloads.selection import TolerationOperator
+from dovetail.model.workloads.workload import WorkloadKind
 
 STAGES = int(os.environ.get("DOVETAIL_IMPASSES", "500"))
 KINDS = {
@@ -41,9 +49,9 @@ def asked(stage: Stage) -> Impasse:
 
 
 def test_the_core_is_minimal_and_whoever_follows_a_suggestion_has_it_placed() -> None:
-    tally: Counter[str] = Counter()
+    selector_count: Counter[str] = Counter()
     seed = 0
-    while tally["stuck"] < STAGES:
+    while selector_count["stuck"] < STAGES:
         seed += 1
         stage = stuck_stage(seed)
         if stage is None:
@@ -54,18 +62,18 @@ def test_the_core_is_minimal_and_whoever_follows_a_suggestion_has_it_placed() ->
         check_core(stage, found, f"seed {seed}")
         assert len(found.suggestions) <= MOST_SUGGESTIONS
         for suggestion in found.suggestions:
-            tally[suggestion.kind] += 1
+            selector_count[suggestion.kind] += 1
             follower = stuck_stage(seed)
             assert follower is not None
             follower.follow(suggestion)
             why = follower.engine.state.work[follower.ids[WANTED]].message
             assert follower.placed_whole, f"seed {seed}: {suggestion} did not help: {why}"
             check_invariants(follower.engine.state.cluster)
-        tally["stuck"] += 1
-        tally["with a suggestion"] += bool(found.suggestions)
-    print(dict(tally))
-    assert tally["with a suggestion"] > tally["stuck"] // 2
-    assert tally.keys() >= KINDS, "else this says less than it seems to"
+        selector_count["stuck"] += 1
+        selector_count["with a suggestion"] += bool(found.suggestions)
+    print(dict(selector_count))
+    assert selector_count["with a suggestion"] > selector_count["stuck"] // 2
+    assert selector_count.keys() >= KINDS, "else this says less than it seems to"
 
 
 def fingerprint(state: EngineState) -> object:
@@ -80,11 +88,11 @@ def fingerprint(state: EngineState) -> object:
         cluster.cordoned[:n].tolist(),
         dict(cluster.cordon_reasons),
         sorted(cluster.drained),
-        {task: (p.row, p.stake, p.badge) for task, p in cluster.placements.by_task.items()},
+        {task: (p.row, p.victim_info, p.identity) for task, p in cluster.placements.by_task.items()},
         [sorted(tasks) for tasks in cluster.placements.by_row],
-        [state.usage.used(queue.code) for queue in state.router.queues.queues],
+        [state.accounts.usage.used(queue.code) for queue in state.router.queues.queues],
         [pipeline.cursor for pipeline in state.pipelines.values()],
-        sorted(state.eased),
+        sorted(state.wake.queues_freed),
         dict(state.promises.of_work),
     )
 
@@ -118,12 +126,14 @@ class Judge:
         self._view = View(state.cluster)
         self._request = request_of(state, work, now)
         self._examination = Examination(self._evaluator, self._request, self._view)
-        blank = Shape((), Kind.JOB, work.shape.scheduler, work.shape.profile, work.shape.namespace, work.shape.service)
+        blank = Shape(
+            (), WorkloadKind.JOB, work.shape.scheduler, work.shape.profile, work.shape.namespace, work.shape.service
+        )
         bears_all = (Tolerance(None, TolerationOperator.EXISTS, "", None),)
         self._anything = replace(blank, tolerations=bears_all)
         self.nodes = self.count([])
 
-    def count(self, requirements: list[Requirement]) -> int:
+    def count(self, requirements: list[WorkloadRequirement]) -> int:
         shape = self._anything
         mask = np.ones(self._view.size, dtype=np.bool_)
         for one in requirements:
@@ -134,13 +144,13 @@ class Judge:
                 shape = joined(shape, one)
         needs = {name: float(amount) for name, amount in shape.amounts}
         request = replace(self._request, shape=shape, needs=needs, promised=None, repelled=())
-        return int(np.count_nonzero(self._evaluator.sift(request, self._view).alive & mask))
+        return int(np.count_nonzero(self._evaluator.run_filters(request, self._view).alive & mask))
 
     def some_node_has(self, requirements: object) -> bool:
         return self.count(list(requirements)) > 0  # type: ignore[call-overload]
 
 
-def joined(shape: Shape, one: Requirement) -> Shape:
+def joined(shape: Shape, one: WorkloadRequirement) -> Shape:
     more = one.shape
     return replace(
         shape,

@@ -13,7 +13,7 @@ from tests.property.side_by_side import SideBySide
 from dovetail.cluster.invariants import check_invariants
 from dovetail.cluster.state import Cluster
 from dovetail.model.task import TaskId
-from dovetail.placement.profiles import BUILT_IN
+from dovetail.placement.pipeline.profiles import BUILT_IN
 
 pytestmark = pytest.mark.usefixtures("small_limits")
 

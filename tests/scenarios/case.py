@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from dovetail.engine.engine import Engine
-from dovetail.engine.settings import EngineSettings
+from dovetail.engine.state.settings import EngineSettings
 from dovetail.model.command import Bind, Command
 from dovetail.model.event import (
     BackendHealthChanged,
@@ -14,10 +14,10 @@ from dovetail.model.event import (
     Submitted,
     Tick,
 )
-from dovetail.model.quantity import Duration
 from dovetail.model.reason import Explanation, NodePoints
-from dovetail.model.strict import Name, Strict
-from dovetail.model.workload import Workload
+from dovetail.model.text.quantity import Duration
+from dovetail.model.text.strict import Name, Strict
+from dovetail.model.workloads.workload import Workload
 from dovetail.simulate.incident import Incident
 from dovetail.simulate.scenario import Arrival, ClusterFile, Scenario
 

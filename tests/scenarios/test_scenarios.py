@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.scenarios.case import Case, decide
 
-from dovetail.model.reading import read_one
+from dovetail.model.text.reading import read_one
 from dovetail.simulate.replay import Simulation
 
 FILES = sorted((Path(__file__).parent / "files").glob("*.yaml"))

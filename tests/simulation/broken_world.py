@@ -7,12 +7,12 @@ from tests.simulation.faulty_world import BACKENDS, FaultyWorld
 from tests.simulation.misfortune import Deed
 from tests.simulation.shared_world import SHARED_DEEDS, SharedWorld
 
-from dovetail.cluster.tallies import concerns
-from dovetail.engine.work import Work
+from dovetail.cluster.selector_counts import concerns
+from dovetail.engine.state.work import Work
 from dovetail.model.event import DomainFailed, NodeCordoned
 from dovetail.model.node import Node
 from dovetail.model.task import TaskState
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 LEAVES = ("a", "b", "c")
 PLACES = tuple(f"{leaf}{number}" for leaf in LEAVES for number in range(4))
@@ -51,7 +51,7 @@ class BrokenWorld(SharedWorld):
         nodes = [
             live.node for live in work.tasks.values() if live.state.holds_node and live.state is not TaskState.STOPPING
         ]
-        own = any(concerns(rule, work.badge) for rule in work.shape.company)
+        own = any(concerns(rule, work.identity) for rule in work.shape.company)
         if own and not work.stopping:
             assert len({node[0] for node in nodes if node is not None}) <= 1, f"gang {work.id} is torn: {nodes}"
 

@@ -12,8 +12,8 @@ from tests.simulation.notebook import Notebook
 
 from dovetail.cluster.invariants import check_invariants
 from dovetail.engine.engine import Engine
-from dovetail.engine.questions import Questions
-from dovetail.engine.settings import EngineSettings
+from dovetail.engine.questions.questions import Questions
+from dovetail.engine.state.settings import EngineSettings
 from dovetail.model.command import Bind, Command, Stop, attempt_key
 from dovetail.model.event import (
     BackendHealthChanged,
@@ -36,9 +36,9 @@ from dovetail.model.event import (
 from dovetail.model.node import Node
 from dovetail.model.reason import Outcome
 from dovetail.model.reservation import Reservation
-from dovetail.model.resources import Request
+from dovetail.model.resources import ResourceRequest
 from dovetail.model.task import TaskId, TaskState
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 BACKENDS = ("alpha", "beta")
 MOST_TICKS = 500
@@ -213,7 +213,7 @@ class FaultyWorld:
         self.tell(BackendHealthChanged(backend, available, ""))
 
     def reserve(self, name: str, cpu: int, seconds: float) -> None:
-        wanted = Reservation(node=name, resources=Request(cpu=cpu / 1000), duration=seconds, holder="ops")
+        wanted = Reservation(node=name, resources=ResourceRequest(cpu=cpu / 1000), duration=seconds, holder="ops")
         self.tell(ReservationMade(self.next_reservation, wanted))
         self.next_reservation += 1
 
@@ -241,8 +241,8 @@ class FaultyWorld:
         state = self.engine.state
         check_invariants(state.cluster, within_capacity=not self.capacity_may_shrink)
         for work in state.work.values():
-            queued, parked = work.id in state.waiting.line_of(work), work.id in state.waiting.blocked["default"]
-            shelved = any(work.id in over for over in state.waiting.over.values())
+            queued, parked = work.id in state.pending.line_of(work), work.id in state.pending.blocked["default"]
+            shelved = any(work.id in over for over in state.pending.over.values())
             assert queued + parked + shelved <= 1, f"{work.id} stands in line twice"
             assert work.can_start == (queued or parked or shelved), f"{work.id} is lost: {work.waiting=}"
             assert work.holding == sum(live.state.holds_node for live in work.tasks.values())

@@ -16,7 +16,7 @@ from dovetail.model.record import (
     WorkloadRecord,
 )
 from dovetail.model.task import TaskId, TaskState
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 
 @dataclass

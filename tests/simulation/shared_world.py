@@ -11,11 +11,11 @@ from typing import Any
 from tests.simulation.faulty_world import GPU_ASKS, NODES, FaultyWorld
 from tests.simulation.misfortune import DEEDS, Deed
 
-from dovetail.engine.gangs import try_together
-from dovetail.engine.work import Spot, Work
+from dovetail.engine.gangs.gang_trial import try_together
+from dovetail.engine.state.work import QueuePlace, Work
 from dovetail.model.event import NodeJoined, Submitted
 from dovetail.model.task import TaskState
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 QUEUES: dict[str, Any] = {
     "lab": {
@@ -68,7 +68,7 @@ class SharedWorld(FaultyWorld):
             assert firm + work.succeeded >= work.terms.gang_min, f"gang {work.id} is half placed"
         if work.terms.concurrency:
             assert work.holding <= work.terms.concurrency, f"too many of {work.id} run at once"
-        if work.spot in (Spot.PARKED, Spot.OVER_QUOTA) or work.after:
+        if work.queue_place in (QueuePlace.PARKED, QueuePlace.OVER_QUOTA) or work.after:
             assert work.reason, f"{work.id} waits without a reason"
 
     def _check_engine(self) -> None:
@@ -76,9 +76,11 @@ class SharedWorld(FaultyWorld):
         assert set(state.ends.tasks()) <= set(state.cluster.placements.by_task), "an end is expected of who is gone"
         stopping = {task for task in state.cluster.placements.by_task if task in state.stopping}
         assert len(stopping) == len(state.stopping) == sum(work.stopping for work in state.work.values())
-        heads = [course.head for course in state.courses.values() if course.head is not None]
+        heads = [course.head for course in state.backfill_states.values() if course.head is not None]
         for id_ in (*heads, *state.promises.of_work):
-            assert state.work[id_].spot in (Spot.LINE, Spot.PARKED), f"{id_} is promised room it does not wait for"
+            assert state.work[id_].queue_place in (QueuePlace.QUEUED, QueuePlace.PARKED), (
+                f"{id_} is promised room it does not wait for"
+            )
 
     def _check_ledger(self) -> None:
         """What queues and users hold is what their tasks hold, and never more than they may."""
@@ -91,14 +93,14 @@ class SharedWorld(FaultyWorld):
                 by_queue[code].update(held)
                 by_user.setdefault((code, work.terms.user or ""), Counter()).update(held)
         for code, counted in by_queue.items():
-            assert dict(state.usage.used(code)) == dict(+counted), tree[code].path
+            assert dict(state.accounts.usage.used(code)) == dict(+counted), tree[code].path
             for resource, most in tree[code].maximum.items():
                 assert counted[resource] <= most, f"queue {tree[code].path} holds too much {resource}"
         for (code, user), counted in by_user.items():
             for resource, most in tree[code].user_limits.items():
                 assert counted[resource] <= most, f"{user} holds too much {resource} in {tree[code].path}"
             if tree.is_leaf(code):
-                assert dict(state.usage.used_by(code, user)) == dict(+counted)
+                assert dict(state.accounts.usage.used_by(code, user)) == dict(+counted)
 
     def check_settled(self) -> None:
         """Whatever has not ended waits for something that truly is not there."""
@@ -116,7 +118,7 @@ class SharedWorld(FaultyWorld):
             assert work.after or work.reason == "over_quota" or self._fits_nowhere(work), f"{id_}: {record}"
             if work.reason == "over_quota":
                 asked = {name: amount * max(1, work.gang_short) for name, amount in work.shape.amounts}
-                assert state.quotas.over(work.queue, work.terms.user, asked) is not None
+                assert state.accounts.quotas.over(work.queue, work.terms.user, asked) is not None
 
     def _fits_nowhere(self, work: Work) -> bool:
         state = self.engine.state

@@ -13,13 +13,13 @@ from tests.simulation.faulty_world import FaultyWorld
 from tests.simulation.misfortune import Deed
 from tests.simulation.shared_world import SHARED_DEEDS, SharedWorld, shared_work
 
-from dovetail.engine.asking import request_of
-from dovetail.engine.gangs import try_together
-from dovetail.engine.reordering import lane_refusal
-from dovetail.engine.work import Spot, Work
+from dovetail.engine.gangs.gang_trial import try_together
+from dovetail.engine.scheduling.reordering import lane_refusal
+from dovetail.engine.scheduling.requests import request_of
+from dovetail.engine.state.work import QueuePlace, Work
 from dovetail.model.command import Bind, Command
-from dovetail.model.workload import Workload
-from dovetail.placement.profiles import ProfileSettings
+from dovetail.model.workloads.workload import Workload
+from dovetail.placement.pipeline.profiles import ProfileSettings
 
 JUDGED = ("constraints", "workload_affinity", "spread")
 APPS = ["web", "db", "ring"]
@@ -104,15 +104,15 @@ class SocialWorld(SharedWorld):
         if state.promises:  # what is promised to one is refused to another, as long as it is
             return
         for work in state.work.values():
-            if work.spot is Spot.PARKED:
+            if work.queue_place is QueuePlace.PARKED:
                 assert self._fits_nowhere(work), f"{work.id} waits and would fit: {work.reason}: {work.message}"
 
     def _is_held_back(self, work: Work) -> bool:
         """By its quota, or for the lane that long work leaves to short work."""
         state, together = self.engine.state, max(1, work.gang_short)
         asked = {name: amount * together for name, amount in work.shape.amounts}
-        over = state.quotas.over(work.queue, work.terms.user, asked) is not None
-        return over or (bool(state.waiting.moving) and lane_refusal(state, work, together) is not None)
+        over = state.accounts.quotas.over(work.queue, work.terms.user, asked) is not None
+        return over or (bool(state.pending.moving) and lane_refusal(state, work, together) is not None)
 
     def _fits_nowhere(self, work: Work) -> bool:
         """Not even without what it only wishes for."""

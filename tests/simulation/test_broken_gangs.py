@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.property.small_recoveries import faults, optimum
 from tests.simulation.broken_world import BROKEN_DEEDS, PLACES, BrokenWorld, crowd, place
 
-from dovetail.engine import recovery_planning
-from dovetail.engine.settings import EngineSettings
+from dovetail.engine.recovery import planning
+from dovetail.engine.state.settings import EngineSettings
 from dovetail.model.command import Stop
-from dovetail.placement.recovery import Plan, Problem, recover
+from dovetail.placement.recovery import RecoveryPlan, RecoveryProblem, recover
 
 WEIGHTS = dict.fromkeys(BROKEN_DEEDS, 1) | {"submit": 12, "go on": 6, "decide": 10, "fail": 3, "repair": 3, "time": 3}
 
@@ -113,13 +113,13 @@ def test_where_singles_are_in_the_way_gangs_are_whole_or_wait_too(seed: int, kin
 
 def test_singles_do_make_way_and_no_more_of_them_than_must(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the engine asks the search is looked at, and each answer compared with the exact optimum."""
-    seen: list[tuple[Problem, Plan]] = []
+    seen: list[tuple[RecoveryProblem, RecoveryPlan]] = []
 
-    def watched(problem: Problem) -> Plan:
+    def watched(problem: RecoveryProblem) -> RecoveryPlan:
         seen.append((problem, recover(problem)))
         return seen[-1][1]
 
-    monkeypatch.setattr(recovery_planning, "recover", watched)
+    monkeypatch.setattr(planning, "recover", watched)
     moved = sum(made_way(crowded_world(seed, "as it comes", 25)) > 0 for seed in range(30))
     assert moved >= 15, f"singles made way in {moved} of 30 worlds only"
     with_moves = [(problem, plan) for problem, plan in seen if plan.moves]

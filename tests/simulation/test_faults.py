@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.simulation.faulty_world import FaultyWorld
 from tests.simulation.misfortune import DEEDS, play
 
-from dovetail.engine.settings import EngineSettings
+from dovetail.engine.state.settings import EngineSettings
 
 STEPS = 100
 PROFILES = ("balanced", "network", "best_fit", "least_loaded", "round_robin", "random")

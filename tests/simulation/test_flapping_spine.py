@@ -8,13 +8,13 @@ import pytest
 
 from dovetail.cluster.invariants import check_invariants
 from dovetail.engine.engine import Engine
-from dovetail.engine.settings import EngineSettings
+from dovetail.engine.state.settings import EngineSettings
 from dovetail.model.command import Command, Stop
 from dovetail.model.event import DomainFailed, Event, NodeCordoned, NodeJoined, Submitted, TaskFinished, Tick
 from dovetail.model.node import Node
 from dovetail.model.recovery import RecoveryNote
 from dovetail.model.task import TaskState
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 SPINES, WIDTH, LEAF, COLUMNS = 3, 200, 20, 10
 RATE = 40

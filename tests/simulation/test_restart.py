@@ -8,12 +8,12 @@ from tests.simulation.faulty_world import FaultyWorld
 from tests.simulation.misfortune import DEEDS, play
 
 from dovetail.engine.engine import Engine
-from dovetail.engine.settings import EngineSettings
-from dovetail.engine.work import LiveTask
+from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.state.work import LiveTask
 from dovetail.model.command import Command, Wake
 from dovetail.model.event import BackendHealthChanged
 from dovetail.model.task import TaskId
-from dovetail.placement.profiles import BUILT_IN
+from dovetail.placement.pipeline.profiles import BUILT_IN
 from dovetail.queueing.retry import QuarantineSettings
 
 STEPS = 120

@@ -87,7 +87,7 @@ class Churn:
             (10, self.burst),
             (6, self.delete),
             (4, self.finish),
-            (3, self.let_go),
+            (3, self.release_spares),
             (3, self.tidy),
             (1, self.join),
             (1, self.die),
@@ -159,7 +159,7 @@ class Churn:
         calls = [self._api.patch(pod(NAMESPACE, name, "status"), body) for name in self._some(running, 40)]
         await self._do(*calls)
 
-    async def let_go(self) -> None:
+    async def release_spares(self) -> None:
         gated = [name for name, one in self.pods.items() if one.gated]
         body = {"spec": {"schedulingGates": None}}
         await self._do(*[self._api.patch(pod(NAMESPACE, name), body) for name in self._some(gated, 60)])

@@ -5,7 +5,7 @@ import time
 from collections.abc import Collection
 from typing import Any
 
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.kubernetes.client.api import Api
 from dovetail.kubernetes.client.errors import ApiError
 from dovetail.kubernetes.client.paths import CORE, NODES, PODS
@@ -56,7 +56,7 @@ async def overlooked(api: Api, names: Collection[str]) -> list[str]:
             continue
         meaning = scene.reader.read(pod)
         if meaning not in answers:
-            alive = scene.evaluator.sift(scene.asked(meaning), View(cluster)).alive
+            alive = scene.evaluator.run_filters(scene.asked(meaning), View(cluster)).alive
             answers[meaning] = [cluster.names[row] for row in alive.nonzero()[0]]
         if nodes := answers[meaning]:
             found.append(f"pod {pod['metadata']['name']} waits, and {', '.join(nodes[:3])} would take it")

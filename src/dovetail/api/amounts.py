@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dovetail.engine.questions import NodeUse
+from dovetail.engine.questions.questions import NodeUse
 from dovetail.model.resources import CPU, DISK, GPU, MEMORY
 
 _UNITS = {CPU: "cores", MEMORY: "bytes", DISK: "bytes", GPU: "gpus"}

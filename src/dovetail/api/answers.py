@@ -7,14 +7,14 @@ the CLI prints them as they come. Pure functions: from data to text.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dovetail.engine.planning import Displacement, PlannedTask, Victim
-from dovetail.engine.questions import GpuUse, NodeUse, Room, WhyNot
-from dovetail.engine.suggestions import CoreMember, Impasse
-from dovetail.model.listing import first_of
-from dovetail.model.quantity import show_bytes
+from dovetail.engine.planning.plan import Displacement, PlannedTask, Victim
+from dovetail.engine.questions.questions import FreeCapacity, GpuUse, NodeUse, WhyNot
+from dovetail.engine.suggestions.suggestions import CoreMember, Impasse
 from dovetail.model.reason import Eviction
 from dovetail.model.resources import CPU, DISK, GPU, MEMORY, SLOTS, show_amount
-from dovetail.model.workload import Workload
+from dovetail.model.text.listing import first_of
+from dovetail.model.text.quantity import show_bytes
+from dovetail.model.workloads.workload import Workload
 
 Row = Mapping[str, Any]
 _NAMED = 3
@@ -209,7 +209,7 @@ def roughly(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def room(found: Room) -> str:
+def room(found: FreeCapacity) -> str:
     """How many more fit."""
     if not found.total:
         return f"None of these fits now: {found.explanation.message.rstrip('.')}."

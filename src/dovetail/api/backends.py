@@ -14,8 +14,8 @@ from dovetail.control.backend_doors import Standing
 from dovetail.control.backend_health import Health
 from dovetail.control.secret_settings import masked
 from dovetail.control.settings import REGISTERED
-from dovetail.model.complaint import Complaint, Invalid
-from dovetail.model.strict import check_name
+from dovetail.model.text.complaint import Complaint, Invalid
+from dovetail.model.text.strict import check_name
 
 router = APIRouter(prefix="/backends", tags=["backends"])
 

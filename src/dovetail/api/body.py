@@ -17,11 +17,11 @@ from pydantic import BaseModel
 
 from dovetail.api.problems import Problem
 from dovetail.control.plane import ControlPlane
-from dovetail.model.complaint import Complaint, Invalid
-from dovetail.model.document import Document, read_documents
-from dovetail.model.quantity import show_bytes
-from dovetail.model.reading import check_documents, workloads_of
-from dovetail.model.workload import Workload
+from dovetail.model.text.complaint import Complaint, Invalid
+from dovetail.model.text.document import Document, read_documents
+from dovetail.model.text.quantity import show_bytes
+from dovetail.model.text.reading import check_documents, workloads_of
+from dovetail.model.workloads.workload import Workload
 
 Model = TypeVar("Model", bound=BaseModel)
 T = TypeVar("T")

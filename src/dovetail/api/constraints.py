@@ -9,14 +9,14 @@ from starlette.responses import Response
 from dovetail.api.body import model_in, plane_of
 from dovetail.api.description import takes
 from dovetail.api.replies import Json
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.constraints.error import ExpressionError
 from dovetail.constraints.program import NodeProgram, compile_node
 from dovetail.constraints.structure import structure_of, text_of
 from dovetail.control.plane import ControlPlane
-from dovetail.model.constraint import Expression
-from dovetail.model.strict import Name, Strict
-from dovetail.model.workload import DEFAULT_NAMESPACE
+from dovetail.model.text.strict import Name, Strict
+from dovetail.model.workloads.constraint import Expression
+from dovetail.model.workloads.workload import DEFAULT_NAMESPACE
 
 router = APIRouter(prefix="/constraints", tags=["policies"])
 

@@ -12,8 +12,8 @@ from dovetail.api.replies import Json, json_bytes
 from dovetail.api.workloads import MAX_ID, MOST_ROWS, Namespace
 from dovetail.control.errors import ControlError
 from dovetail.control.plane import ControlPlane
-from dovetail.model.strict import MAX_NAME, MAX_NODE_NAME
-from dovetail.model.workload import DEFAULT_NAMESPACE
+from dovetail.model.text.strict import MAX_NAME, MAX_NODE_NAME
+from dovetail.model.workloads.workload import DEFAULT_NAMESPACE
 
 router = APIRouter(prefix="/events", tags=["events"])
 

@@ -12,8 +12,8 @@ from dovetail.api.nodes import Reason
 from dovetail.api.replies import Json
 from dovetail.api.workloads import MOST_ROWS
 from dovetail.control.plane import ControlPlane
-from dovetail.model.company import HOST, Level
-from dovetail.model.strict import Strict
+from dovetail.model.text.strict import Strict
+from dovetail.model.workloads.affinity import HOST, Level
 
 router = APIRouter(prefix="/failures", tags=["nodes"])
 

@@ -7,8 +7,8 @@ from starlette.responses import Response
 
 from dovetail.api.body import plane_of
 from dovetail.api.replies import Json
-from dovetail.engine.defragmenting import Winnable, winnable
-from dovetail.engine.fragments import AskPlaces, FragmentReport, Fragments, fragment_report
+from dovetail.engine.questions.defragmentation import RecoverableCapacity, winnable
+from dovetail.engine.questions.fragmentation import AskPlaces, FragmentReport, Fragments, fragment_report
 from dovetail.model.device import WHOLE
 
 router = APIRouter(prefix="/fragmentation", tags=["nodes"])
@@ -23,7 +23,7 @@ async def fragmentation(request: Request) -> Response:
     return Json(fragmentation_dict(fragment_report(state), winnable(state)))
 
 
-def fragmentation_dict(report: FragmentReport, won: Winnable) -> dict[str, Any]:
+def fragmentation_dict(report: FragmentReport, won: RecoverableCapacity) -> dict[str, Any]:
     return {
         "tasks_seen": report.seen,
         "cluster": _domain(report.domains[0]),

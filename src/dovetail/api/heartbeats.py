@@ -14,9 +14,9 @@ from dovetail.api.description import takes
 from dovetail.api.replies import Json
 from dovetail.backends.contract import Assignment
 from dovetail.backends.registered.protocol import TaskReport
-from dovetail.model.quantity import Count
 from dovetail.model.resources import Capacity
-from dovetail.model.strict import Strict
+from dovetail.model.text.quantity import Count
+from dovetail.model.text.strict import Strict
 
 router = APIRouter(prefix="/nodes", tags=["nodes"])
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dovetail.engine.suggestions import Impasse
+from dovetail.engine.suggestions.suggestions import Impasse
 
 #: Nothing keeps it, or nothing that could be changed.
 NO_IMPASSE = Impasse((), True, "", ())

@@ -14,7 +14,7 @@ from dovetail.api.workloads import MAX_ID, Namespace
 from dovetail.backends.contract import LogChunk
 from dovetail.control.errors import ControlError, StoreError, Unavailable
 from dovetail.control.plane import ControlPlane
-from dovetail.model.workload import DEFAULT_NAMESPACE
+from dovetail.model.workloads.workload import DEFAULT_NAMESPACE
 
 router = APIRouter(prefix="/workloads", tags=["workloads"])
 

@@ -14,10 +14,10 @@ from dovetail.api.description import takes
 from dovetail.api.replies import Json, Text
 from dovetail.control.errors import NotFound
 from dovetail.control.plane import ControlPlane
-from dovetail.engine.questions import NodeUse
+from dovetail.engine.questions.questions import NodeUse
 from dovetail.model.node import Node
-from dovetail.model.selection import LabelKey, LabelValue, Taint
-from dovetail.model.strict import Strict, closest
+from dovetail.model.text.strict import Strict, closest
+from dovetail.model.workloads.selection import LabelKey, LabelValue, Taint
 
 router = APIRouter(prefix="/nodes", tags=["nodes"])
 

@@ -7,12 +7,12 @@ from typing import Any
 from dovetail.api import answers
 from dovetail.api.impasse import NO_IMPASSE, impasse_dict
 from dovetail.control.plane import ControlPlane
-from dovetail.engine.dependencies import Key, key_of
-from dovetail.engine.planning import Displacement, PlannedTask
-from dovetail.model.complaint import Complaint, Invalid
+from dovetail.engine.lifecycle.dependencies import Key, key_of
+from dovetail.engine.planning.plan import Displacement, PlannedTask
 from dovetail.model.reason import Outcome
-from dovetail.model.workload import Workload
-from dovetail.placement.communication import Estimate
+from dovetail.model.text.complaint import Complaint, Invalid
+from dovetail.model.workloads.workload import Workload
+from dovetail.placement.network_cost.communication import Estimate
 
 MOST_WORKLOADS = 500  # of one plan: each is decided for real, and the loop waits meanwhile
 MOST_TASKS = 1000  # of one workload

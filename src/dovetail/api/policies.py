@@ -14,11 +14,11 @@ from dovetail.api.replies import Json
 from dovetail.control.errors import NotFound
 from dovetail.control.plane import ControlPlane
 from dovetail.control.policies import Outcome
-from dovetail.engine.adjusting import because
-from dovetail.engine.policies import RuleKey, Ruling
-from dovetail.engine.violations import Violation
-from dovetail.model.complaint import Complaint, Invalid, field_name
-from dovetail.model.policy import Policy, Reach
+from dovetail.engine.policies.adjustments import because
+from dovetail.engine.policies.violations import PolicyViolation
+from dovetail.engine.state.policies import RuleKey, Ruling
+from dovetail.model.policy import Policy, PolicyScope
+from dovetail.model.text.complaint import Complaint, Invalid, field_name
 
 router = APIRouter(prefix="/policies", tags=["policies"])
 
@@ -79,7 +79,7 @@ def _rule(ruling: Ruling, index: int, place: int) -> dict[str, Any]:
     }
 
 
-def violation_row(found: Violation) -> dict[str, Any]:
+def violation_row(found: PolicyViolation) -> dict[str, Any]:
     return {
         "workload": found.task.workload,
         "replica": found.task.replica,
@@ -164,22 +164,22 @@ def _with_changes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-@router.post("/{name}/attachments", openapi_extra=takes(Reach))
+@router.post("/{name}/attachments", openapi_extra=takes(PolicyScope))
 async def attach(request: Request, name: str, author: Author = "") -> Response:
     """Let it apply to more namespaces, services and workloads, from now on."""
     plane = plane_of(request)
     return Json(changed(plane, await plane.policies.attach(name, await _reach(request), author)))
 
 
-@router.delete("/{name}/attachments", openapi_extra=takes(Reach))
+@router.delete("/{name}/attachments", openapi_extra=takes(PolicyScope))
 async def detach(request: Request, name: str, author: Author = "") -> Response:
     """Let it no longer apply to these. Refused with 409 for what it is not attached to."""
     plane = plane_of(request)
     return Json(changed(plane, await plane.policies.detach(name, await _reach(request), author)))
 
 
-async def _reach(request: Request) -> Reach:
-    found = await model_in(request, Reach)
+async def _reach(request: Request) -> PolicyScope:
+    found = await model_in(request, PolicyScope)
     if not found:
         raise Invalid([Complaint(SOURCE, None, "", "names nothing; give namespaces, services or workloads")])
     return found

@@ -18,9 +18,9 @@ from starlette.routing import compile_path
 
 from dovetail.api.replies import json_bytes
 from dovetail.control.errors import Conflict, NotFound, Unavailable
-from dovetail.model.complaint import MAX_COMPLAINTS, Complaint, Invalid, field_name
-from dovetail.model.location import Location
-from dovetail.model.wording import wording
+from dovetail.model.text.complaint import MAX_COMPLAINTS, Complaint, Invalid, field_name
+from dovetail.model.text.location import Location
+from dovetail.model.text.wording import wording
 from dovetail.store.contract import StoreError
 
 MEDIA_TYPE = "application/problem+json"

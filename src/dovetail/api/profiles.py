@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from dovetail.api.body import plane_of
 from dovetail.api.replies import Json
-from dovetail.placement.profiles import BUILT_IN
+from dovetail.placement.pipeline.profiles import BUILT_IN
 
 router = APIRouter(prefix="/profiles", tags=["profiles"])
 

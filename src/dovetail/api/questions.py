@@ -16,10 +16,10 @@ from dovetail.api.starts import start_of
 from dovetail.api.workloads import Namespace, summary_of
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.control.plane import ControlPlane
-from dovetail.engine.suggestions import Impasse
-from dovetail.engine.work import Spot
-from dovetail.model.shape import Shape
-from dovetail.model.workload import DEFAULT_NAMESPACE, Workload
+from dovetail.engine.state.work import QueuePlace
+from dovetail.engine.suggestions.suggestions import Impasse
+from dovetail.model.requests.shape import Shape
+from dovetail.model.workloads.workload import DEFAULT_NAMESPACE, Workload
 
 router = APIRouter(tags=["questions"])
 
@@ -132,7 +132,7 @@ def _impasse(plane: ControlPlane, row: dict[str, Any]) -> Impasse:
 
 def _set_aside(plane: ControlPlane, workload: int) -> str:
     live = plane.engine.state.work.get(workload)
-    return live.message if live is not None and live.spot in (Spot.PARKED, Spot.OVER_QUOTA) else ""
+    return live.message if live is not None and live.queue_place in (QueuePlace.PARKED, QueuePlace.OVER_QUOTA) else ""
 
 
 def _position(plane: ControlPlane, workload: int) -> int | None:

@@ -13,9 +13,9 @@ from dovetail.api.body import plane_of
 from dovetail.api.replies import Json
 from dovetail.api.starts import start_fields
 from dovetail.control.plane import ControlPlane
-from dovetail.engine.work import Work
+from dovetail.engine.state.work import Work
 from dovetail.model.reason import Outcome
-from dovetail.model.workload import Priority
+from dovetail.model.workloads.workload import Priority
 
 router = APIRouter(prefix="/queue", tags=["queue"])
 

@@ -9,7 +9,7 @@ from dovetail.api.amounts import number, unit_of
 from dovetail.api.body import plane_of
 from dovetail.api.replies import Json
 from dovetail.control.plane import ControlPlane
-from dovetail.engine.state import EngineState
+from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.resources import SLOTS, Amounts
 from dovetail.queueing.borrowing import Loan
 from dovetail.queueing.tree import Queue
@@ -23,7 +23,7 @@ async def queues(request: Request) -> Response:
     something, with their weight, share and distance from a fair part (0: just right, 1: twice of it)."""
     plane = plane_of(request)
     state = plane.engine.state
-    state.refresh_capacity()
+    state.accounts.refresh_capacity()
     capacity = {resource: whole for resource, (_, whole) in plane.questions.totals().items()}
     fair = state.settings.fair
     return Json(
@@ -35,10 +35,10 @@ async def queues(request: Request) -> Response:
                 {
                     "tenant": tenant,
                     "weight": fair.weight_of(tenant),
-                    "share": round(state.usage.share_of_tenant(tenant), 4),
+                    "share": round(state.accounts.usage.share_of_tenant(tenant), 4),
                     "deviation": round(deviation, 4),
                 }
-                for tenant, deviation in state.usage.fair_share_deviation().items()
+                for tenant, deviation in state.accounts.usage.fair_share_deviation().items()
             ],
         }
     )
@@ -46,8 +46,8 @@ async def queues(request: Request) -> Response:
 
 def _row(plane: ControlPlane, queue: Queue, capacity: Amounts) -> dict[str, Any]:
     state = plane.engine.state
-    used = dict(state.usage.used(queue.code))
-    borrowed = state.quotas.borrowing.borrowed(queue.code)
+    used = dict(state.accounts.usage.used(queue.code))
+    borrowed = state.accounts.quotas.borrowing.borrowed(queue.code)
     named = dict.fromkeys((*used, *queue.guaranteed, *queue.maximum))
     return {
         "path": queue.path,
@@ -55,7 +55,7 @@ def _row(plane: ControlPlane, queue: Queue, capacity: Amounts) -> dict[str, Any]
         "depth": queue.depth,
         "leaf": state.router.queues.is_leaf(queue.code),
         "weight": queue.weight,
-        "share": round(state.usage.share_of(queue.code), 4),
+        "share": round(state.accounts.usage.share_of(queue.code), 4),
         "dominant": _dominant(used, queue, capacity),
         "waiting": plane.waiting_in(queue.code),
         "max_workloads": queue.max_workloads,
@@ -93,7 +93,7 @@ def _dominant(used: Amounts, queue: Queue, capacity: Amounts) -> str | None:
 
 def _loans(state: EngineState) -> list[dict[str, Any]]:
     """Who borrows from whom, by resource; where nobody borrows, nobody lends."""
-    borrowing = state.quotas.borrowing
+    borrowing = state.accounts.quotas.borrowing
     found = []
     for resource in sorted(state.router.queues.shared_out):
         if borrowers := borrowing.borrowers(resource):

@@ -14,7 +14,7 @@ from dovetail.api.replies import Json
 from dovetail.api.workloads import Namespace
 from dovetail.control.plane import ControlPlane
 from dovetail.control.service_affinity import NodeRule, ServiceRule, Side
-from dovetail.model.workload import DEFAULT_NAMESPACE
+from dovetail.model.workloads.workload import DEFAULT_NAMESPACE
 
 router = APIRouter(prefix="/services", tags=["services"])
 Which = Annotated[Side, Path(alias="side")]

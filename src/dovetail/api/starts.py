@@ -3,7 +3,7 @@
 from typing import Any
 
 from dovetail.control.plane import ControlPlane
-from dovetail.engine.forecast import StartGuess
+from dovetail.engine.scheduling.forecast import StartGuess
 
 
 def start_fields(guess: StartGuess | None) -> dict[str, Any]:

@@ -10,15 +10,15 @@ from dovetail.api.body import SOURCE, content_in, is_csv, model_in, plane_of
 from dovetail.api.description import takes
 from dovetail.api.replies import Json, Text
 from dovetail.control.network import DomainUse, LevelState, NetworkDoors
-from dovetail.model.complaint import Complaint, Invalid
-from dovetail.model.distance_list import NodeDistances, read_distances, write_distances
-from dovetail.model.document import decode
-from dovetail.model.quantity import format_bandwidth, format_latency
-from dovetail.model.resources import Request as TaskRequest
+from dovetail.model.network.distance_list import NodeDistances, read_distances, write_distances
+from dovetail.model.network.topology import Topology
+from dovetail.model.network.topology_format import TopologyFormat
+from dovetail.model.network.topology_readers.reading import read_topology
+from dovetail.model.resources import ResourceRequest as TaskRequest
 from dovetail.model.resources import show_amount
-from dovetail.model.topology import Topology
-from dovetail.model.topology_format import TopologyFormat
-from dovetail.model.topology_readers.reading import read_topology
+from dovetail.model.text.complaint import Complaint, Invalid
+from dovetail.model.text.document import decode
+from dovetail.model.text.quantity import format_bandwidth, format_latency
 
 router = APIRouter(tags=["network"])
 

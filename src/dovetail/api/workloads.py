@@ -15,10 +15,10 @@ from dovetail.api.problems import Problem
 from dovetail.api.replies import Json
 from dovetail.api.starts import start_of
 from dovetail.control.errors import Conflict
-from dovetail.model.complaint import Complaint, Invalid
-from dovetail.model.strict import Strict
 from dovetail.model.task import WorkloadState
-from dovetail.model.workload import DEFAULT_NAMESPACE, Priority, Workload
+from dovetail.model.text.complaint import Complaint, Invalid
+from dovetail.model.text.strict import Strict
+from dovetail.model.workloads.workload import DEFAULT_NAMESPACE, Priority, Workload
 from dovetail.store.contract import WorkloadFilter
 
 router = APIRouter(prefix="/workloads", tags=["workloads"])

@@ -1,13 +1,13 @@
 """Refuses what is no plain command, for backends that start programs and know neither images nor machines."""
 
 from dovetail.backends.contract import Refusal
-from dovetail.model.workload import Kind, Workload
+from dovetail.model.workloads.workload import Workload, WorkloadKind
 
 
 def refuse_all_but_commands(spec: Workload, backend: str) -> None:
     """`backend` in words, for the reason: `the local backend`."""
     label = f"workload {spec.name!r}"
-    if spec.kind is not Kind.JOB:
+    if spec.kind is not WorkloadKind.JOB:
         raise Refusal(f"{label} is of kind {spec.kind}; {backend} runs kind job only")
     if spec.run.image is not None:
         raise Refusal(f"{label} wants the image {spec.run.image!r}; {backend} runs commands without images")

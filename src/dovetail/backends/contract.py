@@ -17,7 +17,7 @@ from typing import Protocol
 from dovetail.model.event import Event
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from dovetail.backends.contract import Refusal
-from dovetail.model.strict import shown
-from dovetail.model.workload import Volume, Workload
+from dovetail.model.text.strict import shown
+from dovetail.model.workloads.workload import Volume, Workload
 
 
 def _check_folder(path: str) -> str:

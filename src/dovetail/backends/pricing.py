@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dovetail.backends.contract import Price
-from dovetail.model.strict import Strict
+from dovetail.model.text.strict import Strict
 
 PerHour = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 Pattern = Annotated[str, Field(min_length=1, max_length=200)]

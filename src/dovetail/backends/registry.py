@@ -32,8 +32,8 @@ from dovetail.backends.kubernetes.settings import KubernetesSettings
 from dovetail.backends.local.settings import LocalSettings
 from dovetail.backends.simulated.settings import SimulatedSettings
 from dovetail.backends.slurm.settings import SlurmSettings
-from dovetail.model.complaint import complaints_of
-from dovetail.model.strict import Strict, closest, shown
+from dovetail.model.text.complaint import complaints_of
+from dovetail.model.text.strict import Strict, closest, shown
 
 GROUP = "dovetail.backends"
 
@@ -120,7 +120,7 @@ def find_kind(name: str) -> BackendKind:
         raise UnknownKind(f"kind {name!r} ({point.value}) cannot be loaded: {error}") from error
     settings, build_one = getattr(found, "Settings", None), getattr(found, "build", None)
     if not (isinstance(settings, type) and issubclass(settings, Strict)) or not callable(build_one):
-        needs = "a `Settings` model derived from dovetail.model.strict.Strict and `build(name, settings, folder)`"
+        needs = "a `Settings` model derived from dovetail.model.text.strict.Strict and `build(name, settings, folder)`"
         raise UnknownKind(f"kind {name!r} ({point.value}) is no backend: it needs {needs}")
     return BackendKind(settings, build_one)
 

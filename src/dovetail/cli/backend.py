@@ -119,8 +119,8 @@ def _show(row: "Backend", output: Format) -> None:
 
 def _from_file(path: Path) -> dict[str, Any]:
     from dovetail.cli.one_file import read_file
-    from dovetail.model.complaint import Complaint, Invalid
-    from dovetail.model.document import read_documents
+    from dovetail.model.text.complaint import Complaint, Invalid
+    from dovetail.model.text.document import read_documents
 
     documents = read_documents(read_file(path), str(path))
     if len(documents) != 1 or not isinstance(documents[0].data, dict):
@@ -131,7 +131,7 @@ def _from_file(path: Path) -> dict[str, Any]:
 
 def _assign(entry: dict[str, Any], assignment: str) -> None:
     """`hosts.a.url=tcp://…`: values read like YAML, as in settings."""
-    from dovetail.model.document import read_documents
+    from dovetail.model.text.document import read_documents
 
     field, equals, text = assignment.partition("=")
     if not equals or not field:

@@ -74,7 +74,7 @@ def _read(source: str) -> Any:
     """Text as it stands, or what a structured file holds; a text that reads as a mapping is a structure too."""
     import sys
 
-    from dovetail.model.document import decode, read_documents
+    from dovetail.model.text.document import decode, read_documents
 
     try:
         content = sys.stdin.buffer.read() if source == STDIN else Path(source).read_bytes()

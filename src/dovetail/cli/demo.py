@@ -16,7 +16,7 @@ from dovetail.cli.server import DEFAULT_URL
 if TYPE_CHECKING:
     from dovetail.cli.demo_crowd import Crowd
     from dovetail.control.plane import ControlPlane
-    from dovetail.model.workload import Workload
+    from dovetail.model.workloads.workload import Workload
 
 SPINES, LEAVES, NODES, GPUS = 5, 5, 40, 8
 TARGET = 0.88  # of the GPUs in use
@@ -61,7 +61,7 @@ def command(
 
 
 def _seconds(duration: str | None) -> float | None:
-    from dovetail.model.quantity import parse_duration_s
+    from dovetail.model.text.quantity import parse_duration_s
 
     try:
         return None if duration is None else parse_duration_s(duration)

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from dovetail.client import Client, ConnectError, DovetailError
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 from dovetail.simulate.stream import WISHES, Stream
 from dovetail.simulate.warm_start import still_running
 

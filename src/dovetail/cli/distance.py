@@ -75,9 +75,9 @@ def import_table(
 ) -> None:
     """Set many: CSV with the header from,to,distance, or JSON as `distance list -o json` writes it."""
     from dovetail.cli.one_file import read_file
-    from dovetail.model.distance_list import NodeDistances, read_distances
-    from dovetail.model.document import decode
-    from dovetail.model.reading import read_one
+    from dovetail.model.network.distance_list import NodeDistances, read_distances
+    from dovetail.model.text.document import decode
+    from dovetail.model.text.reading import read_one
 
     text, source = decode(read_file(file), str(file)), str(file)
     if text.lstrip().startswith(("[", "{")):

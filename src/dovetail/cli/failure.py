@@ -72,7 +72,7 @@ def _end(lines: list[str], code: ExitCode) -> NoReturn:
 def _foreseen(error: Exception) -> tuple[list[str], ExitCode] | None:
     """Words and code for an error of another room; None for one that nobody foresaw."""
     from dovetail.client.errors import ConnectError, DovetailError
-    from dovetail.model.complaint import Invalid
+    from dovetail.model.text.complaint import Invalid
 
     if isinstance(error, Invalid):
         return [str(complaint) for complaint in error.complaints], ExitCode.USAGE

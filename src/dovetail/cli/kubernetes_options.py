@@ -36,8 +36,8 @@ def way_to(kubeconfig: str | None, context: str | None) -> "Access":
 def settings_of(model: type[Settings], names: list[str], config: Path | None) -> Settings:
     """Of the file, with the names of the command line if it gives any."""
     from dovetail.kubernetes.pods import PROFILE
-    from dovetail.model.document import Document
-    from dovetail.model.reading import check_documents, read_one
+    from dovetail.model.text.document import Document
+    from dovetail.model.text.reading import check_documents, read_one
 
     given = model()
     if config is not None:

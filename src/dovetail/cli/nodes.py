@@ -52,9 +52,9 @@ def show_node(node: NodeName, output: Output = Format.TABLE, url: Url = None) ->
 @command.command("register")
 def register(file: Files = [], url: Url = None) -> None:  # noqa: B006 - Typer wants the default itself
     """Make nodes known from files: name, capacity, labels, taints. Their agents then send heartbeats."""
-    from dovetail.model.complaint import Complaint, Invalid
     from dovetail.model.node import Node
-    from dovetail.model.reading import read_as
+    from dovetail.model.text.complaint import Complaint, Invalid
+    from dovetail.model.text.reading import read_as
 
     if not file:
         raise Failure("say which node: -f FILE with name and capacity", ExitCode.USAGE)

@@ -17,7 +17,7 @@ from dovetail.cli.submission import COMMAND_LINE, field_path, read_all
 
 if TYPE_CHECKING:
     from dovetail.client.types import ChangedPolicy
-    from dovetail.model.document import Document
+    from dovetail.model.text.document import Document
 
 command = typer.Typer(
     cls=DefaultAction,
@@ -112,7 +112,7 @@ def set_policy(
 
 def _send_file(source: str, by: str, note: str, output: Format, url: str | None) -> None:
     """Checked here first, so that every mistake is named with its line; all of them or, if one is bad, none."""
-    from dovetail.model.complaint import Complaint, Invalid
+    from dovetail.model.text.complaint import Complaint, Invalid
 
     complaints: list[Complaint] = []
     documents = [document for _, found in read_all([source], _policies_in, complaints) for document in found]
@@ -125,9 +125,9 @@ def _send_file(source: str, by: str, note: str, output: Format, url: str | None)
 
 def _policies_in(text: bytes, source: str) -> "list[Document]":
     """One document a policy, each of them good as far as can be told without the server."""
-    from dovetail.model.document import read_documents
     from dovetail.model.policy import Policy
-    from dovetail.model.reading import check_documents
+    from dovetail.model.text.document import read_documents
+    from dovetail.model.text.reading import check_documents
 
     found = [item for document in read_documents(text, source) for item in document.items()]
     check_documents(Policy, found)
@@ -155,7 +155,7 @@ def _show_changes(made: "list[ChangedPolicy]", output: Format) -> None:
 def _located(where: "Document | str") -> Iterator[None]:
     """What the server has to say about a policy is said about its file and line."""
     from dovetail.client import DovetailError
-    from dovetail.model.complaint import Invalid
+    from dovetail.model.text.complaint import Invalid
 
     try:
         yield

@@ -76,8 +76,8 @@ def announcement(plane: "ControlPlane", url: str) -> list[str]:
 
 
 def _nodes(plane: "ControlPlane") -> str:
-    from dovetail.model.listing import first_of
     from dovetail.model.resources import show_amount
+    from dovetail.model.text.listing import first_of
 
     nodes = plane.questions.nodes()
     if not nodes:

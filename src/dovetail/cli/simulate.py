@@ -105,7 +105,7 @@ def _text(path: Path) -> bytes:
 
 
 def _seconds(until: str | None) -> float | None:
-    from dovetail.model.quantity import parse_duration_s
+    from dovetail.model.text.quantity import parse_duration_s
 
     try:
         return None if until is None else parse_duration_s(until)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 if TYPE_CHECKING:
-    from dovetail.model.complaint import Complaint
-    from dovetail.model.workload import Workload
+    from dovetail.model.text.complaint import Complaint
+    from dovetail.model.workloads.workload import Workload
 
 STDIN = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -43,7 +43,7 @@ class Submission:
     def located(self) -> Iterator[None]:
         """Complaints of the server about one of the workloads become complaints about its file and line."""
         from dovetail.client import DovetailError
-        from dovetail.model.complaint import Invalid
+        from dovetail.model.text.complaint import Invalid
 
         try:
             yield
@@ -53,7 +53,7 @@ class Submission:
             raise Invalid([self._locate(complaint) for complaint in error.complaints]) from None
 
     def _locate(self, complaint: "Complaint") -> "Complaint":
-        from dovetail.model.document import read_documents
+        from dovetail.model.text.document import read_documents
 
         name = complaint.source.removeprefix("workload ")
         for source, text in self.texts.items():
@@ -73,8 +73,8 @@ def field_path(field_name: str) -> tuple[str | int, ...]:
 
 def read_submission(sources: Sequence[str]) -> Submission:
     """The workloads of all sources as one submission, in which each name stands once in its namespace."""
-    from dovetail.model.complaint import Complaint, Invalid
-    from dovetail.model.reading import read_workloads
+    from dovetail.model.text.complaint import Complaint, Invalid
+    from dovetail.model.text.reading import read_workloads
 
     complaints: list[Complaint] = []
     found = Submission()
@@ -100,7 +100,7 @@ def read_all(
     sources: Sequence[str], read: Callable[[bytes, str], list[T]], complaints: "list[Complaint]"
 ) -> Iterable[tuple[str, list[T]]]:
     """Each file with what `read` finds in it. What is wrong goes to `complaints`, so that nothing hides the rest."""
-    from dovetail.model.complaint import Complaint, Invalid
+    from dovetail.model.text.complaint import Complaint, Invalid
 
     for given in sources:
         try:
@@ -138,7 +138,7 @@ def _contents(given: str) -> Iterable[tuple[str, bytes]]:
 
 def described(fields: dict[str, Any]) -> Submission:
     """One workload from options; those that were not given are left to the defaults."""
-    from dovetail.model.reading import workloads_of_data
+    from dovetail.model.text.reading import workloads_of_data
 
     return Submission(workloads_of_data(_without_nothing(fields), COMMAND_LINE))
 

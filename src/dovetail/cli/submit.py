@@ -126,7 +126,7 @@ def _accepted_words(accepted: list[Any]) -> "RenderableType":
     from rich.text import Text
 
     from dovetail.cli.render.table import count
-    from dovetail.model.listing import first_of
+    from dovetail.model.text.listing import first_of
 
     names = [row["name"] if row["namespace"] == "default" else f"{row['namespace']}/{row['name']}" for row in accepted]
     return Text(f"accepted {count(len(names), 'workload')}: {first_of(names, most=10)}")

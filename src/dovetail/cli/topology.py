@@ -8,7 +8,7 @@ import typer
 from dovetail.cli.default_action import DefaultAction
 from dovetail.cli.output import Format, Output, show, stderr
 from dovetail.cli.server import Url, connect
-from dovetail.model.topology_format import TopologyFormat
+from dovetail.model.network.topology_format import TopologyFormat
 
 if TYPE_CHECKING:
     from dovetail.client.types import NetworkTopology
@@ -70,7 +70,7 @@ def set_topology(
     """Describe the network: our own YAML, Slurm's topology.conf, LLDP neighbours, a CSV of links or hosts, or nodes as
     kubectl lists them. What was described before is replaced."""
     from dovetail.cli.one_file import read_file
-    from dovetail.model.topology_readers.reading import read_topology
+    from dovetail.model.network.topology_readers.reading import read_topology
 
     topology = read_topology(read_file(file), str(file), of)
     with connect(url) as client:

@@ -22,7 +22,7 @@ from dovetail.client.wire import segment, written
 if TYPE_CHECKING:  # models take longer to load than a server takes to answer, and plain mappings do as well
     from dovetail.model.node import Node
     from dovetail.model.reservation import Reservation
-    from dovetail.model.workload import Workload
+    from dovetail.model.workloads.workload import Workload
 
 TIMEOUT_S = 30.0
 LOG_BYTES = 65536

@@ -7,7 +7,7 @@ sentences that can be shown to a person as they are.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dovetail.model.complaint import Complaint
+    from dovetail.model.text.complaint import Complaint
 
 
 class DovetailError(Exception):
@@ -67,7 +67,7 @@ class BadAnswer(ConnectError):
 
 
 def _complaint(error: dict[str, Any]) -> "Complaint":
-    from dovetail.model.complaint import Complaint
+    from dovetail.model.text.complaint import Complaint
 
     line = error.get("line")
     return Complaint(

@@ -8,7 +8,7 @@ from dovetail.client.transport import API, Transport
 from dovetail.client.wire import written
 
 if TYPE_CHECKING:
-    from dovetail.model.topology import Topology
+    from dovetail.model.network.topology import Topology
 
 
 class NetworkCalls:

@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.cluster.arrays import B1, F8, FIRST_CAPACITY, I4, Rows
-from dovetail.model.asks import GpuAsk
 from dovetail.model.device import WHOLE, Device, Gpus, devices_of
+from dovetail.model.requests.asks import GpuAsk
 
 Slots = tuple[int, ...]
 _SUITABLE_KEPT = 64

@@ -3,19 +3,19 @@
 import numpy as np
 
 from dovetail.cluster.attached_volumes import AttachedVolumes
-from dovetail.cluster.conversations import Conversations
 from dovetail.cluster.devices import SEVERAL
-from dovetail.cluster.gang_flows import Gang
-from dovetail.cluster.levels import bandwidth_of, present_levels
+from dovetail.cluster.network.conversations import Conversations
+from dovetail.cluster.network.gang_flows import Gang
+from dovetail.cluster.network.levels import bandwidth_of, present_levels
 from dovetail.cluster.resources import loads
+from dovetail.cluster.selector_counts import SelectorCounts
 from dovetail.cluster.state import Cluster
-from dovetail.cluster.tallies import Tallies
-from dovetail.model.company import HOST
 from dovetail.model.device import WHOLE
 from dovetail.model.resources import GPU, SLOTS
+from dovetail.model.workloads.affinity import HOST
 
 
-class Violation(AssertionError):
+class InvariantViolation(AssertionError):
     """The state contradicts itself."""
 
 
@@ -95,17 +95,18 @@ def _check_services(cluster: Cluster) -> None:
 
 
 def _check_tallies(cluster: Cluster) -> None:
-    anew, tallies = Tallies(), cluster.placements.tallies
+    anew, selector_counts = SelectorCounts(), cluster.placements.selector_counts
     for placement in cluster.placements.by_task.values():
-        if placement.badge is not None:
-            anew.count(placement.badge, placement.row, 1)
-    _must(anew.repelling == tallies.repelling, "rules that keep work away differ from the placements")
+        if placement.identity is not None:
+            anew.count(placement.identity, placement.row, 1)
+    _must(anew.repelling == selector_counts.repelling, "rules that keep work away differ from the placements")
     anew.widen(len(cluster.online))
-    placed = [(p.badge, p.row) for p in cluster.placements.by_task.values() if p.badge is not None]
-    for counted, tally in tallies.kept().items():
+    placed = [(p.identity, p.row) for p in cluster.placements.by_task.values() if p.identity is not None]
+    for counted, selector_count in selector_counts.kept().items():
         true = anew.of(counted, placed)
         _must(
-            true.total == tally.total and bool((true.counts[: cluster.width] == tally.counts[: cluster.width]).all()),
+            true.total == selector_count.total
+            and bool((true.counts[: cluster.width] == selector_count.counts[: cluster.width]).all()),
             f"the tally of {counted} differs from the placements",
         )
 
@@ -113,16 +114,16 @@ def _check_tallies(cluster: Cluster) -> None:
 def _check_conversations(cluster: Cluster) -> None:
     anew = Conversations()
     for placement in cluster.placements.by_task.values():
-        if placement.badge is not None and placement.badge.talks:
-            anew.count(placement.badge, 1)
+        if placement.identity is not None and placement.identity.talks:
+            anew.count(placement.identity, 1)
     _must(anew.said == cluster.placements.conversations.said, "who talks to whom differs from the placements")
 
 
 def _check_volumes(cluster: Cluster) -> None:
     anew = AttachedVolumes()
     for placement in cluster.placements.by_task.values():
-        if placement.badge is not None and placement.badge.volumes:
-            anew.count(placement.badge.volumes, placement.row, 1)
+        if placement.identity is not None and placement.identity.volumes:
+            anew.count(placement.identity.volumes, placement.row, 1)
     _must(anew == cluster.placements.volumes, "attached volumes differ from the placements")
 
 
@@ -130,8 +131,8 @@ def _check_bandwidth(cluster: Cluster) -> None:
     """Gangs hold of links up what they send over them, counted task by task; somebody may hold more by hand."""
     gangs: dict[Gang, list[tuple[int, int]]] = {}
     for placement in cluster.placements.by_task.values():
-        if placement.badge is not None and placement.badge.bandwidth_mbps:
-            gangs.setdefault(placement.badge.gang, []).append((placement.row, placement.badge.bandwidth_mbps))
+        if placement.identity is not None and placement.identity.bandwidth_mbps:
+            gangs.setdefault(placement.identity.gang, []).append((placement.row, placement.identity.bandwidth_mbps))
     flows = cluster.placements.flows
     _must(gangs.keys() == set(flows.gangs), "gangs that send to each other differ from the placements")
     columns = [(level.name, level.level.key, level.column.codes.tolist()) for level in present_levels(cluster)]
@@ -164,4 +165,4 @@ def _check_rows(cluster: Cluster) -> None:
 
 def _must(holds: bool, what: str) -> None:
     if not holds:
-        raise Violation(what)
+        raise InvariantViolation(what)

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.cluster.arrays import B1, F8, FIRST_CAPACITY, I4, grown
-from dovetail.model.asks import Match
-from dovetail.model.selection import Operator
+from dovetail.model.requests.asks import Match
+from dovetail.model.workloads.selection import Operator
 
 ABSENT = 0
 KEPT_BYTES = 4 * 2**20  # of answers, a column and kind

@@ -12,19 +12,19 @@ import numpy as np
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.attached_volumes import AttachedVolumes
-from dovetail.cluster.conversations import Conversations
-from dovetail.cluster.gang_flows import GangFlows
-from dovetail.cluster.tallies import Counted, Tallies, Tally
-from dovetail.model.asks import Selector
-from dovetail.model.badge import Badge
+from dovetail.cluster.network.conversations import Conversations
+from dovetail.cluster.network.gang_flows import GangFlows
+from dovetail.cluster.selector_counts import Counted, SelectorCount, SelectorCounts
+from dovetail.model.requests.asks import Selector
+from dovetail.model.requests.task_identity import TaskIdentity
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Priority
+from dovetail.model.workloads.workload import Priority
 
 RANKS = len(Priority)
 Key = tuple[str, str]  # namespace, name
 
 
-class Stake(NamedTuple):
+class VictimInfo(NamedTuple):
     """What a placed task has to lose if it must give way."""
 
     rank: int = 2  # of its priority; 0 is most urgent
@@ -39,7 +39,7 @@ class Stake(NamedTuple):
     priority: int = 0  # where priorities are whole numbers: more is more urgent
 
 
-NOTHING_AT_STAKE = Stake()
+NO_VICTIM_INFO = VictimInfo()
 
 
 @dataclass(slots=True)
@@ -50,8 +50,8 @@ class Placement:
     row: int
     column: F8
     service: Key | None
-    stake: Stake = NOTHING_AT_STAKE
-    badge: Badge | None = None
+    victim_info: VictimInfo = NO_VICTIM_INFO
+    identity: TaskIdentity | None = None
     slots: tuple[int, ...] = ()
 
 
@@ -65,7 +65,7 @@ class PlacementTable:
         self.by_rank = [0] * RANKS  # tasks of each priority
         self.directory: dict[Key, tuple[int, int]] = {}  # live workloads: id and number of replicas
         self.has_pods = False  # which are what others call a workload only together, and known by their badges
-        self.tallies = Tallies()
+        self.selector_counts = SelectorCounts()
         self.conversations = Conversations()
         self.flows = GangFlows()
         self.volumes = AttachedVolumes()
@@ -73,23 +73,23 @@ class PlacementTable:
     def add(self, task: TaskId, placement: Placement) -> None:
         self.by_task[task] = placement
         self.by_row[placement.row][task] = None
-        self.by_rank[placement.stake.rank] += 1
+        self.by_rank[placement.victim_info.rank] += 1
         if placement.service is not None:
             counts = self.by_service.setdefault(placement.service, {})
             counts[placement.row] = counts.get(placement.row, 0) + 1
-        if placement.badge is not None:
-            self.tallies.count(placement.badge, placement.row, 1)
-            if placement.badge.talks:
-                self.conversations.count(placement.badge, 1)
-            if placement.badge.bandwidth_mbps:
-                self.flows.count(placement.badge, placement.row, 1)
-            if placement.badge.volumes:
-                self.volumes.count(placement.badge.volumes, placement.row, 1)
+        if placement.identity is not None:
+            self.selector_counts.count(placement.identity, placement.row, 1)
+            if placement.identity.talks:
+                self.conversations.count(placement.identity, 1)
+            if placement.identity.bandwidth_mbps:
+                self.flows.count(placement.identity, placement.row, 1)
+            if placement.identity.volumes:
+                self.volumes.count(placement.identity.volumes, placement.row, 1)
 
     def remove(self, task: TaskId) -> Placement:
         placement = self.by_task.pop(task)
         del self.by_row[placement.row][task]
-        self.by_rank[placement.stake.rank] -= 1
+        self.by_rank[placement.victim_info.rank] -= 1
         if placement.service is not None:
             counts = self.by_service[placement.service]
             counts[placement.row] -= 1
@@ -97,24 +97,24 @@ class PlacementTable:
                 del counts[placement.row]
                 if not counts:
                     del self.by_service[placement.service]
-        if placement.badge is not None:
-            self.tallies.count(placement.badge, placement.row, -1)
-            if placement.badge.talks:
-                self.conversations.count(placement.badge, -1)
-            if placement.badge.bandwidth_mbps:
-                self.flows.count(placement.badge, placement.row, -1)
-            if placement.badge.volumes:
-                self.volumes.count(placement.badge.volumes, placement.row, -1)
+        if placement.identity is not None:
+            self.selector_counts.count(placement.identity, placement.row, -1)
+            if placement.identity.talks:
+                self.conversations.count(placement.identity, -1)
+            if placement.identity.bandwidth_mbps:
+                self.flows.count(placement.identity, placement.row, -1)
+            if placement.identity.volumes:
+                self.volumes.count(placement.identity.volumes, placement.row, -1)
         return placement
 
-    def tally(self, counted: Counted) -> Tally:
+    def selector_count(self, counted: Counted) -> SelectorCount:
         """How many tasks of a kind each node holds."""
-        return self.tallies.of(counted, self._badges())
+        return self.selector_counts.of(counted, self._badges())
 
-    def _badges(self) -> Iterator[tuple[Badge, int]]:
+    def _badges(self) -> Iterator[tuple[TaskIdentity, int]]:
         for placement in self.by_task.values():
-            if placement.badge is not None:
-                yield placement.badge, placement.row
+            if placement.identity is not None:
+                yield placement.identity, placement.row
 
     def rows_of_workload(self, namespace: str, name: str) -> list[int]:
         """The row of every placed task of a live workload, one entry a task."""
@@ -126,6 +126,6 @@ class PlacementTable:
         return [placement.row for placement in placed if placement is not None]
 
     def _rows_of_pods(self, namespace: str, name: str) -> list[int]:
-        counts = self.tally(Selector((namespace,), workload=name)).counts
+        counts = self.selector_count(Selector((namespace,), workload=name)).counts
         rows = np.flatnonzero(counts)
         return np.repeat(rows, counts[rows].astype(np.intp)).tolist()

@@ -14,19 +14,19 @@ import numpy as np
 from dovetail.cluster.arrays import B1, F8, FIRST_CAPACITY, I4, grown
 from dovetail.cluster.devices import DeviceTable, Slots
 from dovetail.cluster.labels import LabelTable
-from dovetail.cluster.placements import NOTHING_AT_STAKE, Key, Placement, PlacementTable, Stake
+from dovetail.cluster.network.topology import NetworkTopology
+from dovetail.cluster.placements import NO_VICTIM_INFO, Key, Placement, PlacementTable, VictimInfo
 from dovetail.cluster.resources import ResourceTable
 from dovetail.cluster.taints import TaintTable
-from dovetail.cluster.topology import NetworkTopology
 from dovetail.cluster.usage_trend import UsageTrend
-from dovetail.model.asks import GpuAsk, gpus_in
-from dovetail.model.badge import Badge
+from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.record import NodeRecord, Outcomes
+from dovetail.model.requests.asks import GpuAsk, gpus_in
+from dovetail.model.requests.task_identity import TaskIdentity
 from dovetail.model.resources import CORE_RESOURCES, GPU, Amounts, capacity_of
 from dovetail.model.task import TaskId
-from dovetail.model.topology import Topology
-from dovetail.model.workload import Kind
+from dovetail.model.workloads.workload import WorkloadKind
 
 #: Column groups. A plugin names the groups it reads; a cached result is recomputed for rows changed in those.
 RESOURCES, PLACEMENTS, LABELS, TAINTS, STATUS = "resources", "placements", "labels", "taints", "status"
@@ -36,7 +36,7 @@ GROUPS = (RESOURCES, PLACEMENTS, LABELS, TAINTS, STATUS, DEVICES)
 PACE_KEPT = 0.9
 """Of the weight of what was noted before: about the last ten tasks of a node tell how quick it is."""
 
-_KIND_BITS = {kind: 1 << i for i, kind in enumerate(Kind)}
+_KIND_BITS = {kind: 1 << i for i, kind in enumerate(WorkloadKind)}
 _LOG_LIMIT = 200_000
 _GPU = CORE_RESOURCES.index(GPU)
 
@@ -76,7 +76,7 @@ class Cluster:
         self.changes = 0  # entries ever made in the log, a placement counting once
         self.generation = 0  # nodes that came, went or were defined anew
         self.epoch = 0  # bumped when a cached result cannot be mended row by row
-        self._runs: dict[Kind, B1 | bool] = {}
+        self._runs: dict[WorkloadKind, B1 | bool] = {}
         self._vacant: list[int] = []  # a heap
         self._undo: list[Callable[[], object]] | None = None
 
@@ -209,7 +209,7 @@ class Cluster:
         paces = float(self.pace_sum[row]), float(self.pace_weight[row])
         return Outcomes(int(self.succeeded[row]), int(self.failed[row]), *paces)
 
-    def runs(self, kind: Kind) -> B1 | bool:
+    def runs(self, kind: WorkloadKind) -> B1 | bool:
         """bool[node]: which nodes can run this kind of workload, or True if all can; kept until nodes change."""
         found = self._runs.get(kind)
         if found is None:
@@ -284,8 +284,8 @@ class Cluster:
         row: int,
         column: F8,
         service: Key | None = None,
-        stake: Stake = NOTHING_AT_STAKE,
-        badge: Badge | None = None,
+        victim_info: VictimInfo = NO_VICTIM_INFO,
+        identity: TaskIdentity | None = None,
         gpus: GpuAsk | None = None,
         slots: Slots | None = None,
     ) -> Slots:
@@ -297,7 +297,7 @@ class Cluster:
             self.devices.take(row, given, _each(gpu, given))
             self.log[DEVICES].append(row)
         self.resources.take(row, column)
-        self.placements.add(task, Placement(row, column, service, stake, badge, given))
+        self.placements.add(task, Placement(row, column, service, victim_info, identity, given))
         self.log[RESOURCES].append(row)
         self.log[PLACEMENTS].append(row)
         self.changes += 1
@@ -332,7 +332,7 @@ class Cluster:
 
     def _put_back(self, task: TaskId, placement: Placement, unseen: F8) -> None:
         self.place(
-            *(task, placement.row, placement.column, placement.service, placement.stake, placement.badge),
+            *(task, placement.row, placement.column, placement.service, placement.victim_info, placement.identity),
             slots=placement.slots,
         )
         self.resources.unseen[: len(unseen), placement.row] = unseen
@@ -398,7 +398,7 @@ class Cluster:
         self.usage_trend.widen(width)
         self.labels.widen(width)
         self.taints.widen(width)
-        self.placements.tallies.widen(width)
+        self.placements.selector_counts.widen(width)
         flags = ("online", "cordoned", "present", "ready", "kinds", "backends")
         for name in (*flags, "succeeded", "failed", "pace_sum", "pace_weight"):
             setattr(self, name, grown(getattr(self, name), width))

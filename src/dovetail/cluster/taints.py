@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 import numpy as np
 
 from dovetail.cluster.arrays import B1, FIRST_CAPACITY, I4, grown
-from dovetail.model.selection import Effect, Taint
+from dovetail.model.workloads.selection import Effect, Taint
 
 TaintSet = tuple[Taint, ...]
 ANSWERS_KEPT = 64

@@ -8,12 +8,12 @@ from typing import NoReturn
 
 from dovetail.constraints import comparison, functions, vocabulary
 from dovetail.constraints.error import ExpressionError
-from dovetail.constraints.scene import Scene
+from dovetail.constraints.scene import EvaluationContext
 from dovetail.constraints.tree import Call, Literal, Tree
 from dovetail.constraints.types import BOOL, DOUBLE, INT, NUMBERS, STRING, Type
 from dovetail.constraints.values import Strings, Value, decide
-from dovetail.constraints.vocabulary import Notes, Part, Thing
-from dovetail.model.strict import closest, shown
+from dovetail.constraints.vocabulary import Notes, VocabularyObject, VocabularyPart
+from dovetail.model.text.strict import closest, shown
 
 READERS = frozenset({"domain", "workload", "distance"})
 
@@ -26,10 +26,10 @@ class Calls:
         self.notes = Notes()
         self.of_cluster = of_cluster
 
-    def any(self, tree: Tree) -> Part | Thing:
+    def any(self, tree: Tree) -> VocabularyPart | VocabularyObject:
         raise NotImplementedError
 
-    def value(self, tree: Tree) -> Part:
+    def value(self, tree: Tree) -> VocabularyPart:
         raise NotImplementedError
 
     def refuse(self, tree: Tree, message: str) -> NoReturn:
@@ -40,7 +40,7 @@ class Calls:
         after = tree.args[0].span.end if tree.method else tree.span.start
         raise ExpressionError(self.text, max(after, self.text.find(tree.name, after)), message)
 
-    def arithmetic(self, tree: Call) -> Part:
+    def arithmetic(self, tree: Call) -> VocabularyPart:
         parts = [self.value(arg) for arg in tree.args]
         kinds = tuple(part.type for part in parts)
         found = functions.OPERATORS.get((tree.name, kinds))
@@ -59,9 +59,9 @@ class Calls:
         wrong = tree.args[-1] if len(kinds) == 1 or kinds[0] in NUMBERS | {STRING} else tree.args[0]
         self.refuse(wrong, f"{name} does not go with {' and '.join(a(kind) for kind in kinds)}")
 
-    def method(self, tree: Call) -> Part:
+    def method(self, tree: Call) -> VocabularyPart:
         of = self.any(tree.args[0])
-        if isinstance(of, Thing) and tree.name != "size":
+        if isinstance(of, VocabularyObject) and tree.name != "size":
             self._refuse_name(tree, f"{of.name} has no function {shown(tree.name)}")
         if tree.name == "size":
             return self._size(tree)
@@ -72,7 +72,7 @@ class Calls:
             self._refuse_name(tree, f"unknown function {shown(tree.name)}.{hint}".rstrip("."))
         return self._overload(tree, functions.METHODS)
 
-    def function(self, tree: Call) -> Part:
+    def function(self, tree: Call) -> VocabularyPart:
         name = tree.name
         if name == "size":
             return self._size(tree)
@@ -86,7 +86,7 @@ class Calls:
             self.refuse(tree, f"unknown function {shown(name)}.{hint or near(name, known)}".rstrip("."))
         return self._overload(tree, functions.FUNCTIONS)
 
-    def _overload(self, tree: Call, table: dict[tuple[str, tuple[Type, ...]], functions.Overload]) -> Part:
+    def _overload(self, tree: Call, table: dict[tuple[str, tuple[Type, ...]], functions.Overload]) -> VocabularyPart:
         parts = [self.value(arg) for arg in tree.args]
         found = table.get((tree.name, tuple(part.type for part in parts)))
         if found is None:
@@ -104,19 +104,19 @@ class Calls:
         accepted = " or ".join(dict.fromkeys(a(way[place]) for way in ways))
         self.refuse(tree.args[place], f"{tree.name}() takes {accepted}, but this is {a(kinds[place])}")
 
-    def _size(self, tree: Call) -> Part:
+    def _size(self, tree: Call) -> VocabularyPart:
         if len(tree.args) != 1:
             self.refuse(tree, "size() takes one text or list")
         of = self.any(tree.args[0])
-        if isinstance(of, Thing):
+        if isinstance(of, VocabularyObject):
             if of.size is None:
                 self.refuse(tree, f"{of.name} has no size")
             return of.size()
         if of.type.of is not None:
-            return Part(INT, comparison.counting(of.run))
+            return VocabularyPart(INT, comparison.counting(of.run))
         return self._overload(tree, functions.METHODS if tree.method else functions.FUNCTIONS)
 
-    def _matches(self, tree: Call) -> Part:
+    def _matches(self, tree: Call) -> VocabularyPart:
         if len(tree.args) != 2:
             self.refuse(tree, "matches() takes a text and a pattern")
         text, expression = self.value(tree.args[0]), tree.args[1]
@@ -129,24 +129,24 @@ class Calls:
         except ValueError as error:
             self.refuse(expression, f"this pattern cannot be read: {error}")
 
-        def run(scene: Scene) -> Value:
+        def run(scene: EvaluationContext) -> Value:
             strings = text.run(scene)
             assert isinstance(strings, Strings)
             return decide(strings, test)
 
-        return Part(BOOL, run)
+        return VocabularyPart(BOOL, run)
 
-    def _quantity(self, tree: Call) -> Part:
+    def _quantity(self, tree: Call) -> VocabularyPart:
         written = self._texts(tree, 1, 'as in quantity("64GiB") or cores("500m")')[0]
         try:
             gives, value = functions.quantity(tree.name, written)
         except ValueError as error:
             self.refuse(tree.args[0], str(error))
-        return Part(gives, lambda _: value)
+        return VocabularyPart(gives, lambda _: value)
 
     # --- what reads the cluster ------------------------------------------------------------------------------
 
-    def reader(self, tree: Call) -> Part | Thing:
+    def reader(self, tree: Call) -> VocabularyPart | VocabularyObject:
         if tree.name == "domain":
             if self.of_cluster:
                 level, name = self._texts(tree, 2, 'as in domain("zone", "a")')
@@ -158,10 +158,10 @@ class Calls:
             return vocabulary.other_workload(self._texts(tree, 1, 'as in workload("db")')[0], self.notes)
         return self._distance(tree)
 
-    def _distance(self, tree: Call) -> Part:
+    def _distance(self, tree: Call) -> VocabularyPart:
         if len(tree.args) == 1 and isinstance(tree.args[0], Call):
             of = self.any(tree.args[0])
-            if isinstance(of, Thing) and of.workload is not None:
+            if isinstance(of, VocabularyObject) and of.workload is not None:
                 name = of.workload
                 vocabulary.note_workload(name, self.notes)
                 return vocabulary.distance(lambda scene: scene.distance_to_workload(name), self.notes)
@@ -177,9 +177,9 @@ class Calls:
         return found
 
 
-def _applied(overload: functions.Overload, parts: list[Part]) -> Part:
-    runs: list[Callable[[Scene], Value]] = [part.run for part in parts]
-    return Part(overload.gives, lambda scene: overload.run(*[run(scene) for run in runs]))
+def _applied(overload: functions.Overload, parts: list[VocabularyPart]) -> VocabularyPart:
+    runs: list[Callable[[EvaluationContext], Value]] = [part.run for part in parts]
+    return VocabularyPart(overload.gives, lambda scene: overload.run(*[run(scene) for run in runs]))
 
 
 def a(kind: Type) -> str:

@@ -10,12 +10,12 @@ from typing import NoReturn
 from dovetail.constraints import comparison, functions, logic, vocabulary
 from dovetail.constraints.calling import READERS, Calls, a, near
 from dovetail.constraints.error import ExpressionError
-from dovetail.constraints.scene import Scene
+from dovetail.constraints.scene import EvaluationContext
 from dovetail.constraints.tree import Call, Index, ListOf, Literal, Name, Select, Tree
 from dovetail.constraints.types import ANYTHING, BOOL, DOUBLE, INT, NUMBERS, STRING, comparable, list_of
 from dovetail.constraints.values import Column, Items, Strings, Value, constant
-from dovetail.constraints.vocabulary import Part, Thing
-from dovetail.model.strict import shown
+from dovetail.constraints.vocabulary import VocabularyObject, VocabularyPart
+from dovetail.model.text.strict import shown
 
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _CONSTANTS = {bool: BOOL, int: INT, float: DOUBLE, str: STRING}
@@ -24,21 +24,21 @@ _CONSTANTS = {bool: BOOL, int: INT, float: DOUBLE, str: STRING}
 class Checker(Calls):
     """One expression, about nodes or (`of_cluster`) about the whole cluster. `notes` fills as it is checked."""
 
-    def condition(self, tree: Tree) -> Part:
+    def condition(self, tree: Tree) -> VocabularyPart:
         """The whole expression, which must be true or false."""
         part = self.value(tree)
         if part.type != BOOL:
             self.refuse(tree, f"the expression must be true or false, but this is {a(part.type)}{_compare(part)}")
         return part
 
-    def value(self, tree: Tree) -> Part:
+    def value(self, tree: Tree) -> VocabularyPart:
         found = self.any(tree)
-        if isinstance(found, Thing):
+        if isinstance(found, VocabularyObject):
             known = ", ".join(found.fields) or "a key in brackets"
             self.refuse(tree, f"{found.name} is not a value; go on with one of its fields: {known}")
         return found
 
-    def any(self, tree: Tree) -> Part | Thing:
+    def any(self, tree: Tree) -> VocabularyPart | VocabularyObject:
         match tree:
             case Literal():
                 return self._literal(tree)
@@ -55,14 +55,14 @@ class Checker(Calls):
 
     # --- values that are written out -------------------------------------------------------------------------
 
-    def _literal(self, tree: Literal) -> Part:
+    def _literal(self, tree: Literal) -> VocabularyPart:
         value = tree.value
         if value is None or isinstance(value, bytes):
             self.refuse(tree, "null has no use here; whether a node has a label is asked by has(node.labels.x)")
         fixed = constant(value)
-        return Part(_CONSTANTS[type(value)], lambda _: fixed)
+        return VocabularyPart(_CONSTANTS[type(value)], lambda _: fixed)
 
-    def _list(self, tree: ListOf) -> Part:
+    def _list(self, tree: ListOf) -> VocabularyPart:
         parts = [self.value(item) for item in tree.items]
         kinds = list(dict.fromkeys(part.type for part in parts))
         if len(kinds) > 1 and not set(kinds) <= NUMBERS:
@@ -71,11 +71,13 @@ class Checker(Calls):
         if kinds and kinds[0].of is not None:
             self.refuse(tree, "lists in lists have no use here")
         runs = [part.run for part in parts]
-        return Part(list_of(kinds[0] if kinds else ANYTHING), lambda scene: Items(tuple([run(scene) for run in runs])))
+        return VocabularyPart(
+            list_of(kinds[0] if kinds else ANYTHING), lambda scene: Items(tuple([run(scene) for run in runs]))
+        )
 
     # --- names and fields ------------------------------------------------------------------------------------
 
-    def _name(self, tree: Name) -> Thing:
+    def _name(self, tree: Name) -> VocabularyObject:
         if tree.name == "node" and not self.of_cluster:
             return vocabulary.node(self.notes)
         if tree.name == "cluster" and self.of_cluster:
@@ -92,9 +94,9 @@ class Checker(Calls):
         hint = near(name, ("cluster",) if self.of_cluster else ("node",))
         return f"unknown name {shown(name)}.{hint or f' A text is written in quotes, a label node.labels.{name[:60]}'}"
 
-    def _select(self, tree: Select) -> Part | Thing:
+    def _select(self, tree: Select) -> VocabularyPart | VocabularyObject:
         of = self.any(tree.of)
-        if isinstance(of, Part):
+        if isinstance(of, VocabularyPart):
             self._refuse_at_name(tree, f"{a(of.type)} has no field {shown(tree.name)}")
         if tree.test:
             if of.has_key is None:
@@ -114,9 +116,9 @@ class Checker(Calls):
     def _refuse_at_name(self, tree: Select, message: str) -> NoReturn:
         raise ExpressionError(self.text, max(tree.span.start, tree.span.end - len(tree.name)), message)
 
-    def _index(self, tree: Index) -> Part:
+    def _index(self, tree: Index) -> VocabularyPart:
         of = self.any(tree.of)
-        if isinstance(of, Part):
+        if isinstance(of, VocabularyPart):
             return self._item(tree, of)
         if of.by_key is None:
             self.refuse(tree, f"{of.name} has fields, not keys: {', '.join(of.fields)}")
@@ -133,7 +135,7 @@ class Checker(Calls):
             )
         return part
 
-    def _item(self, tree: Index, of: Part) -> Part:
+    def _item(self, tree: Index, of: VocabularyPart) -> VocabularyPart:
         if of.type.of is None:
             self.refuse(tree.key, f"{a(of.type)} has no items")
         if not isinstance(tree.of, ListOf) or not isinstance(tree.key, Literal) or type(tree.key.value) is not int:
@@ -144,7 +146,7 @@ class Checker(Calls):
 
     # --- operators and functions -----------------------------------------------------------------------------
 
-    def _call(self, tree: Call) -> Part | Thing:
+    def _call(self, tree: Call) -> VocabularyPart | VocabularyObject:
         name = tree.name
         if tree.method:
             return self.method(tree)
@@ -162,7 +164,7 @@ class Checker(Calls):
             return self.reader(tree)
         return self.function(tree)
 
-    def _logic(self, tree: Call) -> Part:
+    def _logic(self, tree: Call) -> VocabularyPart:
         runs = []
         for arg in tree.args:
             part = self.value(arg)
@@ -170,11 +172,11 @@ class Checker(Calls):
                 self.refuse(arg, f"{tree.name} joins conditions, but this is {a(part.type)}{_compare(part)}")
             runs.append(part.run)
         if tree.name == "!":
-            return Part(BOOL, lambda scene: logic.opposite(_column(runs[0](scene))))
+            return VocabularyPart(BOOL, lambda scene: logic.opposite(_column(runs[0](scene))))
         join = logic.all_of if tree.name == "&&" else logic.any_of
-        return Part(BOOL, lambda scene: join([_column(run(scene)) for run in runs]))
+        return VocabularyPart(BOOL, lambda scene: join([_column(run(scene)) for run in runs]))
 
-    def _choice(self, tree: Call) -> Part:
+    def _choice(self, tree: Call) -> VocabularyPart:
         condition, yes, no = [self.value(arg) for arg in tree.args]
         if condition.type != BOOL:
             self.refuse(tree.args[0], f"before ? stands a condition, but this is {a(condition.type)}")
@@ -183,26 +185,26 @@ class Checker(Calls):
         if yes.type.of is not None:
             self.refuse(tree.args[1], "a choice between lists has no use here")
 
-        def run(scene: Scene) -> Value:
+        def run(scene: EvaluationContext) -> Value:
             one, other = yes.run(scene), no.run(scene)
             assert isinstance(one, Column | Strings)
             assert isinstance(other, Column | Strings)
             return logic.choice(_column(condition.run(scene)), one, other)
 
-        return Part(yes.type, run)
+        return VocabularyPart(yes.type, run)
 
-    def _comparison(self, tree: Call) -> Part:
+    def _comparison(self, tree: Call) -> VocabularyPart:
         left, right = [self.value(arg) for arg in tree.args]
         if not comparable(left.type, right.type):
             self.refuse(tree.args[1], f"{a(left.type)} cannot be compared with {a(right.type)}{_quotes(left, right)}")
         if tree.name not in ("==", "!=") and left.type.of is not None:
             self.refuse(tree, f"lists have no order; {tree.name} does not compare them")
-        return Part(BOOL, comparison.comparing(tree.name, left.run, right.run))
+        return VocabularyPart(BOOL, comparison.comparing(tree.name, left.run, right.run))
 
-    def _membership(self, tree: Call) -> Part:
+    def _membership(self, tree: Call) -> VocabularyPart:
         left, right = tree.args
         of = self.any(right)
-        if isinstance(of, Thing):
+        if isinstance(of, VocabularyObject):
             if of.has_key is None:
                 self.refuse(right, f"{of.name} is no list; after in stands a list or node.labels")
             if not isinstance(left, Literal) or not isinstance(left.value, str):
@@ -213,7 +215,7 @@ class Checker(Calls):
             self.refuse(right, f"after in stands a list, but this is {a(of.type)}")
         if not comparable(wanted.type, of.type.of) or wanted.type.of is not None:
             self.refuse(left, f"{a(wanted.type)} cannot be in {a(of.type)}")
-        return Part(BOOL, comparison.membership(wanted.run, of.run))
+        return VocabularyPart(BOOL, comparison.membership(wanted.run, of.run))
 
 
 def _column(value: Value) -> Column:
@@ -221,11 +223,11 @@ def _column(value: Value) -> Column:
     return value
 
 
-def _compare(part: Part) -> str:
+def _compare(part: VocabularyPart) -> str:
     return "; compare it with something" if part.type in (INT, DOUBLE, STRING) else ""
 
 
-def _quotes(left: Part, right: Part) -> str:
+def _quotes(left: VocabularyPart, right: VocabularyPart) -> str:
     kinds = {left.type, right.type}
     if STRING in kinds and kinds & NUMBERS:
         return "; write the number in quotes, or int(…) around the text"

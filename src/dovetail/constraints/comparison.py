@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dovetail.constraints import arithmetic
-from dovetail.constraints.scene import Scene
+from dovetail.constraints.scene import EvaluationContext
 from dovetail.constraints.values import (
     Column,
     Items,
@@ -23,7 +23,7 @@ from dovetail.constraints.values import (
     truth,
 )
 
-Run = Callable[[Scene], Value]
+Run = Callable[[EvaluationContext], Value]
 
 _ORDERS = {
     "<": Test(str.__lt__, lambda values, other: [value < other for value in values]),
@@ -42,7 +42,7 @@ def membership(wanted: Run, of: Run) -> Run:
 
 
 def counting(of: Run) -> Run:
-    def count(scene: Scene) -> Value:
+    def count(scene: EvaluationContext) -> Value:
         found = of(scene)
         if isinstance(found, Items):
             return Column(np.array(len(found.items)), found.error)

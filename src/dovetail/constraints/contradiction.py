@@ -21,20 +21,20 @@ from dovetail.constraints.normal_form import (
     Atom,
     Cases,
     Matched,
-    Order,
+    OrderTest,
     label,
     parts_of,
 )
 from dovetail.constraints.opposites import opposites
-from dovetail.constraints.ranges import IN_THOUSANDTHS, MARGIN, Room
+from dovetail.constraints.ranges import IN_THOUSANDTHS, MARGIN, ResourceCeiling
 from dovetail.constraints.structure import text_of
-from dovetail.constraints.together import Search, apart, subjects_of
+from dovetail.constraints.together import JointSearch, apart, subjects_of
 from dovetail.constraints.tree import Index, Literal, Select
-from dovetail.model.asks import Match
-from dovetail.model.complaint import field_name
+from dovetail.model.requests.asks import Match
 from dovetail.model.resources import CPU, DISK, MEMORY, SLOTS, show_amount
-from dovetail.model.selection import NodeTerm, Operator
-from dovetail.model.workload import Workload
+from dovetail.model.text.complaint import field_name
+from dovetail.model.workloads.selection import NodeTerm, Operator
+from dovetail.model.workloads.workload import Workload
 
 MOST_REQUIREMENTS = 200  # looked at; the rest is left to the scheduler
 MOST_PAIRED = 20  # requirements among which every pair is tried
@@ -47,7 +47,7 @@ MEASURED = frozenset({CPU, MEMORY, DISK})
 Path = tuple[str | int, ...]
 
 
-class Requirement(NamedTuple):
+class ConflictingRequirement(NamedTuple):
     """One thing the user wrote: where, in which words, and when it is met."""
 
     path: Path
@@ -69,7 +69,7 @@ class _Asked(NamedTuple):
     texts: tuple[tuple[int, str], ...]  # by the index of the constraint
 
 
-def find(spec: Workload, room: Room | None = None) -> Contradiction | None:
+def find(spec: Workload, room: ResourceCeiling | None = None) -> Contradiction | None:
     """A contradiction in the workload. Its expressions have been checked before."""
     if len(spec.affinity) + len(spec.conflicts) > 1 and (found := opposites(spec)) is not None:
         return Contradiction(*found)
@@ -82,7 +82,7 @@ def find(spec: Workload, room: Room | None = None) -> Contradiction | None:
         tuple([_term(term) for term in spec.node_affinity.required]),
         tuple([(index, text_of(expression)) for index, expression in required]),
     )
-    return _among(asked, room or Room())
+    return _among(asked, room or ResourceCeiling())
 
 
 def _term(term: NodeTerm) -> tuple[Match, ...]:
@@ -90,27 +90,29 @@ def _term(term: NodeTerm) -> tuple[Match, ...]:
 
 
 @lru_cache(maxsize=KEPT)
-def _among(asked: _Asked, room: Room) -> Contradiction | None:
+def _among(asked: _Asked, room: ResourceCeiling) -> Contradiction | None:
     core = smallest_core(list(islice(_requirements(asked, room), MOST_REQUIREMENTS)), room)
     return None if core is None else _told(core)
 
 
-def _requirements(asked: _Asked, room: Room) -> Iterator[Requirement]:
+def _requirements(asked: _Asked, room: ResourceCeiling) -> Iterator[ConflictingRequirement]:
     for key, value in asked.selector:
         match = Match(key, Operator.IN, (value,))
-        yield Requirement(("node_selector", key), f"node_selector {key}={value}", ((Matched(label(key), match),),))
+        yield ConflictingRequirement(
+            ("node_selector", key), f"node_selector {key}={value}", ((Matched(label(key), match),),)
+        )
     for resource, amount in asked.amounts:
         words = f"resources.{resource}: {show_amount(resource, amount)}"
         if resource == SLOTS:
             words = "the slot that every task takes"
-        yield Requirement(("resources", resource), words, _holds(resource, amount, room))
+        yield ConflictingRequirement(("resources", resource), words, _holds(resource, amount, room))
     yield from _affinity(asked.terms)
     for index, text in asked.texts:
         for part in parts_of(text):
-            yield Requirement(("constraints", index, "require"), part.text, part.cases)
+            yield ConflictingRequirement(("constraints", index, "require"), part.text, part.cases)
 
 
-def _holds(resource: str, amount: int, room: Room) -> Cases:
+def _holds(resource: str, amount: int, room: ResourceCeiling) -> Cases:
     """The node has room for it now, so it is at least so large."""
     unit = 1000 if resource in IN_THOUSANDTHS else None
     asked = amount if unit is None else amount / unit
@@ -122,37 +124,37 @@ def _holds(resource: str, amount: int, room: Room) -> Cases:
     return (tuple(found),)
 
 
-def _at_least(what: str, resource: str, amount: float) -> Order:
-    return Order(Index(Select(NODE, what), Literal(resource)), Literal(amount), frozenset({MORE, EQUAL}))
+def _at_least(what: str, resource: str, amount: float) -> OrderTest:
+    return OrderTest(Index(Select(NODE, what), Literal(resource)), Literal(amount), frozenset({MORE, EQUAL}))
 
 
-def _affinity(terms: Sequence[Sequence[Match]]) -> Iterator[Requirement]:
+def _affinity(terms: Sequence[Sequence[Match]]) -> Iterator[ConflictingRequirement]:
     """Any one of the terms; the only one there is must hold match by match."""
     path: Path = ("node_affinity", "required")
     if len(terms) == 1:
         for index, match in enumerate(terms[0]):
-            yield Requirement((*path, 0, "match", index), str(match), ((Matched(label(match.key), match),),))
+            yield ConflictingRequirement((*path, 0, "match", index), str(match), ((Matched(label(match.key), match),),))
     elif terms:
         words = ", or ".join(" and ".join(map(str, term)) for term in terms)
         cases = tuple([tuple([Matched(label(match.key), match) for match in term]) for term in terms])
-        yield Requirement(path, words, cases if len(cases) <= MOST_CASES else ALWAYS)
+        yield ConflictingRequirement(path, words, cases if len(cases) <= MOST_CASES else ALWAYS)
 
 
-def smallest_core(asked: list[Requirement], room: Room) -> list[Requirement] | None:
+def smallest_core(asked: list[ConflictingRequirement], room: ResourceCeiling) -> list[ConflictingRequirement] | None:
     """The smallest contradiction: one requirement, or two; else a set from which none can be left out."""
     asked = [one for one in asked if one.cases != ALWAYS]
-    search = Search(room)
+    search = JointSearch(room)
     for group in apart(asked, [subjects_of(one.cases) for one in asked]):
         if any(one.path[0] not in SIMPLE for one in group) and _never(group, search):
-            return _smallest(group, Search(room))
+            return _smallest(group, JointSearch(room))
     return None
 
 
-def _never(asked: Sequence[Requirement], search: Search) -> bool:
-    return search.in_vain([one.cases for one in asked])
+def _never(asked: Sequence[ConflictingRequirement], search: JointSearch) -> bool:
+    return search.failed_preemptions([one.cases for one in asked])
 
 
-def _smallest(asked: list[Requirement], search: Search) -> list[Requirement]:
+def _smallest(asked: list[ConflictingRequirement], search: JointSearch) -> list[ConflictingRequirement]:
     for one in asked:
         if _never([one], search):
             return [one]
@@ -164,7 +166,9 @@ def _smallest(asked: list[Requirement], search: Search) -> list[Requirement]:
     return [one for one in asked if any(one is other for other in core)]
 
 
-def _needed(given: list[Requirement], asked: list[Requirement], search: Search, *, new: bool) -> list[Requirement]:
+def _needed(
+    given: list[ConflictingRequirement], asked: list[ConflictingRequirement], search: JointSearch, *, new: bool
+) -> list[ConflictingRequirement]:
     """Of what is asked, as little as contradicts what is given: by halves, for a few of many are to be found. `new`
     says that what is given has grown since it was looked at."""
     if new and _never(given, search):
@@ -177,7 +181,7 @@ def _needed(given: list[Requirement], asked: list[Requirement], search: Search, 
     return of_first + of_second
 
 
-def _told(core: list[Requirement]) -> Contradiction:
+def _told(core: list[ConflictingRequirement]) -> Contradiction:
     last = core[-1]
     if len(core) == 1:
         return Contradiction(last.path, f"{_short(last.words)} can never hold")
@@ -188,7 +192,7 @@ def _told(core: list[Requirement]) -> Contradiction:
     return Contradiction(last.path, f"{_short(last.words)} cannot hold together with {others}")
 
 
-def _named(one: Requirement, beside: Requirement) -> str:
+def _named(one: ConflictingRequirement, beside: ConflictingRequirement) -> str:
     """With its field, unless it is said already: in the words themselves, or by what stands beside it."""
     if one.path == beside.path or one.path[0] in SIMPLE:
         return _short(one.words)

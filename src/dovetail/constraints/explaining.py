@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.constraints.checking import Checker
 from dovetail.constraints.literals import write_string
 from dovetail.constraints.program import ClusterProgram, NodeProgram
 from dovetail.constraints.readings import readings
-from dovetail.constraints.scene import AMOUNTS, UTILISATION, Scene
+from dovetail.constraints.scene import AMOUNTS, UTILISATION, EvaluationContext
 from dovetail.constraints.tree import Call, Index, Literal, Name, Select, Tree, children_of, label_of
 from dovetail.constraints.types import DOUBLE, INT, STRING
 from dovetail.constraints.values import Column, Items, Sets, Strings, Value
@@ -20,11 +20,11 @@ MOST_SHOWN = 6
 def why_not(program: NodeProgram, view: View, namespace: str, position: int) -> str:
     here = view.subset(np.array([position], dtype=np.intp))
     failing = [part for part in program.parts if not np.all(part.holds(here, namespace))]
-    return "; ".join([_failure(part, Scene(here, namespace)) for part in failing]) or "it holds here"
+    return "; ".join([_failure(part, EvaluationContext(here, namespace)) for part in failing]) or "it holds here"
 
 
 def cluster_values(program: ClusterProgram, view: View, waiting: int) -> str:
-    scene = Scene(view, "", waiting)
+    scene = EvaluationContext(view, "", waiting)
     found = []
     for tree in readings(program.tree)[:MOST_SHOWN]:
         value = _value(tree, program.source, scene, of_cluster=True)
@@ -32,7 +32,7 @@ def cluster_values(program: ClusterProgram, view: View, waiting: int) -> str:
     return ", ".join(found)
 
 
-def _failure(part: NodeProgram, scene: Scene) -> str:
+def _failure(part: NodeProgram, scene: EvaluationContext) -> str:
     error = _first_error(part.tree, part.source, scene)
     if error is not None:
         return error if error.startswith("label ") else f"{part.text}: {error}"
@@ -54,7 +54,7 @@ def _said(tree: Tree, value: Value) -> str:
     return f"{write(tree)} is {_shown(tree, value)}"
 
 
-def _value(tree: Tree, source: str, scene: Scene, *, of_cluster: bool = False) -> Value:
+def _value(tree: Tree, source: str, scene: EvaluationContext, *, of_cluster: bool = False) -> Value:
     return Checker(source, of_cluster=of_cluster).value(tree).run(scene)
 
 
@@ -87,7 +87,7 @@ def _shown(tree: Tree, value: Value) -> str:
     return f"{found:g}" if isinstance(found, float) else str(found)
 
 
-def _first_error(tree: Tree, source: str, scene: Scene) -> str | None:
+def _first_error(tree: Tree, source: str, scene: EvaluationContext) -> str | None:
     """What makes the tree an error on this node, or None if it is none."""
     try:
         value = _value(tree, source, scene)
@@ -111,7 +111,7 @@ def _first_error(tree: Tree, source: str, scene: Scene) -> str | None:
     return _own_error(tree, source, scene)
 
 
-def _own_error(tree: Tree, source: str, scene: Scene) -> str:
+def _own_error(tree: Tree, source: str, scene: EvaluationContext) -> str:
     """Its arguments are all right, but it is not."""
     assert isinstance(tree, Call)
     if tree.name in ("/", "%") and _one(_value(tree.args[1], source, scene)) == 0:

@@ -24,7 +24,7 @@ from dovetail.constraints.values import (
     joined,
     rewritten,
 )
-from dovetail.model.quantity import parse_bytes, parse_cores
+from dovetail.model.text.quantity import parse_bytes, parse_cores
 
 ANSWERS_KEPT = 16_384  # a pattern
 

@@ -11,8 +11,8 @@ from functools import lru_cache
 from itertools import product
 
 from dovetail.constraints.folding import divided
-from dovetail.constraints.normal_form import EQUAL, LESS, MORE, NEITHER, Order, is_text, mirrored
-from dovetail.constraints.ranges import COMPUTED, KEPT, Range, Room, granted, natural
+from dovetail.constraints.normal_form import EQUAL, LESS, MORE, NEITHER, OrderTest, is_text, mirrored
+from dovetail.constraints.ranges import COMPUTED, KEPT, Range, ResourceCeiling, granted, natural
 from dovetail.constraints.tree import Call, Literal, Tree
 
 ROUNDS = 6
@@ -24,7 +24,7 @@ class Numbers:
 
     __slots__ = ("_ranges", "_relations", "_room", "_ways")
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: ResourceCeiling) -> None:
         self._room = room
         self._ways: dict[tuple[Tree, Tree], frozenset[str]] = {}
         self._relations: dict[tuple[Tree, Tree], frozenset[str]] = {}  # those without a literal
@@ -34,13 +34,13 @@ class Numbers:
         """How much there is to look at when something is added."""
         return len(self._relations) + len(self._ranges)
 
-    def and_also(self, orders: Iterable[Order]) -> "Numbers | None":
+    def and_also(self, orders: Iterable[OrderTest]) -> "Numbers | None":
         """With more comparisons; None if no numbers can lie so."""
         more = Numbers(self._room)
         more._ways, more._relations, more._ranges = dict(self._ways), dict(self._relations), dict(self._ranges)
         return more if more._take(orders) and more._settle() else None
 
-    def _take(self, orders: Iterable[Order]) -> bool:
+    def _take(self, orders: Iterable[OrderTest]) -> bool:
         for order in orders:
             for one in (order, *granted(order.left, self._room), *granted(order.right, self._room)):
                 if not self._compare(one.left, one.right, one.ways):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from dovetail.constraints.folding import FAILED, UNKNOWN, value_of
 from dovetail.constraints.syntax import parse, write
 from dovetail.constraints.tree import Call, Index, ListOf, Literal, Name, Select, Tree, children_of
-from dovetail.model.asks import Match
+from dovetail.model.requests.asks import Match
 
 MOST_CASES = 64
 
@@ -37,7 +37,7 @@ _MIRRORED = {LESS: MORE, MORE: LESS, EQUAL: EQUAL, NEITHER: NEITHER}
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextTest:
     """`test`, which speaks of nothing but the text `subject`, is true or is false there (an error is neither)."""
 
     subject: Tree
@@ -54,7 +54,7 @@ class Matched:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class OrderTest:
     """How two values lie to each other: one of `ways`."""
 
     left: Tree
@@ -70,14 +70,14 @@ class Opaque:
     holds: bool
 
 
-Atom = Text | Matched | Order | Opaque
+Atom = TextTest | Matched | OrderTest | Opaque
 Case = tuple[Atom, ...]
 Cases = tuple[Case, ...]
 ALWAYS: Cases = ((),)
 NEVER: Cases = ()
 
 
-class Part(NamedTuple):
+class NormalPart(NamedTuple):
     """One of the expressions that a text joins with `&&`, and when it is true."""
 
     text: str
@@ -89,7 +89,7 @@ class _TooMany(Exception):
 
 
 @lru_cache(maxsize=1024)
-def parts_of(text: str) -> tuple[Part, ...]:
+def parts_of(text: str) -> tuple[NormalPart, ...]:
     """The parts of an expression. One that is too large to look at is always true here."""
     tree, found = parse(text), []
     for part in tree.args if isinstance(tree, Call) and tree.name == "&&" else (tree,):
@@ -97,7 +97,7 @@ def parts_of(text: str) -> tuple[Part, ...]:
             cases = cases_of(canonical(part), True)
         except _TooMany:
             cases = ALWAYS
-        found.append(Part(write(part), cases))
+        found.append(NormalPart(write(part), cases))
     return tuple(found)
 
 
@@ -165,7 +165,7 @@ def _leaf(tree: Tree, wanted: bool) -> Cases:
     atoms: list[Atom] = []
     subjects = set(texts_in(tree))
     if len(subjects) == 1 and not _others_in(tree):
-        atoms.append(Text(next(iter(subjects)), tree, wanted))
+        atoms.append(TextTest(next(iter(subjects)), tree, wanted))
         if not isinstance(tree, Call) or sum(map(is_text, tree.args)) == 1:
             return (tuple(atoms),)  # a test of the text itself says all there is
     if isinstance(tree, Call) and tree.name in _MEANING:
@@ -175,13 +175,13 @@ def _leaf(tree: Tree, wanted: bool) -> Cases:
         atoms.append(order)
         # A comparison with a label that is missing is an error, which is neither true nor false.
         if not _conditional(tree):
-            atoms += [Text(one, carries(one), True) for one in texts_in(tree) if can_lack(one)]
+            atoms += [TextTest(one, carries(one), True) for one in texts_in(tree) if can_lack(one)]
     elif not atoms:
         atoms.append(Opaque(tree, wanted))
     return (tuple(atoms),)
 
 
-def _order(tree: Call, wanted: bool) -> Order | None:
+def _order(tree: Call, wanted: bool) -> OrderTest | None:
     """None if a side is always an error."""
     ways = frozenset(_MEANING[tree.name])
     ways = ways if wanted else _ALL - ways
@@ -191,11 +191,11 @@ def _order(tree: Call, wanted: bool) -> Order | None:
     return ordered(left, right, ways)
 
 
-def ordered(left: Tree, right: Tree, ways: AbstractSet[str]) -> Order:
+def ordered(left: Tree, right: Tree, ways: AbstractSet[str]) -> OrderTest:
     """The same two trees always on the same sides, a literal on the right."""
     if isinstance(left, Literal) or (not isinstance(right, Literal) and write(right) < write(left)):
-        return Order(right, left, mirrored(ways))
-    return Order(left, right, frozenset(ways))
+        return OrderTest(right, left, mirrored(ways))
+    return OrderTest(left, right, frozenset(ways))
 
 
 def mirrored(ways: AbstractSet[str]) -> frozenset[str]:

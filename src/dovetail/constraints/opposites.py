@@ -9,13 +9,13 @@ for nodes (`placement/company`).
 
 from itertools import combinations
 
-from dovetail.cluster.domains import SINGLE
-from dovetail.cluster.tallies import selects
-from dovetail.model.asks import Company, Relation, Selector
-from dovetail.model.badge import Badge
-from dovetail.model.complaint import field_name
-from dovetail.model.shaping import company_of
-from dovetail.model.workload import Workload
+from dovetail.cluster.network.domains import SINGLE
+from dovetail.cluster.selector_counts import selects
+from dovetail.model.requests.asks import AffinityRule, Relation, Selector
+from dovetail.model.requests.shaping import company_of
+from dovetail.model.requests.task_identity import TaskIdentity
+from dovetail.model.text.complaint import field_name
+from dovetail.model.workloads.workload import Workload
 
 Path = tuple[str | int, ...]
 
@@ -39,8 +39,8 @@ def opposites(spec: Workload) -> tuple[Path, str] | None:
     return None
 
 
-def _rules(spec: Workload) -> list[tuple[Path, Company]]:
-    found: list[tuple[Path, Company]] = []
+def _rules(spec: Workload) -> list[tuple[Path, AffinityRule]]:
+    found: list[tuple[Path, AffinityRule]] = []
     for index, rule in enumerate(spec.affinity):
         found += [(("affinity", index), one) for one in company_of([rule], [], spec.namespace, spec.name)]
     for index, conflict in enumerate(spec.conflicts):
@@ -48,7 +48,7 @@ def _rules(spec: Workload) -> list[tuple[Path, Company]]:
     return found
 
 
-def _same_people(near: Company, apart: Company) -> bool:
+def _same_people(near: AffinityRule, apart: AffinityRule) -> bool:
     """Everybody it may be near to is somebody it must be apart from."""
     if apart.but is not None:
         return False
@@ -65,7 +65,7 @@ def _covers(wide: Selector, narrow: Selector) -> bool:
     return set(wide.term) <= set(narrow.term)
 
 
-def _inside(near: Company, apart: Company) -> bool:
+def _inside(near: AffinityRule, apart: AffinityRule) -> bool:
     """Is everything within the first also within the second?"""
     on_one_host = near.level in SINGLE if near.distance is None else near.distance == 0
     if apart.distance is not None:
@@ -73,15 +73,15 @@ def _inside(near: Company, apart: Company) -> bool:
     return on_one_host or (near.distance is None and near.level == apart.level)
 
 
-def _first(near: Company, spec: Workload) -> bool:
+def _first(near: AffinityRule, spec: Workload) -> bool:
     """May its first task go anywhere, as one of those that want to be together?"""
     labels = tuple(sorted(spec.labels.items()))
     sets = frozenset(conflict.set for conflict in spec.conflicts)
-    badge = Badge(spec.namespace, spec.name, spec.service, labels, sets)
-    return any(selects(whom, badge) for whom in near.whom)
+    identity = TaskIdentity(spec.namespace, spec.name, spec.service, labels, sets)
+    return any(selects(whom, identity) for whom in near.whom)
 
 
-def _so_many_exclude(one: Company, other: Company, together: int) -> bool:
+def _so_many_exclude(one: AffinityRule, other: AffinityRule, together: int) -> bool:
     """Its own tasks in so many domains: each in a new one until then, afterwards in one of those. `together` of them
     have to be there at once."""
     if one.relation is other.relation:

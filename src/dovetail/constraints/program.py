@@ -2,7 +2,7 @@
 
 Guarantees: compiling never evaluates, evaluating never fails, and no step loops over nodes. A node on which the
 expression is an error does not satisfy it. Programs are kept, so that compiling a text again costs nothing. Left to
-others: when to evaluate again (`reads`, `beyond`, `levels` and `workloads` say what a result depends on).
+others: when to evaluate again (`reads`, `non_local`, `levels` and `workloads` say what a result depends on).
 """
 
 from functools import cached_property, lru_cache
@@ -10,10 +10,10 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from dovetail.cluster.arrays import B1
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.constraints.checking import Checker
 from dovetail.constraints.macros import MACROS
-from dovetail.constraints.scene import Scene
+from dovetail.constraints.scene import EvaluationContext
 from dovetail.constraints.syntax import parse, write
 from dovetail.constraints.tree import Call, Tree
 from dovetail.constraints.values import Column
@@ -29,7 +29,7 @@ class NodeProgram:
         self._part = checker.condition(tree)
         self.source, self.tree = text, tree
         self.reads = frozenset(checker.notes.reads)
-        self.beyond = checker.notes.beyond
+        self.non_local = checker.notes.non_local
         self.levels = frozenset(checker.notes.levels)
         self.workloads = frozenset(checker.notes.workloads)
 
@@ -53,7 +53,7 @@ class NodeProgram:
         return true, error
 
     def _run(self, view: View, namespace: str) -> Column:
-        found = self._part.run(Scene(view, namespace))
+        found = self._part.run(EvaluationContext(view, namespace))
         assert isinstance(found, Column), "a condition"
         return found
 
@@ -82,7 +82,7 @@ class ClusterProgram:
 
     def holds(self, view: View, waiting: int = 0) -> bool:
         """An error counts as not holding. `waiting` is how many tasks wait."""
-        found = self._part.run(Scene(view, "", waiting))
+        found = self._part.run(EvaluationContext(view, "", waiting))
         assert isinstance(found, Column), "a condition"
         return bool(found.data)
 

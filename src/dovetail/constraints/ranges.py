@@ -2,7 +2,7 @@
 
 Guarantees: true of every node that holds no more than it has. Amounts are not negative and no larger than the capacity,
 which overcommit may stretch; a share lies between 0 and 1; a domain has at least what each of its nodes has. Where
-profiles decide by measured use (`Room.measured`) nodes may hold more than they have, and less is taken for granted.
+profiles decide by measured use (`ResourceCeiling.measured`) nodes may hold more than they have, and less is taken for granted.
 What is not understood is a number of any size. Left to others: what comparisons make of ranges (`narrowing`).
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Hashable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from dovetail.cluster.distance import FARTHEST
-from dovetail.constraints.normal_form import EQUAL, LESS, NODE, Order, ordered
+from dovetail.cluster.network.distance import FARTHEST
+from dovetail.constraints.normal_form import EQUAL, LESS, NODE, OrderTest, ordered
 from dovetail.constraints.tree import Call, Index, Literal, Name, Select, Tree
 from dovetail.model.resources import CPU, GPU
 
@@ -24,7 +24,7 @@ COMPUTED = frozenset({"+", "-", "*", "/"})
 COUNTS = frozenset({"tasks", "nodes", "here", "waiting"})
 
 
-class Room(NamedTuple):
+class ResourceCeiling(NamedTuple):
     """How room is counted where the workload goes."""
 
     overcommit: tuple[tuple[str, float], ...] = ()  # by resource
@@ -105,7 +105,7 @@ def numbers_in(tree: Tree) -> Iterator[Hashable]:
 
 
 @lru_cache(maxsize=KEPT)
-def granted(tree: Tree, room: Room) -> tuple[Order, ...]:
+def granted(tree: Tree, room: ResourceCeiling) -> tuple[OrderTest, ...]:
     """What is so on every node, about the amounts a number is made of."""
     match tree:
         case Index(Select(of, str(name)), Literal(str(resource)) as key) if name in AMOUNTS:
@@ -120,7 +120,7 @@ def granted(tree: Tree, room: Room) -> tuple[Order, ...]:
     return ()
 
 
-def _no_more_than_capacity(of: Tree, resource: str, key: Literal, room: Room) -> list[Order]:
+def _no_more_than_capacity(of: Tree, resource: str, key: Literal, room: ResourceCeiling) -> list[OrderTest]:
     if room.ratio(resource) > 1:
         return []
     capacity = Index(Select(of, "capacity"), key)
@@ -129,7 +129,7 @@ def _no_more_than_capacity(of: Tree, resource: str, key: Literal, room: Room) ->
 
 
 @lru_cache(maxsize=KEPT)
-def natural(tree: Tree, room: Room) -> Range:
+def natural(tree: Tree, room: ResourceCeiling) -> Range:
     """What is known of a number before anything is said about it."""
     match tree:
         case Index(Select(of, str(name)), Literal(str(resource))) if of == NODE or isinstance(of, Call | Name):

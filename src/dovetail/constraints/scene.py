@@ -11,10 +11,10 @@ from functools import cached_property
 import numpy as np
 
 from dovetail.cluster.arrays import F8, Rows
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.constraints.values import CLEAN, EVERYWHERE, Sets, Strings
 from dovetail.model.resources import SLOTS
-from dovetail.model.workload import Kind
+from dovetail.model.workloads.workload import WorkloadKind
 
 UTILISATION, NODES = "utilisation", "nodes"
 #: What there is to know of each resource, as `node.free.memory` names it.
@@ -23,11 +23,12 @@ TASKS = SLOTS  # every task takes one slot of its node
 
 _NOTHING: F8 = np.zeros(())
 _KINDS = tuple(
-    tuple(kind.value for place, kind in enumerate(Kind) if bits >> place & 1) for bits in range(1 << len(Kind))
+    tuple(kind.value for place, kind in enumerate(WorkloadKind) if bits >> place & 1)
+    for bits in range(1 << len(WorkloadKind))
 )
 
 
-class Scene:
+class EvaluationContext:
     """Evaluations do not outlive the moment: what is kept here is true only while nothing changes."""
 
     def __init__(self, view: View, namespace: str, waiting: int = 0) -> None:

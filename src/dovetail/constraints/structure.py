@@ -23,11 +23,11 @@ from dovetail.constraints.scene import AMOUNTS, UTILISATION
 from dovetail.constraints.syntax import parse
 from dovetail.constraints.tree import Call, Index, ListOf, Literal, Name, Select, Tree, joined, label_of
 from dovetail.constraints.types import DOUBLE, INT, STRING, Type
-from dovetail.constraints.vocabulary import Notes, Part, node
+from dovetail.constraints.vocabulary import Notes, VocabularyPart, node
 from dovetail.constraints.writing import IDENTIFIER, write
-from dovetail.model.constraint import Comparison, Expression, Structured
 from dovetail.model.resources import CPU, DISK, MEMORY
-from dovetail.model.strict import shown
+from dovetail.model.text.strict import shown
+from dovetail.model.workloads.constraint import Comparison, Expression, Structured
 
 _OPERATORS = {
     Comparison.EQ: "==",
@@ -240,7 +240,7 @@ def _compared(left: Tree, operator: Comparison, right: Any) -> dict[str, Any] | 
 def _plain(left: Tree, right: Tree) -> Any:
     """The value as a structure has it; None where it has none."""
     try:
-        part: Part = Checker("").value(left)
+        part: VocabularyPart = Checker("").value(left)
     except ExpressionError:
         return None
     match right:

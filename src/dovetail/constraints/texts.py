@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from dovetail.cluster.labels import value_matches
 from dovetail.constraints.folding import FAILED, UNKNOWN, value_of
-from dovetail.constraints.normal_form import EQUAL, LESS, MORE, Matched, Text, can_lack, carries
+from dovetail.constraints.normal_form import EQUAL, LESS, MORE, Matched, TextTest, can_lack, carries
 from dovetail.constraints.tree import Call, ListOf, Literal, Tree
-from dovetail.model.selection import Operator
+from dovetail.model.workloads.selection import Operator
 
-Test = Text | Matched
+Test = TextTest | Matched
 Value = str | None
 
 
@@ -120,7 +120,7 @@ def _ends_exclude(subject: Tree, tests: Sequence[Test]) -> bool:
 
 def _ends(subject: Tree, tests: Sequence[Test], function: str, holds: bool) -> Iterator[str]:
     for test in tests:
-        if isinstance(test, Text) and test.holds is holds:
+        if isinstance(test, TextTest) and test.holds is holds:
             match test.test:
                 case Call(name, (left, Literal(str(end)))) if name == function and left == subject:
                     yield end

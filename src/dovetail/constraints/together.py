@@ -8,8 +8,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from dovetail.constraints.narrowing import Numbers
-from dovetail.constraints.normal_form import Case, Cases, Matched, Opaque, Order, Text, is_text, texts_in
-from dovetail.constraints.ranges import Room, numbers_in
+from dovetail.constraints.normal_form import Case, Cases, Matched, Opaque, OrderTest, TextTest, is_text, texts_in
+from dovetail.constraints.ranges import ResourceCeiling, numbers_in
 from dovetail.constraints.texts import Tested, no_pair_fits, tested
 from dovetail.constraints.tree import Tree
 
@@ -18,14 +18,14 @@ MOST_WORK = 3000  # tests and comparisons looked at
 T = TypeVar("T")
 
 
-class Search:
+class JointSearch:
     """Answers several questions with one supply of work."""
 
-    def __init__(self, room: Room, work: int = MOST_WORK) -> None:
+    def __init__(self, room: ResourceCeiling, work: int = MOST_WORK) -> None:
         self._room = room
         self._work = work
 
-    def in_vain(self, several: Sequence[Cases]) -> bool:
+    def failed_preemptions(self, several: Sequence[Cases]) -> bool:
         """Is there no way for all of them to hold? The fewest cases come first, and dead ends are left early."""
         choices = sorted(several, key=len)
         if not choices:
@@ -50,7 +50,7 @@ class Search:
         truths = dict(chosen.truths)
         if any(truths.setdefault(one.tree, one.holds) is not one.holds for one in case if isinstance(one, Opaque)):
             return None
-        texts, touched = dict(chosen.texts), [one for one in case if isinstance(one, Text | Matched)]
+        texts, touched = dict(chosen.texts), [one for one in case if isinstance(one, TextTest | Matched)]
         for subject in {one.subject: None for one in touched}:
             before = texts[subject].tests if subject in texts else ()
             tests = (*before, *[one for one in touched if one.subject == subject])
@@ -59,7 +59,7 @@ class Search:
             if found is None:
                 return None
             texts[subject] = found
-        orders, numbers = [one for one in case if isinstance(one, Order)], chosen.numbers
+        orders, numbers = [one for one in case if isinstance(one, OrderTest)], chosen.numbers
         if orders:
             self._work -= len(numbers)
             narrowed = numbers.and_also(orders)
@@ -79,7 +79,7 @@ class _Chosen(NamedTuple):
 
     texts: dict[Tree, Tested]
     numbers: Numbers
-    between: tuple[Order, ...]  # two texts
+    between: tuple[OrderTest, ...]  # two texts
     truths: dict[Tree, bool]
 
 
@@ -88,13 +88,13 @@ def subjects_of(cases: Cases) -> frozenset[Hashable]:
     return frozenset(subject for case in cases for atom in case for subject in _subjects(atom))
 
 
-def _subjects(atom: Text | Matched | Order | Opaque) -> Iterator[Hashable]:
+def _subjects(atom: TextTest | Matched | OrderTest | Opaque) -> Iterator[Hashable]:
     match atom:
-        case Text(subject) | Matched(subject):
+        case TextTest(subject) | Matched(subject):
             yield subject
         case Opaque(tree):
             yield tree
-        case Order(left, right):
+        case OrderTest(left, right):
             for side in (left, right):
                 yield from texts_in(side)
                 yield from numbers_in(side)

@@ -11,7 +11,7 @@ import numpy as np
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import LABELS, PLACEMENTS, RESOURCES, STATUS, TAINTS
-from dovetail.constraints.scene import AMOUNTS, NODES, TASKS, UTILISATION, Scene
+from dovetail.constraints.scene import AMOUNTS, NODES, TASKS, UTILISATION, EvaluationContext
 from dovetail.constraints.types import BOOL, DOUBLE, INT, STRING, Type, list_of
 from dovetail.constraints.values import Column, Value
 from dovetail.model.resources import CORE_RESOURCES, CPU, EXTENDED_NAME, GPU
@@ -19,8 +19,8 @@ from dovetail.model.resources import CORE_RESOURCES, CPU, EXTENDED_NAME, GPU
 THOUSANDTHS = frozenset({CPU, GPU})  # what is counted so in the tables
 AMOUNT_FIELDS = (*AMOUNTS, UTILISATION)
 
-Run = Callable[[Scene], Value]
-Source = Callable[[Scene, str, str], F8]  # scene, what of it (`free`), resource
+Run = Callable[[EvaluationContext], Value]
+Source = Callable[[EvaluationContext, str, str], F8]  # scene, what of it (`free`), resource
 
 
 @dataclass(slots=True)
@@ -30,11 +30,11 @@ class Notes:
     reads: set[str] = field(default_factory=set)
     levels: set[str] = field(default_factory=set)
     workloads: set[str] = field(default_factory=set)
-    beyond: bool = False
+    non_local: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class VocabularyPart:
     """A value: its type, and how it is computed."""
 
     type: Type
@@ -42,14 +42,14 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class VocabularyObject:
     """`fields` by name; `by_key` for `[…]`, given None where the key is not one it can have."""
 
     name: str
-    fields: Mapping[str, "Callable[[], Part | Thing]"]
-    by_key: Callable[[str], Part | None] | None = None
-    has_key: Callable[[str], Part] | None = None
-    size: Callable[[], Part] | None = None
+    fields: Mapping[str, "Callable[[], VocabularyPart | VocabularyObject]"]
+    by_key: Callable[[str], VocabularyPart | None] | None = None
+    has_key: Callable[[str], VocabularyPart] | None = None
+    size: Callable[[], VocabularyPart] | None = None
     workload: str | None = None
 
 
@@ -57,111 +57,117 @@ def _whole(data: F8) -> Column:
     return Column(data.astype(np.int64))
 
 
-def amounts(name: str, what: str, source: Source, noted: Callable[[], object]) -> Thing:
+def amounts(name: str, what: str, source: Source, noted: Callable[[], object]) -> VocabularyObject:
     """`free`, `capacity`…: one field a resource, and extended resources by key."""
 
-    def resource(key: str) -> Part:
+    def resource(key: str) -> VocabularyPart:
         noted()
         if what == UTILISATION:
-            return Part(DOUBLE, lambda scene: Column(source(scene, what, key)))
+            return VocabularyPart(DOUBLE, lambda scene: Column(source(scene, what, key)))
         if key in THOUSANDTHS:
-            return Part(DOUBLE, lambda scene: Column(np.asarray(source(scene, what, key) / 1000.0)))
-        return Part(INT, lambda scene: _whole(source(scene, what, key)))
+            return VocabularyPart(DOUBLE, lambda scene: Column(np.asarray(source(scene, what, key) / 1000.0)))
+        return VocabularyPart(INT, lambda scene: _whole(source(scene, what, key)))
 
-    def by_key(key: str) -> Part | None:
+    def by_key(key: str) -> VocabularyPart | None:
         return resource(key) if key in CORE_RESOURCES or EXTENDED_NAME.fullmatch(key) else None
 
-    return Thing(name, {key: _bound(resource, key) for key in CORE_RESOURCES}, by_key)
+    return VocabularyObject(name, {key: _bound(resource, key) for key in CORE_RESOURCES}, by_key)
 
 
-def _bound(make: Callable[[str], Part], key: str) -> "Callable[[], Part | Thing]":
+def _bound(make: Callable[[str], VocabularyPart], key: str) -> "Callable[[], VocabularyPart | VocabularyObject]":
     return lambda: make(key)
 
 
-def _all_amounts(name: str, source: Source, noted: Callable[[], object]) -> "dict[str, Callable[[], Part | Thing]]":
-    def one(what: str) -> Callable[[], Part | Thing]:
+def _all_amounts(
+    name: str, source: Source, noted: Callable[[], object]
+) -> "dict[str, Callable[[], VocabularyPart | VocabularyObject]]":
+    def one(what: str) -> Callable[[], VocabularyPart | VocabularyObject]:
         return lambda: amounts(f"{name}.{what}", what, source, noted)
 
     return {what: one(what) for what in AMOUNT_FIELDS}
 
 
-def node(notes: Notes) -> Thing:
-    def reading(group: str, part: Part) -> Callable[[], Part]:
-        def made() -> Part:
+def node(notes: Notes) -> VocabularyObject:
+    def reading(group: str, part: VocabularyPart) -> Callable[[], VocabularyPart]:
+        def made() -> VocabularyPart:
             notes.reads.add(group)
             return part
 
         return made
 
-    def labels() -> Thing:
+    def labels() -> VocabularyObject:
         notes.reads.add(LABELS)
-        return Thing(
+        return VocabularyObject(
             "node.labels",
             {},
-            lambda key: Part(STRING, lambda scene: scene.label(key)),
-            lambda key: Part(BOOL, lambda scene: Column(scene.has_label(key))),
-            lambda: Part(INT, lambda scene: _whole(scene.view.label_counts)),
+            lambda key: VocabularyPart(STRING, lambda scene: scene.label(key)),
+            lambda key: VocabularyPart(BOOL, lambda scene: Column(scene.has_label(key))),
+            lambda: VocabularyPart(INT, lambda scene: _whole(scene.view.label_counts)),
         )
 
-    return Thing(
+    return VocabularyObject(
         "node",
         {
-            "name": reading(STATUS, Part(STRING, lambda scene: scene.node_name)),
-            "backend": reading(STATUS, Part(STRING, lambda scene: scene.backend)),
+            "name": reading(STATUS, VocabularyPart(STRING, lambda scene: scene.node_name)),
+            "backend": reading(STATUS, VocabularyPart(STRING, lambda scene: scene.backend)),
             "labels": labels,
-            "taints": reading(TAINTS, Part(list_of(STRING), lambda scene: scene.taints)),
-            "kinds": reading(STATUS, Part(list_of(STRING), lambda scene: scene.kinds)),
-            "load": reading(RESOURCES, Part(DOUBLE, lambda scene: Column(scene.view.load))),
-            "tasks": reading(RESOURCES, Part(INT, lambda scene: _whole(scene.of_node("allocated", TASKS)))),
-            **_all_amounts("node", Scene.of_node, lambda: notes.reads.add(RESOURCES)),
+            "taints": reading(TAINTS, VocabularyPart(list_of(STRING), lambda scene: scene.taints)),
+            "kinds": reading(STATUS, VocabularyPart(list_of(STRING), lambda scene: scene.kinds)),
+            "load": reading(RESOURCES, VocabularyPart(DOUBLE, lambda scene: Column(scene.view.load))),
+            "tasks": reading(RESOURCES, VocabularyPart(INT, lambda scene: _whole(scene.of_node("allocated", TASKS)))),
+            **_all_amounts("node", EvaluationContext.of_node, lambda: notes.reads.add(RESOURCES)),
         },
     )
 
 
-def own_domain(level: str, notes: Notes) -> Thing:
+def own_domain(level: str, notes: Notes) -> VocabularyObject:
     """The node's own domain at a level."""
 
-    def source(scene: Scene, what: str, resource: str) -> F8:
+    def source(scene: EvaluationContext, what: str, resource: str) -> F8:
         return scene.of_domain(level, what, resource)
 
     def noted() -> None:
         notes.reads |= {LABELS, RESOURCES}
         notes.levels.add(level)
-        notes.beyond = True
+        notes.non_local = True
 
-    def name() -> Part:
+    def name() -> VocabularyPart:
         notes.reads |= {LABELS, STATUS}
-        return Part(STRING, lambda scene: scene.domain_name(level))
+        return VocabularyPart(STRING, lambda scene: scene.domain_name(level))
 
-    return Thing(f'domain("{level}")', {**_summed(f'domain("{level}")', source, noted), "name": name})
+    return VocabularyObject(f'domain("{level}")', {**_summed(f'domain("{level}")', source, noted), "name": name})
 
 
-def named_domain(level: str, name: str, notes: Notes) -> Thing:
-    def source(scene: Scene, what: str, resource: str) -> F8:
+def named_domain(level: str, name: str, notes: Notes) -> VocabularyObject:
+    def source(scene: EvaluationContext, what: str, resource: str) -> F8:
         return scene.of_named(level, name, what, resource)
 
     def noted() -> None:
         notes.reads |= {LABELS, RESOURCES}
         notes.levels.add(level)
-        notes.beyond = True
+        notes.non_local = True
 
-    return Thing(f'domain("{level}", "{name}")', _summed(f'domain("{level}", "{name}")', source, noted))
+    return VocabularyObject(f'domain("{level}", "{name}")', _summed(f'domain("{level}", "{name}")', source, noted))
 
 
-def whole_cluster(notes: Notes) -> Thing:
+def whole_cluster(notes: Notes) -> VocabularyObject:
     def noted() -> None:
         notes.reads.add(RESOURCES)
-        notes.beyond = True
+        notes.non_local = True
 
-    waiting = Part(INT, lambda scene: Column(np.array(scene.waiting)))
-    return Thing("cluster", {**_summed("cluster", Scene.of_all, noted), "waiting": lambda: waiting})
+    waiting = VocabularyPart(INT, lambda scene: Column(np.array(scene.waiting)))
+    return VocabularyObject(
+        "cluster", {**_summed("cluster", EvaluationContext.of_all, noted), "waiting": lambda: waiting}
+    )
 
 
-def _summed(name: str, source: Source, noted: Callable[[], object]) -> "dict[str, Callable[[], Part | Thing]]":
-    def count(what: str, resource: str) -> Callable[[], Part]:
-        def made() -> Part:
+def _summed(
+    name: str, source: Source, noted: Callable[[], object]
+) -> "dict[str, Callable[[], VocabularyPart | VocabularyObject]]":
+    def count(what: str, resource: str) -> Callable[[], VocabularyPart]:
+        def made() -> VocabularyPart:
             noted()
-            return Part(INT, lambda scene: _whole(source(scene, what, resource)))
+            return VocabularyPart(INT, lambda scene: _whole(source(scene, what, resource)))
 
         return made
 
@@ -172,22 +178,22 @@ def _summed(name: str, source: Source, noted: Callable[[], object]) -> "dict[str
     }
 
 
-def other_workload(name: str, notes: Notes) -> Thing:
+def other_workload(name: str, notes: Notes) -> VocabularyObject:
     """A workload of the submitter's namespace."""
 
-    def noted(part: Part) -> Callable[[], Part]:
-        def made() -> Part:
+    def noted(part: VocabularyPart) -> Callable[[], VocabularyPart]:
+        def made() -> VocabularyPart:
             note_workload(name, notes)
             return part
 
         return made
 
-    return Thing(
+    return VocabularyObject(
         f'workload("{name}")',
         {
-            "nodes": noted(Part(list_of(STRING), lambda scene: scene.nodes_of(name))),
-            "tasks": noted(Part(INT, lambda scene: Column(np.array(len(scene.rows_of(name)))))),
-            "here": noted(Part(INT, lambda scene: _whole(scene.tasks_here(name)))),
+            "nodes": noted(VocabularyPart(list_of(STRING), lambda scene: scene.nodes_of(name))),
+            "tasks": noted(VocabularyPart(INT, lambda scene: Column(np.array(len(scene.rows_of(name)))))),
+            "here": noted(VocabularyPart(INT, lambda scene: _whole(scene.tasks_here(name)))),
         },
         workload=name,
     )
@@ -196,10 +202,10 @@ def other_workload(name: str, notes: Notes) -> Thing:
 def note_workload(name: str, notes: Notes) -> None:
     notes.reads |= {PLACEMENTS, STATUS}
     notes.workloads.add(name)
-    notes.beyond = True
+    notes.non_local = True
 
 
-def distance(of: Callable[[Scene], F8], notes: Notes) -> Part:
+def distance(of: Callable[[EvaluationContext], F8], notes: Notes) -> VocabularyPart:
     notes.reads |= {LABELS, PLACEMENTS}
-    notes.beyond = True
-    return Part(DOUBLE, lambda scene: Column(of(scene)))
+    notes.non_local = True
+    return VocabularyPart(DOUBLE, lambda scene: Column(of(scene)))

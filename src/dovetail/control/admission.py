@@ -11,14 +11,14 @@ from dovetail.control.crowding import Crowd
 from dovetail.control.errors import Conflict
 from dovetail.control.policies import check_names
 from dovetail.control.settings import RequestLimits
-from dovetail.engine.dependencies import After, CircularWait, Ended, Key, in_order, key_of, resolve
-from dovetail.engine.sense import complaints_about
-from dovetail.engine.settings import Router, UnknownStrategy, Unroutable
-from dovetail.engine.state import EngineState
-from dovetail.model.complaint import Complaint, Invalid, field_name
-from dovetail.model.listing import first_of
-from dovetail.model.workload import Workload
-from dovetail.placement.profiles import UnknownProfile
+from dovetail.engine.lifecycle.dependencies import After, CircularWait, Ended, Key, in_order, key_of, resolve
+from dovetail.engine.policies.validation import problems_of
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.settings import Router, UnknownStrategy, Unroutable
+from dovetail.model.text.complaint import Complaint, Invalid, field_name
+from dovetail.model.text.listing import first_of
+from dovetail.model.workloads.workload import Workload
+from dovetail.placement.pipeline.profiles import UnknownProfile
 from dovetail.queueing.tree import UnknownQueue
 
 
@@ -37,7 +37,7 @@ def check_submission(
             complaints.append(Complaint(source, None, "replicas", words))
         try:
             _, profile = router.route(spec)
-            complaints += complaints_about(spec, source, router.profiles[profile], overcommit)
+            complaints += problems_of(spec, source, router.profiles[profile], overcommit)
         except UnknownProfile as error:
             complaints.append(Complaint(source, None, "profile", f"invalid_strategy: {error}", tuple(router.profiles)))
         except UnknownStrategy as error:
@@ -90,7 +90,7 @@ class Admission:
 
     def _check_room(self, specs: list[Workload]) -> None:
         """All of a submission comes in or none, so each counts for those after it."""
-        tree, quotas = self._state.router.queues, self._state.quotas
+        tree, quotas = self._state.router.queues, self._state.accounts.quotas
         if not any(queue.max_workloads for queue in tree.queues):
             return
         coming: Counter[int] = Counter()

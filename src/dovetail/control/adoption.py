@@ -15,13 +15,13 @@ import structlog
 from dovetail.backends.contract import Assignment, Report
 from dovetail.control.execution import FIRST_PAUSE_S, LONGEST_PAUSE_S, Executor, said
 from dovetail.control.specs import Specs
-from dovetail.engine.state import EngineState
-from dovetail.engine.work import LiveTask
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.work import LiveTask
 from dovetail.model.command import Stop, attempt_key
 from dovetail.model.event import BackendHealthChanged, Event
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId, TaskState
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 from dovetail.store.contract import StoreError
 
 CHUNK = 500  # definitions read and parsed between two turns of the loop

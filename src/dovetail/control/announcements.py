@@ -16,8 +16,8 @@ from dovetail.cluster.state import Cluster
 from dovetail.control.inbox import News
 from dovetail.model.event import Event, NodeJoined, NodeLeft
 from dovetail.model.node import Node
-from dovetail.model.selection import Labels, Taint
-from dovetail.model.strict import Strict, shared
+from dovetail.model.text.strict import Strict, shared
+from dovetail.model.workloads.selection import Labels, Taint
 
 
 class Announced(Strict):

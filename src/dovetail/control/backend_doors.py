@@ -22,12 +22,12 @@ from dovetail.control.errors import Conflict, NotFound, Unavailable
 from dovetail.control.secret_box import SecretBox, SecretError
 from dovetail.control.settings import REGISTERED, Settings
 from dovetail.control.store_threads import on_store_thread
-from dovetail.engine.state import EngineState
+from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.command import Bind, Stop
-from dovetail.model.complaint import complaints_of
 from dovetail.model.event import Event, NodeLeft
 from dovetail.model.record import BackendRecord
-from dovetail.model.strict import closest
+from dovetail.model.text.complaint import complaints_of
+from dovetail.model.text.strict import closest
 from dovetail.store.contract import Store
 
 LAST_ORDERS_S = 10.0  # as long as a removal waits for what the backend is told to stop
@@ -170,7 +170,7 @@ class BackendDoors:
         """As at a start of the control plane, for one backend alone."""
         unsent: list[Bind | Stop] = []
         if before is not None:
-            await self._backends.let_go(member.name)
+            await self._backends.release_spares(member.name)
             unsent = [] if before.executor is None else before.executor.unsettled()
         self._backends.make(member)
         held = held_by_backend(self._state, (command.key for command in unsent)).get(member.name, [])
@@ -200,7 +200,7 @@ class BackendDoors:
             line = backend_lines.removed(name, standing.member.entry, *counts, time.time(), author, note)
             await on_store_thread(self._store.remove_backend, name, line)
             self._rings()
-            await self._backends.let_go(name)
+            await self._backends.release_spares(name)
             self._backends.forget(name)
             log.info("backend removed", backend=name, nodes=len(nodes), tasks=standing.tasks, unconfirmed=unconfirmed)
             return Removal(*counts)

@@ -25,7 +25,7 @@ from dovetail.control.outgoing import outbox_name
 from dovetail.control.secret_settings import cleaner
 from dovetail.control.settings import REGISTERED, Settings
 from dovetail.control.specs import Specs
-from dovetail.engine.state import EngineState
+from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.command import Bind, Stop
 from dovetail.model.event import BackendHealthChanged, Event, NodeHealthChanged, NodeJoined
 from dovetail.model.node import Node
@@ -206,9 +206,9 @@ class Backends:
 
     async def stop(self) -> None:
         """All at once, and none for longer than some seconds."""
-        await asyncio.gather(*(self.let_go(name) for name in list(self.members)))
+        await asyncio.gather(*(self.release_spares(name) for name in list(self.members)))
 
-    async def let_go(self, name: str) -> Member:
+    async def release_spares(self, name: str) -> Member:
         """Send it nothing any more and close it. What runs there goes on running."""
         member = self.members[name]
         if member.task is not None:

@@ -22,7 +22,7 @@ from dovetail.control.settings import Loop as LoopSettings
 from dovetail.model.command import Bind, Stop
 from dovetail.model.event import BackendHealthChanged, BindFailed, Event, TaskBound
 from dovetail.model.node import Node
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 __all__ = ["FAILURES_UNTIL_OPEN", "FIRST_PAUSE_S", "LONGEST_PAUSE_S", "Circuit", "Executor"]
 

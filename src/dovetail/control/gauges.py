@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 from prometheus_client.metrics_core import GaugeMetricFamily
 
-from dovetail.cluster.levels import present_levels
-from dovetail.engine.state import EngineState
+from dovetail.cluster.network.levels import present_levels
+from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.resources import CPU, GPU, SLOTS, Amounts
 
 MOST_NODES = 2000
@@ -59,7 +59,11 @@ class Gauges:
         return found
 
     def _queues(self) -> Iterator[GaugeMetricFamily]:
-        tree, usage, borrowing = self._state.router.queues, self._state.usage, self._state.quotas.borrowing
+        tree, usage, borrowing = (
+            self._state.router.queues,
+            self._state.accounts.usage,
+            self._state.accounts.quotas.borrowing,
+        )
         used = _of_queues("dovetail_queue_used", "Held by a queue and all below it")
         guaranteed = _of_queues("dovetail_queue_guaranteed", "Guaranteed to a queue")
         borrowed = _of_queues("dovetail_queue_borrowed", "Held by a queue above its guarantee")
@@ -77,7 +81,7 @@ class Gauges:
             "How far a tenant is from its fair part of what all hold: 0 is just right, 1 twice of it",
             labels=["tenant"],
         )
-        for tenant, deviation in self._state.usage.fair_share_deviation().items():
+        for tenant, deviation in self._state.accounts.usage.fair_share_deviation().items():
             found.add_metric([tenant], deviation)
         return found
 

@@ -5,9 +5,9 @@ import contextlib
 from collections import deque
 from dataclasses import dataclass, field
 
-from dovetail.engine.dependencies import Ended
+from dovetail.engine.lifecycle.dependencies import Ended
 from dovetail.model.event import Event
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,10 +26,10 @@ from dovetail.control.settings import Loop as LoopSettings
 from dovetail.control.store_threads import on_store_thread
 from dovetail.engine.engine import Engine
 from dovetail.model.command import Bind, Command, Stop, Wake
-from dovetail.model.complaint import Invalid
 from dovetail.model.event import Submitted, Tick
 from dovetail.model.record import Batch, NewWorkload
-from dovetail.model.workload import Workload
+from dovetail.model.text.complaint import Invalid
+from dovetail.model.workloads.workload import Workload
 from dovetail.store.contract import Store, StoreError
 
 MOST_ITEMS = 2000  # of the inbox in one turn
@@ -205,12 +205,12 @@ class Loop:
             return []
         self._wakes = [at for at in self._wakes if at > now]
         began = time.perf_counter()
-        before = len(self._engine.state.decisions)
+        before = len(self._engine.state.changes.decisions)
         commands = self._engine.handle(Tick(self._limit), now)
         elapsed_s = time.perf_counter() - began
-        made = len(self._engine.state.decisions) - before
+        made = len(self._engine.state.changes.decisions) - before
         if made:
-            self._metrics.decided(self._engine.state.decisions[before:], elapsed_s)
+            self._metrics.decided(self._engine.state.changes.decisions[before:], elapsed_s)
         if made >= self._limit or elapsed_s > self._slice_s:
             wanted = self._limit * self._slice_s / max(elapsed_s, 1e-6)
             self._limit = int(min(max(wanted, self._limit / 2, FEWEST), 2 * self._limit, MOST_DECISIONS))

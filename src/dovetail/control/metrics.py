@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from dovetail.control.gauges import Gauges
-from dovetail.engine.questions import Questions
-from dovetail.engine.state import EngineState
+from dovetail.engine.questions.questions import Questions
+from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.reason import Outcome
 from dovetail.model.record import Batch, Changes, Decision
 from dovetail.model.task import TaskId, TaskState

@@ -10,22 +10,22 @@ from pathlib import Path as FilePath
 
 import numpy as np
 
-from dovetail.cluster.distance import distances_from
-from dovetail.cluster.domain_table import DomainState
-from dovetail.cluster.levels import PresentLevel, bandwidth_of, path_between, present_levels, shared_level
-from dovetail.cluster.path import Path
+from dovetail.cluster.network.distance import distances_from
+from dovetail.cluster.network.domain_table import DomainState
+from dovetail.cluster.network.levels import PresentLevel, bandwidth_of, path_between, present_levels, shared_level
+from dovetail.cluster.network.path import Path
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.control.settings import TopologyFile
-from dovetail.engine.state import EngineState
-from dovetail.model.company import HOST
-from dovetail.model.complaint import Complaint, Invalid
-from dovetail.model.distance_list import MAX_PAIRS
+from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.event import DistancesCleared, DistancesSet, Event, TopologySet
-from dovetail.model.listing import first_of
+from dovetail.model.network.distance_list import MAX_PAIRS
+from dovetail.model.network.topology import Topology
+from dovetail.model.network.topology_readers.reading import read_topology
 from dovetail.model.resources import Amounts
-from dovetail.model.strict import closest
-from dovetail.model.topology import Topology
-from dovetail.model.topology_readers.reading import read_topology
+from dovetail.model.text.complaint import Complaint, Invalid
+from dovetail.model.text.listing import first_of
+from dovetail.model.text.strict import closest
+from dovetail.model.workloads.affinity import HOST
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from dovetail.backends.registered.backend import HeartbeatReply, NotStarted, Reg
 from dovetail.control.errors import Conflict, NotFound, Unavailable
 from dovetail.control.heartbeats import Heartbeats
 from dovetail.control.settings import REGISTERED
-from dovetail.engine.losses import rows_in
-from dovetail.engine.state import EngineState
+from dovetail.engine.events.node_loss import rows_in
+from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.event import (
     DomainFailed,
     Event,
@@ -26,7 +26,7 @@ from dovetail.model.event import (
 )
 from dovetail.model.node import Node
 from dovetail.model.resources import Amounts
-from dovetail.model.selection import Taint
+from dovetail.model.workloads.selection import Taint
 
 
 class NodeDoors:

@@ -8,7 +8,7 @@ from collections.abc import Container
 
 import structlog
 
-from dovetail.engine.state import EngineState
+from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, NodeLeft, NodeObserved
 
 log = structlog.get_logger()

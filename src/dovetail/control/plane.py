@@ -35,13 +35,13 @@ from dovetail.control.specs import Specs
 from dovetail.control.store_threads import on_store_thread
 from dovetail.control.task_output import TaskOutput
 from dovetail.control.telemetry import DecisionLog
-from dovetail.engine.dependencies import Ended, names_outside
 from dovetail.engine.engine import Engine
-from dovetail.engine.questions import Questions
+from dovetail.engine.lifecycle.dependencies import Ended, names_outside
+from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import BackendHealthChanged, CancelAsked, Event, TopologySet
 from dovetail.model.record import Batch, Snapshot
 from dovetail.model.task import WorkloadState
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 from dovetail.placement.recovery import optimum as solver
 from dovetail.store.contract import Store
 from dovetail.store.sql import sqlite_store
@@ -267,9 +267,9 @@ class ControlPlane:
     def _tell(self, events: list[Event]) -> None:
         self._inbox_put(News(events))
 
-    def _inbox_put(self, news: News) -> None:
+    def _inbox_put(self, event_count: News) -> None:
         if self._loop is not None:
-            self._loop.inbox.put(news)
+            self._loop.inbox.put(event_count)
 
     def _ring(self) -> None:
         if self._loop is not None:

@@ -15,17 +15,17 @@ from pydantic import ValidationError
 
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.control.store_threads import on_store_thread
-from dovetail.engine.policies import Policies, Ruling
-from dovetail.engine.reconsidering import named_by
-from dovetail.engine.sense import complaints_about_policy
-from dovetail.engine.state import EngineState
-from dovetail.engine.violations import Violation, violations
-from dovetail.model.complaint import Complaint, Invalid, complaints_of, field_name
+from dovetail.engine.policies.policy_changes import named_by
+from dovetail.engine.policies.validation import problems_of_policy
+from dovetail.engine.policies.violations import PolicyViolation, violations
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.policies import Policies, Ruling
 from dovetail.model.event import Event, PolicyRemoved, PolicySet
-from dovetail.model.listing import first_of
-from dovetail.model.policy import Policy, Reach
-from dovetail.model.strict import closest
-from dovetail.model.workload import Workload
+from dovetail.model.policy import Policy, PolicyScope
+from dovetail.model.text.complaint import Complaint, Invalid, complaints_of, field_name
+from dovetail.model.text.listing import first_of
+from dovetail.model.text.strict import closest
+from dovetail.model.workloads.workload import Workload
 from dovetail.store.contract import Store
 
 
@@ -36,7 +36,7 @@ class Outcome:
     ruling: Ruling
     changed: bool
     reconsidered: int
-    violations: list[Violation]
+    violations: list[PolicyViolation]
 
 
 class PolicyDoors:
@@ -63,7 +63,7 @@ class PolicyDoors:
             raise NotFound(f"no policy {name[:100]!r}{'.' if hint else ''}{hint}")
         return found
 
-    def violations(self, name: str) -> list[Violation]:
+    def violations(self, name: str) -> list[PolicyViolation]:
         self.get(name)
         return violations(self._state, name)
 
@@ -90,24 +90,24 @@ class PolicyDoors:
         async with self._turn:
             return await self._set(policy, author, note)
 
-    async def attach(self, name: str, more: Reach, author: str = "") -> Outcome:
+    async def attach(self, name: str, more: PolicyScope, author: str = "") -> Outcome:
         async with self._turn:
             policy = self.get(name).policy
             try:
                 reach = policy.applies_to.with_more(more)
             except ValidationError as error:  # more than a policy may be attached to
-                raise Invalid(complaints_of(error, Reach)) from None
+                raise Invalid(complaints_of(error, PolicyScope)) from None
             note = f"attached to {first_of(policy.applies_to.missing(more))}"
             return await self._set(_attached(policy, reach), author, note)
 
-    async def detach(self, name: str, less: Reach, author: str = "") -> Outcome:
+    async def detach(self, name: str, less: PolicyScope, author: str = "") -> Outcome:
         """Raises Conflict for what it is not attached to."""
         async with self._turn:
             policy = self.get(name).policy
             missing = policy.applies_to.missing(less)
             if missing:
                 raise Conflict(f"policy {name} is not attached to {first_of(missing)}")
-            note = f"detached from {first_of(Reach().missing(less))}"
+            note = f"detached from {first_of(PolicyScope().missing(less))}"
             return await self._set(_attached(policy, policy.applies_to.without(less)), author, note)
 
     async def remove(self, name: str, author: str = "", note: str = "") -> None:
@@ -134,7 +134,7 @@ class PolicyDoors:
             raise Conflict(f"{words}; wait for its end, or cancel it")
 
 
-def _attached(policy: Policy, reach: Reach) -> Policy:
+def _attached(policy: Policy, reach: PolicyScope) -> Policy:
     return policy.model_copy(update={"applies_to": reach})
 
 
@@ -143,7 +143,7 @@ def _attached(policy: Policy, reach: Reach) -> Policy:
 
 def check_policy(policy: Policy) -> None:
     """Raises Invalid with every expression that cannot be understood."""
-    if complaints := complaints_about_policy(policy):
+    if complaints := problems_of_policy(policy):
         raise Invalid(complaints)
 
 

@@ -4,8 +4,8 @@ import time
 from collections.abc import Awaitable, Callable
 
 from dovetail.control.errors import Conflict, NotFound
-from dovetail.engine import reservations
-from dovetail.engine.state import EngineState
+from dovetail.engine.reservations import reservations
+from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.event import Event, ReservationMade, ReservationReleased
 from dovetail.model.record import ReservationRecord
 from dovetail.model.reservation import Reservation

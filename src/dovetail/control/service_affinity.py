@@ -14,11 +14,11 @@ from pydantic import Field
 
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.control.policies import Outcome, PolicyDoors
-from dovetail.engine.policies import Ruling
-from dovetail.model.complaint import Complaint, Invalid
-from dovetail.model.constraint import Kind
+from dovetail.engine.state.policies import Ruling
 from dovetail.model.policy import Policy
-from dovetail.model.strict import MAX_NAME, NodeName, Strict, check_name
+from dovetail.model.text.complaint import Complaint, Invalid
+from dovetail.model.text.strict import MAX_NAME, NodeName, Strict, check_name
+from dovetail.model.workloads.constraint import ConstraintKind
 
 _NODES = re.compile(r'!?\(?node\.name in (\["[A-Za-z0-9._-]+"(?:, "[A-Za-z0-9._-]+")*\])\)?')
 
@@ -89,9 +89,9 @@ def _policy(namespace: str, service: str, side: Side, rule: NodeRule) -> Policy:
         raise Invalid([Complaint("address", None, "service", words)])
     named = f"node.name in {json.dumps(list(dict.fromkeys(rule.nodes)))}"
     if rule.required:
-        demand, text = Kind.REQUIRE, named if side is Side.AFFINITY else f"!({named})"
+        demand, text = ConstraintKind.REQUIRE, named if side is Side.AFFINITY else f"!({named})"
     else:
-        demand, text = Kind.PREFER if side is Side.AFFINITY else Kind.AVOID, named
+        demand, text = ConstraintKind.PREFER if side is Side.AFFINITY else ConstraintKind.AVOID, named
     fields: dict[str, Any] = {
         "name": name,
         "description": f"nodes of service {service} in namespace {namespace}",
@@ -111,5 +111,5 @@ def _rule_of(ruling: Ruling) -> ServiceRule | None:
     written = _NODES.fullmatch(ruling.texts[0])
     if not slash or written is None or policy.name != f"{side}.{namespace}.{service}":
         return None
-    required = policy.rules[0].kind is Kind.REQUIRE
+    required = policy.rules[0].kind is ConstraintKind.REQUIRE
     return ServiceRule(namespace, service, side, json.loads(written[1]), required, ruling)

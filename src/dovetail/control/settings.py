@@ -12,14 +12,14 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from dovetail.backends.registry import BackendEntry
-from dovetail.engine.settings import EngineSettings
-from dovetail.model.complaint import Complaint, Invalid, complaints_of
-from dovetail.model.document import Document, read_documents
-from dovetail.model.quantity import Bytes, Count, Duration
-from dovetail.model.strict import AtField, Name, Strict
-from dovetail.model.topology_format import TopologyFormat
-from dovetail.placement.evaluation import Evaluator
-from dovetail.placement.profiles import UnknownProfile
+from dovetail.engine.state.settings import EngineSettings
+from dovetail.model.network.topology_format import TopologyFormat
+from dovetail.model.text.complaint import Complaint, Invalid, complaints_of
+from dovetail.model.text.document import Document, read_documents
+from dovetail.model.text.quantity import Bytes, Count, Duration
+from dovetail.model.text.strict import AtField, Name, Strict
+from dovetail.placement.pipeline.evaluation import Evaluator
+from dovetail.placement.pipeline.profiles import UnknownProfile
 from dovetail.placement.registry import PluginError, build_hook
 from dovetail.queueing.orderings import OrderingError, build_ordering
 from dovetail.queueing.tree import DEFAULT_QUEUE, BadQueues, QueueTree

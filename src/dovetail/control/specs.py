@@ -3,7 +3,7 @@
 from collections import OrderedDict
 
 from dovetail.control.store_threads import on_store_thread
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 from dovetail.store.contract import Store
 
 KEPT = 20_000

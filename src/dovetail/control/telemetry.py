@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import structlog
 
-from dovetail.engine.questions import Questions
+from dovetail.engine.questions.questions import Questions
 from dovetail.model.record import Batch, Decision
 from dovetail.model.resources import CPU, DISK, MEMORY, show_amount
 

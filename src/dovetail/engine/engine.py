@@ -3,18 +3,19 @@
 from collections.abc import Callable
 from typing import Any
 
-from dovetail.engine import arriving, losses, nodes, reservations, tasks, topology, workloads
-from dovetail.engine.adjusting import ask_to_judge
-from dovetail.engine.life import tell_dependents
-from dovetail.engine.quarantine import probe
-from dovetail.engine.reconsidering import policy_removed, policy_set
-from dovetail.engine.recovery import after_event, is_due, mend, recovery_due
-from dovetail.engine.restoring import restore
-from dovetail.engine.scheduling import has_waiting, schedule
-from dovetail.engine.settings import EngineSettings
-from dovetail.engine.state import EngineState
-from dovetail.engine.terms import terms_json
-from dovetail.engine.timers import About, Timer
+from dovetail.engine.events import external_work, node_loss, nodes, tasks, topology, workloads
+from dovetail.engine.lifecycle.quarantine import probe
+from dovetail.engine.lifecycle.task_lifecycle import release_dependents
+from dovetail.engine.policies.adjustments import schedule_rule_check
+from dovetail.engine.policies.policy_changes import policy_removed, policy_set
+from dovetail.engine.recovery.recovery import after_event, is_due, mend, recovery_due
+from dovetail.engine.reservations import reservations
+from dovetail.engine.restore import restore
+from dovetail.engine.scheduling.schedule import has_waiting, schedule
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.state.terms import terms_json
+from dovetail.engine.state.timers import Timer, TimerKind
 from dovetail.model.command import Command
 from dovetail.model.event import (
     BackendHealthChanged,
@@ -52,48 +53,48 @@ Handler = Callable[[EngineState, Any, float], list[Command]]
 def _tick(state: EngineState, event: Tick, now: float) -> list[Command]:
     commands: list[Command] = []
     for timer in state.timers.due(now):
-        state.news += 1
+        state.wake.event_count += 1
         commands += _due(state, timer, now)
-    commands += tell_dependents(state, now)
+    commands += release_dependents(state, now)
     commands += mend(state, now)
     return commands + schedule(state, event.limit, now)
 
 
 def _due(state: EngineState, timer: Timer, now: float) -> list[Command]:
     key: Any = timer.key
-    if timer.about is About.DEADLINE:
+    if timer.about is TimerKind.DEADLINE:
         return workloads.deadline_passed(state, key, now)
-    if timer.about is About.PROMOTION:
+    if timer.about is TimerKind.PROMOTION:
         return workloads.promoted(state, key, now)
-    if timer.about is About.RETRY:
+    if timer.about is TimerKind.RETRY:
         assert isinstance(key, TaskId)
         return tasks.retry_due(state, key)
-    if timer.about is About.EVICTION:
+    if timer.about is TimerKind.EVICTION:
         return nodes.eviction_due(state, key, now)
-    if timer.about is About.WINDOW:
+    if timer.about is TimerKind.WINDOW:
         return reservations.window_due(state, key, now)
-    if timer.about is About.RECOVERY:
+    if timer.about is TimerKind.RECOVERY:
         return recovery_due(state, key, now)
-    if timer.about is About.LOSS:
-        return losses.silence_due(state, key, now)
-    if timer.about is About.PROBE:
+    if timer.about is TimerKind.LOSS:
+        return node_loss.silence_due(state, key, now)
+    if timer.about is TimerKind.PROBE:
         probe(state, key)
-    if timer.about is About.LOOK and key in state.work:
-        state.waiting.enqueue(state.work[key])
+    if timer.about is TimerKind.LOOK and key in state.work:
+        state.pending.enqueue(state.work[key])
     return []
 
 
 _HANDLERS: dict[type, Handler] = {
     Submitted: workloads.submitted,
-    WorkArrived: arriving.arrived,
-    Nominated: arriving.nominated,
+    WorkArrived: external_work.arrived,
+    Nominated: external_work.nominated,
     CancelAsked: workloads.cancel_asked,
     NodeJoined: nodes.joined,
     NodeLeft: nodes.left,
     NodeHealthChanged: nodes.health,
     NodeCordoned: nodes.cordoned,
     NodeDrained: nodes.drained,
-    DomainFailed: losses.domain_failed,
+    DomainFailed: node_loss.domain_failed,
     NodeObserved: nodes.observed,
     BackendHealthChanged: nodes.backend_health,
     TaskBound: tasks.bound,
@@ -121,14 +122,14 @@ class Engine:
         """Take in one event. What it names but the engine does not know (any more) is ignored: reports repeat."""
         self._now = now
         if not isinstance(event, Tick):
-            self.state.news += 1
+            self.state.wake.event_count += 1
         commands = _HANDLERS[type(event)](self.state, event, now)
         if self.state.recoveries:
             commands = commands + after_event(self.state, now)
         if self.state.finishing:
-            commands = commands + tell_dependents(self.state, now)
+            commands = commands + release_dependents(self.state, now)
         if self.state.policies.adjusting:
-            ask_to_judge(self.state, now)
+            schedule_rule_check(self.state, now)
         wakes = self.state.timers.wake(now)
         return [*commands, *wakes] if wakes else commands
 

@@ -21,16 +21,16 @@ from pydantic import Field, model_validator
 from dovetail.constraints.error import ExpressionError
 from dovetail.constraints.program import compile_node
 from dovetail.constraints.structure import text_of
-from dovetail.model.arrangement import Arrangement
-from dovetail.model.asks import Layout, Want
-from dovetail.model.complaint import Invalid
-from dovetail.model.constraint import MAX_CONSTRAINTS, Constraint
-from dovetail.model.document import Document, read_documents
-from dovetail.model.quantity import Count
-from dovetail.model.reading import check_documents
-from dovetail.model.shaping import layout_of
-from dovetail.model.strict import AtField, Name, Strict, shared
-from dovetail.model.traffic import Traffic
+from dovetail.model.requests.asks import ConstraintAsk, Layout
+from dovetail.model.requests.shaping import layout_of
+from dovetail.model.text.complaint import Invalid
+from dovetail.model.text.document import Document, read_documents
+from dovetail.model.text.quantity import Count
+from dovetail.model.text.reading import check_documents
+from dovetail.model.text.strict import AtField, Name, Strict, shared
+from dovetail.model.workloads.arrangement import Arrangement
+from dovetail.model.workloads.constraint import MAX_CONSTRAINTS, Constraint
+from dovetail.model.workloads.traffic import Traffic
 
 PREFIX = "scheduling.dovetail.dev/"
 MAX_BYTES = 64 * 2**10
@@ -64,7 +64,7 @@ class Asked(NamedTuple):
     layout: Layout | None = None
     traffic: tuple[tuple[str, int], ...] = ()
     workload: str = ""
-    wants: tuple[Want, ...] = ()
+    wants: tuple[ConstraintAsk, ...] = ()
 
 
 NOTHING = Asked()
@@ -113,7 +113,7 @@ def _value(key: str, text: str) -> Any:
     return documents[0].data
 
 
-def _want(one: Constraint) -> Want:
+def _want(one: Constraint) -> ConstraintAsk:
     text = text_of(one.expression)
     compile_node(text)
-    return Want(one.kind, text, one.weight, one.priority, "")
+    return ConstraintAsk(one.kind, text, one.weight, one.priority, "")

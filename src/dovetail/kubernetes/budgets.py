@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dovetail.kubernetes.selectors import label_term
-from dovetail.model.asks import Selector
+from dovetail.model.requests.asks import Selector
 from dovetail.model.task import TaskId
 from dovetail.placement.preemption.nomination import Budget
 

@@ -18,8 +18,8 @@ from dovetail.kubernetes.scenario import Scenario, TheirPreemption
 from dovetail.kubernetes.scene import Scene, name_of
 from dovetail.kubernetes.verdicts import PLUGINS, Verdict, verdicts
 from dovetail.model.task import TaskId
-from dovetail.placement.preemption.nominating import nominate
-from dovetail.placement.preemption.nomination import Coming, Nomination, order_of
+from dovetail.placement.preemption.nominate import nominate
+from dovetail.placement.preemption.nomination import NominatedPlacements, Nomination, order_of
 
 #: When scenarios are replayed: after everything in them.
 _NOW = 4_000_000_000.0
@@ -164,7 +164,7 @@ def _verdict(scene: Scene, meaning: PodMeaning, coming: Arrivals, node: str) -> 
     if row in coming:
         with cluster.trial():
             for task, was in coming[row]:
-                cluster.place(task, row, was.column, stake=was.stake, badge=was.badge)
+                cluster.place(task, row, was.column, victim_info=was.victim_info, identity=was.identity)
             found = verdicts(scene.asked(meaning), scene.evaluator, cluster, row)
         if found:
             return found[0]
@@ -178,7 +178,15 @@ def _nominated(scene: Scene, scenario: Scenario, meaning: PodMeaning, coming: Ar
     state = scene.engine.state
     budgets = read_budgets(scenario.objects.get("pdbs") or (), scene.tasks)
     request = scene.asked(meaning)
-    return nominate(state.cluster, state.stakes, scene.evaluator, request, meaning.priority, budgets, Coming(coming))
+    return nominate(
+        state.cluster,
+        state.victims_table,
+        scene.evaluator,
+        request,
+        meaning.priority,
+        budgets,
+        NominatedPlacements(coming),
+    )
 
 
 def _compare(scene: Scene, theirs: TheirPreemption, ours: Nomination | None, report: Report) -> str | None:
@@ -189,10 +197,10 @@ def _compare(scene: Scene, theirs: TheirPreemption, ours: Nomination | None, rep
     names = ["/".join(scene.names[task]) for task in ours.victims]
     report.same_victims += cluster.names[ours.row] == theirs.node and sorted(names) == sorted(theirs.victims)
     tasks = {"/".join(name): task for name, task in scene.tasks.items()}
-    stakes = cluster.placements.by_task
+    victims_table = cluster.placements.by_task
 
     def order(violations: int, victims: list[TaskId]) -> tuple[float, ...]:
-        at_stake = [stakes[task].stake for task in victims]
+        at_stake = [victims_table[task].victim_info for task in victims]
         return order_of(0, violations, [one.priority for one in at_stake], [one.since for one in at_stake])[:_SAME]
 
     if order(ours.violations, list(ours.victims)) <= order(theirs.violations, [tasks[name] for name in theirs.victims]):

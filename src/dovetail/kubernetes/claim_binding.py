@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from dovetail.kubernetes.selectors import selects
-from dovetail.model.asks import Term
-from dovetail.model.pod_ask import Claim
+from dovetail.model.requests.asks import Term
+from dovetail.model.requests.pod_ask import VolumeClaim
 
 Json = Mapping[str, Any]
 Labels = Mapping[str, str]
@@ -29,7 +29,7 @@ class ClaimBinding(NamedTuple):
 
 
 def bindings_of(
-    claims: list[tuple[Json, Claim]], volumes: Mapping[str, Json], labels: Labels
+    claims: list[tuple[Json, VolumeClaim]], volumes: Mapping[str, Json], labels: Labels
 ) -> list[ClaimBinding] | None:
     """On a node with these labels, its name among them; None: a claim gets none there."""
     taken: set[str] = set()

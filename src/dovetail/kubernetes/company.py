@@ -9,10 +9,10 @@ Left to others: reading pods again when the labels of a namespace change.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dovetail.cluster.domains import BY_LABEL
+from dovetail.cluster.network.domains import BY_LABEL
 from dovetail.kubernetes.selectors import label_term, selects
-from dovetail.model.asks import Company, Relation, Selector, Term
-from dovetail.model.pod_ask import Together
+from dovetail.model.requests.asks import AffinityRule, Relation, Selector, Term
+from dovetail.model.requests.pod_ask import PodAffinityRule
 
 Json = Mapping[str, Any]
 Namespaces = Mapping[str, Mapping[str, str]]  # labels by name
@@ -30,9 +30,9 @@ _NOWHERE = ("",)
 class PodCompany(NamedTuple):
     """`rules`: whom the pod stays apart from, and its wishes; `repels`: who has to stay away from it."""
 
-    together: Together | None
-    rules: tuple[Company, ...]
-    repels: tuple[Company, ...]
+    together: PodAffinityRule | None
+    rules: tuple[AffinityRule, ...]
+    repels: tuple[AffinityRule, ...]
 
 
 def company_of(affinity: Json, namespace: str, labels: Labels, namespaces: Namespaces) -> PodCompany:
@@ -51,25 +51,27 @@ def company_of(affinity: Json, namespace: str, labels: Labels, namespaces: Names
     )
 
 
-def _distinct(rules: Iterable[Company | None]) -> tuple[Company, ...]:
+def _distinct(rules: Iterable[AffinityRule | None]) -> tuple[AffinityRule, ...]:
     return tuple(dict.fromkeys([rule for rule in rules if rule is not None]))
 
 
-def _apart(term: Json, whom: Selector | None, weight: float | None = None) -> Company | None:
-    return None if whom is None else Company(Relation.APART, (whom,), BY_LABEL + term["topologyKey"], weight=weight)
+def _apart(term: Json, whom: Selector | None, weight: float | None = None) -> AffinityRule | None:
+    return (
+        None if whom is None else AffinityRule(Relation.APART, (whom,), BY_LABEL + term["topologyKey"], weight=weight)
+    )
 
 
 def _wishes(
     relation: Relation, terms: Iterable[Json], namespace: str, namespaces: Namespaces
-) -> Iterable[Company | None]:
+) -> Iterable[AffinityRule | None]:
     for weighted in terms:
         term = weighted["podAffinityTerm"]
         whom = _selector(term, namespace, namespaces, placing=True)
         if whom is not None and weighted.get("weight"):
-            yield Company(relation, (whom,), BY_LABEL + term["topologyKey"], weight=weighted["weight"] / _FULL)
+            yield AffinityRule(relation, (whom,), BY_LABEL + term["topologyKey"], weight=weighted["weight"] / _FULL)
 
 
-def _together(terms: Sequence[Json], namespace: str, labels: Labels, namespaces: Namespaces) -> Together | None:
+def _together(terms: Sequence[Json], namespace: str, labels: Labels, namespaces: Namespaces) -> PodAffinityRule | None:
     """All terms speak of the same pods: those that every one of them selects."""
     if not terms:
         return None
@@ -79,14 +81,14 @@ def _together(terms: Sequence[Json], namespace: str, labels: Labels, namespaces:
     matches: list[Term] = []
     for one in whom:
         if one is None:
-            return Together(None, keys, own=False)
+            return PodAffinityRule(None, keys, own=False)
         if one.namespaces:
             spaces = set(one.namespaces) if spaces is None else spaces & set(one.namespaces)
         matches.append(one.term)
     named = () if spaces is None else tuple(sorted(spaces)) or _NOWHERE
     selector = Selector(named, term=tuple(dict.fromkeys([match for term in matches for match in term])))
     own = (not named or namespace in named) and selects(selector.term, labels)
-    return Together(selector, keys, own)
+    return PodAffinityRule(selector, keys, own)
 
 
 def _selector(term: Json, namespace: str, namespaces: Namespaces, *, placing: bool) -> Selector | None:

@@ -7,11 +7,11 @@ pods with such a mark: on one node, or anywhere for a claim.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dovetail.cluster.domains import BY_LABEL
-from dovetail.model.asks import Company, Match, Relation, Selector
-from dovetail.model.company import HOST
-from dovetail.model.pod_ask import CLAIM, DISK, EVERY_NODE, PORT
-from dovetail.model.selection import Operator
+from dovetail.cluster.network.domains import BY_LABEL
+from dovetail.model.requests.asks import AffinityRule, Match, Relation, Selector
+from dovetail.model.requests.pod_ask import CLAIM, DISK, EVERY_NODE, PORT
+from dovetail.model.workloads.affinity import HOST
+from dovetail.model.workloads.selection import Operator
 
 Json = Mapping[str, Any]
 Marks = dict[str, str]
@@ -41,7 +41,7 @@ def port_marks(ports: Iterable[tuple[str, str]]) -> Marks:
     return found
 
 
-def port_rules(ports: Iterable[tuple[str, str]]) -> list[Company]:
+def port_rules(ports: Iterable[tuple[str, str]]) -> list[AffinityRule]:
     """A port of all addresses is in the way of that port of any, and the other way round."""
     rules = []
     for port, address in ports:
@@ -62,7 +62,7 @@ def disk_uses(volumes: Iterable[Json]) -> dict[str, str]:
     return {DISK + disk: use for disk, use in found.items()}
 
 
-def disk_rules(uses: Mapping[str, str]) -> list[Company]:
+def disk_rules(uses: Mapping[str, str]) -> list[AffinityRule]:
     """Readers stay apart from writers, writers from everybody."""
     return [_apart([(disk, (_WRITES,) if use == _READS else (_WRITES, _READS))], HOST) for disk, use in uses.items()]
 
@@ -71,7 +71,7 @@ def claim_mark(namespace: str, claim: str) -> str:
     return f"{CLAIM}{namespace}/{claim}"
 
 
-def claim_rule(mark: str) -> Company:
+def claim_rule(mark: str) -> AffinityRule:
     """No other pod may use the claim, wherever it is."""
     return _apart([(mark, ("",))], BY_LABEL + EVERY_NODE)
 
@@ -88,6 +88,6 @@ def _disks(volume: Json) -> Iterable[tuple[str, bool]]:
             yield f"rbd/{monitor}/{disk.get('pool') or 'rbd'}/{disk['image']}", bool(disk.get("readOnly"))
 
 
-def _apart(taken: Iterable[tuple[str, tuple[str, ...]]], level: str) -> Company:
+def _apart(taken: Iterable[tuple[str, tuple[str, ...]]], level: str) -> AffinityRule:
     whom = tuple([Selector((), term=(Match(key, Operator.IN, values),)) for key, values in taken])
-    return Company(Relation.APART, whom, level)
+    return AffinityRule(Relation.APART, whom, level)

@@ -11,12 +11,12 @@ from typing import Any
 
 from dovetail.kubernetes.quantity import nanos
 from dovetail.kubernetes.requests import amount, resource_name
-from dovetail.model.image import PRESENT, image_label
 from dovetail.model.node import Node
-from dovetail.model.pod_ask import EVERY_NODE, FEATURE, NODE_NAME, UNSCHEDULABLE, VOLUME_LIMIT
+from dovetail.model.requests.pod_ask import EVERY_NODE, FEATURE, NODE_NAME, UNSCHEDULABLE, VOLUME_LIMIT
 from dovetail.model.resources import CPU, DISK, MEMORY, SLOTS, Capacity
-from dovetail.model.selection import Effect, Taint
-from dovetail.model.workload import Kind
+from dovetail.model.workloads.image import PRESENT, image_label
+from dovetail.model.workloads.selection import Effect, Taint
+from dovetail.model.workloads.workload import WorkloadKind
 
 Json = Mapping[str, Any]
 
@@ -39,7 +39,7 @@ def read_node(
         capacity=_capacity(status.get("allocatable") or {}),
         labels={**_labels(node, status, csi_node), **marks},
         taints=_taints(node.get("spec") or {}),
-        kinds=[Kind.CONTAINER],
+        kinds=[WorkloadKind.CONTAINER],
         gpus=[],
     )
 

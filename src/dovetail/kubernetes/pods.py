@@ -20,16 +20,16 @@ from dovetail.kubernetes.requests import requests_of
 from dovetail.kubernetes.selectors import NEVER, node_term, node_terms
 from dovetail.kubernetes.spread import spread_of
 from dovetail.kubernetes.storage import Storage, claim_names
-from dovetail.model.asks import Company, Term, Tolerance, Weighted
-from dovetail.model.badge import POD_WORKLOAD, Badge, pod_badge
-from dovetail.model.image import canonical
-from dovetail.model.pod_ask import NOMINATED, PLAIN, TERMINATING, UNSCHEDULABLE, PodAsk, VolumeAsk
-from dovetail.model.roles import GROUP_LABEL
-from dovetail.model.selection import Effect, Taint, TolerationOperator
-from dovetail.model.shape import Shape
-from dovetail.model.shaping import near_own
-from dovetail.model.terms import Terms
-from dovetail.model.workload import Kind
+from dovetail.model.requests.asks import AffinityRule, Term, Tolerance, WeightedMatch
+from dovetail.model.requests.pod_ask import NOMINATED, PLAIN, TERMINATING, UNSCHEDULABLE, PodAsk, VolumeAsk
+from dovetail.model.requests.shape import Shape
+from dovetail.model.requests.shaping import near_own
+from dovetail.model.requests.task_identity import POD_WORKLOAD, TaskIdentity, pod_identity
+from dovetail.model.requests.terms import Terms
+from dovetail.model.workloads.image import canonical
+from dovetail.model.workloads.roles import GROUP_LABEL
+from dovetail.model.workloads.selection import Effect, Taint, TolerationOperator
+from dovetail.model.workloads.workload import WorkloadKind
 
 Json = Mapping[str, Any]
 
@@ -57,7 +57,7 @@ class PodMeaning:
     many of them at least, as the pod itself says, 0 if it does not."""
 
     terms: Terms
-    badge: Badge
+    identity: TaskIdentity
     priority: int
     preempts: bool
     gang: str = ""
@@ -177,8 +177,8 @@ class PodReader:
         known_by = tuple(sorted({**labels, **marks}.items()))
         preempts = spec.get("preemptionPolicy") != "Never"
         terms = Terms(shape, labels=known_by, priority=priority, may_preempt=preempts)
-        badge = pod_badge(namespace, known_by, ask, shape.traffic, shape.bandwidth_mbps)
-        return PodMeaning(terms, badge, priority, preempts, gang, asked.gang_min)
+        identity = pod_identity(namespace, known_by, ask, shape.traffic, shape.bandwidth_mbps)
+        return PodMeaning(terms, identity, priority, preempts, gang, asked.gang_min)
 
     def _shape(
         self,
@@ -196,7 +196,7 @@ class PodReader:
         images = [container.get("image") or "" for container in spec.get("containers") or ()]
         return Shape(
             amounts=requests_of(pod, with_status=placed),
-            kind=Kind.CONTAINER,
+            kind=WorkloadKind.CONTAINER,
             scheduler=self._scheduler,
             profile=self._profile,
             namespace="" if asked is NOTHING else pod["metadata"]["namespace"],
@@ -213,7 +213,7 @@ class PodReader:
             kubernetes=ask,
         )
 
-    def _held(self, pod: Json, spec: Json, namespace: str) -> tuple[dict[str, str], list[Company]]:
+    def _held(self, pod: Json, spec: Json, namespace: str) -> tuple[dict[str, str], list[AffinityRule]]:
         """Marks of what it holds, and rules about who holds the same."""
         ports = holdings.ports_of(spec)
         marks, rules = holdings.port_marks(ports), holdings.port_rules(ports)
@@ -282,12 +282,12 @@ def _required(node_affinity: Json) -> tuple[Term, ...]:
     return () if required is None else node_terms(required.get("nodeSelectorTerms") or ()) or (NEVER,)
 
 
-def _preferred(node_affinity: Json) -> tuple[Weighted, ...]:
+def _preferred(node_affinity: Json) -> tuple[WeightedMatch, ...]:
     found = []
     for wish in node_affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ():
         term = node_term(wish["preference"])
         if wish.get("weight") and term is not None:
-            found.append(Weighted(wish["weight"], term))
+            found.append(WeightedMatch(wish["weight"], term))
     return tuple(found)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from dovetail.kubernetes.quantity import nanos
 from dovetail.kubernetes.selectors import NEVER, label_term
-from dovetail.model.asks import Match, Term
-from dovetail.model.selection import Operator
+from dovetail.model.requests.asks import Match, Term
+from dovetail.model.workloads.selection import Operator
 
 Json = Mapping[str, Any]
 

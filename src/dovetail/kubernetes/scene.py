@@ -6,9 +6,9 @@ Guarantees: the engine decides with its own filters on its own state; nothing he
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dovetail.cluster.placements import NOTHING_AT_STAKE
+from dovetail.cluster.placements import NO_VICTIM_INFO
 from dovetail.engine.engine import Engine
-from dovetail.engine.settings import EngineSettings
+from dovetail.engine.state.settings import EngineSettings
 from dovetail.kubernetes.moment import seconds
 from dovetail.kubernetes.nodes import read_node
 from dovetail.kubernetes.pods import PROFILE, PodMeaning, PodReader, is_finished
@@ -16,7 +16,7 @@ from dovetail.model.event import NodeJoined
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
-from dovetail.placement.evaluation import Evaluator
+from dovetail.placement.pipeline.evaluation import Evaluator
 
 Json = Mapping[str, Any]
 Name = tuple[str, str]  # namespace, name
@@ -74,11 +74,11 @@ class Scene:
         task = self.tasks.setdefault(name_of(pod), TaskId(len(self.tasks) + 1, 0))
         self.names[task] = name_of(pod)
         meaning = self.reader.read_placed(pod)
-        stake = NOTHING_AT_STAKE._replace(
+        victim_info = NO_VICTIM_INFO._replace(
             priority=meaning.priority, since=seconds((pod.get("status") or {}).get("startTime"), self.now)
         )
         column = state.request(meaning.terms.shape).column
-        state.cluster.place(task, state.cluster.rows[node], column, stake=stake, badge=meaning.badge)
+        state.cluster.place(task, state.cluster.rows[node], column, victim_info=victim_info, identity=meaning.identity)
         return task
 
     def _node(self, name: str) -> Node:
@@ -88,4 +88,4 @@ class Scene:
     def asked(self, meaning: PodMeaning) -> Request:
         for name in self.reader.devices.take_changed() & self._nodes.keys():
             self.engine.state.cluster.join(self._node(name))  # what is placed there is no work that the engine knows
-        return self.engine.state.asked(meaning.terms.shape, meaning.badge)
+        return self.engine.state.asked(meaning.terms.shape, meaning.identity)

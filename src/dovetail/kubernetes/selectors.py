@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dovetail.cluster.labels import value_matches
-from dovetail.model.asks import Match, Term
-from dovetail.model.pod_ask import NODE_NAME
-from dovetail.model.selection import Operator
+from dovetail.model.requests.asks import Match, Term
+from dovetail.model.requests.pod_ask import NODE_NAME
+from dovetail.model.workloads.selection import Operator
 
 Json = Mapping[str, Any]
 

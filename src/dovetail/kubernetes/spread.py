@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dovetail.cluster.domains import BY_LABEL
+from dovetail.cluster.network.domains import BY_LABEL
 from dovetail.kubernetes.selectors import label_term, selects
-from dovetail.model.asks import Even, Match, Selector, Term
-from dovetail.model.pod_ask import NOMINATED, TERMINATING, PodSpread
-from dovetail.model.selection import Operator
+from dovetail.model.requests.asks import Match, Selector, SpreadRule, Term
+from dovetail.model.requests.pod_ask import NOMINATED, TERMINATING, PodSpreadRule
+from dovetail.model.workloads.selection import Operator
 
 Json = Mapping[str, Any]
 
@@ -19,10 +19,10 @@ _WISH = 1.0
 
 def spread_of(
     constraints: list[Json], namespace: str, labels: Mapping[str, str]
-) -> tuple[tuple[PodSpread, ...], tuple[Even, ...]]:
+) -> tuple[tuple[PodSpreadRule, ...], tuple[SpreadRule, ...]]:
     """Those that must hold, and wishes."""
-    firm: list[PodSpread] = []
-    wishes: list[Even] = []
+    firm: list[PodSpreadRule] = []
+    wishes: list[SpreadRule] = []
     for constraint in constraints:
         term = _term(constraint, labels)
         # An empty selector counts nobody but the pod itself and who is yet to come, as in kube-scheduler.
@@ -31,12 +31,12 @@ def spread_of(
             firm.append(_firm(constraint, whom, selects(term, labels)))
         elif term and whom is not None:
             key = BY_LABEL + constraint["topologyKey"]
-            wishes.append(Even(key, constraint["maxSkew"], (whom,), weight=_WISH))
+            wishes.append(SpreadRule(key, constraint["maxSkew"], (whom,), weight=_WISH))
     return tuple(firm), tuple(dict.fromkeys(wishes))
 
 
-def _firm(constraint: Json, whom: Selector | None, own: bool) -> PodSpread:
-    return PodSpread(
+def _firm(constraint: Json, whom: Selector | None, own: bool) -> PodSpreadRule:
+    return PodSpreadRule(
         constraint["topologyKey"],
         constraint["maxSkew"],
         whom,

@@ -12,8 +12,8 @@ from dovetail.kubernetes.claim_binding import ClaimBinding, bindings_of
 from dovetail.kubernetes.provisioning import Provisioning
 from dovetail.kubernetes.quantity import nanos
 from dovetail.kubernetes.selectors import NEVER, label_term, node_terms, selects
-from dovetail.model.asks import Term
-from dovetail.model.pod_ask import Claim, Volume, VolumeAsk
+from dovetail.model.requests.asks import Term
+from dovetail.model.requests.pod_ask import PodVolume, VolumeAsk, VolumeClaim
 from dovetail.placement.filters.pod_volumes import PLACES
 
 Json = Mapping[str, Any]
@@ -169,22 +169,22 @@ class Storage:
         meta = claim["metadata"]
         return provisioner, f"{CLAIM_OF}{meta['namespace']}/{meta['name']}"
 
-    def _to_bind(self, claim: Json) -> Claim:
+    def _to_bind(self, claim: Json) -> VolumeClaim:
         name = _class_of_claim(claim)
         volumes = () if _selected(claim) else self._candidates(claim, name)
-        return Claim(volumes, self.making.allowed(name), _selected(claim), self.making.roomy(name, _size(claim)))
+        return VolumeClaim(volumes, self.making.allowed(name), _selected(claim), self.making.roomy(name, _size(claim)))
 
-    def _candidates(self, claim: Json, class_name: str) -> tuple[Volume, ...]:
+    def _candidates(self, claim: Json, class_name: str) -> tuple[PodVolume, ...]:
         """Volumes it may be bound to, the smallest first; the one that is kept for it alone, if there is."""
         spec, asked = claim["spec"], _size(claim)
         term = label_term(spec.get("selector")) if spec.get("selector") is not None else ()
-        found: list[tuple[int, Volume]] = []
+        found: list[tuple[int, PodVolume]] = []
         for name in self._by_class.get(class_name, {}):
             volume = self._volumes[name]
             size = nanos(str((volume["spec"].get("capacity") or {}).get("storage", "0")))
             if size < asked or not _suits(volume, spec):
                 continue
-            one = Volume(name, _nodes_of(volume))
+            one = PodVolume(name, _nodes_of(volume))
             if volume["spec"].get("claimRef") is not None:
                 if _is_for(volume["spec"]["claimRef"], claim):
                     return (one,)

@@ -10,42 +10,42 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.cluster.state import Cluster
-from dovetail.cluster.view import View
-from dovetail.model.asks import Company
-from dovetail.model.pod_ask import CLAIM, DISK, PORT, UNSCHEDULABLE
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
+from dovetail.model.requests.asks import AffinityRule
+from dovetail.model.requests.pod_ask import CLAIM, DISK, PORT, UNSCHEDULABLE
 from dovetail.model.resources import SLOTS
-from dovetail.placement.company import keeps, let_in
 from dovetail.placement.contract import Request
-from dovetail.placement.evaluation import Evaluator
-from dovetail.placement.filters.node_affinity import NodeAffinity
-from dovetail.placement.filters.node_selector import NodeSelector
-from dovetail.placement.filters.pod_affinity import PodAffinity
-from dovetail.placement.filters.pod_attachments import PodAttachments
-from dovetail.placement.filters.pod_devices import PodDevices
-from dovetail.placement.filters.pod_node import FEATURE_MISSING, PodNode
-from dovetail.placement.filters.pod_spread import PodSpread
-from dovetail.placement.filters.pod_volumes import OTHER_ZONE, PodVolumes
-from dovetail.placement.filters.resources import Resources
-from dovetail.placement.filters.taints import Taints, untolerated
-from dovetail.placement.filters.workload_affinity import WorkloadAffinity
-from dovetail.placement.refusal import refusals
+from dovetail.placement.filters.node_affinity import NodeAffinityFilter
+from dovetail.placement.filters.node_selector import NodeSelectorFilter
+from dovetail.placement.filters.pod_affinity import PodAffinityFilter
+from dovetail.placement.filters.pod_attachments import PodAttachmentsFilter
+from dovetail.placement.filters.pod_devices import PodDevicesFilter
+from dovetail.placement.filters.pod_node import FEATURE_MISSING, PodNodeFilter
+from dovetail.placement.filters.pod_spread import PodSpreadFilter
+from dovetail.placement.filters.pod_volumes import OTHER_ZONE, PodVolumesFilter
+from dovetail.placement.filters.resources import ResourcesFilter
+from dovetail.placement.filters.taints import TaintsFilter, untolerated
+from dovetail.placement.filters.workload_affinity import WorkloadAffinityFilter
+from dovetail.placement.pipeline.evaluation import Evaluator
+from dovetail.placement.pipeline.refusal import refusals
+from dovetail.placement.workload_affinity import keeps, let_in
 
 #: Its filters, in the order in which they are asked.
 PLUGINS = (
-    *("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit"),
+    *("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinityFilter", "NodePorts", "NodeResourcesFit"),
     *("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread", "InterPodAffinity"),
     *("DynamicResources", "NodeDeclaredFeatures"),
 )
 _PLACE = {plugin: place for place, plugin in enumerate(PLUGINS)}
 _ALIKE = {
-    NodeSelector.name: "NodeAffinity",
-    NodeAffinity.name: "NodeAffinity",
-    Resources.name: "NodeResourcesFit",
-    PodAttachments.name: "NodeVolumeLimits",
-    PodSpread.name: "PodTopologySpread",
-    PodAffinity.name: "InterPodAffinity",
-    PodDevices.name: "DynamicResources",
+    NodeSelectorFilter.name: "NodeAffinityFilter",
+    NodeAffinityFilter.name: "NodeAffinityFilter",
+    ResourcesFilter.name: "NodeResourcesFit",
+    PodAttachmentsFilter.name: "NodeVolumeLimits",
+    PodSpreadFilter.name: "PodTopologySpread",
+    PodAffinityFilter.name: "InterPodAffinity",
+    PodDevicesFilter.name: "DynamicResources",
 }
 _HELD = {PORT: "NodePorts", DISK: "VolumeRestrictions", CLAIM: "VolumeRestrictions"}
 
@@ -75,7 +75,7 @@ def verdicts(request: Request, evaluator: Evaluator, cluster: Cluster, row: int)
 
 
 def _verdicts(refused: Refused, request: Request, here: View) -> Iterator[Verdict]:
-    if refused.filter == WorkloadAffinity.name:
+    if refused.filter == WorkloadAffinityFilter.name:
         yield from _about_others(request, here)
         return
     # How many pods a node takes is never taken for what it could not have, not even where it takes none.
@@ -90,12 +90,12 @@ def _first(request: Request) -> str:
 
 
 def _plugin(refused: Refused, request: Request, here: View) -> str:
-    if refused.filter == Taints.name:
+    if refused.filter == TaintsFilter.name:
         taints = untolerated(request, here.taint_sets[int(here.taint_codes[0])], soft=False)
         return "NodeUnschedulable" if any(taint.key == UNSCHEDULABLE for taint in taints) else "TaintToleration"
-    if refused.filter == PodNode.name:
+    if refused.filter == PodNodeFilter.name:
         return "NodeDeclaredFeatures" if refused.reason == FEATURE_MISSING else "NodeName"
-    if refused.filter == PodVolumes.name:
+    if refused.filter == PodVolumesFilter.name:
         return _first(request) or ("VolumeZone" if refused.reason == OTHER_ZONE else "VolumeBinding")
     return _ALIKE.get(refused.filter, refused.filter)
 
@@ -110,7 +110,7 @@ def _about_others(request: Request, here: View) -> Iterator[Verdict]:
             yield Verdict("InterPodAffinity", Eviction.HELPS, f"pods there keep it away: it must stay {rule}")
 
 
-def _holder(rule: Company) -> str:
+def _holder(rule: AffinityRule) -> str:
     """The plugin that minds what a pod holds, by the mark that it bears for that."""
     term = rule.whom[0].term
     kinds = [plugin for mark, plugin in _HELD.items() if term and term[0].key.startswith(mark)]

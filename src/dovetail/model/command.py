@@ -6,8 +6,8 @@ Commands are keyed and idempotent: carried out twice they equal once. The key na
 import re
 from dataclasses import dataclass
 
-from dovetail.model.strict import shown
 from dovetail.model.task import TaskId
+from dovetail.model.text.strict import shown
 
 _NUMBER = r"(0|[1-9][0-9]{0,17})"
 _KEY = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}", re.ASCII)

@@ -10,8 +10,8 @@ from typing import Annotated, NamedTuple, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from dovetail.model.quantity import Bytes, Count, show_bytes
-from dovetail.model.strict import AtField, Strict, shared, shown
+from dovetail.model.text.quantity import Bytes, Count, show_bytes
+from dovetail.model.text.strict import AtField, Strict, shared, shown
 
 #: Thousandths of one device.
 WHOLE = 1000
@@ -98,7 +98,7 @@ def slots_in_words(slots: Sequence[int], node: str) -> str:
     return f"gpu {', '.join(map(str, slots))} of {node}"
 
 
-def in_words(groups: Sequence[Gpus], count: int) -> str:
+def describe_gpus(groups: Sequence[Gpus], count: int) -> str:
     """What a node has: `8 x H100 (80GiB) in 2 islands`, `2 GPUs of unknown model`, `no GPU`."""
     if not groups:
         return f"{count} GPU{'' if count == 1 else 's'} of unknown model" if count else "no GPU"

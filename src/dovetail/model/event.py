@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
+from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.policy import Policy
+from dovetail.model.requests.terms import Terms
 from dovetail.model.reservation import Reservation
 from dovetail.model.resources import Amounts
 from dovetail.model.task import TaskId
-from dovetail.model.terms import Terms
-from dovetail.model.topology import Topology
-from dovetail.model.workload import Condition, Workload
+from dovetail.model.workloads.workload import Condition, Workload
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from pydantic import Field, model_validator
 
 from dovetail.model.device import MAX_DEVICES, Gpus
 from dovetail.model.resources import Capacity
-from dovetail.model.selection import Labels, Taint
-from dovetail.model.strict import AtField, Name, NodeName, Strict, shared
-from dovetail.model.workload import Kind
+from dovetail.model.text.strict import AtField, Name, NodeName, Strict, shared
+from dovetail.model.workloads.selection import Labels, Taint
+from dovetail.model.workloads.workload import WorkloadKind
 
 
 def counting_gpus(capacity: Capacity, gpus: Sequence[Gpus]) -> Capacity:
@@ -36,7 +36,7 @@ class Node(Strict):
     capacity: Capacity = shared(Capacity())
     labels: Labels = shared({})
     taints: Annotated[list[Taint], Field(max_length=100)] = shared([])
-    kinds: list[Kind] = shared(list(Kind))
+    kinds: list[WorkloadKind] = shared(list(WorkloadKind))
     gpus: Annotated[list[Gpus], Field(max_length=MAX_DEVICES)] = shared([])
 
     @model_validator(mode="after")

@@ -14,10 +14,10 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from dovetail.model.company import Affinity, ConflictField, Spread
-from dovetail.model.constraint import MAX_CONSTRAINTS, Constraint, Expression, Kind, Text, Weight
-from dovetail.model.quantity import Count
-from dovetail.model.strict import AtField, Name, Strict, check_name, shared, shown
+from dovetail.model.text.quantity import Count
+from dovetail.model.text.strict import AtField, Name, Strict, check_name, shared, shown
+from dovetail.model.workloads.affinity import Affinity, ConflictField, Spread
+from dovetail.model.workloads.constraint import MAX_CONSTRAINTS, Constraint, ConstraintKind, Expression, Text, Weight
 
 MAX_ATTACHMENTS = 1000
 MAX_ADJUSTMENTS = 10
@@ -50,7 +50,7 @@ Pattern = Annotated[str, AfterValidator(_check_pattern)]
 Place = Annotated[str, AfterValidator(_check_place)]
 
 
-class Reach(Strict):
+class PolicyScope(Strict):
     """What a policy is attached to: everything in these namespaces, and these services and workloads. A bare name is
     meant in every namespace, `NAMESPACE/NAME` in that one."""
 
@@ -61,19 +61,19 @@ class Reach(Strict):
     def __bool__(self) -> bool:
         return bool(self.namespaces or self.services or self.workloads)
 
-    def with_more(self, more: "Reach") -> "Reach":
+    def with_more(self, more: "PolicyScope") -> "PolicyScope":
         """Attached to all of both, each once."""
         return self._made(lambda mine, theirs: list(dict.fromkeys([*mine, *theirs])), more)
 
-    def without(self, less: "Reach") -> "Reach":
+    def without(self, less: "PolicyScope") -> "PolicyScope":
         return self._made(lambda mine, theirs: [one for one in mine if one not in theirs], less)
 
-    def _made(self, of: Callable[[list[str], list[str]], list[str]], other: "Reach") -> "Reach":
+    def _made(self, of: Callable[[list[str], list[str]], list[str]], other: "PolicyScope") -> "PolicyScope":
         kinds = ("namespaces", "services", "workloads")
         found = {kind: of(getattr(self, kind), getattr(other, kind)) for kind in kinds}
-        return Reach.model_validate({kind: places for kind, places in found.items() if places})
+        return PolicyScope.model_validate({kind: places for kind, places in found.items() if places})
 
-    def missing(self, other: "Reach") -> list[str]:
+    def missing(self, other: "PolicyScope") -> list[str]:
         """What the other is attached to and this is not, in words."""
         kinds = (
             ("namespace", self.namespaces, other.namespaces),
@@ -93,7 +93,7 @@ class Adjustment(Strict):
     until: Text | None = None
     off: bool = False
     weight: Weight | None = None
-    become: Kind | None = None
+    become: ConstraintKind | None = None
 
     @model_validator(mode="after")
     def _says_what_then(self) -> Self:
@@ -101,7 +101,7 @@ class Adjustment(Strict):
             raise ValueError("says not what happens then; give off: true, weight, or become")
         if self.off and (self.weight is not None or self.become is not None):
             raise AtField(("off",), "goes without weight and become: what is off has neither")
-        if self.become is Kind.REQUIRE and self.weight is not None:
+        if self.become is ConstraintKind.REQUIRE and self.weight is not None:
             raise AtField(("weight",), "does not go with become: require, which has no weight")
         return self
 
@@ -127,19 +127,19 @@ class PolicyConstraint(Constraint):
         return self
 
 
-def check_adjustments(kind: Kind, adjustments: Sequence[Adjustment]) -> None:
+def check_adjustments(kind: ConstraintKind, adjustments: Sequence[Adjustment]) -> None:
     """What a constraint of this kind cannot become. Raises AtField."""
     for index, one in enumerate(adjustments):
         at = ("adjust", index)
         if one.become is kind:
             raise AtField((*at, "become"), f"is what the constraint is already, {kind}")
-        if kind is Kind.AVOID and one.become is Kind.REQUIRE:
+        if kind is ConstraintKind.AVOID and one.become is ConstraintKind.REQUIRE:
             words = "would require what is avoided; write the opposite as prefer, which may become require"
             raise AtField((*at, "become"), words)
-        if kind is Kind.REQUIRE and one.become is Kind.AVOID:
+        if kind is ConstraintKind.REQUIRE and one.become is ConstraintKind.AVOID:
             words = "would avoid what is required; let it become prefer, or be off"
             raise AtField((*at, "become"), words)
-        if kind is Kind.REQUIRE and one.become is None and one.weight is not None:
+        if kind is ConstraintKind.REQUIRE and one.become is None and one.weight is not None:
             raise AtField((*at, "weight"), "needs become: prefer, since what is required has no weight")
 
 
@@ -159,11 +159,11 @@ class Policy(Strict):
     affinity: Annotated[list[Affinity], Field(max_length=100)] = shared([])
     spread: Annotated[list[Spread], Field(max_length=10)] = shared([])
     conflicts: Annotated[list[ConflictField], Field(max_length=20)] = shared([])
-    applies_to: Reach = shared(Reach())
+    applies_to: PolicyScope = shared(PolicyScope())
 
     @model_validator(mode="after")
     def _says_something_once(self) -> Self:
-        given = [kind for kind in Kind if getattr(self, kind) is not None]
+        given = [kind for kind in ConstraintKind if getattr(self, kind) is not None]
         if given and self.constraints:
             raise AtField(("constraints",), f"goes without {given[0]} at the top; put all of them here")
         if len(given) > 1:
@@ -178,15 +178,15 @@ class Policy(Strict):
             self._check_short_form(given[0])
         return self
 
-    def _check_short_form(self, kind: Kind) -> None:
+    def _check_short_form(self, kind: ConstraintKind) -> None:
         """The rules of a constraint hold for one that is written at the top."""
-        if kind is Kind.REQUIRE:
+        if kind is ConstraintKind.REQUIRE:
             for field in ("weight", "priority"):
                 if getattr(self, field) is not None:
                     raise AtField((field,), "goes with prefer or avoid: what is required has no weight or priority")
         check_adjustments(kind, self.adjust)
 
-    def _short(self, kind: Kind) -> PolicyConstraint:
+    def _short(self, kind: ConstraintKind) -> PolicyConstraint:
         weight = 1.0 if self.weight is None else self.weight
         fields = {str(kind): getattr(self, kind), "weight": weight, "priority": self.priority, "adjust": self.adjust}
         return PolicyConstraint.model_construct(set(fields), **fields)
@@ -194,7 +194,7 @@ class Policy(Strict):
     @cached_property
     def rules(self) -> tuple[PolicyConstraint, ...]:
         """Its constraints, however they are written."""
-        for kind in Kind:
+        for kind in ConstraintKind:
             if getattr(self, kind) is not None:
                 return (self._short(kind),)
         return tuple(self.constraints)

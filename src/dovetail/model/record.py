@@ -15,7 +15,7 @@ from dovetail.model.recovery import RecoveryNote
 from dovetail.model.reservation import Target
 from dovetail.model.resources import Amounts
 from dovetail.model.task import TaskId, TaskState, WorkloadState
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 
 @dataclass(slots=True)

@@ -5,9 +5,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dovetail.model.company import Level
-from dovetail.model.quantity import Count, Duration
-from dovetail.model.strict import Strict
+from dovetail.model.text.quantity import Count, Duration
+from dovetail.model.text.strict import Strict
+from dovetail.model.workloads.affinity import Level
 
 
 class SpareSettings(Strict):

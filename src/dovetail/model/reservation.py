@@ -13,11 +13,11 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from dovetail.model.moment import NOW, LastField, MomentField
-from dovetail.model.quantity import Count, Duration, format_duration
-from dovetail.model.resources import SLOTS, Amounts, Request
-from dovetail.model.selection import Labels
-from dovetail.model.strict import AtField, Name, NodeName, Strict, shared
+from dovetail.model.resources import SLOTS, Amounts, ResourceRequest
+from dovetail.model.text.moment import NOW, LastField, MomentField
+from dovetail.model.text.quantity import Count, Duration, format_duration
+from dovetail.model.text.strict import AtField, Name, NodeName, Strict, shared
+from dovetail.model.workloads.selection import Labels
 
 MAX_NODES = 1000
 MAX_TASKS = 100_000
@@ -65,7 +65,7 @@ class Reservation(Strict):
     domain: Labels = shared({})
     count: Annotated[Count, Field(ge=1, le=MAX_TASKS)] | None = None
     node_selector: Labels = shared({})
-    resources: Request | None = None
+    resources: ResourceRequest | None = None
     start: MomentField = Field(default=NOW, json_schema_extra={"default": "now"})
     duration: Annotated[Duration, Field(gt=0)]
     every: Annotated[Duration, Field(ge=MIN_EVERY_S)] | None = None

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from dovetail.model.device import WHOLE, ModelName
-from dovetail.model.quantity import (
+from dovetail.model.text.quantity import (
     Bytes,
     Cores,
     Count,
@@ -21,7 +21,7 @@ from dovetail.model.quantity import (
     parse_count,
     show_bytes,
 )
-from dovetail.model.strict import AtField, Strict, closest, shared, shown
+from dovetail.model.text.strict import AtField, Strict, closest, shared, shown
 
 CPU, MEMORY, DISK, GPU, SLOTS = "cpu", "memory", "disk", "gpu", "slots"
 CORE_RESOURCES = (CPU, MEMORY, DISK, GPU, SLOTS)
@@ -80,7 +80,7 @@ def _as_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-class Request(_WithExtended):
+class ResourceRequest(_WithExtended):
     """What one task asks for. Every task also takes one slot of its node.
 
     `gpu` is a number of whole GPUs, or a share of one. They are of one of the models (the first is best), each with so

@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Protocol
 import numpy.typing as npt
 
 from dovetail.cluster.arrays import B1, F8, Rows
-from dovetail.cluster.view import View
-from dovetail.model.asks import Company
-from dovetail.model.badge import Badge
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
-from dovetail.model.shape import Shape
-from dovetail.model.strict import Strict
+from dovetail.model.requests.asks import AffinityRule
+from dovetail.model.requests.shape import Shape
+from dovetail.model.requests.task_identity import TaskIdentity
+from dovetail.model.text.strict import Strict
 from dovetail.placement.fragmentation.outlook import Outlook
 
 
@@ -49,12 +49,12 @@ class Request:
     scope: tuple[tuple[str, str], ...] = ()  # labels every node of the scheduler must have
     siblings: tuple[int, int] | None = None  # the task's workload and its replicas; only where a score is not local
     promised: PromisedRoom | None = None
-    badge: Badge | None = None  # of the task's workload; only where other work matters to it
-    repelled: tuple[Company, ...] = ()  # rules of placed tasks that keep it away from them
+    identity: TaskIdentity | None = None  # of the task's workload; only where other work matters to it
+    repelled: tuple[AffinityRule, ...] = ()  # rules of placed tasks that keep it away from them
     heard: tuple[tuple[str, int], ...] = ()  # who of the placed work talks to it, and how much in Mbps
     among: B1 | None = None  # bool[node of the whole cluster]: no others are looked at
     outlook: Outlook | None = None  # what usually comes, and what is scarce for it; it changes as work comes
-    beyond: bool = False  # its nodes cannot be judged by their own rows alone: nothing of a decision is kept
+    non_local: bool = False  # its nodes cannot be judged by their own rows alone: nothing of a decision is kept
 
 
 class Filter(Protocol):

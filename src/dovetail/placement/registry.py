@@ -11,99 +11,107 @@ from typing import Any
 from pydantic import ValidationError
 
 from dovetail.cluster.state import GROUPS
-from dovetail.model.arrangement import Strategy
-from dovetail.model.strict import Strict, closest
+from dovetail.model.text.strict import Strict, closest
+from dovetail.model.workloads.arrangement import StrategyName
 from dovetail.placement.contract import Filter, Hook, NoSettings, Score
-from dovetail.placement.filters.backend import Backend
-from dovetail.placement.filters.bandwidth import Bandwidth
-from dovetail.placement.filters.constraints import Constraints
-from dovetail.placement.filters.gpu_model import GpuModel
-from dovetail.placement.filters.gpus import FreeGpus
-from dovetail.placement.filters.node_affinity import NodeAffinity
-from dovetail.placement.filters.node_selector import NodeSelector
-from dovetail.placement.filters.pod_affinity import PodAffinity
-from dovetail.placement.filters.pod_attachments import PodAttachments
-from dovetail.placement.filters.pod_devices import PodDevices
-from dovetail.placement.filters.pod_node import PodNode
-from dovetail.placement.filters.pod_spread import PodSpread
-from dovetail.placement.filters.pod_volumes import PodVolumes
-from dovetail.placement.filters.promised import Promised
-from dovetail.placement.filters.ready import Ready
-from dovetail.placement.filters.resources import Resources
-from dovetail.placement.filters.scope import Scope
-from dovetail.placement.filters.spread import Spread
-from dovetail.placement.filters.taints import Taints
-from dovetail.placement.filters.workload_affinity import WorkloadAffinity
-from dovetail.placement.scores.affinity import Affinity, Avoided, Preferred
-from dovetail.placement.scores.best_fit import BestFit
-from dovetail.placement.scores.colocation import Colocation
+from dovetail.placement.filters.backend import BackendFilter
+from dovetail.placement.filters.bandwidth import BandwidthFilter
+from dovetail.placement.filters.constraints import ConstraintsFilter
+from dovetail.placement.filters.gpu_model import GpuModelFilter
+from dovetail.placement.filters.gpus import FreeGpusFilter
+from dovetail.placement.filters.node_affinity import NodeAffinityFilter
+from dovetail.placement.filters.node_selector import NodeSelectorFilter
+from dovetail.placement.filters.pod_affinity import PodAffinityFilter
+from dovetail.placement.filters.pod_attachments import PodAttachmentsFilter
+from dovetail.placement.filters.pod_devices import PodDevicesFilter
+from dovetail.placement.filters.pod_node import PodNodeFilter
+from dovetail.placement.filters.pod_spread import PodSpreadFilter
+from dovetail.placement.filters.pod_volumes import PodVolumesFilter
+from dovetail.placement.filters.promised import PromisedFilter
+from dovetail.placement.filters.ready import ReadyFilter
+from dovetail.placement.filters.resources import ResourcesFilter
+from dovetail.placement.filters.scope import ScopeFilter
+from dovetail.placement.filters.spread import SpreadFilter
+from dovetail.placement.filters.taints import TaintsFilter
+from dovetail.placement.filters.workload_affinity import WorkloadAffinityFilter
+from dovetail.placement.scores.affinity import AffinityScore, AvoidedScore, PreferredScore
+from dovetail.placement.scores.best_fit import BestFitScore
+from dovetail.placement.scores.colocation import ColocationScore
 from dovetail.placement.scores.domain import (
-    DomainAvailability,
-    DomainHistory,
-    DomainUtilisation,
-    TopologyAlignment,
+    DomainAvailabilityScore,
+    DomainHistoryScore,
+    DomainUtilisationScore,
+    TopologyAlignmentScore,
 )
-from dovetail.placement.scores.domain_packing import DomainPacking
-from dovetail.placement.scores.fragmentation import Fragmentation
-from dovetail.placement.scores.gpu_model_preference import GpuModelPreference
-from dovetail.placement.scores.gpu_packing import GpuPacking
-from dovetail.placement.scores.gpu_scarcity import GpuScarcity
-from dovetail.placement.scores.image_locality import ImageLocality
-from dovetail.placement.scores.least_loaded import LeastLoaded
-from dovetail.placement.scores.load_balance import LoadBalance
-from dovetail.placement.scores.proximity import NetworkProximity, RelatedProximity
-from dovetail.placement.scores.resource_balance import ResourceBalance
-from dovetail.placement.scores.resource_utilisation import ResourceUtilisation
+from dovetail.placement.scores.domain_packing import DomainPackingScore
+from dovetail.placement.scores.fragmentation import FragmentationScore
+from dovetail.placement.scores.gpu_model_preference import GpuModelPreferenceScore
+from dovetail.placement.scores.gpu_packing import GpuPackingScore
+from dovetail.placement.scores.gpu_scarcity import GpuScarcityScore
+from dovetail.placement.scores.image_locality import ImageLocalityScore
+from dovetail.placement.scores.least_loaded import LeastLoadedScore
+from dovetail.placement.scores.load_balance import LoadBalanceScore
+from dovetail.placement.scores.proximity import NetworkProximityScore, RelatedProximityScore
+from dovetail.placement.scores.resource_balance import ResourceBalanceScore
+from dovetail.placement.scores.resource_utilisation import ResourceUtilisationScore
 
 FILTERS: dict[str, type[Any]] = {
     plugin.name: plugin
     for plugin in (
-        Ready,
-        Scope,
-        Backend,
-        NodeSelector,
-        NodeAffinity,
-        Taints,
-        GpuModel,
-        Constraints,
-        WorkloadAffinity,
-        Spread,
-        Bandwidth,
-        Promised,
-        FreeGpus,
-        Resources,
+        ReadyFilter,
+        ScopeFilter,
+        BackendFilter,
+        NodeSelectorFilter,
+        NodeAffinityFilter,
+        TaintsFilter,
+        GpuModelFilter,
+        ConstraintsFilter,
+        WorkloadAffinityFilter,
+        SpreadFilter,
+        BandwidthFilter,
+        PromisedFilter,
+        FreeGpusFilter,
+        ResourcesFilter,
     )
 }
 SCORES: dict[str, type[Any]] = {
     plugin.name: plugin
     for plugin in (
-        ResourceUtilisation,
-        LoadBalance,
-        Affinity,
-        Preferred,
-        Avoided,
-        NetworkProximity,
-        RelatedProximity,
-        Colocation,
-        LeastLoaded,
-        BestFit,
-        ResourceBalance,
-        DomainAvailability,
-        TopologyAlignment,
-        DomainUtilisation,
-        DomainHistory,
-        GpuPacking,
-        DomainPacking,
-        GpuModelPreference,
-        Fragmentation,
-        GpuScarcity,
-        ImageLocality,
+        ResourceUtilisationScore,
+        LoadBalanceScore,
+        AffinityScore,
+        PreferredScore,
+        AvoidedScore,
+        NetworkProximityScore,
+        RelatedProximityScore,
+        ColocationScore,
+        LeastLoadedScore,
+        BestFitScore,
+        ResourceBalanceScore,
+        DomainAvailabilityScore,
+        TopologyAlignmentScore,
+        DomainUtilisationScore,
+        DomainHistoryScore,
+        GpuPackingScore,
+        DomainPackingScore,
+        GpuModelPreferenceScore,
+        FragmentationScore,
+        GpuScarcityScore,
+        ImageLocalityScore,
     )
 }
 BUILT_IN_FILTERS = tuple(FILTERS)
 #: What only pods of Kubernetes ask for; run where a profile names them.
 POD_FILTERS: dict[str, type[Any]] = {
-    plugin.name: plugin for plugin in (PodNode, PodVolumes, PodAttachments, PodSpread, PodAffinity, PodDevices)
+    plugin.name: plugin
+    for plugin in (
+        PodNodeFilter,
+        PodVolumesFilter,
+        PodAttachmentsFilter,
+        PodSpreadFilter,
+        PodAffinityFilter,
+        PodDevicesFilter,
+    )
 }
 ABOUT_ROOM = 3  # the last of them: promised to others, in pieces, or taken
 
@@ -149,7 +157,7 @@ def outside_strategies() -> dict[str, EntryPoint]:
     """Those of other packages; the built-in ones are weights and stand in `strategies`."""
     found = offered(STRATEGY_GROUP)
     for name in found:
-        if name in set(Strategy):
+        if name in set(StrategyName):
             raise PluginError(f"plugin {name!r} in {STRATEGY_GROUP} has the name of a built-in strategy; rename it")
     return found
 

@@ -11,7 +11,7 @@ import numpy as np
 from dovetail.cluster.arrays import F8
 
 
-def fared(succeeded: F8, failed: F8, pace_sum: F8, pace_weight: F8) -> F8:
+def success_rate(succeeded: F8, failed: F8, pace_sum: F8, pace_weight: F8) -> F8:
     """float64[domain] of sums over each domain."""
     ended = succeeded + failed
     well = np.divide(succeeded, ended, out=np.ones_like(ended), where=ended > 0)

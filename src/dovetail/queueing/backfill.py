@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dovetail.model.strict import Strict
+from dovetail.model.text.strict import Strict
 
 
 class BackfillSettings(Strict):

@@ -10,14 +10,14 @@ from typing import ClassVar
 import numpy as np
 
 from dovetail.queueing.batch_order import BatchOrder
-from dovetail.queueing.entry import Entry
+from dovetail.queueing.entry import QueueEntry
 from dovetail.queueing.shadow import Shadow
 
 #: Work that says nothing about its run time is taken to run for a day.
 UNSAID_S = 86_400.0
 
 
-class Batch:
+class BatchOrdering:
     name: ClassVar[str] = "batch"
     by_tenant: ClassVar[bool] = False
 
@@ -27,11 +27,11 @@ class Batch:
         self._shadow = Shadow()
         self._keys: dict[int, tuple[float, ...]] = {}
 
-    def key(self, entry: Entry) -> tuple[float, ...]:
+    def key(self, entry: QueueEntry) -> tuple[float, ...]:
         """As of the last `rekey`; who has come since goes last in its class until the next."""
         return self._keys.get(entry.id, (entry.rank, np.inf))
 
-    def arrived(self, entry: Entry, now: float) -> None:
+    def arrived(self, entry: QueueEntry, now: float) -> None:
         self._order.arrived(now, _run_s(entry))
         self._shadow.arrived(now, entry.id, entry.share, _run_s(entry))
 
@@ -43,7 +43,7 @@ class Batch:
         else:
             self._shadow.ended(now, workload, ran_s)
 
-    def rekey(self, entries: Sequence[Entry], now: float) -> None:
+    def rekey(self, entries: Sequence[QueueEntry], now: float) -> None:
         longest_s = self._shadow.longest_wait_s(now)
         if not entries:
             return
@@ -54,12 +54,12 @@ class Batch:
         for entry, key in zip(entries, keys, strict=True):
             self._keys[entry.id] = (entry.rank, key)
 
-    def lane(self, entry: Entry) -> float:
+    def lane(self, entry: QueueEntry) -> float:
         """The share of the cluster that must stay free beside it."""
         share = np.array([entry.share])
         return float(self._order.room(np.array([_run_s(entry)]), share)[0] - entry.share)
 
 
-def _run_s(entry: Entry) -> float:
+def _run_s(entry: QueueEntry) -> float:
     expected_s = entry.expected_s if entry.expected_s is not None else entry.run_s
     return UNSAID_S if expected_s is None else max(1.0, expected_s)

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Entry(NamedTuple):
+class QueueEntry(NamedTuple):
     """`rank` 0 is most urgent. `run_s` is how long it asks to run, None if it does not say;
     `expected_s` how long that usually comes to for its owner. `share` is the dominant
     share of the cluster that the whole workload wants, `width` the processors."""

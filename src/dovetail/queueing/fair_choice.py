@@ -14,7 +14,7 @@ from math import inf
 from typing import NamedTuple
 
 from dovetail.queueing.contest import Contest, Name
-from dovetail.queueing.entry import Entry
+from dovetail.queueing.entry import QueueEntry
 from dovetail.queueing.seats import Item, Seats
 from dovetail.queueing.tree import ROOT, QueueTree
 from dovetail.queueing.usage import Usage
@@ -45,7 +45,7 @@ class FairChoice:
         """What they hold has changed."""
         self._touched[queue, tenant] = None
 
-    def add(self, entry: Entry, item: Item) -> None:
+    def add(self, entry: QueueEntry, item: Item) -> None:
         key = (entry.queue, entry.tenant)
         seats = self._seats.get(key)
         if seats is None:
@@ -55,7 +55,7 @@ class FairChoice:
         if self._ageing_s is not None and seats.first is item:
             self._touched[key] = None
 
-    def remove(self, entry: Entry, item: Item) -> None:
+    def remove(self, entry: QueueEntry, item: Item) -> None:
         key = (entry.queue, entry.tenant)
         seats = self._seats[key]
         seats.remove(item)
@@ -138,12 +138,12 @@ class FairChoice:
         self._since[queue] = since
         return value + since / self._ageing_s
 
-    def in_order(self, now: float) -> Iterator[Entry]:
+    def in_order(self, now: float) -> Iterator[QueueEntry]:
         """All of them in the order in which they would go if each took at once what it asks for and none came back."""
         self._catch_up(now)
         return self._rehearse(ROOT, now)
 
-    def _rehearse(self, queue: int, now: float) -> Iterator[Entry]:
+    def _rehearse(self, queue: int, now: float) -> Iterator[QueueEntry]:
         if now >= self._due_at[queue]:
             self._value_all(queue, now)
         turns = []
@@ -155,7 +155,7 @@ class FairChoice:
                 turns.append(_Turn(value, name, weight, self._seats[queue, name].in_order()))
         yield from self._by_turns(turns)
 
-    def _by_turns(self, heap: "list[_Turn]") -> Iterator[Entry]:
+    def _by_turns(self, heap: "list[_Turn]") -> Iterator[QueueEntry]:
         """The contender with the least value gives its next entry and has that much more."""
         heapify(heap)
         present = 1.0 if self._drift_s is None else 0.5  # where the past counts, the present is half of a standing
@@ -179,5 +179,5 @@ class _Turn(NamedTuple):
     value: float
     name: int | str
     weight: float
-    entries: Iterator[Entry]
-    ahead: Entry | None = None
+    entries: Iterator[QueueEntry]
+    ahead: QueueEntry | None = None

@@ -13,9 +13,9 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from dovetail.model.strict import closest
-from dovetail.queueing.batch import Batch
-from dovetail.queueing.entry import Entry
+from dovetail.model.text.strict import closest
+from dovetail.queueing.batch import BatchOrdering
+from dovetail.queueing.entry import QueueEntry
 
 Key = tuple[float, ...]
 ORDERING_GROUP = "dovetail.orderings"
@@ -31,13 +31,13 @@ class Moving(Protocol):
     """An ordering whose keys change with time: it is told who comes and ends, and gives new keys before each pass.
     `key` is what the last `rekey` said."""
 
-    def arrived(self, entry: Entry, now: float) -> None: ...
+    def arrived(self, entry: QueueEntry, now: float) -> None: ...
 
     def ended(self, workload: int, now: float, ran_s: float | None) -> None: ...
 
-    def rekey(self, entries: Sequence[Entry], now: float) -> None: ...
+    def rekey(self, entries: Sequence[QueueEntry], now: float) -> None: ...
 
-    def lane(self, entry: Entry) -> float: ...
+    def lane(self, entry: QueueEntry) -> float: ...
 
 
 @runtime_checkable
@@ -49,7 +49,7 @@ class Ordering(Protocol):
 
     def __init__(self, ageing_s: float | None = None) -> None: ...
 
-    def key(self, entry: Entry) -> Key: ...
+    def key(self, entry: QueueEntry) -> Key: ...
 
 
 class Plain:
@@ -65,7 +65,7 @@ class Plain:
 class Fifo(Plain):
     name = "fifo"
 
-    def key(self, entry: Entry) -> Key:
+    def key(self, entry: QueueEntry) -> Key:
         return (entry.submitted_at,)
 
 
@@ -75,7 +75,7 @@ class ByPriority(Plain):
 
     name = "priority"
 
-    def key(self, entry: Entry) -> Key:
+    def key(self, entry: QueueEntry) -> Key:
         if self.ageing_s is None:
             return (entry.rank, entry.submitted_at)
         return (entry.rank * self.ageing_s + entry.submitted_at,)
@@ -93,7 +93,7 @@ class Shortest(Plain):
 
     name = "shortest"
 
-    def key(self, entry: Entry) -> Key:
+    def key(self, entry: QueueEntry) -> Key:
         return (_run_s(entry), entry.submitted_at)
 
 
@@ -102,7 +102,7 @@ class SmallestArea(Plain):
 
     name = "smallest_area"
 
-    def key(self, entry: Entry) -> Key:
+    def key(self, entry: QueueEntry) -> Key:
         area = math.inf if entry.run_s is None else entry.run_s * entry.share
         return (area, entry.submitted_at)
 
@@ -113,19 +113,19 @@ class F1(Plain):
 
     name = "f1"
 
-    def key(self, entry: Entry) -> Key:
+    def key(self, entry: QueueEntry) -> Key:
         age = F1_AGE * math.log10(max(entry.submitted_at, 1.0))
         if entry.run_s is None:
             return (math.inf, age)
         return (math.log10(max(entry.run_s, 1.0)) * entry.width + age, entry.submitted_at)
 
 
-def _run_s(entry: Entry) -> float:
+def _run_s(entry: QueueEntry) -> float:
     return math.inf if entry.run_s is None else entry.run_s
 
 
 ORDERINGS: dict[str, type[Any]] = {
-    ordering.name: ordering for ordering in (Fifo, ByPriority, Fair, Shortest, SmallestArea, F1, Batch)
+    ordering.name: ordering for ordering in (Fifo, ByPriority, Fair, Shortest, SmallestArea, F1, BatchOrdering)
 }
 
 

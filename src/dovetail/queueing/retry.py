@@ -8,9 +8,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dovetail.model.quantity import Count, Duration
-from dovetail.model.strict import Strict
-from dovetail.model.workload import Priority
+from dovetail.model.text.quantity import Count, Duration
+from dovetail.model.text.strict import Strict
+from dovetail.model.workloads.workload import Priority
 
 
 class BackoffSettings(Strict):

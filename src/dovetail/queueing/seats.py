@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from operator import itemgetter
 from typing import Any
 
-from dovetail.queueing.entry import Entry
+from dovetail.queueing.entry import QueueEntry
 
 Item = tuple[Any, ...]  # the key's numbers, the id, the entry; ids differ, so that entries are never compared
 _BLOCK = 512
@@ -62,6 +62,6 @@ class Seats:
         # An outsider's key that cannot be compared (not a number) may stand anywhere.
         return next((at, place) for at, block in enumerate(blocks) for place, one in enumerate(block) if one is item)
 
-    def in_order(self) -> Iterator[Entry]:
+    def in_order(self) -> Iterator[QueueEntry]:
         """All of them, next first; costs only as far as one looks."""
         return (item[-1] for block in self._blocks for item in block)

@@ -11,11 +11,11 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from dovetail.model.quantity import Count, Duration
 from dovetail.model.resources import Amounts, Capacity, show_amount
-from dovetail.model.selection import LabelValue
-from dovetail.model.strict import AtField, Name, Strict, shared
-from dovetail.model.workload import Pattern
+from dovetail.model.text.quantity import Count, Duration
+from dovetail.model.text.strict import AtField, Name, Strict, shared
+from dovetail.model.workloads.selection import LabelValue
+from dovetail.model.workloads.workload import Pattern
 
 Weight = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 Span = Annotated[Duration, Field(ge=1)]

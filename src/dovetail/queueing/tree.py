@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from dovetail.model.resources import Amounts
-from dovetail.model.strict import closest, shown
+from dovetail.model.text.strict import closest, shown
 from dovetail.queueing.settings import QueueSettings
 
 ROOT = 0

@@ -14,12 +14,12 @@ from functools import lru_cache
 from heapq import heappop, heappush
 
 from dovetail.engine.engine import Engine
-from dovetail.engine.settings import EngineSettings
+from dovetail.engine.state.settings import EngineSettings
 from dovetail.model.command import Bind, Command, Stop
 from dovetail.model.event import Event, NodeJoined, Submitted, TaskFinished, TaskStarted, Tick
 from dovetail.model.node import Node
-from dovetail.model.resources import Capacity, Request
-from dovetail.model.workload import Deadline, Priority, Workload
+from dovetail.model.resources import Capacity, ResourceRequest
+from dovetail.model.workloads.workload import Deadline, Priority, Workload
 from dovetail.simulate.swf import Job
 
 NODE = "machine"
@@ -165,8 +165,8 @@ def _workload(job: Job, id_: int) -> Workload:
 
 
 @lru_cache(maxsize=4096)
-def _resources(processors: int) -> Request:
-    return Request(cpu=float(processors))
+def _resources(processors: int) -> ResourceRequest:
+    return ResourceRequest(cpu=float(processors))
 
 
 @lru_cache(maxsize=4096)

@@ -10,8 +10,8 @@ from pydantic import Field, model_validator
 
 from dovetail.model.event import Event, NodeCordoned, NodeDrained, NodeHealthChanged, NodeJoined, NodeLeft
 from dovetail.model.node import Node
-from dovetail.model.quantity import Duration
-from dovetail.model.strict import NodeName, Strict
+from dovetail.model.text.quantity import Duration
+from dovetail.model.text.strict import NodeName, Strict
 
 KINDS = ("fail", "repair", "cordon", "uncordon", "drain", "leave", "join")
 

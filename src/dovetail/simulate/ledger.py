@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from dovetail.model.record import Changes
 from dovetail.model.resources import SLOTS, Amounts
 from dovetail.model.task import TaskId, WorkloadState
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 from dovetail.simulate.timeline import Timeline
 
 

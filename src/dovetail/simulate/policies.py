@@ -9,9 +9,9 @@ Guarantees: every policy can be played with every way of backfilling. A policy i
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from dovetail.engine.settings import DEFAULT_SCHEDULER, EngineSettings, SchedulerSettings
-from dovetail.model.strict import closest
-from dovetail.placement.profiles import ProfileSettings
+from dovetail.engine.state.settings import DEFAULT_SCHEDULER, EngineSettings, SchedulerSettings
+from dovetail.model.text.strict import closest
+from dovetail.placement.pipeline.profiles import ProfileSettings
 from dovetail.queueing.backfill import BackfillSettings
 
 Backfill = Literal["none", "easy", "conservative"]

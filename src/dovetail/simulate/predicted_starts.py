@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from dovetail.engine.engine import Engine
-from dovetail.engine.forecast import StartGuess, guesses
+from dovetail.engine.scheduling.forecast import StartGuess, guesses
 
 
 @dataclass(frozen=True, slots=True)

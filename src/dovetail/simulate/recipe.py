@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from dovetail.model.workload import Kind
+from dovetail.model.workloads.workload import WorkloadKind
 
 MINUTE_S, HOUR_S = 60.0, 3600.0
 
@@ -17,7 +17,7 @@ MINUTE_S, HOUR_S = 60.0, 3600.0
 class Recipe:
     """One kind of work. CPU and memory come with each GPU, or for themselves where there is none."""
 
-    kind: Kind
+    kind: WorkloadKind
     priorities: tuple[str, ...]
     replicas: tuple[int, ...]
     gpus: tuple[float, ...]  # below 1: a share of one
@@ -61,13 +61,21 @@ def _mean(pool: tuple[float, ...]) -> float:
 
 RECIPES: dict[str, Recipe] = {
     "pretraining": Recipe(
-        Kind.JOB, ("high",), (8, 16, 32), (8,), (12,), (96,), median_s=4 * HOUR_S, sigma=0.4, retries=2
+        WorkloadKind.JOB, ("high",), (8, 16, 32), (8,), (12,), (96,), median_s=4 * HOUR_S, sigma=0.4, retries=2
     ),
     "finetuning": Recipe(
-        Kind.JOB, ("medium",), (1, 2, 4), (1, 2, 4, 8), (8, 12), (64,), median_s=45 * MINUTE_S, sigma=0.8, retries=1
+        WorkloadKind.JOB,
+        ("medium",),
+        (1, 2, 4),
+        (1, 2, 4, 8),
+        (8, 12),
+        (64,),
+        median_s=45 * MINUTE_S,
+        sigma=0.8,
+        retries=1,
     ),
     "inference": Recipe(
-        Kind.CONTAINER,
+        WorkloadKind.CONTAINER,
         ("critical", "high"),
         (2, 4, 8),
         (1, 2),
@@ -79,7 +87,14 @@ RECIPES: dict[str, Recipe] = {
         serves=True,
     ),
     "batch": Recipe(
-        Kind.JOB, ("low", "batch"), (1, 4, 16, 64), (0,), (1, 2, 4), (2, 4, 8), median_s=10 * MINUTE_S, sigma=1.0
+        WorkloadKind.JOB,
+        ("low", "batch"),
+        (1, 4, 16, 64),
+        (0,),
+        (1, 2, 4),
+        (2, 4, 8),
+        median_s=10 * MINUTE_S,
+        sigma=1.0,
     ),
-    "notebook": Recipe(Kind.CONTAINER, ("low",), (1,), (0, 1), (4,), (16, 32), median_s=2 * HOUR_S, sigma=0.6),
+    "notebook": Recipe(WorkloadKind.CONTAINER, ("low",), (1,), (0, 1), (4,), (16, 32), median_s=2 * HOUR_S, sigma=0.6),
 }

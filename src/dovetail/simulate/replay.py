@@ -19,11 +19,11 @@ from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.simulated.fleet import fleet
 from dovetail.backends.simulated.settings import SimulatedSettings
 from dovetail.backends.simulated.world import World
-from dovetail.engine.dependencies import CircularWait, in_order, resolve
 from dovetail.engine.engine import Engine
-from dovetail.engine.questions import Questions
-from dovetail.engine.sense import complaints_about
-from dovetail.engine.settings import EngineSettings, Unroutable
+from dovetail.engine.lifecycle.dependencies import CircularWait, in_order, resolve
+from dovetail.engine.policies.validation import problems_of
+from dovetail.engine.questions.questions import Questions
+from dovetail.engine.state.settings import EngineSettings, Unroutable
 from dovetail.model.command import Bind, Command, Stop, attempt_key
 from dovetail.model.event import (
     BindFailed,
@@ -36,12 +36,12 @@ from dovetail.model.event import (
     Tick,
     TopologySet,
 )
+from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.policy import Policy
 from dovetail.model.reason import Outcome as Answer
-from dovetail.model.topology import Topology
-from dovetail.model.workload import Workload
-from dovetail.placement.profiles import UnknownProfile
+from dovetail.model.workloads.workload import Workload
+from dovetail.placement.pipeline.profiles import UnknownProfile
 from dovetail.placement.registry import PluginError
 from dovetail.queueing.orderings import OrderingError
 from dovetail.queueing.tree import BadQueues, UnknownQueue
@@ -223,7 +223,7 @@ class Simulation:
             return
         settings, state = self.engine.settings, self.engine.state
         profile = state.router.profiles.get(spec.profile or settings.default_profile)
-        complaints = [] if profile is None else complaints_about(spec, spec.name, profile, settings.overcommit)
+        complaints = [] if profile is None else problems_of(spec, spec.name, profile, settings.overcommit)
         if complaints:
             self._turn_away(spec, "senseless", f"{complaints[0].field}: {complaints[0].message}")
             return

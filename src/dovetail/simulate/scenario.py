@@ -18,17 +18,17 @@ from pydantic import Field, ValidationError, model_validator
 
 from dovetail.backends.simulated.fleet import fleet
 from dovetail.backends.simulated.settings import MAX_NODES, SimulatedSettings
-from dovetail.engine.sense import complaints_about_policy
-from dovetail.engine.settings import EngineSettings
-from dovetail.model.complaint import Complaint, Invalid, complaints_of
-from dovetail.model.document import Document, read_documents
+from dovetail.engine.policies.validation import problems_of_policy
+from dovetail.engine.state.settings import EngineSettings
+from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.policy import Policy
-from dovetail.model.quantity import Duration
-from dovetail.model.reading import check_documents, read_one
-from dovetail.model.strict import AtField, Strict, closest
-from dovetail.model.topology import Topology
-from dovetail.model.workload import Workload
+from dovetail.model.text.complaint import Complaint, Invalid, complaints_of
+from dovetail.model.text.document import Document, read_documents
+from dovetail.model.text.quantity import Duration
+from dovetail.model.text.reading import check_documents, read_one
+from dovetail.model.text.strict import AtField, Strict, closest
+from dovetail.model.workloads.workload import Workload
 from dovetail.simulate.incident import Incident
 from dovetail.simulate.stream import Stream
 
@@ -134,7 +134,7 @@ def read_scenario(text: str | bytes, source: str, horizon_s: float | None = None
     if horizon_s is not None and isinstance(document.data, dict):
         document = Document({**document.data, "horizon": horizon_s}, source, document.lines)
     scenario = check_documents(Scenario, [document])[0]
-    if complaints := [one for policy in scenario.policies for one in complaints_about_policy(policy)]:
+    if complaints := [one for policy in scenario.policies for one in problems_of_policy(policy)]:
         raise Invalid(complaints)
     return scenario
 

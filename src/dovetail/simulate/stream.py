@@ -10,9 +10,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from dovetail.model.quantity import Count, Duration
-from dovetail.model.strict import AtField, Name, Strict, closest
-from dovetail.model.workload import Workload
+from dovetail.model.text.quantity import Count, Duration
+from dovetail.model.text.strict import AtField, Name, Strict, closest
+from dovetail.model.workloads.workload import Workload
 from dovetail.simulate.recipe import RECIPES
 
 Weight = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]

@@ -12,9 +12,9 @@ import re
 import zlib
 from typing import NamedTuple
 
-from dovetail.model.complaint import Complaint, Invalid
-from dovetail.model.quantity import MAX_CORES, MAX_DURATION_S
-from dovetail.model.strict import shown
+from dovetail.model.text.complaint import Complaint, Invalid
+from dovetail.model.text.quantity import MAX_CORES, MAX_DURATION_S
+from dovetail.model.text.strict import shown
 
 GZIP_MAGIC = b"\x1f\x8b"
 FIELDS = (

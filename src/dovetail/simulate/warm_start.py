@@ -4,7 +4,7 @@ Plays the stream's past on paper: whatever arrived within the window and has not
 it has left. So the first moment already looks like any later one, long jobs and all.
 """
 
-from dovetail.model.workload import Rehearsal, Workload
+from dovetail.model.workloads.workload import SimulatedRun, Workload
 from dovetail.simulate.stream import Stream
 
 
@@ -18,7 +18,7 @@ def still_running(stream: Stream, seed: int, window_s: float, most_gpus: int) ->
         asked = spec.replicas * spec.resources.gpu
         if left_s > 0 and gpus + asked <= most_gpus:
             gpus += asked
-            rehearsal = Rehearsal(run_time=round(left_s, 3) + 0.001)
+            rehearsal = SimulatedRun(run_time=round(left_s, 3) + 0.001)
             found.append(spec.model_copy(update={"run": spec.run.model_copy(update={"simulate": rehearsal})}))
     return found
 

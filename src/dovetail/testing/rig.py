@@ -13,7 +13,7 @@ from dovetail.model.command import attempt_key
 from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, TaskFinished, TaskStarted
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 from dovetail.testing.subject import Subject
 
 PATIENCE_S = 60.0

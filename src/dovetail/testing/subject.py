@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
 from dovetail.backends.contract import Backend
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 
 async def _short_sleep() -> None:

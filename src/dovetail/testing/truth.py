@@ -8,7 +8,7 @@ import pytest
 from dovetail.backends.contract import Assignment, Phase, Price, Refusal
 from dovetail.model.event import TaskStarted
 from dovetail.model.node import Node
-from dovetail.model.resources import CPU, DISK, GPU, MEMORY, SLOTS, Amounts, Request
+from dovetail.model.resources import CPU, DISK, GPU, MEMORY, SLOTS, Amounts, ResourceRequest
 from dovetail.testing.rig import LONG_S, Conformance, run_async, started
 from dovetail.testing.subject import Subject
 
@@ -68,7 +68,7 @@ class Truth(Conformance):
         async def scene() -> None:
             async with started(subject) as rig:
                 node = rig.ear.nodes[0]
-                half = Request(cpu=node.capacity.cpu / 2, memory=node.capacity.memory // 2)
+                half = ResourceRequest(cpu=node.capacity.cpu / 2, memory=node.capacity.memory // 2)
                 spec = subject.workload(LONG_S, 0, "").model_copy(update={"resources": half})
                 works = [rig.assignment(number, spec, attempt) for attempt in (1, 2)]
                 for work in works:

@@ -3,7 +3,7 @@
 from tests.contract.backends.conformance import Subject, run_async, started
 
 from dovetail.model.event import TaskFinished
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 
 def run_to_end(subject: Subject, spec: Workload, workload: int = 1) -> tuple[TaskFinished, str]:

@@ -20,7 +20,7 @@ from dovetail.backends import registry
 from dovetail.backends.contract import Backend
 from dovetail.control.settings import load_settings
 from dovetail.model.event import TaskStarted
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 from dovetail.testing.conformance import PATIENCE_S, BackendConformance, Subject, run_async, started
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "dovetail-example-backend"

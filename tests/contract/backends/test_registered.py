@@ -15,7 +15,7 @@ from dovetail.backends.registered.backend import RegisteredBackend, TaskReport
 from dovetail.model.event import NodeJoined
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
-from dovetail.model.workload import Rehearsal, Run, Workload
+from dovetail.model.workloads.workload import Run, SimulatedRun, Workload
 
 NODE = "far-away"
 HEARTBEAT_S = 0.01
@@ -114,7 +114,7 @@ class WithAgent(RegisteredBackend):
 
 
 def _workload(run_s: float, exit_code: int, _text: str) -> Workload:
-    return Workload(name="work", run=Run(simulate=Rehearsal(run_time=run_s, exit_code=exit_code)))
+    return Workload(name="work", run=Run(simulate=SimulatedRun(run_time=run_s, exit_code=exit_code)))
 
 
 class TestRegisteredBackend(BackendConformance):

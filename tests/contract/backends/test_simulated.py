@@ -11,7 +11,7 @@ from dovetail.backends.contract import Assignment, Backend
 from dovetail.backends.simulated.backend import SimulatedBackend
 from dovetail.backends.simulated.settings import NodeGroup, SimulatedSettings
 from dovetail.model.node import Node
-from dovetail.model.workload import Rehearsal, Run, Workload
+from dovetail.model.workloads.workload import Run, SimulatedRun, Workload
 
 
 class Wire:
@@ -69,7 +69,7 @@ class FarAway(SimulatedBackend):
 
 
 def _workload(run_s: float, exit_code: int, _text: str) -> Workload:
-    return Workload(name="rehearsed", run=Run(simulate=Rehearsal(run_time=run_s, exit_code=exit_code)))
+    return Workload(name="rehearsed", run=Run(simulate=SimulatedRun(run_time=run_s, exit_code=exit_code)))
 
 
 def _subject(factory: Callable[[Wire], Callable[[], Backend]], *, remembers: bool) -> Subject:

@@ -40,7 +40,7 @@ def test_what_is_lost_for_good_is_counted_and_named(kube_server: KubeServer) -> 
 
             await cluster.until(told, "it was told why it waits")
             found.ledger.gone(("default", "big-1"))
-            found.following.stirred.set()
+            found.following.dirty_rows.set()
             auditor = auditor_of(cluster, found)
             lost = await auditor.audit()
             assert [str(one) for one in lost] == [

@@ -19,8 +19,8 @@ from dovetail.model.record import (
 )
 from dovetail.model.reservation import Target
 from dovetail.model.resources import Capacity
-from dovetail.model.selection import Effect, Taint
 from dovetail.model.task import TaskId, TaskState, WorkloadState
+from dovetail.model.workloads.selection import Effect, Taint
 
 NOW = 1_700_000_000.25
 

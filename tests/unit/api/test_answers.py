@@ -3,11 +3,11 @@
 from typing import Any
 
 from dovetail.api import answers
-from dovetail.engine.planning import Displacement, PlannedTask, Victim
-from dovetail.engine.questions import NodeUse, Room, WhyNot
+from dovetail.engine.planning.plan import Displacement, PlannedTask, Victim
+from dovetail.engine.questions.questions import FreeCapacity, NodeUse, WhyNot
 from dovetail.model.reason import Eviction, Explanation, FunnelStep, NodePoints, Refused
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Priority, Workload
+from dovetail.model.workloads.workload import Priority, Workload
 
 
 def row(**changes: Any) -> dict[str, Any]:
@@ -150,10 +150,10 @@ def test_room_that_is_promised_to_others_is_why_work_waits_although_a_node_could
 
 
 def test_room_tells_the_total_and_where_most_fit() -> None:
-    assert answers.room(Room(5, [("a", 3), ("b", 2)], explanation(A, B))) == (
+    assert answers.room(FreeCapacity(5, [("a", 3), ("b", 2)], explanation(A, B))) == (
         "5 more of these fit, on 3 nodes; the most on a (3)."
     )
-    assert answers.room(Room(0, [], explanation())) == "None of these fits now: no room."
+    assert answers.room(FreeCapacity(0, [], explanation())) == "None of these fits now: no room."
 
 
 def test_a_node_in_words_keeps_the_unit_it_was_described_in() -> None:

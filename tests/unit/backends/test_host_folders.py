@@ -5,7 +5,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from dovetail.backends.contract import Refusal
 from dovetail.backends.host_folders import AllowedFolders, refuse_other_folders
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 
 def wanting(*sources: str) -> Workload:

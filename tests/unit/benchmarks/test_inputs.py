@@ -5,7 +5,7 @@ from benchmarks.clusters import different_shapes, nodes
 from benchmarks.measuring import fastest, middle, quantile
 from benchmarks.process_memory import peak_resident_bytes
 
-from dovetail.model.shaping import shape_of
+from dovetail.model.requests.shaping import shape_of
 
 
 def test_every_task_wants_something_else() -> None:

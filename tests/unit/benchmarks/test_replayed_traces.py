@@ -9,7 +9,7 @@ from benchmarks.philly_lingjun import _workload
 from benchmarks.philly_trace import DAY_S, PhillyJob, Stretch, demand, scene_of
 
 from dovetail.model.resources import CPU
-from dovetail.model.workload import Priority
+from dovetail.model.workloads.workload import Priority
 
 GENERATOR: dict[str, Any] = {
     "topology": {

@@ -7,8 +7,8 @@ import pytest
 
 from dovetail.cli.submission import Submission, described, made_up_name, read_submission
 from dovetail.client import DovetailError
-from dovetail.model.complaint import Invalid
-from dovetail.model.strict import check_name
+from dovetail.model.text.complaint import Invalid
+from dovetail.model.text.strict import check_name
 
 
 def test_files_of_a_folder_are_read_in_order_of_their_names(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from dovetail.client import Client, ConnectError, DovetailError
 from dovetail.client import types as t
 from dovetail.client.amounts import shown
 from dovetail.model.node import Node
-from dovetail.model.resources import Request
-from dovetail.model.workload import Workload
+from dovetail.model.resources import ResourceRequest
+from dovetail.model.workloads.workload import Workload
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def running(client: Client, name: str, **spec: Any) -> None:
 
 
 def test_answers_about_work_have_their_types(client: Client) -> None:
-    work = Workload(name="typed", replicas=2, resources=Request.model_validate({"cpu": "500m"}))
+    work = Workload(name="typed", replicas=2, resources=ResourceRequest.model_validate({"cpu": "500m"}))
     accepted = is_a(list[t.Accepted], client.submit([work]))
     wait_for(lambda: client.workload("typed")["state"] == "running")
     assert is_a(t.WorkloadDetail, client.workload(accepted[0]["id"]))["spec"]["resources"] == {"cpu": "500m"}

@@ -12,7 +12,7 @@ from dovetail.cluster.state import GROUPS, LABELS, PLACEMENTS, RESOURCES, STATUS
 from dovetail.model.node import Node
 from dovetail.model.record import Outcomes
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Kind
+from dovetail.model.workloads.workload import WorkloadKind
 
 FULL = Node.model_validate(
     {
@@ -231,11 +231,11 @@ def test_a_trial_undoes_what_was_placed_removed_and_reserved() -> None:
 
 def test_a_node_runs_the_kinds_it_says_and_no_others() -> None:
     cluster = Cluster()
-    for kind in Kind:
+    for kind in WorkloadKind:
         cluster.join(Node(name=str(kind), kinds=[kind]))
-    for kind in Kind:
+    for kind in WorkloadKind:
         assert [cluster.names[row] for row in np.flatnonzero(cluster.runs(kind))] == [str(kind)]
-    for kind in Kind:
-        cluster.join(Node(name=str(kind), kinds=[Kind.JOB]))
-    assert cluster.runs(Kind.JOB) is True
-    assert not np.any(cluster.runs(Kind.VM)), "a new definition is seen at once"
+    for kind in WorkloadKind:
+        cluster.join(Node(name=str(kind), kinds=[WorkloadKind.JOB]))
+    assert cluster.runs(WorkloadKind.JOB) is True
+    assert not np.any(cluster.runs(WorkloadKind.VM)), "a new definition is seen at once"

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from tests.reference_devices import ReferenceGpus
 
-from dovetail.cluster.invariants import Violation, check_invariants
+from dovetail.cluster.invariants import InvariantViolation, check_invariants
 from dovetail.cluster.state import Cluster
-from dovetail.cluster.view import View
-from dovetail.model.asks import GpuAsk
+from dovetail.cluster.views.view import View
 from dovetail.model.node import Node
-from dovetail.model.resources import Request
-from dovetail.model.shaping import gpus_of
+from dovetail.model.requests.asks import GpuAsk
+from dovetail.model.requests.shaping import gpus_of
+from dovetail.model.resources import ResourceRequest
 from dovetail.model.task import TaskId
 
 ISLANDS = [{"count": 8, "model": "H100", "memory": "80GiB", "islands": 2}]
@@ -36,13 +36,13 @@ class Tasks:
 
     def place(self, row: int = 0, slots: tuple[int, ...] | None = None, **asked: Any) -> tuple[int, ...]:
         self.number += 1
-        request = Request.model_validate(asked)
+        request = ResourceRequest.model_validate(asked)
         column = self.cluster.resources.vector({name: float(amount) for name, amount in request.amounts().items()})
         return self.cluster.place(TaskId(self.number, 0), row, column, gpus=gpus_of(request), slots=slots)
 
 
 def copies(cluster: Cluster, **asked: Any) -> list[float]:
-    ask = gpus_of(Request.model_validate(asked))
+    ask = gpus_of(ResourceRequest.model_validate(asked))
     assert ask is not None
     found: list[float] = View(cluster).device_copies(ask).tolist()
     return found
@@ -147,7 +147,7 @@ def test_a_gpu_that_is_given_twice_is_found_out() -> None:
     tasks = Tasks(cluster_of([{"count": 2}]))
     tasks.place(gpu=0.7)
     tasks.place(gpu=0.7, slots=(0,))
-    with pytest.raises(Violation, match="double-booked"):
+    with pytest.raises(InvariantViolation, match="double-booked"):
         check_invariants(tasks.cluster)
 
 
@@ -155,7 +155,7 @@ def test_gpus_that_give_other_than_the_amounts_are_found_out() -> None:
     tasks = Tasks(cluster_of([{"count": 2}]))
     tasks.place(gpu=1)
     tasks.cluster.devices.take(0, (1,), 1000)
-    with pytest.raises(Violation, match="free GPUs differ"):
+    with pytest.raises(InvariantViolation, match="free GPUs differ"):
         check_invariants(tasks.cluster)
 
 
@@ -186,7 +186,7 @@ def test_the_arrays_agree_with_devices_looked_at_one_by_one(seed: int) -> None:
             number = placed.pop(r.randrange(len(placed)))
             tasks.cluster.remove(TaskId(number, 0))
             plain.give(number)
-        asked = Request.model_validate(r.choice(ASKS))
+        asked = ResourceRequest.model_validate(r.choice(ASKS))
         ask = gpus_of(asked)
         assert ask is not None
         expected = plain.choose(asked)

@@ -1,6 +1,6 @@
 """Distance: 0 to 100, from the narrowest level two nodes share."""
 
-from dovetail.cluster.distance import distances_from, proximity_to
+from dovetail.cluster.network.distance import distances_from, proximity_to
 from dovetail.cluster.state import Cluster
 from dovetail.model.node import Node
 

@@ -6,13 +6,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.cluster.domain_table import HEALTHY, NODES, WHOLE_GPUS, WHOLE_NODES, DomainTable
-from dovetail.cluster.levels import present_levels
+from dovetail.cluster.network.domain_table import HEALTHY, NODES, WHOLE_GPUS, WHOLE_NODES, DomainTable
+from dovetail.cluster.network.levels import present_levels
 from dovetail.cluster.state import Cluster
+from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
 from dovetail.model.task import TaskId
-from dovetail.model.topology import Topology
 
 
 def node(number: int, leaf: str | None, gpu: int = 8) -> Node:

@@ -4,9 +4,9 @@ import pytest
 
 from dovetail.cluster.labels import LabelTable, value_matches
 from dovetail.cluster.state import Cluster
-from dovetail.cluster.view import View
-from dovetail.model.asks import Match
-from dovetail.model.selection import Operator
+from dovetail.cluster.views.view import View
+from dovetail.model.requests.asks import Match
+from dovetail.model.workloads.selection import Operator
 
 IN, NOT_IN, EXISTS, LACKS, GT, LT = (
     Operator.IN,

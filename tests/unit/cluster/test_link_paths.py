@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.cluster.link_graph import LinkGraph
-from dovetail.cluster.link_paths import LinkPaths
-from dovetail.model.topology import HopRule, Topology
+from dovetail.cluster.network.link_graph import LinkGraph
+from dovetail.cluster.network.link_paths import LinkPaths
+from dovetail.model.network.topology import HopRule, Topology
 
 
 def paths_of(**fields: Any) -> tuple[Topology, LinkGraph, LinkPaths]:

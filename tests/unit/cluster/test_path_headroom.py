@@ -5,12 +5,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dovetail.cluster.levels import path_between
-from dovetail.cluster.path_headroom import headroom_from
+from dovetail.cluster.network.levels import path_between
+from dovetail.cluster.network.path_headroom import headroom_from
 from dovetail.cluster.state import Cluster
+from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
-from dovetail.model.topology import Topology
 
 HOSTS = [f"n{s}{leaf}{i}" for s, leaf, i in product(range(2), range(2), range(2))]
 LEVELS = Topology.model_validate(

@@ -1,7 +1,7 @@
 """Taints as codes of distinct sets."""
 
 from dovetail.cluster.taints import TaintTable
-from dovetail.model.selection import Effect, Taint
+from dovetail.model.workloads.selection import Effect, Taint
 
 SPOT = Taint(key="spot", effect=Effect.NO_SCHEDULE)
 DEDICATED = Taint(key="dedicated", value="gpu", effect=Effect.NO_EXECUTE)

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.cluster.test_link_paths import networks
 
-from dovetail.cluster.distance import distance_between, distance_to, distances_from
-from dovetail.cluster.domains import domain_codes, level_column, level_key
-from dovetail.cluster.levels import bandwidth_of, path_between, present_levels, shared_level, within_hops
+from dovetail.cluster.network.distance import distance_between, distance_to, distances_from
+from dovetail.cluster.network.domains import domain_codes, level_column, level_key
+from dovetail.cluster.network.levels import bandwidth_of, path_between, present_levels, shared_level, within_hops
 from dovetail.cluster.state import Cluster
+from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
-from dovetail.model.topology import Topology
 
 LEVELS = [
     {"name": "spine", "bandwidth": "1600Gbps", "latency": "5us"},

@@ -6,17 +6,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dovetail.cluster.invariants import Violation, check_invariants
-from dovetail.cluster.levels import bandwidth_of, path_between
-from dovetail.cluster.path_headroom import headroom_from
+from dovetail.cluster.invariants import InvariantViolation, check_invariants
+from dovetail.cluster.network.levels import bandwidth_of, path_between
+from dovetail.cluster.network.path_headroom import headroom_from
+from dovetail.cluster.network.uplinks import (
+    UplinkShortage,
+    limited_uplinks,
+    room_to_join,
+    shortage_at,
+    unlimited_levels,
+)
 from dovetail.cluster.state import Cluster
-from dovetail.cluster.uplinks import Shortage, limited_uplinks, room_to_join, shortage_at, unlimited_levels
-from dovetail.model.badge import Badge
+from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
+from dovetail.model.requests.task_identity import TaskIdentity
 from dovetail.model.resources import Capacity
-from dovetail.model.roles import GROUP_LABEL
 from dovetail.model.task import TaskId
-from dovetail.model.topology import Topology
+from dovetail.model.workloads.roles import GROUP_LABEL
 
 HOSTS = [f"n{number}" for number in range(6)]  # three in leaf a, two in leaf b; the last hangs on the spine
 LEVELS: dict[str, Any] = {
@@ -36,7 +42,7 @@ GRAPH: dict[str, Any] = {
         {"from": "b", "to": "s", "bandwidth": "3Gbps"},
     ],
 }
-GANG = Badge("x", "train", bandwidth_mbps=1000)
+GANG = TaskIdentity("x", "train", bandwidth_mbps=1000)
 BOTH = pytest.mark.parametrize("described", [LEVELS, GRAPH], ids=["levels", "graph"])
 
 
@@ -49,17 +55,17 @@ def cluster_of(described: dict[str, Any] | None = None) -> Cluster:
     return cluster
 
 
-def place(cluster: Cluster, *rows: int, badge: Badge = GANG, workload: int = 1) -> None:
+def place(cluster: Cluster, *rows: int, identity: TaskIdentity = GANG, workload: int = 1) -> None:
     placed = len(cluster.placements.by_task)
     for number, row in enumerate(rows, placed):
-        cluster.place(TaskId(workload, number), row, cluster.resources.vector({"cpu": 1000.0}), badge=badge)
+        cluster.place(TaskId(workload, number), row, cluster.resources.vector({"cpu": 1000.0}), identity=identity)
 
 
 def held(cluster: Cluster, level: str) -> list[float]:
     return [float(mbps) for mbps in bandwidth_of(cluster, level)[1][0 if level == "host" else 1 :]]
 
 
-def joinable(cluster: Cluster, mbps: float = 1000, gang: Badge = GANG) -> str:
+def joinable(cluster: Cluster, mbps: float = 1000, gang: TaskIdentity = GANG) -> str:
     found = room_to_join(cluster, gang.gang, mbps)
     return "".join("x" if one else "." for one in np.broadcast_to(found, cluster.width))
 
@@ -84,11 +90,14 @@ def test_a_node_in_no_leaf_is_outside_of_all_of_them(described: dict[str, Any]) 
 
 def test_the_parts_of_a_group_are_one_gang() -> None:
     cluster = cluster_of(LEVELS)
-    parts = [Badge("x", name, labels=((GROUP_LABEL, "g"),), bandwidth_mbps=mbps) for name, mbps in (("p", 1), ("q", 5))]
-    place(cluster, 0, badge=parts[0])
-    place(cluster, 3, 3, badge=parts[1], workload=2)
+    parts = [
+        TaskIdentity("x", name, labels=((GROUP_LABEL, "g"),), bandwidth_mbps=mbps)
+        for name, mbps in (("p", 1), ("q", 5))
+    ]
+    place(cluster, 0, identity=parts[0])
+    place(cluster, 3, 3, identity=parts[1], workload=2)
     assert held(cluster, "leaf") == [1, 10]
-    place(cluster, 4, badge=Badge("y", "p", labels=((GROUP_LABEL, "g"),), bandwidth_mbps=7), workload=3)
+    place(cluster, 4, identity=TaskIdentity("y", "p", labels=((GROUP_LABEL, "g"),), bandwidth_mbps=7), workload=3)
     assert held(cluster, "leaf") == [1, 10], "a group of that name in another namespace is another one"
 
 
@@ -110,8 +119,8 @@ def test_who_joins_needs_room_on_his_own_links_and_may_need_some_on_those_of_the
     assert joinable(cluster) == "xxxxxx"
     place(cluster, 0)
     assert joinable(cluster) == ".xx...", "four would send out of leaf a, which carries three"
-    assert shortage_at(cluster, GANG.gang, 1000, 3) == Shortage("leaf", "a", 3000, 4000)
-    assert shortage_at(cluster, GANG.gang, 1000, 0) == Shortage("host", "n0", 0, 1000)
+    assert shortage_at(cluster, GANG.gang, 1000, 3) == UplinkShortage("leaf", "a", 3000, 4000)
+    assert shortage_at(cluster, GANG.gang, 1000, 0) == UplinkShortage("host", "n0", 0, 1000)
 
 
 def test_a_gang_that_sends_out_already_needs_only_what_the_newcomer_sends() -> None:
@@ -121,12 +130,12 @@ def test_a_gang_that_sends_out_already_needs_only_what_the_newcomer_sends() -> N
     assert joinable(cluster) == "xxxxxx"
     place(cluster, 2)
     assert joinable(cluster) == "...xxx"
-    assert shortage_at(cluster, GANG.gang, 1000, 1) == Shortage("leaf", "a", 0, 1000)
+    assert shortage_at(cluster, GANG.gang, 1000, 1) == UplinkShortage("leaf", "a", 0, 1000)
 
 
 def test_others_leave_what_they_do_not_hold() -> None:
     cluster = cluster_of(LEVELS)
-    place(cluster, 0, 1, 3, badge=Badge("x", "other", bandwidth_mbps=1000), workload=9)
+    place(cluster, 0, 1, 3, identity=TaskIdentity("x", "other", bandwidth_mbps=1000), workload=9)
     place(cluster, 4)
     assert joinable(cluster, 1500) == "....xx", "of the link of n3 and those of leaf a others hold too much"
 
@@ -166,7 +175,7 @@ def test_invariants_notice_what_is_held_wrongly() -> None:
     cluster.reserve_bandwidth("leaf", 1, 500)
     check_invariants(cluster)
     cluster.reserve_bandwidth("leaf", 1, 700, -1)
-    with pytest.raises(Violation, match="less is held of leaf uplinks"):
+    with pytest.raises(InvariantViolation, match="less is held of leaf uplinks"):
         check_invariants(cluster)
 
 
@@ -174,7 +183,7 @@ def test_invariants_notice_what_is_held_wrongly() -> None:
 def test_whatever_comes_and_goes_and_is_tried_what_is_held_follows(seed: int) -> None:
     chance = Random(seed)
     cluster = cluster_of(chance.choice((LEVELS, GRAPH)))
-    badges = [Badge("x", f"w{number}", bandwidth_mbps=chance.choice((1, 10, 100))) for number in range(3)]
+    identities = [TaskIdentity("x", f"w{number}", bandwidth_mbps=chance.choice((1, 10, 100))) for number in range(3)]
     for number in range(60):
         tasks = sorted(cluster.placements.by_task)
         if tasks and chance.random() < 0.4:
@@ -182,7 +191,7 @@ def test_whatever_comes_and_goes_and_is_tried_what_is_held_follows(seed: int) ->
         else:
             of = chance.randrange(3)
             column = cluster.resources.vector({"cpu": 10.0})
-            cluster.place(TaskId(of, number), chance.randrange(6), column, badge=badges[of])
+            cluster.place(TaskId(of, number), chance.randrange(6), column, identity=identities[of])
         before = [held(cluster, level) for level in ("spine", "leaf", "host")]
         with cluster.trial():
             for task in sorted(cluster.placements.by_task)[::2]:

@@ -4,7 +4,7 @@ import pytest
 
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.usage_trend import AHEAD_S, LEAST_MEASUREMENTS
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
 

@@ -3,11 +3,11 @@
 import numpy as np
 
 from dovetail.cluster.state import Cluster
-from dovetail.cluster.view import View
-from dovetail.model.asks import Match
+from dovetail.cluster.views.view import View
 from dovetail.model.node import Node
-from dovetail.model.selection import Operator
+from dovetail.model.requests.asks import Match
 from dovetail.model.task import TaskId
+from dovetail.model.workloads.selection import Operator
 
 RESOURCE_COLUMNS = ("capacity", "schedulable", "reserved", "allocated", "free", "inverse_capacity", "free_observed")
 

@@ -3,12 +3,12 @@
 from typing import Any
 
 from dovetail.cluster.state import Cluster
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.constraints.program import compile_node
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
-from dovetail.model.selection import Taint
 from dovetail.model.task import TaskId
+from dovetail.model.workloads.selection import Taint
 
 GIB = 2**30
 SPACE = "team"

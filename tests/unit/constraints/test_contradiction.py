@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from dovetail.constraints.contradiction import Contradiction, find
-from dovetail.constraints.ranges import Room
-from dovetail.model.complaint import field_name
-from dovetail.model.workload import Workload
+from dovetail.constraints.ranges import ResourceCeiling
+from dovetail.model.text.complaint import field_name
+from dovetail.model.workloads.workload import Workload
 
 
 def work(*required: str, **fields: Any) -> Workload:
@@ -154,17 +154,20 @@ def test_a_node_has_at_least_what_a_task_asks_for(text: str, resources: dict[str
 def test_overcommit_lets_a_task_onto_a_smaller_node() -> None:
     spec = work("node.capacity.memory < GiB(64)", resources={"memory": "64GiB"})
     assert find(spec) is not None
-    assert find(spec, Room((("memory", 2.0),))) is None
+    assert find(spec, ResourceCeiling((("memory", 2.0),))) is None
     small = work("node.capacity.memory < GiB(30)", resources={"memory": "64GiB"})
-    assert find(small, Room((("memory", 2.0),))) is not None
+    assert find(small, ResourceCeiling((("memory", 2.0),))) is not None
 
 
 def test_by_measured_use_a_task_goes_where_nothing_is_free_by_allocation() -> None:
     spec = work("node.free.memory < 0", resources={"memory": "64GiB"})
     assert find(spec) is not None
-    assert find(spec, Room(measured=True)) is None
-    assert find(work("node.load > 2.0"), Room(measured=True)) is None
-    assert find(work("node.capacity.memory < GiB(1)", resources={"memory": "2GiB"}), Room(measured=True)) is not None
+    assert find(spec, ResourceCeiling(measured=True)) is None
+    assert find(work("node.load > 2.0"), ResourceCeiling(measured=True)) is None
+    assert (
+        find(work("node.capacity.memory < GiB(1)", resources={"memory": "2GiB"}), ResourceCeiling(measured=True))
+        is not None
+    )
 
 
 def test_affinity_terms_that_exclude_each_other_are_refused() -> None:

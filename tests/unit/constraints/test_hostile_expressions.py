@@ -5,12 +5,12 @@ import re
 import pytest
 
 from dovetail.cluster.state import Cluster
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.constraints.error import ExpressionError
 from dovetail.constraints.program import compile_node
 from dovetail.constraints.structure import text_of
-from dovetail.model.constraint import MAX_EXPRESSION, Structured
 from dovetail.model.node import Node
+from dovetail.model.workloads.constraint import MAX_EXPRESSION, Structured
 
 DEEP = 10_000
 HALF = 600  # as many levels as fit into the length that is accepted, with room to spare

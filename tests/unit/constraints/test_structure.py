@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from tests.unit.constraints.small_cluster import SPACE, small_cluster
 
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.constraints.error import ExpressionError
 from dovetail.constraints.program import compile_node
 from dovetail.constraints.structure import structure_of, text_of
-from dovetail.model.constraint import Structured
+from dovetail.model.workloads.constraint import Structured
 
 
 def _written(fields: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ import pytest
 from tests.unit.constraints.small_cluster import GIB, SPACE, small_cluster, where
 
 from dovetail.cluster.state import LABELS, PLACEMENTS, RESOURCES, STATUS, TAINTS, Cluster
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.constraints.program import compile_cluster, compile_node
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
@@ -110,7 +110,7 @@ def test_forecast_is_what_was_observed_until_there_are_three_measurements_and_th
 
 
 @pytest.mark.parametrize(
-    ("text", "reads", "beyond"),
+    ("text", "reads", "non_local"),
     [
         ("true", set(), False),
         ("has(node.labels.spot) && node.free.cpu > 1", {LABELS, RESOURCES}, False),
@@ -120,10 +120,10 @@ def test_forecast_is_what_was_observed_until_there_are_three_measurements_and_th
         ('distance(workload("db")) < 5', {LABELS, PLACEMENTS, STATUS}, True),
     ],
 )
-def test_a_program_says_what_its_result_depends_on(text: str, reads: set[str], beyond: bool) -> None:
+def test_a_program_says_what_its_result_depends_on(text: str, reads: set[str], non_local: bool) -> None:
     program = compile_node(text)
     assert set(program.reads) == reads
-    assert program.beyond == beyond
+    assert program.non_local == non_local
 
 
 def test_a_program_names_the_levels_and_workloads_it_looks_at() -> None:

@@ -4,7 +4,7 @@
 import pytest
 from tests.unit.constraints.small_cluster import SPACE, small_cluster
 
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.constraints.program import compile_node
 
 

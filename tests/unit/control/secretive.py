@@ -10,8 +10,8 @@ from dovetail.backends.contract import Assignment, Backend
 from dovetail.backends.registry import BackendKind
 from dovetail.backends.simulated.backend import SimulatedBackend
 from dovetail.backends.simulated.settings import SimulatedSettings
-from dovetail.model.quantity import Duration
-from dovetail.model.strict import Strict
+from dovetail.model.text.quantity import Duration
+from dovetail.model.text.strict import Strict
 
 TOKEN, PASSWORD = "tok-6f1c0a9b77", "hunter2-and-more"
 

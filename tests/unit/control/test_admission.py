@@ -11,8 +11,8 @@ from tests.patience import until
 from dovetail.control.errors import Conflict
 from dovetail.control.plane import ControlPlane
 from dovetail.control.settings import Settings
-from dovetail.model.complaint import Invalid
-from dovetail.model.workload import Workload
+from dovetail.model.text.complaint import Invalid
+from dovetail.model.workloads.workload import Workload
 
 SIMULATED = {"kind": "simulated", "groups": [{"count": 1, "prefix": "n", "capacity": {"cpu": 4}}], "forever": True}
 QUEUES = {"team": {"queues": {"a": {"max_workloads": 2}, "b": {}}}}
@@ -186,11 +186,11 @@ def test_what_was_learned_is_written_when_the_server_stops_and_known_after_the_n
     async def before(plane: ControlPlane) -> None:
         await plane.submit([quick("a", user="anna", deadline={"run_for": 60})])
         await until(lambda: state_of(plane, "a") == "succeeded", "it ends")
-        learned.update(plane.engine.state.run_times.to_json())
+        learned.update(plane.engine.state.learned.run_times.to_json())
         assert learned
 
     async def after(plane: ControlPlane) -> None:
-        assert plane.engine.state.run_times.to_json() == learned
+        assert plane.engine.state.learned.run_times.to_json() == learned
 
     scene(tmp_path, before)
     scene(tmp_path, after)

@@ -7,13 +7,13 @@ import pytest
 from dovetail.control import gauges
 from dovetail.control.metrics import Metrics
 from dovetail.engine.engine import Engine
-from dovetail.engine.questions import Questions
-from dovetail.engine.settings import EngineSettings
+from dovetail.engine.questions.questions import Questions
+from dovetail.engine.state.settings import EngineSettings
 from dovetail.model.event import BindFailed, NodeJoined, Submitted, TaskFinished, TaskStarted, Tick
 from dovetail.model.node import Node
 from dovetail.model.record import Batch, Decision
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 SETTINGS = {
     "queues": {"own": {"guaranteed": {"cpu": 4}}, "guest": {}},
@@ -38,10 +38,10 @@ class Scene:
     def decided(self, id_: int, **fields: Any) -> list[Decision]:
         """What is decided about one more workload."""
         spec = Workload.model_validate({"name": f"w{id_}", "resources": {"cpu": 1}, **fields})
-        before = len(self.engine.state.decisions)
+        before = len(self.engine.state.changes.decisions)
         self.engine.handle(Submitted(id_, spec), 0.0)
         self.engine.handle(Tick(100), 0.0)
-        return self.engine.state.decisions[before:]
+        return self.engine.state.changes.decisions[before:]
 
     def tick(self, now: float) -> None:
         self.engine.handle(Tick(100), now)

@@ -13,12 +13,12 @@ from dovetail.control.errors import Conflict, NotFound, Unavailable
 from dovetail.control.execution import FAILURES_UNTIL_OPEN
 from dovetail.control.plane import ControlPlane
 from dovetail.control.settings import Settings
-from dovetail.model.complaint import Invalid
 from dovetail.model.node import Node
 from dovetail.model.record import Batch
 from dovetail.model.reservation import Reservation
-from dovetail.model.resources import Request
-from dovetail.model.workload import Workload
+from dovetail.model.resources import ResourceRequest
+from dovetail.model.text.complaint import Invalid
+from dovetail.model.workloads.workload import Workload
 from dovetail.store.contract import StoreError
 
 SIMULATED = {"kind": "simulated", "groups": [{"count": 3, "prefix": "n"}], "forever": True}
@@ -98,7 +98,9 @@ def test_a_restart_restores_placements_queue_cordons_and_reservations(tmp_path: 
         await until(lambda: plane.store.counts()["running"] == 1, "a runs")
         await plane.nodes.cordon("n-2", True, "upgrade")
         await plane.nodes.patch("n-1", {"team": "blue"}, None)
-        await plane.reservations.reserve(Reservation(node="n-1", resources=Request(cpu=2), duration=3600, holder="ops"))
+        await plane.reservations.reserve(
+            Reservation(node="n-1", resources=ResourceRequest(cpu=2), duration=3600, holder="ops")
+        )
         kept["placed"] = dict(plane.engine.state.cluster.placements.by_task.items())
 
     async def after(plane: ControlPlane) -> None:

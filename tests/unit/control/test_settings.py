@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.control.settings import Settings, load_settings
-from dovetail.model.complaint import Invalid
+from dovetail.model.text.complaint import Invalid
 
 
 def written(folder: Path, text: str) -> Path:

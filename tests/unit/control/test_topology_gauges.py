@@ -2,10 +2,10 @@
 
 from dovetail.control.metrics import Metrics
 from dovetail.engine.engine import Engine
-from dovetail.engine.questions import Questions
+from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import NodeCordoned, NodeJoined, Submitted, Tick
 from dovetail.model.node import Node
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 
 class Scene:

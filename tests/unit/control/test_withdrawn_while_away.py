@@ -11,7 +11,7 @@ from tests.unit.control.test_plane import scene, settings, work
 
 from dovetail.control.plane import ControlPlane
 from dovetail.model.node import Node
-from dovetail.model.selection import Taint
+from dovetail.model.workloads.selection import Taint
 
 Play = Callable[[ControlPlane], Awaitable[None]]
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from tests.unit.engine.scene import Scene
 
-from dovetail.model.reading import read_workloads
-from dovetail.model.workload import Workload
-from dovetail.placement.filters.spread import Spread
-from dovetail.placement.filters.workload_affinity import WorkloadAffinity
+from dovetail.model.text.reading import read_workloads
+from dovetail.model.workloads.workload import Workload
+from dovetail.placement.filters.spread import SpreadFilter
+from dovetail.placement.filters.workload_affinity import WorkloadAffinityFilter
 
 PAGE = (Path(__file__).parents[3] / "docs" / "affinity.md").read_text()
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
@@ -31,12 +31,12 @@ def test_an_example_is_one_workload_that_the_engine_takes_as_it_stands(text: str
     scene.submit(workload.name, **workload.model_dump(mode="json", exclude_unset=True, exclude={"name"}))
     scene.tick()
     work = scene.work(workload.name)
-    assert work.holding == workload.replicas or scene.why(workload.name)[0] == WorkloadAffinity.reason
+    assert work.holding == workload.replicas or scene.why(workload.name)[0] == WorkloadAffinityFilter.reason
 
 
 def test_fields_and_reasons_that_it_names_exist() -> None:
-    assert WorkloadAffinity.reason in PAGE
-    assert Spread.reason in PAGE
+    assert WorkloadAffinityFilter.reason in PAGE
+    assert SpreadFilter.reason in PAGE
     for field in ("affinity", "conflicts", "spread", "node_selector", "node_affinity", "constraints"):
         assert field in Workload.model_fields
         assert f"`{field}`" in PAGE

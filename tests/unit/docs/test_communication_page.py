@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.model.quantity import parse_bandwidth_mbps, parse_latency_ns
-from dovetail.model.topology import DEFAULT_LINKS, OTHER_LINK, LinkDefaults
-from dovetail.placement.fabric import LOCAL
+from dovetail.model.network.topology import DEFAULT_LINKS, OTHER_LINK, LinkDefaults
+from dovetail.model.text.quantity import parse_bandwidth_mbps, parse_latency_ns
+from dovetail.placement.network_cost.fabric import LOCAL
 
 PAGE = (Path(__file__).parents[3] / "docs" / "communication.md").read_text()
 

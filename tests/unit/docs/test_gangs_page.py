@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from tests.unit.engine.scene import Scene
 
-from dovetail.engine.gang_layout import NO_DOMAIN
-from dovetail.engine.settings import EngineSettings
-from dovetail.model.arrangement import Arrangement
-from dovetail.model.reading import read_workloads
-from dovetail.placement.domain_features import FEATURES
-from dovetail.placement.filters.bandwidth import Bandwidth
-from dovetail.placement.strategies import STRATEGIES
+from dovetail.engine.gangs.gang_layout import NO_DOMAIN
+from dovetail.engine.state.settings import EngineSettings
+from dovetail.model.text.reading import read_workloads
+from dovetail.model.workloads.arrangement import Arrangement
+from dovetail.placement.filters.bandwidth import BandwidthFilter
+from dovetail.placement.gangs.domain_features import FEATURES
+from dovetail.placement.gangs.strategies import STRATEGIES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "gangs.md").read_text()
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
@@ -50,8 +50,8 @@ def test_features_strategies_and_weights_are_those_of_the_code() -> None:
 
 def test_reasons_and_settings_that_it_names_exist() -> None:
     assert f"`{NO_DOMAIN}`" in PAGE
-    assert f"`{Bandwidth.reason}`" in PAGE
-    assert f"`{Bandwidth.name}`" in PAGE
+    assert f"`{BandwidthFilter.reason}`" in PAGE
+    assert f"`{BandwidthFilter.name}`" in PAGE
     for field in ("gang_strategy", "strategies"):
         assert field in EngineSettings.model_fields
         assert f"`{field}`" in PAGE

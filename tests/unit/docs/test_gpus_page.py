@@ -6,11 +6,11 @@ from pathlib import Path
 from tests.unit.engine.scene import Scene
 
 from dovetail.model.node import Node
-from dovetail.model.reading import read_as, read_workloads
-from dovetail.placement.filters.gpu_model import GpuModel
-from dovetail.placement.filters.gpus import FreeGpus
-from dovetail.placement.profiles import BUILT_IN
-from dovetail.placement.scores.gpu_model_preference import GpuModelPreference
+from dovetail.model.text.reading import read_as, read_workloads
+from dovetail.placement.filters.gpu_model import GpuModelFilter
+from dovetail.placement.filters.gpus import FreeGpusFilter
+from dovetail.placement.pipeline.profiles import BUILT_IN
+from dovetail.placement.scores.gpu_model_preference import GpuModelPreferenceScore
 
 PAGE = (Path(__file__).parents[3] / "docs" / "gpus.md").read_text()
 NODE, *WORK = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
@@ -29,7 +29,7 @@ def test_the_work_of_the_page_runs_on_the_node_of_the_page() -> None:
 
 
 def test_the_reasons_and_the_weight_are_as_it_says() -> None:
-    for plugin in (GpuModel, FreeGpus):
+    for plugin in (GpuModelFilter, FreeGpusFilter):
         assert f"filter `{plugin.name}`, `{plugin.reason}`" in PAGE
-    weight = BUILT_IN["gpu_topology"].scores[GpuModelPreference.name]
-    assert f"`{GpuModelPreference.name}` with a weight of {weight:g}" in PAGE
+    weight = BUILT_IN["gpu_topology"].scores[GpuModelPreferenceScore.name]
+    assert f"`{GpuModelPreferenceScore.name}` with a weight of {weight:g}" in PAGE

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.model.quantity import parse_bandwidth_mbps, parse_latency_ns
-from dovetail.model.topology import DEFAULT_LINKS, OTHER_LINK, DistanceWeights
-from dovetail.model.topology_format import TopologyFormat
-from dovetail.model.topology_readers.node_labels import CONVENTIONS
-from dovetail.model.topology_readers.reading import read_topology
+from dovetail.model.network.topology import DEFAULT_LINKS, OTHER_LINK, DistanceWeights
+from dovetail.model.network.topology_format import TopologyFormat
+from dovetail.model.network.topology_readers.node_labels import CONVENTIONS
+from dovetail.model.network.topology_readers.reading import read_topology
+from dovetail.model.text.quantity import parse_bandwidth_mbps, parse_latency_ns
 
 PAGE = (Path(__file__).parents[3] / "docs" / "topology.md").read_text()
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)

@@ -10,8 +10,8 @@ from tests.simulation.notebook import Notebook
 
 from dovetail.cluster.invariants import check_invariants
 from dovetail.engine.engine import Engine
-from dovetail.engine.settings import EngineSettings
-from dovetail.engine.work import LiveTask, Work
+from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.state.work import LiveTask, Work
 from dovetail.model.command import Bind, Command, Stop, Wake, attempt_key
 from dovetail.model.event import (
     CancelAsked,
@@ -27,7 +27,7 @@ from dovetail.model.event import (
 from dovetail.model.node import Node
 from dovetail.model.record import Decision, WorkloadRecord
 from dovetail.model.task import TaskId, TaskState
-from dovetail.model.workload import Condition, Workload
+from dovetail.model.workloads.workload import Condition, Workload
 
 
 class Scene:

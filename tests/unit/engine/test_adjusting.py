@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from tests.unit.engine.scene import Scene
 
-from dovetail.engine.adjusting import JUDGED_EVERY_S
-from dovetail.engine.policies import RuleKey
+from dovetail.engine.policies.adjustments import JUDGED_EVERY_S
+from dovetail.engine.state.policies import RuleKey
 from dovetail.model.event import PolicySet
 from dovetail.model.policy import Policy
 

@@ -2,10 +2,10 @@
 
 from tests.unit.engine.scene import Scene
 
-from dovetail.engine.terms import terms_of
+from dovetail.engine.state.terms import terms_of
 from dovetail.model.event import Nominated, TaskFinished, WorkArrived
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 
 def arrive(scene: Scene, name: str, cpu: float = 1, nodes: tuple[str, ...] = (), **more: int) -> None:

@@ -33,7 +33,7 @@ def test_who_only_wishes_to_be_near_others_waits_for_room_alone() -> None:
     wish = [{"near": "db", "within": "zone", "weight": 0.5}]
     scene.submit("gang", 4, affinity=wish, **gang)
     assert scene.tick() == []
-    assert scene.engine.state.watches == {}
+    assert scene.engine.state.wake.watches == {}
     scene.end("old")
     assert scene.tick() == ["gang.0", "gang.1"]
 

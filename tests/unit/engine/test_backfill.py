@@ -146,7 +146,7 @@ def test_a_more_urgent_arrival_becomes_the_head_unless_the_head_is_sticky() -> N
         scene.tick()
         scene.submit("urgent", cpu=4, priority="high", **lasting(50))
         scene.tick()
-        assert scene.engine.state.courses["default"].head == scene.ids[expected], head
+        assert scene.engine.state.backfill_states["default"].head == scene.ids[expected], head
         scene.tick(100)
         scene.end("running")
         assert scene.tick() == [f"{expected}.0"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dovetail.engine.changes import (
+from dovetail.engine.suggestions.changes import (
     definition,
     drop_item,
     fewer_at_once,
@@ -11,10 +11,10 @@ from dovetail.engine.changes import (
     redefined,
     tolerate,
 )
-from dovetail.engine.friendly import friendly_below
-from dovetail.engine.wider_terms import widen
-from dovetail.model.selection import Effect, Taint
-from dovetail.model.workload import Workload
+from dovetail.engine.suggestions.round_amounts import round_below
+from dovetail.engine.suggestions.wider_terms import widen
+from dovetail.model.workloads.selection import Effect, Taint
+from dovetail.model.workloads.workload import Workload
 
 GIB, MIB = 2**30, 2**20
 
@@ -76,7 +76,7 @@ def test_a_gang_that_is_made_smaller_runs_no_more_at_once() -> None:
     ],
 )
 def test_amounts_are_rounded_down_to_what_people_write(resource: str, most: float, asked: int, found: float) -> None:
-    assert friendly_below(resource, most, asked) == found
+    assert round_below(resource, most, asked) == found
 
 
 def _terms(*matches: dict) -> list:  # type: ignore[type-arg]

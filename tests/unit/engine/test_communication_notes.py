@@ -3,10 +3,10 @@
 import pytest
 from tests.unit.engine.scene import Scene
 
-from dovetail.engine.questions import Questions
+from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import TopologySet
-from dovetail.model.topology import Topology
-from dovetail.model.workload import Workload
+from dovetail.model.network.topology import Topology
+from dovetail.model.workloads.workload import Workload
 
 LEVELS = [
     {"name": "leaf", "bandwidth": "50Gbps", "latency": "2us"},

@@ -5,8 +5,8 @@ from random import Random
 
 import numpy as np
 
-from dovetail.engine import core
-from dovetail.engine.core import Core, minimal, signatures, smallest_core
+from dovetail.engine.suggestions import unsatisfiable_core
+from dovetail.engine.suggestions.unsatisfiable_core import UnsatisfiableCore, minimal, signatures, smallest_core
 
 
 def test_nodes_are_counted_by_what_they_fail() -> None:
@@ -34,7 +34,7 @@ def test_where_some_node_fails_nothing_there_is_no_core() -> None:
 
 
 def test_one_requirement_that_every_node_fails_is_the_core() -> None:
-    assert smallest_core([0b110, 0b011, 0b010]) == Core((1,))
+    assert smallest_core([0b110, 0b011, 0b010]) == UnsatisfiableCore((1,))
 
 
 def test_a_core_is_as_small_as_the_best_of_all_subsets() -> None:
@@ -50,7 +50,7 @@ def test_a_core_is_as_small_as_the_best_of_all_subsets() -> None:
 
 
 def test_a_search_that_is_cut_short_still_gives_a_core_and_says_so(monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(core, "_MOST_STEPS", 1)
+    monkeypatch.setattr(unsatisfiable_core, "_MOST_STEPS", 1)
     r = Random(2)
     sets = [sum(1 << i for i in r.sample(range(30), 3)) for _ in range(60)]
     found = smallest_core(sets)
@@ -60,7 +60,7 @@ def test_a_search_that_is_cut_short_still_gives_a_core_and_says_so(monkeypatch) 
 
 
 def test_very_many_different_sets_still_give_a_core(monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(core, "_MOST_SETS", 10)
+    monkeypatch.setattr(unsatisfiable_core, "_MOST_SETS", 10)
     r = Random(3)
     sets = [sum(1 << i for i in r.sample(range(40), r.randint(2, 5))) for _ in range(200)]
     found = smallest_core(sets)

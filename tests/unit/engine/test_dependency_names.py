@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.engine.dependencies import CircularWait, in_order, names_outside, resolve
 from dovetail.engine.engine import Engine
+from dovetail.engine.lifecycle.dependencies import CircularWait, in_order, names_outside, resolve
 from dovetail.model.event import CancelAsked, NodeJoined, Submitted, TaskFinished, Tick
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId, WorkloadState
-from dovetail.model.workload import Condition, Workload
+from dovetail.model.workloads.workload import Condition, Workload
 
 
 def work(name: str, *after: str, **fields: object) -> Workload:

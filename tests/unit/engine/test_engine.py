@@ -4,8 +4,8 @@ import pytest
 
 from dovetail.cluster.invariants import check_invariants
 from dovetail.engine.engine import Engine
-from dovetail.engine.settings import EngineSettings, SchedulerSettings
-from dovetail.engine.work import ForbiddenMove
+from dovetail.engine.state.settings import EngineSettings, SchedulerSettings
+from dovetail.engine.state.work import ForbiddenMove
 from dovetail.model.command import Bind, Command, Stop, Wake
 from dovetail.model.event import (
     BackendHealthChanged,
@@ -27,10 +27,10 @@ from dovetail.model.event import (
 from dovetail.model.node import Node
 from dovetail.model.record import Changes, Outcomes
 from dovetail.model.reservation import Reservation
-from dovetail.model.resources import Capacity, Request
+from dovetail.model.resources import Capacity, ResourceRequest
 from dovetail.model.task import TaskId, TaskState, WorkloadState
-from dovetail.model.workload import Priority, Workload
-from dovetail.placement.profiles import UnknownProfile
+from dovetail.model.workloads.workload import Priority, Workload
+from dovetail.placement.pipeline.profiles import UnknownProfile
 
 
 def node(name: str, cpu: float = 4, **more: object) -> Node:
@@ -38,7 +38,7 @@ def node(name: str, cpu: float = 4, **more: object) -> Node:
 
 
 def work(name: str = "w", cpu: float = 1, **more: object) -> Workload:
-    return Workload.model_validate({"name": name, "resources": Request(cpu=cpu), **more})
+    return Workload.model_validate({"name": name, "resources": ResourceRequest(cpu=cpu), **more})
 
 
 def engine_with(*nodes: Node, settings: EngineSettings | None = None) -> Engine:
@@ -310,7 +310,9 @@ def test_a_task_that_the_backend_keeps_refusing_fails_with_its_words() -> None:
 
 def test_a_reservation_holds_capacity_until_its_time_is_over() -> None:
     engine = engine_with(node("n1", cpu=2))
-    commands = engine.handle(ReservationMade(1, Reservation(node="n1", resources=Request(cpu=2), duration=10.0)), 0.0)
+    commands = engine.handle(
+        ReservationMade(1, Reservation(node="n1", resources=ResourceRequest(cpu=2), duration=10.0)), 0.0
+    )
     assert commands == [Wake(10.0)]
     submitted(engine, work(cpu=1))
     assert not binds(tick(engine, 1.0))
@@ -320,7 +322,7 @@ def test_a_reservation_holds_capacity_until_its_time_is_over() -> None:
 
 def test_a_released_reservation_frees_its_capacity() -> None:
     engine = engine_with(node("n1", cpu=2))
-    engine.handle(ReservationMade(1, Reservation(node="n1", resources=Request(cpu=2), duration=10.0)), 0.0)
+    engine.handle(ReservationMade(1, Reservation(node="n1", resources=ResourceRequest(cpu=2), duration=10.0)), 0.0)
     submitted(engine, work(cpu=1))
     assert not binds(tick(engine, 1.0))
     engine.handle(ReservationReleased(1), 2.0)

@@ -6,8 +6,8 @@ import pytest
 from tests.unit.engine.scene import Scene
 
 from dovetail.cluster.invariants import check_invariants
-from dovetail.engine.defragmenting import winnable
-from dovetail.engine.fragments import CLUSTER, fragment_report
+from dovetail.engine.questions.defragmentation import winnable
+from dovetail.engine.questions.fragmentation import CLUSTER, fragment_report
 
 
 def scene_of(nodes: int, gpus: int = 4, cpu: float = 32, **settings: Any) -> Scene:

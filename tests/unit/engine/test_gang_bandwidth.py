@@ -7,11 +7,11 @@ import pytest
 from tests.unit.engine.scene import Scene
 from tests.unit.engine.test_gang_layout import told
 
-from dovetail.cluster.levels import bandwidth_of
-from dovetail.cluster.uplinks import limited_uplinks
-from dovetail.engine.questions import Questions
+from dovetail.cluster.network.levels import bandwidth_of
+from dovetail.cluster.network.uplinks import limited_uplinks
+from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import TopologySet
-from dovetail.model.topology import Topology
+from dovetail.model.network.topology import Topology
 from dovetail.placement.filters.bandwidth import NO_BANDWIDTH
 
 LEVELS = [

@@ -8,10 +8,10 @@ from pydantic import ValidationError
 from tests.unit.engine.scene import Scene
 
 from dovetail.api import answers
-from dovetail.engine.questions import Questions
-from dovetail.engine.settings import EngineSettings, UnknownStrategy
+from dovetail.engine.questions.questions import Questions
+from dovetail.engine.state.settings import EngineSettings, UnknownStrategy
 from dovetail.model.reason import Explanation
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 GANG = {"min": 4}
 

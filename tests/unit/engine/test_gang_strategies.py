@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from tests.unit.engine.scene import Scene
 
-from dovetail.placement.domain_features import FEATURES
-from dovetail.placement.strategies import STRATEGIES
+from dovetail.placement.gangs.domain_features import FEATURES
+from dovetail.placement.gangs.strategies import STRATEGIES
 
 GANG = {"min": 2}
 

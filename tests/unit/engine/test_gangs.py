@@ -197,7 +197,7 @@ def test_a_gang_that_is_doomed_stays_so_after_a_restart() -> None:
     scene.tick(400)
     scene.started("g")
     scene.end("g", 1, 1)
-    assert scene.work("g").doomed
+    assert scene.work("g").terminal_reason
     scene.restart()
     scene.end("g", 2, code=1)
     scene.stopped()
@@ -212,13 +212,13 @@ def test_a_gang_that_fails_while_more_of_it_waits_at_the_head_leaves_nothing_beh
     assert len(scene.tick()) == 2
     scene.started("g")
     state = scene.engine.state
-    assert state.courses["default"].head == 1
+    assert state.backfill_states["default"].head == 1
     scene.submit("later", cpu=2)
     assert scene.tick() == []
     scene.end("g", 0, code=1)
     scene.end("g", 1, code=1)
     assert scene.record("g").state == "failed"
-    assert state.courses["default"].head != 1
+    assert state.backfill_states["default"].head != 1
     assert 1 not in state.promises.of_work
     assert scene.tick() == ["later.0"]
 

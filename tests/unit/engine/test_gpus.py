@@ -4,10 +4,10 @@ from typing import Any
 
 from tests.unit.engine.scene import Scene
 
-from dovetail.engine.questions import Questions
+from dovetail.engine.questions.questions import Questions
 from dovetail.model.command import Bind
 from dovetail.model.event import Tick
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 
 def gpus(**asked: Any) -> dict[str, Any]:

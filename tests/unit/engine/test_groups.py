@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.unit.engine.scene import Scene
 from tests.unit.engine.test_gang_layout import fabric, labels_of, take, told
 
-from dovetail.model.complaint import Invalid
 from dovetail.model.event import DomainFailed
-from dovetail.model.grouping import by_role
-from dovetail.model.reading import read_workloads
-from dovetail.model.workload import Workload
+from dovetail.model.text.complaint import Invalid
+from dovetail.model.text.reading import read_workloads
+from dovetail.model.workloads.grouping import by_role
+from dovetail.model.workloads.workload import Workload
 
 
 def member(least: int, **more: Any) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from dovetail.engine.kept_room import kept_room
-from dovetail.engine.windows import Window, as_of, coming, overlapping
+from dovetail.engine.promises.held_capacity import kept_room
+from dovetail.engine.reservations.windows import Window, as_of, coming, overlapping
 from dovetail.model.record import ReservationRecord
 from dovetail.model.reservation import Target
 

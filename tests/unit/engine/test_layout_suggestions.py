@@ -4,12 +4,12 @@ from typing import Any
 
 from tests.unit.engine.scene import Scene
 
-from dovetail.engine.changes import definition, merge_patch
-from dovetail.engine.rehearsal import at_once
-from dovetail.engine.suggestions import Impasse, Suggestion, impasse
+from dovetail.engine.suggestions.changes import definition, merge_patch
+from dovetail.engine.suggestions.fit_trial import at_once
+from dovetail.engine.suggestions.suggestions import Impasse, Suggestion, impasse
 from dovetail.model.event import Submitted, TopologySet
-from dovetail.model.topology import Topology
-from dovetail.model.workload import Workload
+from dovetail.model.network.topology import Topology
+from dovetail.model.workloads.workload import Workload
 
 
 def asked(scene: Scene, replicas: int, topology: dict[str, Any], **fields: Any) -> Impasse:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.engine.scene import Scene
 
-from dovetail.engine.pace import BADLY_SLOW
+from dovetail.engine.lifecycle.pace import BADLY_SLOW
 from dovetail.model.event import DomainFailed
 from dovetail.model.record import Outcomes
 

@@ -6,12 +6,12 @@ import pytest
 
 from dovetail.cluster.invariants import check_invariants
 from dovetail.engine.engine import Engine
-from dovetail.engine.planning import plan, within_quota, would_displace
-from dovetail.engine.settings import EngineSettings
+from dovetail.engine.planning.plan import plan, within_quota, would_displace
+from dovetail.engine.state.settings import EngineSettings
 from dovetail.model.event import NodeJoined, Submitted, TaskStarted, Tick
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 QUEUES = {
     "small": {"maximum": {"cpu": 6}},

@@ -4,13 +4,13 @@ from typing import Any
 
 from tests.unit.engine.scene import Scene
 
-from dovetail.engine.violations import violations
-from dovetail.engine.work import Spot
-from dovetail.model.asks import Want
-from dovetail.model.constraint import Kind
+from dovetail.engine.policies.violations import violations
+from dovetail.engine.state.work import QueuePlace
 from dovetail.model.event import PolicyRemoved, PolicySet, Tick
 from dovetail.model.policy import Policy
-from dovetail.model.workload import Workload
+from dovetail.model.requests.asks import ConstraintAsk
+from dovetail.model.workloads.constraint import ConstraintKind
+from dovetail.model.workloads.workload import Workload
 
 NVME = 'node.labels.disk == "nvme"'
 WEST = 'node.labels.zone == "west"'
@@ -98,7 +98,7 @@ def test_company_spread_and_nearness_are_added_to_what_was_asked_for() -> None:
     assert [rule.level for rule in shape.company] == ["rack", "host"]
     assert shape.spread[0].whom[0].workload == "w1"
     assert scene.work("w2").shape.spread[0].whom[0].workload == "w2"
-    assert scene.work("w1").badge.conflicts == {"licence"}
+    assert scene.work("w1").identity.conflicts == {"licence"}
 
 
 def test_placement_follows_the_policy_and_not_only_what_was_asked_for() -> None:
@@ -121,7 +121,7 @@ def test_in_the_network_profile_nodes_of_a_service_count_as_they_always_did() ->
 
 
 def test_a_plan_counts_policies_too() -> None:
-    from dovetail.engine.questions import Questions
+    from dovetail.engine.questions.questions import Questions
 
     scene = two_disks()
     put(scene, require=NVME, applies_to={"namespaces": ["*"]})
@@ -129,7 +129,7 @@ def test_a_plan_counts_policies_too() -> None:
     spec = Workload.model_validate({"name": "w", "resources": {"cpu": 1}})
     assert [task.node for task in questions.plan(spec)] == ["fast"]
     assert questions.capacity(spec).total == 2
-    assert questions.shape(spec).wants == (Want(Kind.REQUIRE, NVME, source="policy rule"),)
+    assert questions.shape(spec).wants == (ConstraintAsk(ConstraintKind.REQUIRE, NVME, source="policy rule"),)
 
 
 # --- changes ---------------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def test_what_waits_is_looked_at_again_when_a_policy_is_relaxed() -> None:
     scene.submit("w1")
     scene.submit("w2")
     assert scene.tick() == []
-    assert scene.work("w1").spot is Spot.PARKED
+    assert scene.work("w1").queue_place is QueuePlace.PARKED
     put(scene, require=NVME, applies_to={"namespaces": ["*"]})
     assert scene.engine.state.policies.rulings["rule"].reconsidered == 2
     assert scene.tick() == ["w1.0", "w2.0"]
@@ -166,7 +166,7 @@ def test_others_of_a_kind_are_not_forgotten_when_the_first_of_them_gets_a_policy
     assert scene.tick() == []
     scene.end("hog")
     scene.hear(Tick(0))  # the first of them is called back and not decided about yet; the others wait for it
-    assert [scene.work(name).spot for name in ("w1", "w2")] == [Spot.LINE, Spot.PARKED]
+    assert [scene.work(name).queue_place for name in ("w1", "w2")] == [QueuePlace.QUEUED, QueuePlace.PARKED]
     put(scene, require=WEST, applies_to={"workloads": ["w1"]})
     assert scene.tick() == ["w2.0"]
 

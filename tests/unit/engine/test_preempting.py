@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 from tests.unit.engine.scene import Scene
 
-from dovetail.model.workload import Priority
+from dovetail.model.workloads.workload import Priority
 
 #: Critical may displace all others, high and medium what is below them, low and batch nobody.
 MAY_DISPLACE = {

@@ -7,11 +7,11 @@ import pytest
 
 from dovetail.cluster.invariants import check_invariants
 from dovetail.engine.engine import Engine
-from dovetail.engine.questions import Questions
-from dovetail.engine.settings import EngineSettings
+from dovetail.engine.questions.questions import Questions
+from dovetail.engine.state.settings import EngineSettings
 from dovetail.model.event import NodeCordoned, NodeJoined, Submitted, Tick
 from dovetail.model.node import Node
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 
 def workload(**fields: object) -> Workload:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.engine.scene import Scene
 
-from dovetail.engine.reservations import check
+from dovetail.engine.reservations.reservations import check
 from dovetail.model.event import NodeHealthChanged, ReservationMade, ReservationReleased
 from dovetail.model.record import ReservationRecord
 from dovetail.model.reservation import Reservation
@@ -227,7 +227,7 @@ def test_a_restart_finds_everything_as_it_was(scene: Booked) -> None:
     after = scene.engine.state
     assert after.reservations == before.reservations
     assert (after.cluster.resources.reserved == before.cluster.resources.reserved).all()
-    assert after.waiting.favoured == {"web"}
+    assert after.pending.namespaces_with_reservations == {"web"}
     assert after.timers.next == 110.0 - 10.0
     for id_, windows in before.promises.reserved.items():
         kept = after.promises.reserved[id_]

@@ -7,13 +7,13 @@ from tests.simulation.notebook import Notebook
 
 from dovetail.cluster.invariants import check_invariants
 from dovetail.engine.engine import Engine
-from dovetail.engine.settings import EngineSettings
+from dovetail.engine.state.settings import EngineSettings
 from dovetail.model.command import Bind
 from dovetail.model.event import BindFailed, Event, NodeJoined, NodeLeft, Submitted, TaskBound, TaskFinished, Tick
 from dovetail.model.node import Node
 from dovetail.model.record import Changes, Outcomes
 from dovetail.model.task import TaskId, TaskState
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 from dovetail.queueing.retry import BackoffSettings
 
 IN_TURN = EngineSettings(default_profile="round_robin")

@@ -7,9 +7,9 @@ import pytest
 
 from dovetail.control.admission import check_submission
 from dovetail.control.settings import RequestLimits
-from dovetail.engine.settings import EngineSettings, Router
-from dovetail.model.complaint import Complaint, Invalid
-from dovetail.model.workload import Workload
+from dovetail.engine.state.settings import EngineSettings, Router
+from dovetail.model.text.complaint import Complaint, Invalid
+from dovetail.model.workloads.workload import Workload
 
 SETTINGS = EngineSettings.model_validate(
     {"profiles": {"by_use": {"settings": {"resources": {"basis": "observed"}}}}, "overcommit": {"cpu": 4}}

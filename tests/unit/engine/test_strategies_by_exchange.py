@@ -7,14 +7,14 @@ import pytest
 from tests.unit.engine.scene import Scene
 from tests.unit.placement.scene import cluster_of, request_for
 
-from dovetail.cluster.view import View
-from dovetail.engine.questions import Questions
+from dovetail.cluster.views.view import View
+from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import TopologySet
-from dovetail.model.topology import Topology
-from dovetail.model.workload import Workload
-from dovetail.placement.domain_features import MOST_COMPARED, Prospect
-from dovetail.placement.strategies import STRATEGIES, Weighted
-from dovetail.placement.tiers import tiers_of
+from dovetail.model.network.topology import Topology
+from dovetail.model.workloads.workload import Workload
+from dovetail.placement.gangs.domain_features import MOST_COMPARED, Prospect
+from dovetail.placement.gangs.strategies import STRATEGIES, WeightedStrategy
+from dovetail.placement.gangs.tiers import tiers_of
 
 FOUR: dict[str, Any] = {"replicas": 4, "gang": {"min": 4}}
 
@@ -127,7 +127,7 @@ def test_only_the_best_by_everything_else_are_compared_and_no_other_comes_out_ah
             return float(1 + domain)
 
         prospect = Prospect(request_for(cluster), view, tiers, tier, copies, 2, holding, exchange)
-        points = Weighted("w", {"history": 10, "latency": sign * 5}).points(prospect)
+        points = WeightedStrategy("w", {"history": 10, "latency": sign * 5}).points(prospect)
         assert len(asked) == MOST_COMPARED
         assert set(asked) <= set(range(1, racks, 2))
         assert int(points.argmax()) == (min(asked) if sign > 0 else max(asked))

@@ -4,10 +4,10 @@ from typing import Any
 
 from tests.unit.engine.scene import Scene
 
-from dovetail.engine.suggestions import Impasse, Suggestion, impasse
+from dovetail.engine.suggestions.suggestions import Impasse, Suggestion, impasse
 from dovetail.model.event import NodeCordoned, NodeDrained, PolicySet
 from dovetail.model.policy import Policy
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 GPU_TAINT = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
 

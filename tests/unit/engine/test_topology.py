@@ -5,9 +5,9 @@ from typing import Any
 from tests.unit.engine.scene import Scene
 from tests.unit.engine.test_restoring import Restartable
 
-from dovetail.cluster.distance import distance_between
+from dovetail.cluster.network.distance import distance_between
 from dovetail.model.event import DistancesCleared, DistancesSet, TopologySet
-from dovetail.model.topology import Topology
+from dovetail.model.network.topology import Topology
 
 LEVELS = [{"name": "spine", "latency": "5us"}, {"name": "leaf", "latency": "1us"}]
 

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.engine.scene import Scene
 
 from dovetail.model.event import TopologySet
-from dovetail.model.topology import Topology
+from dovetail.model.network.topology import Topology
 
 
 @pytest.fixture

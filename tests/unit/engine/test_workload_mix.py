@@ -8,13 +8,13 @@ import pytest
 from tests.unit.engine.scene import Scene
 
 from dovetail.cluster.state import Cluster
-from dovetail.engine import workload_mix
-from dovetail.engine.questions import Questions
-from dovetail.engine.workload_mix import FIRST_MIX, LOOK_EVERY, WorkloadMix, ask_of
+from dovetail.engine.questions.questions import Questions
+from dovetail.engine.state import workload_mix
+from dovetail.engine.state.workload_mix import FIRST_MIX, LOOK_EVERY, WorkloadMix, ask_of
 from dovetail.model.node import Node
-from dovetail.model.shape import Shape
-from dovetail.model.shaping import shape_of
-from dovetail.model.workload import Workload
+from dovetail.model.requests.shape import Shape
+from dovetail.model.requests.shaping import shape_of
+from dovetail.model.workloads.workload import Workload
 from dovetail.placement.fragmentation.typical import Typical
 
 
@@ -180,18 +180,18 @@ def test_the_same_events_lead_to_the_same_places_and_devices() -> None:
     for scene in (one, other):
         submit(scene, 0, 60)
     assert where(one, 0, 60) == where(other, 0, 60)
-    assert one.engine.state.mix.memory() == other.engine.state.mix.memory()
+    assert one.engine.state.learned.mix.memory() == other.engine.state.learned.mix.memory()
 
 
 def test_a_restart_keeps_the_mix_and_decides_as_if_nothing_had_happened() -> None:
     steady, restarted = busy(), busy()
     for scene in (steady, restarted):
         submit(scene, 0, 50)
-    mix = restarted.engine.state.mix
+    mix = restarted.engine.state.learned.mix
     restarted.notebook.memory |= json.loads(json.dumps(restarted.engine.state.memory(0.0)))
     restarted.restart()
-    assert restarted.engine.state.mix.memory() == mix.memory()
-    assert np.array_equal(restarted.engine.state.mix.outlook.prices, mix.outlook.prices)
+    assert restarted.engine.state.learned.mix.memory() == mix.memory()
+    assert np.array_equal(restarted.engine.state.learned.mix.outlook.prices, mix.outlook.prices)
     for scene in (steady, restarted):
         submit(scene, 50, 90)
     assert where(steady, 50, 90) == where(restarted, 50, 90)

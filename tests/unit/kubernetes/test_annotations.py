@@ -3,7 +3,7 @@
 import pytest
 
 from dovetail.kubernetes.annotations import NOTHING, PREFIX, AnnotationError, asked_in, own_of
-from dovetail.model.constraint import Kind
+from dovetail.model.workloads.constraint import ConstraintKind
 
 
 def own(**annotations: str) -> tuple[tuple[str, str], ...]:
@@ -30,7 +30,7 @@ def test_everything_that_can_be_asked_is_read() -> None:
     assert found.layout is not None
     assert (found.layout.required, found.layout.preferred, found.layout.bandwidth_mbps) == ("zone", "rack", 10_000)
     assert found.traffic == (("cache", 10), ("db", 4000))
-    assert [want.demand for want in found.wants] == [Kind.REQUIRE, Kind.AVOID]
+    assert [want.demand for want in found.wants] == [ConstraintKind.REQUIRE, ConstraintKind.AVOID]
 
 
 @pytest.mark.parametrize(

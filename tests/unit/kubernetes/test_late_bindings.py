@@ -77,7 +77,7 @@ def test_what_changed_of_a_pod_while_it_was_on_its_way_counts_when_it_was_not_bo
     known = world.ledger.pods["default", "a"]
     world.ledger.not_bound(known, first.key)
     world.engine.handle(BindFailed(first.task, first.key, "refused"), 0.0)
-    assert ("colour", "red") in world.engine.state.work[known.id].badge.labels
+    assert ("colour", "red") in world.engine.state.work[known.id].identity.labels
     assert world.differences() == []
     (second,) = world.decide()
     world.is_bound(second)

@@ -3,7 +3,7 @@
 from tests.unit.kubernetes.objects import HOST, Little, node, pod
 
 from dovetail.kubernetes.nodes import read_node
-from dovetail.model.pod_ask import NODE_NAME, VOLUME_LIMIT
+from dovetail.model.requests.pod_ask import NODE_NAME, VOLUME_LIMIT
 
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 

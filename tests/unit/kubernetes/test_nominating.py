@@ -7,23 +7,23 @@ import numpy as np
 import pytest
 from tests.unit.kubernetes.objects import ZONE, Little, apart, app, container, node, pod
 
-from dovetail.cluster.placements import NOTHING_AT_STAKE, Placement
-from dovetail.cluster.view import View
+from dovetail.cluster.placements import NO_VICTIM_INFO, Placement
+from dovetail.cluster.views.view import View
 from dovetail.kubernetes.budgets import read_budgets
 from dovetail.model.task import TaskId
-from dovetail.placement.preemption.nominating import nominate
-from dovetail.placement.preemption.nomination import Budgets, Coming
+from dovetail.placement.preemption.nominate import nominate
+from dovetail.placement.preemption.nomination import Budgets, NominatedPlacements
 from dovetail.placement.preemption.reprieve_trials import Trials
 
 
 def _nominated(
-    world: Little, waiting: dict[str, Any], budgets: list[Any] | None = None, coming: Coming | None = None
+    world: Little, waiting: dict[str, Any], budgets: list[Any] | None = None, coming: NominatedPlacements | None = None
 ) -> tuple[str, list[str], int] | None:
     scene, state = world.scene, world.scene.engine.state
     meaning = scene.reader.read(waiting)
     asked = read_budgets(budgets or [], scene.tasks)
     request = scene.asked(meaning)
-    found = nominate(state.cluster, state.stakes, scene.evaluator, request, meaning.priority, asked, coming)
+    found = nominate(state.cluster, state.victims_table, scene.evaluator, request, meaning.priority, asked, coming)
     if found is None:
         return None
     return state.cluster.names[found.row], [scene.names[task][1] for task in found.victims], found.violations
@@ -107,8 +107,10 @@ def test_room_that_another_is_about_to_take_is_not_to_be_had() -> None:
     scene, waiting = world.scene, pod(cpu="3", priority=10)
     request = scene.asked(scene.reader.read(waiting))
     row = scene.engine.state.cluster.rows["m"]
-    for badge in (None, scene.reader.read(waiting).badge):
-        coming = Coming({row: [(TaskId(99, 0), Placement(row, request.column, None, NOTHING_AT_STAKE, badge))]})
+    for identity in (None, scene.reader.read(waiting).identity):
+        coming = NominatedPlacements(
+            {row: [(TaskId(99, 0), Placement(row, request.column, None, NO_VICTIM_INFO, identity))]}
+        )
         assert _nominated(world, waiting) == ("m", ["a"], 0)
         assert _nominated(world, waiting, coming=coming) == ("n", ["b"], 0)
 
@@ -130,7 +132,7 @@ def test_one_pass_over_arrays_finds_what_trying_every_node_finds(seed: int) -> N
     scene, state = world.scene, world.scene.engine.state
     budgets = [_budget(chance.randint(0, 2), app("db"))] if chance.random() < 0.5 else []
     alive: list[str] = []
-    coming, awaited = Coming(), dict[TaskId, int]()
+    coming, awaited = NominatedPlacements(), dict[TaskId, int]()
     for step in range(12):
         name, on = f"p{step}", f"n{chance.randrange(6)}"
         labels = {"app": chance.choice(["db", "web"])}
@@ -149,14 +151,14 @@ def test_one_pass_over_arrays_finds_what_trying_every_node_finds(seed: int) -> N
             coming.remove(row, task)
         if chance.random() < 0.5:
             task, row = TaskId(100 + step, 0), chance.randrange(6)
-            coming.add(row, task, Placement(row, request.column, None, NOTHING_AT_STAKE, meaning.badge))
+            coming.add(row, task, Placement(row, request.column, None, NO_VICTIM_INFO, meaning.identity))
             awaited[task] = row
-        if scene.evaluator.sift(request, _view(world)).alive.any():
+        if scene.evaluator.run_filters(request, _view(world)).alive.any():
             continue
-        those = Coming() if chance.random() < 0.2 else coming
+        those = NominatedPlacements() if chance.random() < 0.2 else coming
         trials = Trials(state.cluster, scene.evaluator, request, meaning.priority, Budgets(asked), those)
         expected = trials.best(np.flatnonzero(trials.candidates()))
-        found = nominate(state.cluster, state.stakes, scene.evaluator, request, meaning.priority, asked, those)
+        found = nominate(state.cluster, state.victims_table, scene.evaluator, request, meaning.priority, asked, those)
         assert found == (None if expected is None else expected.nomination)
 
 

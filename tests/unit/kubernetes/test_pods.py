@@ -6,7 +6,7 @@ from typing import Any
 from tests.unit.kubernetes.objects import HOST, ZONE, apart, app, container, near, pod
 
 from dovetail.kubernetes.pods import PodReader, gates_of, is_finished
-from dovetail.model.terms import Terms, terms_json
+from dovetail.model.requests.terms import Terms, terms_json
 
 
 def test_pods_of_one_template_mean_the_same_thing() -> None:
@@ -46,8 +46,8 @@ def test_a_placed_pod_asks_for_nothing_but_keeps_others_away() -> None:
     placed = reader.read_placed(one)
     assert placed.terms.shape.node_selector == ()
     assert placed.terms.shape.company == ()
-    assert placed.badge.repels == reader.read(one).badge.repels
-    assert len(placed.badge.repels) == 1
+    assert placed.identity.repels == reader.read(one).identity.repels
+    assert len(placed.identity.repels) == 1
 
 
 def test_priority_and_policy_are_read_and_nothing_said_is_nought() -> None:

@@ -4,9 +4,9 @@ import pytest
 
 from dovetail.engine.engine import Engine
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
-from dovetail.model.complaint import Invalid
-from dovetail.model.document import Document
-from dovetail.model.reading import check_documents
+from dovetail.model.text.complaint import Invalid
+from dovetail.model.text.document import Document
+from dovetail.model.text.reading import check_documents
 from dovetail.placement.registry import POD_FILTERS
 
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from dovetail.model.asks import Layout
-from dovetail.model.complaint import Invalid
-from dovetail.model.reading import read_workloads
-from dovetail.model.shape import Shape
-from dovetail.model.shaping import shape_of
-from dovetail.model.workload import Workload
+from dovetail.model.requests.asks import Layout
+from dovetail.model.requests.shape import Shape
+from dovetail.model.requests.shaping import shape_of
+from dovetail.model.text.complaint import Invalid
+from dovetail.model.text.reading import read_workloads
+from dovetail.model.workloads.workload import Workload
 
 
 def shape(**fields: Any) -> Shape:

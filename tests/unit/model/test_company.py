@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from dovetail.model.asks import Company, Even, Match, Relation, Selector
-from dovetail.model.complaint import complaints_of
-from dovetail.model.selection import Operator
-from dovetail.model.shape import Shape
-from dovetail.model.shaping import shape_of
-from dovetail.model.workload import Workload
+from dovetail.model.requests.asks import AffinityRule, Match, Relation, Selector, SpreadRule
+from dovetail.model.requests.shape import Shape
+from dovetail.model.requests.shaping import shape_of
+from dovetail.model.text.complaint import complaints_of
+from dovetail.model.workloads.selection import Operator
+from dovetail.model.workloads.workload import Workload
 
 
 def said(**fields: Any) -> list[str]:
@@ -78,7 +78,7 @@ def test_so_is_a_spread_or_a_conflict(field: str, value: dict[str, Any], words: 
 
 def test_a_name_alone_stands_for_the_workload_of_the_same_namespace() -> None:
     (rule,) = shape(namespace="x", affinity=[{"near": "db", "within": "zone"}]).company
-    assert rule == Company(Relation.NEAR, (Selector(("x",), workload="db"),), "zone")
+    assert rule == AffinityRule(Relation.NEAR, (Selector(("x",), workload="db"),), "zone")
 
 
 def test_a_star_stands_for_all_namespaces() -> None:
@@ -121,8 +121,8 @@ def test_a_conflict_is_being_apart_from_other_members_and_the_name_of_the_set_is
 
 def test_a_spread_counts_the_workload_itself_unless_others_are_named() -> None:
     own, others = shape(spread=[{"over": "zone"}, {"over": "zone", "of": {"service": "front"}, "max_skew": 3}]).spread
-    assert own == Even("zone", 1, (Selector(("default",), workload="w"),))
-    assert others == Even("zone", 3, (Selector(("default",), service="front"),))
+    assert own == SpreadRule("zone", 1, (Selector(("default",), workload="w"),))
+    assert others == SpreadRule("zone", 3, (Selector(("default",), service="front"),))
 
 
 def test_the_same_rule_twice_is_one() -> None:

@@ -6,21 +6,21 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, Field, RootModel, ValidationError, model_validator
 
-from dovetail.model.complaint import MAX_COMPLAINTS, Complaint, Invalid, complaints_of, field_name
 from dovetail.model.node import Node
-from dovetail.model.reading import read_one
-from dovetail.model.strict import AtField, Strict
-from dovetail.model.workload import Workload
+from dovetail.model.text.complaint import MAX_COMPLAINTS, Complaint, Invalid, complaints_of, field_name
+from dovetail.model.text.reading import read_one
+from dovetail.model.text.strict import AtField, Strict
+from dovetail.model.workloads.workload import Workload
 
 
-def complaints_about(model: type[BaseModel], data: object) -> list[Complaint]:
+def problems_of(model: type[BaseModel], data: object) -> list[Complaint]:
     with pytest.raises(ValidationError) as raised:
         model.model_validate(data)
     return complaints_of(raised.value, model)
 
 
 def said(model: type[BaseModel], data: object) -> list[str]:
-    return [str(complaint) for complaint in complaints_about(model, data)]
+    return [str(complaint) for complaint in problems_of(model, data)]
 
 
 def test_a_complaint_reads_as_file_line_field_and_message() -> None:
@@ -50,7 +50,7 @@ def test_a_path_reads_like_code() -> None:
 
 
 def test_an_unknown_field_gets_the_nearest_known_one_and_all_of_that_place() -> None:
-    (complaint,) = complaints_about(Workload, {"name": "a", "tolerations": [{"operator": "Exists", "efect": "x"}]})
+    (complaint,) = problems_of(Workload, {"name": "a", "tolerations": [{"operator": "Exists", "efect": "x"}]})
     assert complaint.field == "tolerations[0].efect"
     assert complaint.message == (
         "unknown field 'efect'. Did you mean 'effect'? Known fields: key, operator, value, effect, toleration_seconds"
@@ -70,7 +70,7 @@ def test_two_names_of_one_field_cannot_both_be_given() -> None:
 
 
 def test_a_choice_lists_the_accepted_words() -> None:
-    (complaint,) = complaints_about(Workload, {"name": "a", "kind": "jobs"})
+    (complaint,) = problems_of(Workload, {"name": "a", "kind": "jobs"})
     assert (
         str(complaint) == "kind: 'jobs' is not accepted. Did you mean 'job'? Write one of: container, vm, job, function"
     )
@@ -118,7 +118,7 @@ def test_input_is_never_echoed_at_length() -> None:
         "name": huge, "kind": huge, "replicas": huge, huge: 1, "labels": {huge: huge, "a": huge},
         "resources": {"memory": huge}, "run": huge, "tolerations": [{"effect": huge, huge: 1}],
     }  # fmt: skip
-    found = complaints_about(Workload, data)
+    found = problems_of(Workload, data)
     assert len(found) >= 8
     assert all(len(str(complaint)) < 500 for complaint in found)
     assert all("x" * 61 not in str(complaint) for complaint in found)
@@ -132,7 +132,7 @@ def test_input_is_never_echoed_at_length() -> None:
     ],
 )  # fmt: skip
 def test_what_stands_under_env_is_never_echoed(env: object) -> None:
-    found = complaints_about(Workload, {"name": "a", "run": {"env": env}})
+    found = problems_of(Workload, {"name": "a", "run": {"env": env}})
     assert found
     assert all("31415926" not in str(complaint) for complaint in found)
     assert all(complaint.field.startswith("run.env") for complaint in found)
@@ -146,7 +146,7 @@ def test_an_own_error_that_echoes_a_secret_is_not_passed_on() -> None:
         def _refuse(self) -> "Login":
             raise AtField(("token",), f"{self.token} is weak")
 
-    (complaint,) = complaints_about(Login, {"token": 31415926})
+    (complaint,) = problems_of(Login, {"token": 31415926})
     assert (complaint.field, complaint.message) == ("token", "is not accepted")
 
 
@@ -192,21 +192,21 @@ class Gallery(RootModel[list[Drawing]]):
 
 def test_the_members_of_a_union_are_not_part_of_the_field() -> None:
     data = {"tagged": [{"shape": "circle", "radius": 50, "colour": 1}], "either": "blue"}
-    found = complaints_about(Drawing, data)
+    found = problems_of(Drawing, data)
     assert {complaint.field for complaint in found} == {"tagged[0].radius", "tagged[0].colour", "either"}
     assert "unknown field 'colour'. Known fields: shape, radius" in [complaint.message for complaint in found]
     assert "50 is too large; it must be less than 10" in [complaint.message for complaint in found]
 
 
 def test_an_undiscriminated_union_of_models_names_the_field_once() -> None:
-    found = complaints_about(Drawing, {"models": {"a": {"shape": "circle", "radius": 0, "sides": 1}}})
+    found = problems_of(Drawing, {"models": {"a": {"shape": "circle", "radius": 0, "sides": 1}}})
     assert {complaint.field for complaint in found} <= {
         "models.a.radius", "models.a.sides", "models.a.side", "models.a.shape",
     }  # fmt: skip
 
 
 def test_a_root_model_is_walked_through() -> None:
-    (complaint,) = complaints_about(Gallery, [{"tagd": []}])
+    (complaint,) = problems_of(Gallery, [{"tagd": []}])
     assert (
         str(complaint) == "[0].tagd: unknown field 'tagd'. Did you mean 'tagged'? Known fields: tagged, either, models"
     )
@@ -227,7 +227,7 @@ def test_a_kind_of_error_nobody_thought_of_gets_pydantics_words() -> None:
 
 
 def test_complaints_end_at_a_hundred_and_the_exception_lists_twenty() -> None:
-    found = complaints_about(Workload, {"name": "a", "labels": {f"a {n}": "x" for n in range(5000)}})
+    found = problems_of(Workload, {"name": "a", "labels": {f"a {n}": "x" for n in range(5000)}})
     assert len(found) == MAX_COMPLAINTS
     lines = str(Invalid(found)).split("\n")
     assert len(lines) == 21

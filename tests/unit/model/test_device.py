@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from dovetail.model.asks import GpuAsk
-from dovetail.model.device import Device, Gpus, devices_of, in_words
+from dovetail.model.device import Device, Gpus, describe_gpus, devices_of
 from dovetail.model.node import Node
+from dovetail.model.requests.asks import GpuAsk
+from dovetail.model.requests.shape import Shape
+from dovetail.model.requests.shaping import gpus_of, shape_of
 from dovetail.model.reservation import Reservation
-from dovetail.model.resources import Request, write_amount
-from dovetail.model.shape import Shape
-from dovetail.model.shaping import gpus_of, shape_of
-from dovetail.model.workload import Kind, Workload
+from dovetail.model.resources import ResourceRequest, write_amount
+from dovetail.model.workloads.workload import Workload, WorkloadKind
 
 
 def node(**fields: Any) -> Node:
@@ -63,23 +63,23 @@ def test_groups_are_taken_apart_and_islands_counted_on() -> None:
     assert [device.numa for device in found] == [0, 0, 1, 1, None]
     assert found[4] == Device("", 0, 2, None, "0000:41:00.0", "GPU-x")
     assert devices_of([], 2) == (Device(), Device())
-    assert in_words(groups, 5) == "4 x H100 (80GiB) in 2 islands and 1 x unknown model"
+    assert describe_gpus(groups, 5) == "4 x H100 (80GiB) in 2 islands and 1 x unknown model"
 
 
 @pytest.mark.parametrize(
     ("written", "thousandths"), [(8, 8000), (0.25, 250), ("250m", 250), ("2", 2000), (1.0, 1000), ("1000m", 1000)]
 )
 def test_gpus_are_asked_for_whole_or_as_a_share_of_one(written: object, thousandths: int) -> None:
-    asked = Request.model_validate({"gpu": written})
+    asked = ResourceRequest.model_validate({"gpu": written})
     assert asked.amounts()["gpu"] == thousandths
-    assert Request.model_validate_json(asked.model_dump_json()) == asked
-    assert Request.model_validate({"gpu": write_amount("gpu", thousandths)}) == asked
+    assert ResourceRequest.model_validate_json(asked.model_dump_json()) == asked
+    assert ResourceRequest.model_validate({"gpu": write_amount("gpu", thousandths)}) == asked
 
 
 @pytest.mark.parametrize("written", [1.5, "1500m", "2.25"])
 def test_more_than_one_gpu_is_whole_or_an_error_that_says_why(written: object) -> None:
     with pytest.raises(ValidationError, match="neither whole nor a share of one GPU"):
-        Request.model_validate({"gpu": written})
+        ResourceRequest.model_validate({"gpu": written})
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_more_than_one_gpu_is_whole_or_an_error_that_says_why(written: object) -
 )
 def test_what_is_asked_of_gpus_must_make_sense(asked: dict[str, Any], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
-        Request.model_validate(asked)
+        ResourceRequest.model_validate(asked)
 
 
 def test_the_shape_knows_which_gpus_are_asked_for() -> None:
@@ -108,19 +108,19 @@ def test_the_shape_knows_which_gpus_are_asked_for() -> None:
     assert shape.gpus == GpuAsk(4, 0, ("H100", "A100"), 40 * 2**30, True)
     assert str(shape.gpus) == "4 GPUs of model H100 or A100 with 40GiB each in one island"
     assert Shape.from_json(shape.to_json()) == shape
-    assert shape != shape_of(spec.model_copy(update={"resources": Request(gpu=4)}), "default", "balanced")
+    assert shape != shape_of(spec.model_copy(update={"resources": ResourceRequest(gpu=4)}), "default", "balanced")
 
 
 def test_a_single_gpu_is_in_one_island_anyway() -> None:
-    assert gpus_of(Request.model_validate({"gpu": 1, "gpu_island": "same"})) == GpuAsk(count=1)
-    assert gpus_of(Request.model_validate({"gpu": 0.5, "gpu_model": "A"})) == GpuAsk(share=500, models=("A",))
-    assert gpus_of(Request(cpu=1)) is None
+    assert gpus_of(ResourceRequest.model_validate({"gpu": 1, "gpu_island": "same"})) == GpuAsk(count=1)
+    assert gpus_of(ResourceRequest.model_validate({"gpu": 0.5, "gpu_model": "A"})) == GpuAsk(share=500, models=("A",))
+    assert gpus_of(ResourceRequest(cpu=1)) is None
 
 
 def test_a_shape_from_before_gpus_were_told_apart_asks_for_any() -> None:
     text = '{"amounts":{"gpu":2000,"slots":1},"kind":"job","scheduler":"default","profile":"balanced","namespace":""}'
     assert Shape.from_json(text).gpus == GpuAsk(count=2)
-    assert Shape((("cpu", 1000),), Kind.JOB, "default", "balanced", "").gpus is None
+    assert Shape((("cpu", 1000),), WorkloadKind.JOB, "default", "balanced", "").gpus is None
 
 
 def test_single_gpus_cannot_be_reserved() -> None:

@@ -5,8 +5,8 @@ import math
 import pytest
 import yaml
 
-from dovetail.model.complaint import Invalid
-from dovetail.model.document import Document, decode, read_documents
+from dovetail.model.text.complaint import Invalid
+from dovetail.model.text.document import Document, decode, read_documents
 
 
 @pytest.fixture(params=["C parser", "Python parser"])

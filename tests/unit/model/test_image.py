@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from dovetail.model.complaint import complaints_of
-from dovetail.model.image import canonical, image_label, registry_of
-from dovetail.model.workload import Workload
+from dovetail.model.text.complaint import complaints_of
+from dovetail.model.workloads.image import canonical, image_label, registry_of
+from dovetail.model.workloads.workload import Workload
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dovetail.model.moment import NOW, Moment, parse_last, parse_moment, show_time
+from dovetail.model.text.moment import NOW, Moment, parse_last, parse_moment, show_time
 
 
 @pytest.mark.parametrize(

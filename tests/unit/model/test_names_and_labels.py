@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from dovetail.model.selection import LabelMatch, Taint, Toleration
-from dovetail.model.shaping import shape_of
-from dovetail.model.strict import MAX_NODE_NAME, check_name, check_node_name, closest, shown
-from dovetail.model.workload import Workload
+from dovetail.model.requests.shaping import shape_of
+from dovetail.model.text.strict import MAX_NODE_NAME, check_name, check_node_name, closest, shown
+from dovetail.model.workloads.selection import LabelMatch, Taint, Toleration
+from dovetail.model.workloads.workload import Workload
 
 
 @pytest.mark.parametrize("name", ["a", "A1", "train-llm", "a.b_c-d", "x" * 100, "a1-2.3"])

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.model.hostlist import expanded
-from dovetail.model.quantity import format_bandwidth, format_latency, parse_bandwidth_mbps, parse_latency_ns
+from dovetail.model.text.hostlist import expanded
+from dovetail.model.text.quantity import format_bandwidth, format_latency, parse_bandwidth_mbps, parse_latency_ns
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from dovetail.model.complaint import complaints_of
-from dovetail.model.constraint import Kind
-from dovetail.model.policy import Policy, Reach
+from dovetail.model.policy import Policy, PolicyScope
+from dovetail.model.text.complaint import complaints_of
+from dovetail.model.workloads.constraint import ConstraintKind
 
 FULL = "cluster.utilisation.cpu > 0.85"
 
@@ -26,7 +26,7 @@ def test_a_single_constraint_may_stand_at_the_top() -> None:
     short = policy(prefer="node.load < 0.5", weight=0.3, priority=2, adjust=[{"when": FULL, "off": True}])
     long = policy(constraints=[{"prefer": "node.load < 0.5", "weight": 0.3, "priority": 2, "adjust": short.adjust}])
     assert short.rules == long.rules
-    assert (short.rules[0].kind, short.rules[0].weight) == (Kind.PREFER, 0.3)
+    assert (short.rules[0].kind, short.rules[0].weight) == (ConstraintKind.PREFER, 0.3)
     assert (short.field_of(0), long.field_of(0)) == ((), ("constraints", 0))
     assert short.adjusts
     assert not policy(require="true").adjusts
@@ -97,14 +97,14 @@ def test_an_adjustment_can_be_said_in_words(rule: dict[str, Any], words: str) ->
 
 
 def test_attachments_come_and_go_each_once() -> None:
-    reach = Reach(namespaces=["team-*"], services=["cart"])
-    more = reach.with_more(Reach(services=["cart", "shop/cart"], workloads=["db"]))
-    assert more == Reach(namespaces=["team-*"], services=["cart", "shop/cart"], workloads=["db"])
-    assert more.without(Reach(services=["cart"], namespaces=["team-*"])) == Reach(
+    reach = PolicyScope(namespaces=["team-*"], services=["cart"])
+    more = reach.with_more(PolicyScope(services=["cart", "shop/cart"], workloads=["db"]))
+    assert more == PolicyScope(namespaces=["team-*"], services=["cart", "shop/cart"], workloads=["db"])
+    assert more.without(PolicyScope(services=["cart"], namespaces=["team-*"])) == PolicyScope(
         services=["shop/cart"], workloads=["db"]
     )
-    assert reach.missing(Reach(namespaces=["team-*"], services=["cat"], workloads=["db"])) == [
+    assert reach.missing(PolicyScope(namespaces=["team-*"], services=["cat"], workloads=["db"])) == [
         "service cat",
         "workload db",
     ]
-    assert not Reach()
+    assert not PolicyScope()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.model.quantity import (
+from dovetail.model.text.quantity import (
     MAX_BYTES,
     MAX_COUNT,
     MAX_DURATION_S,
@@ -20,7 +20,7 @@ from dovetail.model.quantity import (
     parse_duration_s,
     show_bytes,
 )
-from dovetail.model.strict import shown
+from dovetail.model.text.strict import shown
 
 PARSERS: list[Callable[[object], float]] = [parse_cores, parse_bytes, parse_duration_s, parse_count]
 

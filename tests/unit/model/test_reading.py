@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dovetail.model.complaint import Invalid
-from dovetail.model.document import read_documents
 from dovetail.model.node import Node
-from dovetail.model.reading import read_as, read_one, read_workloads, workloads_of_data
-from dovetail.model.workload import Workload
+from dovetail.model.text.complaint import Invalid
+from dovetail.model.text.document import read_documents
+from dovetail.model.text.reading import read_as, read_one, read_workloads, workloads_of_data
+from dovetail.model.workloads.workload import Workload
 
 
 def refusal(text: str | bytes) -> list[str]:
@@ -114,7 +114,7 @@ def test_nothing_of_the_exception_carries_the_input() -> None:
 
 
 def test_importing_the_model_does_not_load_yaml() -> None:
-    code = "import sys, dovetail.model.reading; sys.exit('yaml' in sys.modules)"
+    code = "import sys, dovetail.model.text.reading; sys.exit('yaml' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from dovetail.model.complaint import Invalid
-from dovetail.model.reading import read_one
-from dovetail.model.topology import MAX_WAYS, Topology
+from dovetail.model.network.topology import MAX_WAYS, Topology
+from dovetail.model.text.complaint import Invalid
+from dovetail.model.text.reading import read_one
 
 LEVELS = [{"name": "spine"}, {"name": "leaf", "bandwidth": "400Gbps", "latency": "5us"}]
 

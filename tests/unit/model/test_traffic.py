@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from dovetail.model.complaint import complaints_of
-from dovetail.model.shape import Shape
-from dovetail.model.shaping import shape_of
-from dovetail.model.workload import Workload
+from dovetail.model.requests.shape import Shape
+from dovetail.model.requests.shaping import shape_of
+from dovetail.model.text.complaint import complaints_of
+from dovetail.model.workloads.workload import Workload
 
 
 def spec(*traffic: dict[str, Any]) -> Workload:

@@ -6,15 +6,15 @@ from typing import Any
 from tests.unit.placement.scene import cluster_of, masked
 
 from dovetail.cluster.state import Cluster
-from dovetail.cluster.view import View
-from dovetail.engine.terms import wants_of
-from dovetail.model.badge import badge_of
+from dovetail.cluster.views.view import View
+from dovetail.engine.state.terms import wants_of
 from dovetail.model.reason import Refused
-from dovetail.model.shaping import shape_of
+from dovetail.model.requests.shaping import shape_of
+from dovetail.model.requests.task_identity import identity_of
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 from dovetail.placement.contract import Request
-from dovetail.placement.filters.constraints import looks_beyond
+from dovetail.placement.filters.constraints import is_non_local
 from dovetail.placement.registry import build_filter
 
 
@@ -33,17 +33,17 @@ class Society:
         spec = Workload.model_validate({"name": name, **fields})
         shape = shape_of(spec, "default", "tried", wants_of(spec.constraints))
         labels = tuple(sorted(spec.labels.items()))
-        badge = badge_of(spec.namespace, spec.name, spec.service, labels, shape.company)
+        identity = identity_of(spec.namespace, spec.name, spec.service, labels, shape.company)
         needs = {name: float(amount) for name, amount in shape.amounts}
-        repelled = self.cluster.placements.tallies.repelled(badge)
+        repelled = self.cluster.placements.selector_counts.repelled(identity)
         column, within = self.cluster.resources.vector(needs), tuple((scope or {}).items())
-        beyond = bool(repelled) or looks_beyond(shape)
-        return Request(shape, column, needs, within, badge=badge, repelled=repelled, beyond=beyond)
+        non_local = bool(repelled) or is_non_local(shape)
+        return Request(shape, column, needs, within, identity=identity, repelled=repelled, non_local=non_local)
 
     def place(self, row: int, name: str = "w", **fields: Any) -> TaskId:
         self.placed += 1
         task, request = TaskId(self.placed, 0), self.ask(name, **fields)
-        self.cluster.place(task, row, request.column, request.shape.service_key, badge=request.badge)
+        self.cluster.place(task, row, request.column, request.shape.service_key, identity=request.identity)
         return task
 
     def allowed(self, filter_name: str, name: str = "w", scope: dict[str, str] | None = None, **fields: Any) -> str:

@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dovetail.cluster.state import LABELS, PLACEMENTS, RESOURCES
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
-from dovetail.model.strict import Strict
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
-from dovetail.placement.domain_features import Prospect
+from dovetail.placement.gangs.domain_features import Prospect
 
 
 class LimitSettings(Strict):

@@ -6,10 +6,10 @@ import numpy as np
 from tests.unit.placement.scene import cluster_of
 
 from dovetail.cluster.arrays import B1
-from dovetail.cluster.placements import Stake
+from dovetail.cluster.placements import VictimInfo
 from dovetail.cluster.state import Cluster
 from dovetail.model.task import TaskId
-from dovetail.placement.preemption import StakeArrays, StakeTable, Victims, find_victims
+from dovetail.placement.preemption import VictimArrays, Victims, VictimTable, find_victims
 
 NOW = 1000.0
 BATCH, LOW, MEDIUM, HIGH = 4, 3, 2, 1
@@ -21,18 +21,24 @@ def nodes(count: int) -> Cluster:
 
 
 def run(
-    cluster: Cluster, row: int, workload: int, replica: float = 0, cpu: float = 1, ran_s: float = 100, **stake: float
+    cluster: Cluster,
+    row: int,
+    workload: int,
+    replica: float = 0,
+    cpu: float = 1,
+    ran_s: float = 100,
+    **victim_info: float,
 ) -> TaskId:
     """Place a task that has run so long; what is not said is not at stake."""
     task = TaskId(workload, int(replica))
-    known = Stake(rank=BATCH, group=workload, since=NOW - ran_s)._replace(**stake)  # type: ignore[arg-type]
+    known = VictimInfo(rank=BATCH, group=workload, since=NOW - ran_s)._replace(**victim_info)  # type: ignore[arg-type]
     column = cluster.resources.vector({"cpu": 1000.0 * cpu, "slots": 1.0})
     cluster.place(task, row, column, None, known)
     return task
 
 
-def below_high(stakes: StakeArrays) -> B1:
-    return stakes.rank > HIGH
+def below_high(victims_table: VictimArrays) -> B1:
+    return victims_table.rank > HIGH
 
 
 def ask(
@@ -43,7 +49,7 @@ def ask(
     slack: Mapping[int, int] | None = None,
     exclude: Collection[TaskId] = (),
     rows: Collection[int] | None = None,
-    table: StakeTable | None = None,
+    table: VictimTable | None = None,
 ) -> Victims | None:
     """Who gives way to tasks of so many processors and high priority, on these rows or on all."""
     candidates = np.array([rows is None or row in rows for row in range(cluster.width)], dtype=np.bool_)

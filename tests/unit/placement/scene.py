@@ -3,14 +3,14 @@
 from typing import Any
 
 from dovetail.cluster.state import Cluster
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.node import Node
-from dovetail.model.shaping import shape_of
+from dovetail.model.requests.shaping import shape_of
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 from dovetail.placement.contract import Request
-from dovetail.placement.pipeline import Choice, Pipeline
-from dovetail.placement.profiles import ProfileSettings
+from dovetail.placement.pipeline.pipeline import Choice, Pipeline
+from dovetail.placement.pipeline.profiles import ProfileSettings
 from dovetail.placement.registry import build_filter, build_score
 
 CAPACITY: dict[str, Any] = {"cpu": 4, "memory": "4GiB", "disk": "100GB", "slots": 10}

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from dovetail.cluster.state import Cluster
+from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
-from dovetail.model.topology import Topology
-from dovetail.placement.collectives import double_tree, ring
-from dovetail.placement.communication import GIB, Communication, Estimate, show_seconds
-from dovetail.placement.fabric import LOCAL
+from dovetail.placement.network_cost.collectives import double_tree, ring
+from dovetail.placement.network_cost.communication import GIB, CommunicationModel, Estimate, show_seconds
+from dovetail.placement.network_cost.fabric import LOCAL
 
 GBPS = 1e9 / 8  # bytes a second
 
@@ -45,7 +45,7 @@ def fat_tree(spines: int = 2) -> Cluster:
 
 
 def estimated(cluster: Cluster, *hosts: str, size: int = GIB) -> Estimate:
-    found = Communication(cluster).estimate([cluster.rows[host] for host in hosts], size)
+    found = CommunicationModel(cluster).estimate([cluster.rows[host] for host in hosts], size)
     assert found is not None
     return found
 
@@ -117,14 +117,14 @@ def test_a_graph_and_its_levels_say_the_same() -> None:
 def test_nobody_knows_about_one_task_or_a_node_that_is_in_no_graph() -> None:
     cluster = fat_tree()
     cluster.join(Node(name="stranger", capacity=Capacity(cpu=4)))
-    communication = Communication(cluster)
+    communication = CommunicationModel(cluster)
     assert communication.estimate([0]) is None
     assert communication.estimate([0, cluster.rows["stranger"]]) is None
 
 
 def test_another_topology_is_taken_in() -> None:
     cluster = fat_tree(1)
-    communication = Communication(cluster)
+    communication = CommunicationModel(cluster)
     rows = list(range(8))
     before, after = communication.estimate(rows), None
     definition = fat_tree(4).topology.definition
@@ -145,10 +145,10 @@ def test_where_there_is_no_way_it_takes_forever() -> None:
 
 def test_without_a_topology_the_usual_labels_are_the_levels() -> None:
     cluster = Cluster()
-    assert not Communication(cluster).is_known
+    assert not CommunicationModel(cluster).is_known
     for i in range(4):
         cluster.join(Node(name=f"n{i}", capacity=Capacity(cpu=4), labels={"rack": f"r{i // 2}"}))
-    assert Communication(cluster).is_known
+    assert CommunicationModel(cluster).is_known
     near, far = estimated(cluster, "n0", "n1", size=1024), estimated(cluster, "n0", "n2", size=1024)
     assert near.all_reduce.seconds < far.all_reduce.seconds
 

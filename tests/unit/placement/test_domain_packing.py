@@ -8,10 +8,10 @@ from dovetail.cluster.state import Cluster
 from dovetail.engine.engine import Engine
 from dovetail.model.command import Bind
 from dovetail.model.event import NodeJoined, Submitted, Tick
+from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId
-from dovetail.model.topology import Topology
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 GPUS: dict[str, Any] = {"cpu": 16, "memory": "64GiB", "gpu": 8, "slots": 20}
 

@@ -8,11 +8,11 @@ from tests.unit.placement.scene import cluster_of, occupy, request_for, scored
 
 from dovetail.cluster.state import Cluster
 from dovetail.engine.engine import Engine
-from dovetail.engine.questions import Questions
+from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import NodeJoined, Submitted, Tick
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 GPUS: dict[str, Any] = {"cpu": 16, "memory": "64GiB", "gpu": 8, "slots": 20}
 

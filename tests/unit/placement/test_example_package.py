@@ -11,8 +11,8 @@ from tests.unit.placement.conftest import Offer
 from tests.unit.placement.scene import choose, cluster_of, occupy, request_for, scored
 
 from dovetail.control.settings import Settings, load_settings
-from dovetail.placement.pipeline import Pipeline
-from dovetail.placement.refusal import refusals
+from dovetail.placement.pipeline.pipeline import Pipeline
+from dovetail.placement.pipeline.refusal import refusals
 from dovetail.placement.registry import PluginError, build_filter, build_hook, build_score, build_strategy
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "dovetail-rack-spread"

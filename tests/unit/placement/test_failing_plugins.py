@@ -8,7 +8,7 @@ from tests.unit.placement.conftest import Offer
 from tests.unit.placement.outsiders import OddFilter, OddScore
 from tests.unit.placement.scene import choose, cluster_of, occupy, pipeline_of, request_for
 
-from dovetail.placement.refusal import refusals
+from dovetail.placement.pipeline.refusal import refusals
 
 HERE = "tests.unit.placement.outsiders"
 

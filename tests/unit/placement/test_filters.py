@@ -6,7 +6,7 @@ import pytest
 from tests.unit.placement.scene import cluster_of, masked, occupy, request_for
 
 from dovetail.cluster.state import Cluster
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request

@@ -8,8 +8,8 @@ from tests.unit.placement.scene import choose, cluster_of, pipeline_of, request_
 
 from dovetail.cluster.devices import Slots
 from dovetail.cluster.state import Cluster
-from dovetail.cluster.view import View
-from dovetail.engine.workload_mix import ask_of
+from dovetail.cluster.views.view import View
+from dovetail.engine.state.workload_mix import ask_of
 from dovetail.model.task import TaskId
 from dovetail.placement import registry
 from dovetail.placement.contract import Request
@@ -17,7 +17,7 @@ from dovetail.placement.fragmentation.alike import WORTH_COMPARING
 from dovetail.placement.fragmentation.outlook import Outlook
 from dovetail.placement.fragmentation.scarcity import FIRST_STEPS, levelled
 from dovetail.placement.fragmentation.typical import Typical
-from dovetail.placement.profiles import BUILT_IN
+from dovetail.placement.pipeline.profiles import BUILT_IN
 
 PROFILE = BUILT_IN["fragmentation"].model_dump()
 T4: dict[str, Any] = {"capacity": {"cpu": 32, "memory": "64GiB", "gpu": 4}, "gpus": [{"count": 4, "model": "T4"}]}

@@ -4,12 +4,12 @@ import numpy as np
 from tests.unit.placement.scene import choose, cluster_of, masked, occupy, pipeline_of, request_for, scored
 
 from dovetail.cluster.state import DEVICES, LABELS
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction
 from dovetail.model.task import TaskId
-from dovetail.placement.filters.gpu_model import GpuModel
-from dovetail.placement.filters.gpus import FreeGpus
-from dovetail.placement.refusal import refusals
+from dovetail.placement.filters.gpu_model import GpuModelFilter
+from dovetail.placement.filters.gpus import FreeGpusFilter
+from dovetail.placement.pipeline.refusal import refusals
 
 A100 = {"gpus": [{"count": 4, "model": "A100", "memory": "40GiB"}]}
 H100 = {"gpus": [{"count": 4, "model": "H100", "memory": "80GiB", "islands": 2}]}
@@ -40,7 +40,7 @@ def test_memory_and_islands_are_of_each_gpu_and_of_all_together() -> None:
 def test_the_refusal_says_what_is_wanted_and_what_is_there() -> None:
     cluster = cluster_of(A100, UNKNOWN, NONE)
     request = request_for(cluster, resources={"gpu": 2, "gpu_model": "H100"})
-    said = [GpuModel().refuse(request, View(cluster), position).message for position in range(3)]
+    said = [GpuModelFilter().refuse(request, View(cluster), position).message for position in range(3)]
     assert said == [
         "needs 2 GPUs of model H100, has 4 x A100 (40GiB)",
         "needs 2 GPUs of model H100, has 4 GPUs of unknown model",
@@ -61,7 +61,7 @@ def test_half_of_two_gpus_is_no_whole_one() -> None:
     cluster.remove(TaskId(1, 1))
     cluster.place(TaskId(1, 1), 0, request_for(cluster, resources={"gpu": 0.4}).column, slots=(1,))
     assert masked("gpus", cluster, request) == [False, True]
-    refused = FreeGpus().refuse(request, View(cluster), 0)
+    refused = FreeGpusFilter().refuse(request, View(cluster), 0)
     assert refused.message == "needs 1 GPU; 1 free, of GPUs that suit it: 0.6, 0.4"
     assert refused.eviction is Eviction.HELPS
     assert [one.filter for one in refusals(request, pipeline_of(cluster).evaluator, cluster, 0)] == ["gpus"]
@@ -88,11 +88,13 @@ def test_a_share_fits_where_one_gpu_has_so_much_left() -> None:
 
 def test_a_plain_request_reads_nothing_of_devices_that_it_need_not() -> None:
     cluster = cluster_of(A100)
-    assert GpuModel().reads_of(request_for(cluster, resources={"gpu": 1})) == frozenset()
-    assert GpuModel().reads_of(request_for(cluster, resources={"gpu": 1, "gpu_model": "A100"})) == {LABELS}
-    assert FreeGpus().reads_of(request_for(cluster, resources={"cpu": 1})) == frozenset()
-    assert DEVICES in FreeGpus().reads_of(request_for(cluster, resources={"gpu": 1}))
-    assert FreeGpus().mask(request_for(cluster, resources={"gpu": 1}), View(cluster)) is True, "amounts tell it all"
+    assert GpuModelFilter().reads_of(request_for(cluster, resources={"gpu": 1})) == frozenset()
+    assert GpuModelFilter().reads_of(request_for(cluster, resources={"gpu": 1, "gpu_model": "A100"})) == {LABELS}
+    assert FreeGpusFilter().reads_of(request_for(cluster, resources={"cpu": 1})) == frozenset()
+    assert DEVICES in FreeGpusFilter().reads_of(request_for(cluster, resources={"gpu": 1}))
+    assert FreeGpusFilter().mask(request_for(cluster, resources={"gpu": 1}), View(cluster)) is True, (
+        "amounts tell it all"
+    )
 
 
 def test_gpus_are_not_given_out_twice_where_amounts_are() -> None:

@@ -2,11 +2,11 @@
 
 from tests.unit.placement.scene import cluster_of, scored
 
-from dovetail.engine.settings import EngineSettings, Router
-from dovetail.engine.terms import terms_of
-from dovetail.model.shape import Shape
-from dovetail.model.shaping import shape_of
-from dovetail.model.workload import Workload
+from dovetail.engine.state.settings import EngineSettings, Router
+from dovetail.engine.state.terms import terms_of
+from dovetail.model.requests.shape import Shape
+from dovetail.model.requests.shaping import shape_of
+from dovetail.model.workloads.workload import Workload
 from dovetail.placement.contract import Request
 
 

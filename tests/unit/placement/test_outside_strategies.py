@@ -12,8 +12,8 @@ from tests.unit.placement.conftest import Offer
 from tests.unit.placement.outsiders import OddStrategy
 
 from dovetail.control.settings import load_settings
-from dovetail.engine.settings import EngineSettings, UnknownStrategy
-from dovetail.model.complaint import Invalid
+from dovetail.engine.state.settings import EngineSettings, UnknownStrategy
+from dovetail.model.text.complaint import Invalid
 from dovetail.placement.registry import PluginError
 
 HERE = "tests.unit.placement.outsiders"

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 from tests.unit.placement.scene import choose, cluster_of, occupy, pipeline_of, request_for
 
-from dovetail.placement.profiles import BUILT_IN, DEFAULT_PROFILE, ProfileSettings, UnknownProfile
+from dovetail.placement.pipeline.profiles import BUILT_IN, DEFAULT_PROFILE, ProfileSettings, UnknownProfile
 
 
 @pytest.mark.parametrize(

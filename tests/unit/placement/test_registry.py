@@ -4,8 +4,8 @@ import pytest
 from tests.unit.placement.conftest import Offer
 from tests.unit.placement.outsiders import Good
 
-from dovetail.placement.evaluation import Evaluator
-from dovetail.placement.profiles import BUILT_IN, ProfileSettings
+from dovetail.placement.pipeline.evaluation import Evaluator
+from dovetail.placement.pipeline.profiles import BUILT_IN, ProfileSettings
 from dovetail.placement.registry import (
     HOOK_GROUP,
     PluginError,

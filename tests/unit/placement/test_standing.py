@@ -6,9 +6,9 @@ from tests.unit.placement.scene import choose, cluster_of, occupy, pipeline_of, 
 
 from dovetail.cluster.state import Cluster
 from dovetail.model.task import TaskId
-from dovetail.placement import pipeline as pipeline_module
 from dovetail.placement.contract import Request
-from dovetail.placement.pipeline import Pipeline
+from dovetail.placement.pipeline import pipeline as pipeline_module
+from dovetail.placement.pipeline.pipeline import Pipeline
 
 HERE = "tests.unit.placement.outsiders"
 

@@ -2,7 +2,7 @@
 
 from dovetail.cluster.state import Cluster
 from dovetail.model.node import Node
-from dovetail.placement.tiers import TierTable, tiers_of
+from dovetail.placement.gangs.tiers import TierTable, tiers_of
 
 
 def cluster_of(*labels: dict[str, str]) -> Cluster:

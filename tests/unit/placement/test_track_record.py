@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dovetail.placement.track_record import fared
+from dovetail.placement.track_record import success_rate
 
 
 def test_it_is_the_share_that_ended_well_over_how_slow_it_was_and_1_where_nothing_speaks_against_it() -> None:
@@ -18,4 +18,4 @@ def test_it_is_the_share_that_ended_well_over_how_slow_it_was_and_1_where_nothin
         ((0, 0, 4.0, 1.0), 0.25),  # lost with the node, nothing ended
     ]
     columns = [np.array(column, dtype=np.float64) for column in zip(*(case for case, _ in cases), strict=True)]
-    assert fared(*columns) == pytest.approx([expected for _, expected in cases])
+    assert success_rate(*columns) == pytest.approx([expected for _, expected in cases])

@@ -7,8 +7,8 @@ from tests.unit.placement.scene import cluster_of, occupy, request_for
 
 from dovetail.cluster.state import Cluster
 from dovetail.model.reason import Eviction, Explanation
-from dovetail.placement.pipeline import Pipeline
-from dovetail.placement.profiles import BUILT_IN
+from dovetail.placement.pipeline.pipeline import Pipeline
+from dovetail.placement.pipeline.profiles import BUILT_IN
 
 
 def told(cluster: Cluster, scope: dict[str, str] | None = None, **fields: Any) -> Explanation:

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 
 from dovetail.cluster.state import Cluster
-from dovetail.model.asks import Layout
+from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
+from dovetail.model.requests.asks import Layout
 from dovetail.model.resources import Capacity
-from dovetail.model.topology import Topology
-from dovetail.placement.arranging import Arranger
-from dovetail.placement.tiers import tiers_of
-from dovetail.placement.uplink_room import UplinkRoom
+from dovetail.placement.gangs.arranger import Arranger
+from dovetail.placement.gangs.tiers import tiers_of
+from dovetail.placement.gangs.uplink_room import UplinkRoom
 
 
 def cluster_of(labels: list[dict[str, str]], levels: list[dict[str, Any]]) -> Cluster:

@@ -4,9 +4,9 @@ from itertools import islice
 
 import pytest
 
-from dovetail.queueing.entry import Entry
-from dovetail.queueing.line import Line
+from dovetail.queueing.entry import QueueEntry
 from dovetail.queueing.orderings import build_ordering
+from dovetail.queueing.pending_queue import PendingQueue
 from dovetail.queueing.settings import FairSettings, QueueSettings
 from dovetail.queueing.tree import QueueTree
 from dovetail.queueing.usage import Usage
@@ -27,11 +27,11 @@ class Scene:
     def __init__(self, ordering: str = "fair", **fair: object) -> None:
         settings = FairSettings.model_validate(fair)
         self.usage = Usage(TREE, {"cpu": 128.0}, settings)
-        self.line = Line(TREE, self.usage, build_ordering(ordering, settings.ageing))
+        self.line = PendingQueue(TREE, self.usage, build_ordering(ordering, settings.ageing))
         self.now = 0.0
 
     def push(self, id_: int, queue: int = DEFAULT, tenant: str = "t", rank: int = 2, at: float = 0.0) -> None:
-        self.line.push(Entry(id_, queue, tenant, None, rank, at, share=1 / 128))
+        self.line.push(QueueEntry(id_, queue, tenant, None, rank, at, share=1 / 128))
 
     def hold(self, cpus: int, queue: int = DEFAULT, tenant: str = "t") -> None:
         self.usage.charge(queue, None, tenant, {"cpu": 1}, cpus, self.now)

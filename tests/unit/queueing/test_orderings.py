@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from dovetail.queueing import orderings
-from dovetail.queueing.entry import Entry
+from dovetail.queueing.entry import QueueEntry
 from dovetail.queueing.orderings import ORDERINGS, OrderingError, build_ordering
 
 
-def entry(id_: int, **fields: Any) -> Entry:
-    return Entry(id_, 1, "tenant", None, 2, 0.0)._replace(**fields)
+def entry(id_: int, **fields: Any) -> QueueEntry:
+    return QueueEntry(id_, 1, "tenant", None, 2, 0.0)._replace(**fields)
 
 
-def ids_by(name: str, *entries: Entry, ageing_s: float | None = None) -> list[int]:
+def ids_by(name: str, *entries: QueueEntry, ageing_s: float | None = None) -> list[int]:
     key = build_ordering(name, ageing_s).key
     orders = {tuple(e.id for e in sorted(some, key=lambda e: (*key(e), e.id))) for some in permutations(entries)}
     assert len(orders) == 1, "the order must not depend on who joined first"
@@ -71,7 +71,7 @@ class Newest:
     def __init__(self, ageing_s: float | None = None) -> None:
         pass
 
-    def key(self, entry: Entry) -> tuple[float, ...]:
+    def key(self, entry: QueueEntry) -> tuple[float, ...]:
         return (-entry.submitted_at,)
 
 

@@ -3,12 +3,12 @@
 from math import nan
 from random import Random
 
-from dovetail.queueing.entry import Entry
+from dovetail.queueing.entry import QueueEntry
 from dovetail.queueing.seats import Item, Seats
 
 
 def seat(id_: int, key: float) -> Item:
-    return (key, id_, Entry(id_, 1, "tenant", None, 2, key))
+    return (key, id_, QueueEntry(id_, 1, "tenant", None, 2, key))
 
 
 def ids(seats: Seats) -> list[int]:

@@ -12,7 +12,7 @@ import pytest
 from dovetail.cli.demo import advice
 from dovetail.cli.demo_crowd import Crowd
 from dovetail.client import Client
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 
 @pytest.mark.parametrize("rate", [0.5, 6.0, 100.0])

@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from dovetail.model.complaint import Invalid
+from dovetail.model.text.complaint import Invalid
 from dovetail.simulate.sequences import TooShort, offsets, sequences
 from dovetail.simulate.swf import BatchLog, Job, read_swf
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dovetail.model.complaint import Invalid
+from dovetail.model.text.complaint import Invalid
 from dovetail.simulate.replay import Simulation
 from dovetail.simulate.scenario import read_scenario
 

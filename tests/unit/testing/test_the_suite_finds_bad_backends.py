@@ -13,7 +13,7 @@ from dovetail.backends.simulated.settings import NodeGroup, SimulatedSettings
 from dovetail.model.command import task_of_key
 from dovetail.model.event import Event, TaskFinished
 from dovetail.model.node import Node
-from dovetail.model.workload import Rehearsal, Run, Workload
+from dovetail.model.workloads.workload import Run, SimulatedRun, Workload
 from dovetail.testing import rig
 from dovetail.testing.conformance import BackendConformance, Subject
 
@@ -166,7 +166,7 @@ def test_a_backend_that_breaks_the_contract_is_found_out(
 def _subject(backend: Honest) -> Subject:
     return Subject(
         lambda: backend,
-        lambda run_s, code, _: Workload(name="w", run=Run(simulate=Rehearsal(run_time=run_s, exit_code=code))),
+        lambda run_s, code, _: Workload(name="w", run=Run(simulate=SimulatedRun(run_time=run_s, exit_code=code))),
         times_run=lambda key: backend.starts.get(key, 0),
         cut_replies=backend.trouble,
         break_calls=backend.trouble,

@@ -16,7 +16,7 @@ from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Phase
 from dovetail.model.command import task_of_key
 from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, TaskFinished, TaskStarted
 from dovetail.model.node import Node
-from dovetail.model.workload import Kind
+from dovetail.model.workloads.workload import WorkloadKind
 from dovetail_example_backend.kind import Settings
 from dovetail_example_backend.spool import NOBODY, Run
 
@@ -56,7 +56,7 @@ class SpoolBackend:
 
     async def bind(self, assignment: Assignment) -> None:
         spec = assignment.spec
-        if spec.kind is not Kind.JOB or spec.run.image is not None or not spec.run.command:
+        if spec.kind is not WorkloadKind.JOB or spec.run.image is not None or not spec.run.command:
             raise Refusal(f"workload {spec.name!r} is not a job with a command and without an image")
         await asyncio.to_thread(self._bind, assignment)
         self._watch(assignment.key)
@@ -110,12 +110,12 @@ class SpoolBackend:
 
     async def _look_at_nodes(self, report: Report) -> None:
         found = await asyncio.to_thread(self._read_nodes)
-        news: list[Event] = [NodeJoined(node) for node in found.values() if self._known.get(node.name) != node]
+        event_count: list[Event] = [NodeJoined(node) for node in found.values() if self._known.get(node.name) != node]
         touched = await asyncio.to_thread(self._touched)
         silence = f"its worker has been silent for {self._settings.silent_after:.0f} s"
         changes = self._alive.changes(touched, time.monotonic())
-        news += [NodeHealthChanged(name, alive, "" if alive else silence) for name, alive in changes]
-        for event in news:
+        event_count += [NodeHealthChanged(name, alive, "" if alive else silence) for name, alive in changes]
+        for event in event_count:
             await report(event)
         self._known = found
 
@@ -123,7 +123,9 @@ class SpoolBackend:
 
     def _read_nodes(self) -> dict[str, Node]:
         nodes = (Node.model_validate_json(file.read_bytes()) for file in self._introductions())
-        return {node.name: node.model_copy(update={"backend": self.name, "kinds": [Kind.JOB]}) for node in nodes}
+        return {
+            node.name: node.model_copy(update={"backend": self.name, "kinds": [WorkloadKind.JOB]}) for node in nodes
+        }
 
     def _introductions(self) -> list[Path]:
         """Raises OSError while the folder is away: that no file is there then means nothing."""

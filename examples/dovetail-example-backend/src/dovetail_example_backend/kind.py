@@ -10,7 +10,7 @@ from pydantic import Field
 
 from dovetail.backends.contract import Backend
 from dovetail.backends.pricing import Priced
-from dovetail.model.quantity import Duration
+from dovetail.model.text.quantity import Duration
 
 
 class Settings(Priced):

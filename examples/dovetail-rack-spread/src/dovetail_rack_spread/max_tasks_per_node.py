@@ -7,9 +7,9 @@ import numpy.typing as npt
 from pydantic import Field
 
 from dovetail.cluster.state import RESOURCES
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
-from dovetail.model.strict import Strict
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import Request
 
 

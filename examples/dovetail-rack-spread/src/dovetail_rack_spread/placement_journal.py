@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dovetail.model.strict import Strict
+from dovetail.model.text.strict import Strict
 
 
 class PlacementJournalSettings(Strict):

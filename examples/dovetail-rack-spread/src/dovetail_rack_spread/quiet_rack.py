@@ -12,10 +12,10 @@ import numpy.typing as npt
 from pydantic import Field
 
 from dovetail.cluster.state import LABELS, RESOURCES
-from dovetail.cluster.view import View
-from dovetail.model.asks import Match
-from dovetail.model.selection import LabelKey, LabelValue, Operator
-from dovetail.model.strict import Strict
+from dovetail.cluster.views.view import View
+from dovetail.model.requests.asks import Match
+from dovetail.model.text.strict import Strict
+from dovetail.model.workloads.selection import LabelKey, LabelValue, Operator
 from dovetail.placement.contract import Request
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from dovetail.model.asks import Match
-from dovetail.model.selection import LabelKey, LabelValue, Operator
-from dovetail.model.strict import Strict
-from dovetail.placement.domain_features import Prospect
+from dovetail.model.requests.asks import Match
+from dovetail.model.text.strict import Strict
+from dovetail.model.workloads.selection import LabelKey, LabelValue, Operator
+from dovetail.placement.gangs.domain_features import Prospect
 
 
 class SettledDomainSettings(Strict):

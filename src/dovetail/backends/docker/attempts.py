@@ -21,7 +21,7 @@ from dovetail.backends.docker.images import Images
 from dovetail.backends.docker.journal import Journal, Record, State
 from dovetail.model.command import task_of_key
 from dovetail.model.event import TaskFinished, TaskStarted
-from dovetail.model.quantity import format_duration
+from dovetail.model.text.quantity import format_duration
 
 BIND_PATIENCE_S = 20.0  # a bind that takes longer, while its image is fetched, has been accepted all the same
 TIME_LIMIT_EXIT = 124  # as timeout(1) has it

@@ -20,8 +20,8 @@ from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.docker.settings import DockerSettings, HostSettings
 from dovetail.backends.host_folders import is_folder, refuse_other_folders
 from dovetail.model.device import Device, devices_of
-from dovetail.model.image import canonical
-from dovetail.model.workload import Kind, Volume, Workload
+from dovetail.model.workloads.image import canonical
+from dovetail.model.workloads.workload import Volume, Workload, WorkloadKind
 
 KEY, CLUSTER, BACKEND = "dovetail.key", "dovetail.cluster", "dovetail.backend"
 WORKLOAD, NAMESPACE, NODE = "dovetail.workload", "dovetail.namespace", "dovetail.node"
@@ -55,7 +55,7 @@ class Identity:
 
 def refuse_what_cannot_run(spec: Workload, settings: DockerSettings) -> None:
     label = f"workload {spec.name!r}"
-    if spec.kind not in (Kind.CONTAINER, Kind.JOB):
+    if spec.kind not in (WorkloadKind.CONTAINER, WorkloadKind.JOB):
         raise Refusal(f"{label} is of kind {spec.kind}; the Docker backend runs containers, and jobs with an image")
     if spec.run.image is None:
         raise Refusal(f"{label} has no image; write run: {{image: name:tag, command: [program, argument, …]}}")

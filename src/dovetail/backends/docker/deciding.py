@@ -21,7 +21,7 @@ from typing import Any
 
 from dovetail.backends.docker.container import GRACE_S, RUN_FOR_S
 from dovetail.backends.docker.journal import Record, State
-from dovetail.model.quantity import show_bytes
+from dovetail.model.text.quantity import show_bytes
 
 UNUSABLE_EXIT, NOT_FOUND_EXIT = 126, 127  # as shells and Docker have them
 FIRST_SIGNAL_STATUS = 128

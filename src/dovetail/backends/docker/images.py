@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from dovetail.backends.docker.engine_api import ApiError, EngineApi
 from dovetail.backends.docker.settings import Registry
-from dovetail.model.image import DEFAULT_REGISTRY, PRESENT, canonical, image_label, registry_of
+from dovetail.model.workloads.image import DEFAULT_REGISTRY, PRESENT, canonical, image_label, registry_of
 
 _DOCKER_HUB = "https://index.docker.io/v1/"  # what docker.io is called in a login
 _NO_NAME = "<none>"

@@ -5,7 +5,7 @@ from typing import Any
 from dovetail.backends.docker.settings import HostSettings
 from dovetail.model.node import Node
 from dovetail.model.resources import DEFAULT_NODE_SLOTS, Capacity
-from dovetail.model.workload import Kind
+from dovetail.model.workloads.workload import WorkloadKind
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 MAX_LABEL = 253
@@ -30,7 +30,7 @@ def describe(backend: str, host: HostSettings, info: dict[str, Any], image_label
         ),
         labels=image_labels | {key: value for key, value in measured.items() if value} | host.labels,
         taints=host.taints,
-        kinds=[Kind.CONTAINER],
+        kinds=[WorkloadKind.CONTAINER],
         gpus=host.gpus,
     )
 

@@ -18,10 +18,10 @@ from pydantic import AfterValidator, Field, SecretStr, model_validator
 from dovetail.backends.host_folders import AllowedFolders
 from dovetail.backends.pricing import Priced
 from dovetail.model.device import MAX_DEVICES, Gpus
-from dovetail.model.image import registry_of
-from dovetail.model.quantity import Bytes, Cores, Count, Duration
-from dovetail.model.selection import Labels, Taint
-from dovetail.model.strict import AtField, NodeName, Strict, shown
+from dovetail.model.text.quantity import Bytes, Cores, Count, Duration
+from dovetail.model.text.strict import AtField, NodeName, Strict, shown
+from dovetail.model.workloads.image import registry_of
+from dovetail.model.workloads.selection import Labels, Taint
 
 Text = Annotated[str, Field(min_length=1, max_length=3000)]
 #: As Docker takes them for the names of containers, of which this is a part.

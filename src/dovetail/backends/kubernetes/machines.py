@@ -19,7 +19,7 @@ from dovetail.model.device import Gpus
 from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, NodeLeft
 from dovetail.model.node import Node
 from dovetail.model.resources import GPU, SLOTS, Amounts, capacity_of
-from dovetail.model.selection import Effect, Taint
+from dovetail.model.workloads.selection import Effect, Taint
 
 CORDONED = "node.kubernetes.io/unschedulable"
 UNWELL = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})

@@ -26,11 +26,11 @@ from dovetail.backends.kubernetes.naming import (
 )
 from dovetail.backends.kubernetes.settings import KubernetesSettings
 from dovetail.backends.kubernetes.volumes import mounts, pod_volumes
-from dovetail.model.resources import CPU, DISK, GPU, MEMORY, SLOTS, Limits, Request
-from dovetail.model.selection import Toleration
-from dovetail.model.workload import Kind
+from dovetail.model.resources import CPU, DISK, GPU, MEMORY, SLOTS, Limits, ResourceRequest
+from dovetail.model.workloads.selection import Toleration
+from dovetail.model.workloads.workload import WorkloadKind
 
-KINDS = (Kind.JOB, Kind.CONTAINER)
+KINDS = (WorkloadKind.JOB, WorkloadKind.CONTAINER)
 _WHOLE = 1000
 MAX_LABEL_VALUE = 63
 
@@ -132,7 +132,7 @@ def _environment(assignment: Assignment) -> dict[str, str]:
     }
 
 
-def _resources(request: Request, limits: Limits, gpu_resource: str) -> dict[str, dict[str, str]]:
+def _resources(request: ResourceRequest, limits: Limits, gpu_resource: str) -> dict[str, dict[str, str]]:
     requests: dict[str, str] = {}
     most: dict[str, str] = {}
     for name, amount in request.amounts().items():

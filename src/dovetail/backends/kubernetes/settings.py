@@ -6,8 +6,8 @@ from pydantic import Field
 
 from dovetail.backends.host_folders import AllowedFolders
 from dovetail.backends.pricing import Priced
-from dovetail.model.quantity import Count, Duration
-from dovetail.model.strict import Name
+from dovetail.model.text.quantity import Count, Duration
+from dovetail.model.text.strict import Name
 
 Text = Annotated[str, Field(min_length=1, max_length=3000)]
 #: A name as the Kubernetes API has them: lower-case letters, digits, '-' and '.'.

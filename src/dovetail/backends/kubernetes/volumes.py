@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail.backends.host_folders import is_folder
-from dovetail.model.workload import Volume
+from dovetail.model.workloads.workload import Volume
 
 
 def pod_volumes(volumes: Sequence[Volume]) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ from dovetail.backends.local.watcher import Watcher
 from dovetail.model.device import devices_of
 from dovetail.model.event import NodeJoined, NodeObserved
 from dovetail.model.node import Node
-from dovetail.model.workload import Kind
+from dovetail.model.workloads.workload import WorkloadKind
 
 _log = logging.getLogger(__name__)
 
@@ -139,7 +139,7 @@ class LocalBackend:
             backend=self.name,
             capacity=measure_capacity(self._folder, self._settings.capacity),
             labels=measure_labels() | self._settings.labels | {"limits": self._enforcement.kind},
-            kinds=[Kind.JOB],
+            kinds=[WorkloadKind.JOB],
             gpus=self._settings.gpus,
         )
 

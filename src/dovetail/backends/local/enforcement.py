@@ -15,8 +15,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from dovetail.model.quantity import format_bytes
 from dovetail.model.resources import Limits
+from dovetail.model.text.quantity import format_bytes
 
 Pairs = list[tuple[str, str]]
 

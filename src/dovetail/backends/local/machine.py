@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dovetail.backends.local.settings import CapacityOverride
 from dovetail.model.resources import CPU, DEFAULT_NODE_SLOTS, DISK, MEMORY, Amounts, Capacity
-from dovetail.model.selection import Labels
+from dovetail.model.workloads.selection import Labels
 
 _MIB, _GIB = 2**20, 2**30
 

@@ -20,7 +20,7 @@ from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.local.enforcement import Enforcement
 from dovetail.backends.local.supervisor import WORK, pack
 from dovetail.model.device import Device
-from dovetail.model.quantity import format_duration
+from dovetail.model.text.quantity import format_duration
 
 
 def refuse_what_cannot_run(assignment: Assignment, node: str) -> None:

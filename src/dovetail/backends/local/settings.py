@@ -8,9 +8,9 @@ from pydantic import AfterValidator, Field
 
 from dovetail.backends.pricing import Priced
 from dovetail.model.device import MAX_DEVICES, Gpus
-from dovetail.model.quantity import Bytes, Cores, Count, Duration
-from dovetail.model.selection import Labels
-from dovetail.model.strict import MAX_NAME, NodeName, Strict
+from dovetail.model.text.quantity import Bytes, Cores, Count, Duration
+from dovetail.model.text.strict import MAX_NAME, NodeName, Strict
+from dovetail.model.workloads.selection import Labels
 
 
 def _check_cgroup_parent(value: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dovetail.backends.simulated.settings import LeafSpine, NodeGroup, SimulatedSettings
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
-from dovetail.model.workload import Kind
+from dovetail.model.workloads.workload import WorkloadKind
 
 REGION = "topology.kubernetes.io/region"
 ZONE = "topology.kubernetes.io/zone"
@@ -40,7 +40,7 @@ def _group(group: NodeGroup, backend: str) -> Iterator[Node]:
             capacity=group.capacity,
             labels=group.labels,
             taints=group.taints,
-            kinds=list(Kind),
+            kinds=list(WorkloadKind),
             gpus=group.gpus,
         )
 
@@ -62,6 +62,6 @@ def _leaf_spine(shape: LeafSpine, backend: str) -> Iterator[Node]:
                     capacity=capacity,
                     labels=where | {RACK: rack},
                     taints=shape.taints,
-                    kinds=list(Kind),
+                    kinds=list(WorkloadKind),
                     gpus=shape.gpus,
                 )

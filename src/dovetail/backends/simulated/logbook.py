@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from dovetail.backends.contract import LogChunk
 from dovetail.backends.simulated.attempt import Attempt
-from dovetail.model.quantity import format_duration
+from dovetail.model.text.quantity import format_duration
 
 QUARTERS = (0.25, 0.5, 0.75)
 FIRST_SIGN_OF_LIFE_S = 60.0

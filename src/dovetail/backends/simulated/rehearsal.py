@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from dovetail.backends.simulated.chance import chances, normal
 from dovetail.backends.simulated.settings import RehearsalSettings
-from dovetail.model.quantity import MAX_DURATION_S, format_duration
-from dovetail.model.workload import Workload
+from dovetail.model.text.quantity import MAX_DURATION_S, format_duration
+from dovetail.model.workloads.workload import Workload
 
 FAILED = 1
 TIMED_OUT = 124  # as timeout(1) says it

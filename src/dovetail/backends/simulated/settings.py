@@ -12,10 +12,10 @@ from pydantic import Field, model_validator
 from dovetail.backends.pricing import Priced
 from dovetail.model.device import MAX_DEVICES, Gpus
 from dovetail.model.node import counting_gpus
-from dovetail.model.quantity import Bytes, Cores, Count, Duration
 from dovetail.model.resources import DEFAULT_NODE_SLOTS, Capacity
-from dovetail.model.selection import Labels, Taint
-from dovetail.model.strict import AtField, NodeName, Strict
+from dovetail.model.text.quantity import Bytes, Cores, Count, Duration
+from dovetail.model.text.strict import AtField, NodeName, Strict
+from dovetail.model.workloads.selection import Labels, Taint
 
 MAX_NODES = 1_000_000
 MAX_SPEED = 1e6

@@ -17,11 +17,11 @@ from dovetail.backends.slurm.gres import Counted, counted, extended_of, gpus_of
 from dovetail.backends.slurm.records import NodeRecord, PartitionRecord, ReservationRecord
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.model.device import WHOLE
-from dovetail.model.hostlist import expanded
 from dovetail.model.node import Node
 from dovetail.model.resources import CPU, GPU, MEMORY, SLOTS, Amounts, Capacity
-from dovetail.model.strict import MAX_NODE_NAME, check_node_name
-from dovetail.model.workload import Kind
+from dovetail.model.text.hostlist import expanded
+from dovetail.model.text.strict import MAX_NODE_NAME, check_node_name
+from dovetail.model.workloads.workload import WorkloadKind
 
 _MIB = 2**20
 _GONE = frozenset({"DOWN", "ERROR", "UNKNOWN", "FUTURE"})
@@ -154,7 +154,7 @@ def _node(name: str, backend: str, said: Iterable[NodeRecord], ours: Amounts, la
         }
     )
     gpus = gpus_of(_offered(there, idle, ours.get(GPU, 0) // WHOLE))
-    return Node(name=name, backend=backend, capacity=capacity, labels=labels, kinds=[Kind.JOB], gpus=gpus)
+    return Node(name=name, backend=backend, capacity=capacity, labels=labels, kinds=[WorkloadKind.JOB], gpus=gpus)
 
 
 def _offered(there: Counted, idle: Counted, ours: int) -> Counted:

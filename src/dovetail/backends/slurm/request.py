@@ -15,7 +15,7 @@ from dovetail.backends.slurm.run_folder import OUTPUT
 from dovetail.backends.slurm.script import script_of
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.model.device import devices_of
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 ACCOUNT, QOS, PARTITION, DEPENDENCY = "slurm/account", "slurm/qos", "slurm/partition", "slurm/dependency"
 """Labels of a workload. The last is for jobs that Slurm has from elsewhere; those of ours wait for each other here."""

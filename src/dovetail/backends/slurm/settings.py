@@ -5,9 +5,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, SecretStr, model_validator
 
 from dovetail.backends.pricing import Priced
-from dovetail.model.quantity import Bytes, Count, Duration
-from dovetail.model.selection import Labels
-from dovetail.model.strict import AtField
+from dovetail.model.text.quantity import Bytes, Count, Duration
+from dovetail.model.text.strict import AtField
+from dovetail.model.workloads.selection import Labels
 
 Text = Annotated[str, Field(min_length=1, max_length=3000)]
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@+-]*$", max_length=200)]

@@ -7,8 +7,8 @@ The levels are those of topology.conf as `model.topology_readers` has them: `lea
 import logging
 import re
 
-from dovetail.model.complaint import Invalid
-from dovetail.model.topology_readers.slurm import read_slurm
+from dovetail.model.network.topology_readers.slurm import read_slurm
+from dovetail.model.text.complaint import Invalid
 
 _KEPT = re.compile(r"\b(SwitchName|Switches|Nodes|LinkSpeed|BlockName)=(\S+)")
 _log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from dovetail.cli.render.bars import gauge
 from dovetail.cli.render.state import state
 from dovetail.cli.render.table import Column, count, pairs, table
 from dovetail.client.types import Apart, DomainRow, NetworkTopology, NodeDistance, NodeRow
-from dovetail.model.quantity import format_bandwidth
+from dovetail.model.text.quantity import format_bandwidth
 
 BAR = 10
 _NOTHING = (

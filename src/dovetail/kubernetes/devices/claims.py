@@ -17,8 +17,8 @@ from dovetail.kubernetes.devices.device import DeviceId, PoolId, Selects, Unallo
 from dovetail.kubernetes.devices.inventory import Inventory
 from dovetail.kubernetes.devices.selecting import Selecting
 from dovetail.kubernetes.selectors import NEVER, node_terms
-from dovetail.model.asks import Term
-from dovetail.model.pod_ask import DEVICES, DeviceAsk
+from dovetail.model.requests.asks import Term
+from dovetail.model.requests.pod_ask import DEVICES, DeviceAsk
 
 Json = Mapping[str, Any]
 Place = tuple[str, str]  # namespace, name
@@ -121,7 +121,7 @@ class DeviceClaims:
         self._take_in()
         return {mark: "" for mark in self._asked if self._has_room(node, mark)}
 
-    def take_stirred(self) -> set[Place]:
+    def take_dirty(self) -> set[Place]:
         """Pods that have asked for something of which a claim has changed since: they may mean something else now."""
         found, self._stirred = self._stirred, set()
         return found

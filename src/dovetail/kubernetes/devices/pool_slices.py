@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from dovetail.kubernetes.devices.counters import BadCounters, check_draws, counters_of
 from dovetail.kubernetes.devices.device import Device, DeviceId, Json, Pool, PoolId
 from dovetail.kubernetes.devices.reach import Reach, reach_of
-from dovetail.model.pod_ask import NODE_NAME
+from dovetail.model.requests.pod_ask import NODE_NAME
 
 Labels = Mapping[str, str]
 

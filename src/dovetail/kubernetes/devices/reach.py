@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from dovetail.kubernetes.devices.device import Json
 from dovetail.kubernetes.selectors import node_terms, selects
-from dovetail.model.asks import Term
-from dovetail.model.pod_ask import NODE_NAME
+from dovetail.model.requests.asks import Term
+from dovetail.model.requests.pod_ask import NODE_NAME
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,8 +73,8 @@ class Binding:
     def _count(self, known: Known, node: str) -> Kept:
         until_s = self._now() + self._within_s + self._keep_s
         before = self._deciding.keeping.get(known.place)
-        stake = self._state.stake(self._state.work[known.id], self._now())
-        kept = kept_for(known, node, stake, until_s, None if before is None else before.gang)
+        victim_info = self._state.victim_info(self._state.work[known.id], self._now())
+        kept = kept_for(known, node, victim_info, until_s, None if before is None else before.gang)
         kept.binding = True
         self._deciding.keeping.keep(kept)
         return kept

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dovetail.cluster.arrays import F8, Rows
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.engine.engine import Engine
 from dovetail.kubernetes.annotations import AnnotationError
 from dovetail.kubernetes.extender.gang_plans import GangPlans
@@ -27,7 +27,7 @@ from dovetail.kubernetes.pods import PodMeaning, PodReader
 from dovetail.kubernetes.scheduler.following import Following
 from dovetail.kubernetes.scheduler.known import Known, Place
 from dovetail.placement.contract import Request
-from dovetail.placement.evaluation import Evaluator
+from dovetail.placement.pipeline.evaluation import Evaluator
 
 Json = Mapping[str, Any]
 UNKNOWN_NODE = "Dovetail does not know this node yet"
@@ -98,7 +98,7 @@ class Deciding:
     def _asked(self, place: Place, uid: str, meaning: PodMeaning) -> Asked:
         state, shape = self._engine.state, meaning.terms.shape
         pipeline = state.pipelines[shape.profile]
-        request = pipeline.for_task(state.asked(shape, meaning.badge), 0, 1)
+        request = pipeline.for_task(state.asked(shape, meaning.identity), 0, 1)
         return Asked(place, uid, meaning, request, pipeline.evaluator)
 
     def known(self, asked: Asked) -> Known | None:
@@ -140,7 +140,7 @@ class Deciding:
             if planned.whole_gang:
                 self._put_aside.gang_refused(gang, planned.why)
         else:
-            self._put_aside.let_go(asked.place)
+            self._put_aside.release_spares(asked.place)
         return planned.why, planned.node
 
     def _only(self, args: ExtenderArgs, asked: Asked, node: str) -> ExtenderFilterResult:
@@ -157,11 +157,11 @@ class Deciding:
         with self.keeping.counted(asked.meaning.priority, but=asked.place):
             asked = self.ask_again(asked) if len(self.keeping) else asked
             view = View(self._engine.state.cluster).subset(rows)
-            sifted = asked.evaluator.sift(asked.request, view)
-            for refusal in refusals_of(asked.request, asked.evaluator, view, sifted):
+            filtered = asked.evaluator.run_filters(asked.request, view)
+            for refusal in refusals_of(asked.request, asked.evaluator, view, filtered):
                 said = helped if refusal.helps else never
                 said.update(dict.fromkeys([here[i] for i in refusal.positions.tolist()], refusal.message))
-        alive = np.flatnonzero(sifted.alive).tolist()
+        alive = np.flatnonzero(filtered.alive).tolist()
         if not alive and len(self.keeping):
             self._put_aside.refused(asked.place, asked.uid, "")
         return _answer(args, here if len(alive) == len(names) else [here[i] for i in alive], helped, never)

@@ -72,8 +72,8 @@ class Extender:
         try:
             async with asyncio.timeout(self.settings.watch_patience_s):
                 while (known := pods.get(place)) is None or known.uid != about["uid"]:
-                    self.following.stirred.clear()
-                    await self.following.stirred.wait()
+                    self.following.dirty_rows.clear()
+                    await self.following.dirty_rows.wait()
         except TimeoutError:
             return
 

@@ -16,16 +16,16 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.cluster.arrays import B1, Rows
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.engine.engine import Engine
-from dovetail.engine.group_placing import attempts
-from dovetail.engine.group_trying import Attempt, Tried, only_among, try_parts
-from dovetail.engine.groups import Group, Part
+from dovetail.engine.gangs.group_trial import GroupTrial, Tried, only_among, try_parts
+from dovetail.engine.scheduling.group_placing import attempts
+from dovetail.engine.state.groups import Group, GroupPart
 from dovetail.kubernetes.extender.keeping import Keeping, Kept, kept_for
 from dovetail.kubernetes.scheduler.known import Known, Place
 from dovetail.kubernetes.scheduler.ledger import Ledger
 from dovetail.kubernetes.scheduler.words import incomplete
-from dovetail.model.shape import Shape
+from dovetail.model.requests.shape import Shape
 from dovetail.placement.contract import Request
 
 #: A planned node that was missing so often from what kube-scheduler offered is not planned for that gang again.
@@ -92,7 +92,7 @@ class GangPlans:
         """How many pods have to come before it can start; 0 as soon as some of it have."""
         return 0 if self._begun(gang, group) else max(0, group.least - len(self._waiting(gang, group)))
 
-    def tried(self, gang: Place, group: Group, banned: B1 | None = None) -> tuple[list[Part], Tried]:
+    def tried(self, gang: Place, group: Group, banned: B1 | None = None) -> tuple[list[GroupPart], Tried]:
         """All that wait if there is room for them, else as many as have to start together; on the state as it is."""
         begun, everyone = self._begun(gang, group), self._waiting(gang, group)
         if not everyone:
@@ -106,11 +106,11 @@ class GangPlans:
     def _begun(self, gang: Place, group: Group) -> bool:
         return bool(group.firm) or any(kept.binding for kept in self._keeping.of_gang(gang).values())
 
-    def _waiting(self, gang: Place, group: Group) -> list[Part]:
+    def _waiting(self, gang: Place, group: Group) -> list[GroupPart]:
         """Those that nobody is binding yet."""
         going = {place for place, kept in self._keeping.of_gang(gang).items() if kept.binding}
         ready = [work for work in group.members.values() if work.is_ready and work.id in self._ledger.by_id]
-        return [Part(work, [0]) for work in ready if self._ledger.by_id[work.id].place not in going]
+        return [GroupPart(work, [0]) for work in ready if self._ledger.by_id[work.id].place not in going]
 
     # --- making a plan ---------------------------------------------------------------------------------------
 
@@ -134,14 +134,14 @@ class GangPlans:
         for part, choices in zip(parts, tried.choices, strict=True):
             row = choices[0].row
             assert row is not None
-            known, stake = self._ledger.by_id[part.work.id], self._state.stake(part.work, now)
-            made.append(kept_for(known, names[row], stake, now + self._keep_s, gang))
+            known, victim_info = self._ledger.by_id[part.work.id], self._state.victim_info(part.work, now)
+            made.append(kept_for(known, names[row], victim_info, now + self._keep_s, gang))
         for kept in made:
             self._keeping.keep(kept)
         self._on_plan(gang, made)
         return None
 
-    def _try(self, parts: list[Part], begun: bool, banned: B1 | None) -> Tried:
+    def _try(self, parts: list[GroupPart], begun: bool, banned: B1 | None) -> Tried:
         now = self._now()
         tried = try_parts(self._state, _but(attempts(self._state, parts, now), banned), begun=begun)
         if tried.refusal is not None and any(part.work.shape.insists for part in parts):
@@ -174,7 +174,7 @@ class GangPlans:
         with self._keeping.counted(priority, but_gang=gang):
             for shape, each in by_shape.items():
                 rows = np.array([cluster.rows[kept.node] for kept in each], dtype=np.intp)
-                request = state.asked(shape, each[0].badge)
+                request = state.asked(shape, each[0].identity)
                 np.add.at(taken[:, : len(request.column)], rows, request.column)
                 if not self._lets_in(request, np.unique(rows)):
                     return False
@@ -185,12 +185,12 @@ class GangPlans:
     def _lets_in(self, request: Request, rows: Rows) -> bool:
         pipeline = self._state.pipelines[request.shape.profile]
         view = View(self._state.cluster).subset(rows)
-        return bool(pipeline.evaluator.sift(pipeline.for_task(request, 0, 1), view).alive.all())
+        return bool(pipeline.evaluator.run_filters(pipeline.for_task(request, 0, 1), view).alive.all())
 
     def _change_places(self, gang: Place, mine: Kept, offered: Container[str]) -> bool:
         """With one that asks for the same, waits still, and was planned for a node that is offered."""
         for other in self._keeping.of_gang(gang).values():
-            alike = other.shape == mine.shape and other.badge == mine.badge
+            alike = other.shape == mine.shape and other.identity == mine.identity
             if alike and not other.binding and other.node in offered:
                 mine.node, other.node = other.node, mine.node
                 return True
@@ -206,11 +206,11 @@ class GangPlans:
         return Planned(why=f"its gang {gang[1]} is planned elsewhere: this pod on {node}, which was not offered")
 
 
-def _but(parts: list[Attempt], banned: B1 | None) -> list[Attempt]:
+def _but(parts: list[GroupTrial], banned: B1 | None) -> list[GroupTrial]:
     return parts if banned is None else [_only(part, ~banned) for part in parts]
 
 
-def _only(part: Attempt, among: B1) -> Attempt:
+def _only(part: GroupTrial, among: B1) -> GroupTrial:
     def request() -> Request:
         return only_among(part.request(), among)
 

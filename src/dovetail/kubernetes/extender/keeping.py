@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from dovetail.cluster.placements import Stake
+from dovetail.cluster.placements import VictimInfo
 from dovetail.engine.engine import Engine
 from dovetail.kubernetes.scheduler.known import Known, Place
 from dovetail.kubernetes.scheduler.ledger import Ledger
-from dovetail.model.badge import Badge
-from dovetail.model.shape import Shape
+from dovetail.model.requests.shape import Shape
+from dovetail.model.requests.task_identity import TaskIdentity
 from dovetail.model.task import TaskId
 
 _FIRST_TRIAL = -1000  # ids below are never real
@@ -29,8 +29,8 @@ class Kept:
     uid: str
     node: str
     shape: Shape
-    badge: Badge
-    stake: Stake
+    identity: TaskIdentity
+    victim_info: VictimInfo
     until_s: float
     gang: Place | None = None
     binding: bool = False
@@ -96,17 +96,19 @@ class Keeping:
             for i, kept in enumerate(self._kept.values()):
                 row = state.cluster.rows.get(kept.node)
                 own = kept.place == but or (kept.gang is not None and kept.gang == but_gang and not kept.binding)
-                if row is None or own or (kept.stake.priority < priority and not kept.binding):
+                if row is None or own or (kept.victim_info.priority < priority and not kept.binding):
                     continue
                 column = state.request(kept.shape).column
                 # Not there yet, so nobody can have it give way.
-                stake = kept.stake._replace(preemptible=False)
-                state.cluster.place(TaskId(_FIRST_TRIAL - i, 0), row, column, stake=stake, badge=kept.badge)
+                victim_info = kept.victim_info._replace(preemptible=False)
+                state.cluster.place(
+                    TaskId(_FIRST_TRIAL - i, 0), row, column, victim_info=victim_info, identity=kept.identity
+                )
             yield
 
 
-def kept_for(known: Known, node: str, stake: Stake, until_s: float, gang: Place | None = None) -> Kept:
+def kept_for(known: Known, node: str, victim_info: VictimInfo, until_s: float, gang: Place | None = None) -> Kept:
     """Of a pod that the ledger knows, and has read."""
     assert known.meaning is not None
-    shape, badge = known.meaning.terms.shape, known.meaning.badge
-    return Kept(known.place, known.uid, node, shape, badge, stake, until_s, gang)
+    shape, identity = known.meaning.terms.shape, known.meaning.identity
+    return Kept(known.place, known.uid, node, shape, identity, victim_info, until_s, gang)

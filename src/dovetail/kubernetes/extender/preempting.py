@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.engine.engine import Engine
-from dovetail.engine.group_trying import Tried
-from dovetail.engine.groups import Group, Part
+from dovetail.engine.gangs.group_trial import Tried
+from dovetail.engine.state.groups import Group, GroupPart
 from dovetail.kubernetes.extender.deciding import Asked, Deciding
 from dovetail.kubernetes.extender.wire import (
     ExtenderPreemptionArgs,
@@ -25,7 +25,7 @@ from dovetail.kubernetes.extender.wire import (
 from dovetail.kubernetes.scheduler.following import Following
 from dovetail.kubernetes.scheduler.known import Place
 from dovetail.model.task import TaskId
-from dovetail.placement.preemption.nomination import Budgets, Coming
+from dovetail.placement.preemption.nomination import Budgets, NominatedPlacements
 from dovetail.placement.preemption.reprieve_trials import Trials
 
 
@@ -67,7 +67,9 @@ class Preempting:
         if self._fits(asked, row, victims):
             return proposed
         asked = self._deciding.ask_again(asked)
-        trials = Trials(self._state.cluster, asked.evaluator, asked.request, asked.meaning.priority, budgets, Coming())
+        trials = Trials(
+            self._state.cluster, asked.evaluator, asked.request, asked.meaning.priority, budgets, NominatedPlacements()
+        )
         best = trials.best(np.array([row], dtype=np.intp))
         if best is None:
             return None
@@ -86,7 +88,7 @@ class Preempting:
                 cluster.remove(task)
             now = self._deciding.ask_again(asked)
             here = View(cluster).subset(np.array([row], dtype=np.intp))
-            return bool(now.evaluator.sift(now.request, here).alive[0])
+            return bool(now.evaluator.run_filters(now.request, here).alive[0])
 
     def _violations(self, asked: Asked, row: int, victims: list[TaskId], budgets: Budgets) -> int:
         """Of the victims, those that overrun a budget if everyone less urgent on the node had to go."""
@@ -94,12 +96,12 @@ class Preempting:
         lower = [
             (task, one)
             for task in placements.by_row[row]
-            if (one := placements.by_task[task]).stake.priority < asked.meaning.priority
+            if (one := placements.by_task[task]).victim_info.priority < asked.meaning.priority
         ]
-        lower.sort(key=lambda pair: (-pair[1].stake.priority, pair[1].stake.since, pair[0]))
-        over = budgets.overrun([(task, one.badge) for task, one in lower])
-        beyond = {task for (task, _), one in zip(lower, over, strict=True) if one}
-        return sum(task in beyond for task in victims)
+        lower.sort(key=lambda pair: (-pair[1].victim_info.priority, pair[1].victim_info.since, pair[0]))
+        over = budgets.overrun([(task, one.identity) for task, one in lower])
+        non_local = {task for (task, _), one in zip(lower, over, strict=True) if one}
+        return sum(task in non_local for task in victims)
 
     def _on(self, row: int) -> dict[str, TaskId]:
         """Pods on a node, by uid."""
@@ -128,14 +130,14 @@ class Preempting:
 
     def _tried_without(
         self, asked: Asked, gang: Place, group: Group, cleared: set[int], begun: set[int]
-    ) -> tuple[list[Part], Tried]:
+    ) -> tuple[list[GroupPart], Tried]:
         """With everyone less urgent gone from these rows, where making room has begun if it can be there."""
         cluster, plans = self._state.cluster, self._deciding.plans
         with cluster.trial():
             for row in cleared:
                 for task in list(cluster.placements.by_row[row]):
-                    stake = cluster.placements.by_task[task].stake
-                    if task.workload in self._ledger.by_id and stake.priority < asked.meaning.priority:
+                    victim_info = cluster.placements.by_task[task].victim_info
+                    if task.workload in self._ledger.by_id and victim_info.priority < asked.meaning.priority:
                         cluster.remove(task)
             if begun:
                 others = np.ones(cluster.width, dtype=np.bool_)

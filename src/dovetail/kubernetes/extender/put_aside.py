@@ -45,7 +45,7 @@ class PutAside:
         """True of all its pods."""
         self._gangs[gang] = _OfGang(words)
 
-    def let_go(self, place: Place) -> None:
+    def release_spares(self, place: Place) -> None:
         self._refused.pop(place, None)
 
     def room_is_free(self) -> None:

@@ -10,16 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.cluster.arrays import B1, Rows
-from dovetail.cluster.view import View
-from dovetail.model.asks import Relation
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction
-from dovetail.placement.company import keeps, let_in
+from dovetail.model.requests.asks import Relation
 from dovetail.placement.contract import Filter, Request
-from dovetail.placement.evaluation import Evaluator, Sifted
-from dovetail.placement.filters.constraints import Constraints, holds
-from dovetail.placement.filters.resources import Resources
-from dovetail.placement.filters.taints import Taints
-from dovetail.placement.filters.workload_affinity import WorkloadAffinity
+from dovetail.placement.filters.constraints import ConstraintsFilter, holds
+from dovetail.placement.filters.resources import ResourcesFilter
+from dovetail.placement.filters.taints import TaintsFilter
+from dovetail.placement.filters.workload_affinity import WorkloadAffinityFilter
+from dovetail.placement.pipeline.evaluation import Evaluator, FilterResult
+from dovetail.placement.workload_affinity import keeps, let_in
 
 _MOST_NAMED = 32
 _NEVER = 1 << 40
@@ -33,10 +33,10 @@ class Refusal(NamedTuple):
     helps: bool
 
 
-def refusals_of(request: Request, evaluator: Evaluator, view: View, sifted: Sifted) -> Iterator[Refusal]:
+def refusals_of(request: Request, evaluator: Evaluator, view: View, filtered: FilterResult) -> Iterator[Refusal]:
     """Each node that was sifted out, once, by the filter that did it. The view holds rows that are there."""
     alive: B1 = np.ones(view.size, dtype=np.bool_)
-    for plugin, stage in zip(evaluator.filters, sifted.stages, strict=True):
+    for plugin, stage in zip(evaluator.filters, filtered.stages, strict=True):
         if stage is not alive:
             out = np.flatnonzero(alive & ~stage)
             if len(out):
@@ -52,15 +52,15 @@ def _by_filter(plugin: Filter, request: Request, view: View, out: Rows) -> list[
 
 
 def _by_rule(plugin: Filter, request: Request, view: View, out: Rows) -> Iterator[Refusal]:
-    if isinstance(plugin, Resources):
+    if isinstance(plugin, ResourcesFilter):
         yield from _short(plugin, request, view, out)
-    elif isinstance(plugin, Constraints):
+    elif isinstance(plugin, ConstraintsFilter):
         must = [want for want in request.shape.wants if want.must_hold]
         each = ((f"does not satisfy {want.text}", holds(want, request, view), False) for want in must)
         yield from _in_turn(each, out)
-    elif isinstance(plugin, WorkloadAffinity):
+    elif isinstance(plugin, WorkloadAffinityFilter):
         yield from _in_turn(_company(request, view), out)
-    elif isinstance(plugin, Taints):
+    elif isinstance(plugin, TaintsFilter):
         codes = view.taint_codes[out]
         for code in np.unique(codes).tolist():
             yield _alike(plugin, request, view, out[codes == code])
@@ -98,7 +98,7 @@ def _in_turn(rules: Iterator[Rule], out: Rows) -> Iterator[Refusal]:
         yield Refusal(left, "refused", False)
 
 
-def _short(plugin: Resources, request: Request, view: View, out: Rows) -> Iterator[Refusal]:
+def _short(plugin: ResourcesFilter, request: Request, view: View, out: Rows) -> Iterator[Refusal]:
     """By which resources are short; whether others' going would help depends on what the node has at all."""
     names = list(request.needs)[:_MOST_NAMED]
     kinds = np.zeros(len(out), dtype=np.int64)  # a bit for each resource that is short, and the highest for "never"

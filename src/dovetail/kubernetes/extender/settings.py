@@ -6,7 +6,7 @@ from pydantic import Field
 
 from dovetail.kubernetes.pods import PROFILE
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
-from dovetail.model.strict import Name
+from dovetail.model.text.strict import Name
 
 STOCK = "default-scheduler"
 

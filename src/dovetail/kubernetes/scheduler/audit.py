@@ -19,7 +19,7 @@ from dovetail.kubernetes.requests import Amounts, requests_of
 from dovetail.kubernetes.scheduler.known import Known, Place
 from dovetail.kubernetes.scheduler.ledger import Ledger
 from dovetail.model.node import Node
-from dovetail.model.pod_ask import DEVICES
+from dovetail.model.requests.pod_ask import DEVICES
 from dovetail.model.task import TaskId, TaskState
 
 Json = Mapping[str, Any]

@@ -1,7 +1,7 @@
 """A cluster followed: everything that matters to where pods go, told to the engine as it changes.
 
 Guarantees: `synced` is set when everything that was there at the start is known, pods last, so that they are read with
-their namespaces and volumes known. A change that may matter to a decision sets `stirred`. What breaks on the way is
+their namespaces and volumes known. A change that may matter to a decision sets `dirty_rows`. What breaks on the way is
 mended by the reflectors; only what cannot be mended ends `run`.
 Left to others: deciding, and carrying out what was decided.
 """
@@ -53,7 +53,7 @@ class Following:
         self._reflectors: list[Reflector] = []
         self._away: set[str] = set()  # collections that cannot be followed now
         self._going: dict[str, Mapping[str, Any]] = {}  # by uid: pods that are marked, and were told to go by us
-        self.stirred = asyncio.Event()
+        self.dirty_rows = asyncio.Event()
         self.synced = asyncio.Event()
 
     async def run(self) -> None:
@@ -104,7 +104,7 @@ class Following:
         if objects.means_more or objects.claims_mean_more:
             self.ledger.read_again(with_claims=not objects.means_more)
             objects.means_more = objects.claims_mean_more = False
-        self.ledger.read_places_again(self.devices.take_stirred())
+        self.ledger.read_places_again(self.devices.take_dirty())
         objects.mark_nodes()
 
     def forget_devices(self) -> None:
@@ -116,7 +116,7 @@ class Following:
     def _follow(self, path: str, handler: Handler) -> Reflector:
         def hear(changes: list[Change]) -> None:
             handler(changes)
-            self.stirred.set()
+            self.dirty_rows.set()
 
         def told(healthy: bool, why: str) -> None:
             if not healthy and not self._away:
@@ -165,4 +165,4 @@ class Following:
         pod = self._going.pop(uid, None)
         if pod is not None:
             self.ledger.seen(pod)
-            self.stirred.set()
+            self.dirty_rows.set()

@@ -43,7 +43,7 @@ class Known:
 def counts_alike(before: PodMeaning, after: PodMeaning) -> bool:
     """Does it take the same on its node, and do others see the same in it? With its node a pod gets labels that say
     where that is; nobody knows a pod by these who does not know the node."""
-    if before.terms.shape.amounts != after.terms.shape.amounts or before.badge.repels != after.badge.repels:
+    if before.terms.shape.amounts != after.terms.shape.amounts or before.identity.repels != after.identity.repels:
         return False
-    known = [one for one in after.badge.labels if one in before.badge.labels or one[0] not in _FROM_NODE]
-    return tuple(known) == before.badge.labels and before.badge.volumes == after.badge.volumes
+    known = [one for one in after.identity.labels if one in before.identity.labels or one[0] not in _FROM_NODE]
+    return tuple(known) == before.identity.labels and before.identity.volumes == after.identity.volumes

@@ -22,9 +22,9 @@ from dovetail.kubernetes.scheduler.known import Known, Place, counts_alike
 from dovetail.kubernetes.storage import claim_names
 from dovetail.model.command import Command, attempt_key
 from dovetail.model.event import CancelAsked, Event, Nominated, TaskFinished, TaskStarted, WorkArrived
+from dovetail.model.requests.terms import Terms
 from dovetail.model.task import TaskId
-from dovetail.model.terms import Terms
-from dovetail.model.workload import Priority
+from dovetail.model.workloads.workload import Priority
 
 Json = Mapping[str, Any]
 #: All pods are of one class for our own classes of urgency: theirs are whole numbers, which go along with them.

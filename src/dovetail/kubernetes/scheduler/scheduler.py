@@ -74,7 +74,7 @@ class Scheduler:
         self._recorder = Recorder(
             api, next(iter(self.settings.names)), instance, busy=lambda: self._binder.under_way > 0
         )
-        self._stirred = self.following.stirred
+        self._stirred = self.following.dirty_rows
         self._wake: asyncio.TimerHandle | None = None
         self._notes: dict[Place, tuple[Known, str, str | None]] = {}  # why it waits, where room is made for it
         self._gangs_looked_at: set[Place] = set()  # before long

@@ -5,11 +5,11 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from dovetail.engine.engine import Engine
-from dovetail.engine.settings import EngineSettings, SchedulerSettings
+from dovetail.engine.state.settings import EngineSettings, SchedulerSettings
 from dovetail.kubernetes.pods import PROFILE
 from dovetail.model.recovery import RecoverySettings
-from dovetail.model.strict import AtField, Name, Strict
-from dovetail.placement.profiles import BUILT_IN, ProfileSettings, UnknownProfile
+from dovetail.model.text.strict import AtField, Name, Strict
+from dovetail.placement.pipeline.profiles import BUILT_IN, ProfileSettings, UnknownProfile
 from dovetail.placement.registry import POD_FILTERS, PluginError
 from dovetail.queueing.backfill import BackfillSettings
 from dovetail.queueing.retry import BackoffSettings, QuarantineSettings

@@ -7,9 +7,9 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import STATUS
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
-from dovetail.model.strict import Strict
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 
 
@@ -29,7 +29,7 @@ def runnable(request: Request, view: View) -> B1 | bool:
     return backends if runs_kind is True else backends & runs_kind
 
 
-class Backend:
+class BackendFilter:
     name: ClassVar[str] = "backend"
     reason: ClassVar[str] = "backend_not_allowed"
     reads: ClassVar[frozenset[str]] = frozenset({STATUS})

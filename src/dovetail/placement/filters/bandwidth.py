@@ -8,17 +8,17 @@ from typing import ClassVar
 
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import LABELS, PLACEMENTS
-from dovetail.cluster.view import View
-from dovetail.model.company import HOST
-from dovetail.model.quantity import format_bandwidth
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
-from dovetail.model.strict import Strict
+from dovetail.model.text.quantity import format_bandwidth
+from dovetail.model.text.strict import Strict
+from dovetail.model.workloads.affinity import HOST
 from dovetail.placement.contract import NoSettings, Request
 
 NO_BANDWIDTH = "insufficient_bandwidth"
 
 
-class Bandwidth:
+class BandwidthFilter:
     name: ClassVar[str] = "bandwidth"
     reason: ClassVar[str] = NO_BANDWIDTH
     reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS})
@@ -29,12 +29,12 @@ class Bandwidth:
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         mbps = request.shape.bandwidth_mbps
-        return True if not mbps or request.badge is None else view.room_to_join(request.badge.gang, mbps)
+        return True if not mbps or request.identity is None else view.room_to_join(request.identity.gang, mbps)
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         mbps = request.shape.bandwidth_mbps
-        assert request.badge is not None, "a task without a badge is not refused"
-        short = view.uplink_shortage(request.badge.gang, mbps, position)
+        assert request.identity is not None, "a task without a badge is not refused"
+        short = view.uplink_shortage(request.identity.gang, mbps, position)
         words = f"needs {format_bandwidth(mbps)} to the others of its gang; {uplink_words(short.level, short.domain)} "
         words += f"would have to carry {_speed(short.needed_mbps)} more and has {_speed(short.left_mbps)} left"
         return Refused(self.name, self.reason, words, Eviction.HELPS)

@@ -6,18 +6,18 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import GROUPS
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.constraints.error import ExpressionError
 from dovetail.constraints.program import compile_node
-from dovetail.model.asks import Want
-from dovetail.model.constraint import Kind as Demand
 from dovetail.model.reason import Refused
-from dovetail.model.shape import Shape
-from dovetail.model.strict import Strict
+from dovetail.model.requests.asks import ConstraintAsk
+from dovetail.model.requests.shape import Shape
+from dovetail.model.text.strict import Strict
+from dovetail.model.workloads.constraint import ConstraintKind as Demand
 from dovetail.placement.contract import NoSettings, Request
 
 
-def holds(want: Want, request: Request, view: View) -> B1 | bool:
+def holds(want: ConstraintAsk, request: Request, view: View) -> B1 | bool:
     """Where the node is as it should be: an expression that is to be avoided does not hold there."""
     found = compile_node(want.text).holds(view, request.shape.namespace)
     if want.demand is not Demand.AVOID:
@@ -25,26 +25,26 @@ def holds(want: Want, request: Request, view: View) -> B1 | bool:
     return not found if isinstance(found, bool) else ~found
 
 
-def looks_beyond(shape: Shape) -> bool:
+def is_non_local(shape: Shape) -> bool:
     """Can a node not be judged for it by that node's own row alone?"""
     social = shape.near or shape.company or shape.spread or shape.traffic or shape.bandwidth_mbps
     if shape.kubernetes is not None and shape.kubernetes.is_social:
         return True
-    return bool(social) or any(_beyond(want) for want in shape.wants)
+    return bool(social) or any(_non_local(want) for want in shape.wants)
 
 
-def _beyond(want: Want) -> bool:
+def _non_local(want: ConstraintAsk) -> bool:
     try:
-        return compile_node(want.text).beyond
+        return compile_node(want.text).non_local
     except ExpressionError:  # no longer understood, as after a restart with another version: the filter will say so
         return False
 
 
-def reads_of(wants: tuple[Want, ...]) -> frozenset[str]:
+def reads_of(wants: tuple[ConstraintAsk, ...]) -> frozenset[str]:
     return frozenset().union(*[compile_node(want.text).reads for want in wants])
 
 
-class Constraints:
+class ConstraintsFilter:
     name: ClassVar[str] = "constraints"
     reason: ClassVar[str] = "constraint_unsatisfied"
     reads: ClassVar[frozenset[str]] = frozenset(GROUPS)
@@ -68,7 +68,7 @@ class Constraints:
                 return Refused(self.name, self.reason, self._words(want, request, here))
         raise AssertionError("refuse() asked of a node that satisfies everything")
 
-    def _words(self, want: Want, request: Request, here: View) -> str:
+    def _words(self, want: ConstraintAsk, request: Request, here: View) -> str:
         whose = f" ({want.source})" if want.source else ""
         if want.demand is Demand.AVOID:
             return f"still avoids: {want.text}{whose}"

@@ -8,15 +8,15 @@ from typing import ClassVar
 
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import LABELS
-from dovetail.cluster.view import View
-from dovetail.model.device import WHOLE, in_words
+from dovetail.cluster.views.view import View
+from dovetail.model.device import WHOLE, describe_gpus
 from dovetail.model.reason import Refused
 from dovetail.model.resources import GPU
-from dovetail.model.strict import Strict
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 
 
-class GpuModel:
+class GpuModelFilter:
     name: ClassVar[str] = "gpu_model"
     reason: ClassVar[str] = "unsuitable_gpus"
     # What a node says of itself: all of that changes together, and placing a task changes nothing of it.
@@ -34,5 +34,5 @@ class GpuModel:
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         capacity = view.capacity(GPU)
         number = 0 if capacity is None else int(capacity[position]) // WHOLE
-        has = in_words(view.device_groups(position), number)
+        has = describe_gpus(view.device_groups(position), number)
         return Refused(self.name, self.reason, f"needs {request.shape.gpus}, has {has}")

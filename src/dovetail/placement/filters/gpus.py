@@ -8,16 +8,16 @@ from typing import ClassVar
 
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import DEVICES, RESOURCES
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.resources import GPU, show_amount
-from dovetail.model.strict import Strict
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 
 _SHOWN = 8
 
 
-class FreeGpus:
+class FreeGpusFilter:
     name: ClassVar[str] = "gpus"
     reason: ClassVar[str] = "gpus_in_pieces"
     reads: ClassVar[frozenset[str]] = frozenset({DEVICES, RESOURCES})

@@ -5,10 +5,10 @@ from typing import ClassVar
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.labels import value_matches
 from dovetail.cluster.state import LABELS
-from dovetail.cluster.view import View
-from dovetail.model.asks import Term
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
-from dovetail.model.strict import Strict
+from dovetail.model.requests.asks import Term
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 
 
@@ -33,7 +33,7 @@ def required_terms(request: Request, view: View) -> B1 | bool:
     return found
 
 
-class NodeAffinity:
+class NodeAffinityFilter:
     name: ClassVar[str] = "node_affinity"
     reason: ClassVar[str] = "node_affinity_mismatch"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS})

@@ -4,14 +4,14 @@ from typing import ClassVar
 
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import LABELS
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
-from dovetail.model.strict import Strict
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 from dovetail.placement.filters.scope import labels_term, missing_labels
 
 
-class NodeSelector:
+class NodeSelectorFilter:
     name: ClassVar[str] = "node_selector"
     reason: ClassVar[str] = "node_selector_mismatch"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS})

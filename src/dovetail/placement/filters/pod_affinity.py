@@ -10,20 +10,20 @@ from typing import ClassVar
 import numpy as np
 
 from dovetail.cluster.arrays import B1
-from dovetail.cluster.domains import BY_LABEL
+from dovetail.cluster.network.domains import BY_LABEL
 from dovetail.cluster.state import LABELS, PLACEMENTS
-from dovetail.cluster.view import View
-from dovetail.model.pod_ask import Together
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
-from dovetail.model.strict import Strict
+from dovetail.model.requests.pod_ask import PodAffinityRule
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 
 
-def _keeps(together: Together, view: View) -> B1 | bool:
+def _keeps(together: PodAffinityRule, view: View) -> B1 | bool:
     levels = [BY_LABEL + key for key in together.labels]
     if together.whom is None:
         return False
-    counts = view.tally(together.whom).counts[: view.width]
+    counts = view.selector_count(together.whom).counts[: view.width]
     everywhere: B1 | bool = True
     for level in levels:
         everywhere = everywhere & view.in_some_domain(level)
@@ -35,7 +35,7 @@ def _keeps(together: Together, view: View) -> B1 | bool:
     return found
 
 
-class PodAffinity:
+class PodAffinityFilter:
     name: ClassVar[str] = "pod_affinity"
     reason: ClassVar[str] = "affinity_unsatisfied"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS})

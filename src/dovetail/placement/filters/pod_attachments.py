@@ -7,10 +7,10 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.state import LABELS, PLACEMENTS
-from dovetail.cluster.view import View
-from dovetail.model.pod_ask import VOLUME_LIMIT
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
-from dovetail.model.strict import Strict
+from dovetail.model.requests.pod_ask import VOLUME_LIMIT
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 
 
@@ -33,7 +33,7 @@ def _wanted(request: Request) -> dict[str, list[str]]:
     return found
 
 
-class PodAttachments:
+class PodAttachmentsFilter:
     name: ClassVar[str] = "pod_attachments"
     reason: ClassVar[str] = "too_many_volumes"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS})

@@ -11,12 +11,12 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import LABELS
-from dovetail.cluster.view import View
-from dovetail.model.asks import Match
-from dovetail.model.pod_ask import DeviceAsk
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
-from dovetail.model.selection import Operator
-from dovetail.model.strict import Strict
+from dovetail.model.requests.asks import Match
+from dovetail.model.requests.pod_ask import DeviceAsk
+from dovetail.model.text.strict import Strict
+from dovetail.model.workloads.selection import Operator
 from dovetail.placement.contract import NoSettings, Request
 from dovetail.placement.filters.pod_volumes import any_of
 
@@ -30,7 +30,7 @@ def reachable(ask: DeviceAsk, view: View) -> B1 | bool:
     return found
 
 
-class PodDevices:
+class PodDevicesFilter:
     name: ClassVar[str] = "pod_devices"
     reason: ClassVar[str] = NO_DEVICES
     reads: ClassVar[frozenset[str]] = frozenset({LABELS})

@@ -4,12 +4,12 @@ from typing import ClassVar
 
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import LABELS
-from dovetail.cluster.view import View
-from dovetail.model.asks import Match, Term
-from dovetail.model.pod_ask import FEATURE, NODE_NAME, PodAsk
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
-from dovetail.model.selection import Operator
-from dovetail.model.strict import Strict
+from dovetail.model.requests.asks import Match, Term
+from dovetail.model.requests.pod_ask import FEATURE, NODE_NAME, PodAsk
+from dovetail.model.text.strict import Strict
+from dovetail.model.workloads.selection import Operator
 from dovetail.placement.contract import NoSettings, Request
 
 OTHER_NODE, FEATURE_MISSING = "other_node_named", "feature_missing"
@@ -23,7 +23,7 @@ def features(ask: PodAsk) -> Term:
     return tuple([Match(FEATURE + name, Operator.EXISTS, ()) for name in ask.features])
 
 
-class PodNode:
+class PodNodeFilter:
     name: ClassVar[str] = "pod_node"
     reason: ClassVar[str] = OTHER_NODE
     reads: ClassVar[frozenset[str]] = frozenset({LABELS})

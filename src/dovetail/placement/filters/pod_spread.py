@@ -11,35 +11,37 @@ from typing import ClassVar
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8
-from dovetail.cluster.domains import BY_LABEL
 from dovetail.cluster.labels import ABSENT
+from dovetail.cluster.network.domains import BY_LABEL
+from dovetail.cluster.selector_counts import selects
 from dovetail.cluster.state import GROUPS
 from dovetail.cluster.taints import TaintSet
-from dovetail.cluster.tallies import selects
-from dovetail.cluster.view import View
-from dovetail.model.badge import Badge
-from dovetail.model.pod_ask import NOMINATED, TERMINATING, UNSCHEDULABLE
-from dovetail.model.pod_ask import PodSpread as Rule
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
-from dovetail.model.strict import Strict
+from dovetail.model.requests.pod_ask import NOMINATED, TERMINATING, UNSCHEDULABLE
+from dovetail.model.requests.pod_ask import PodSpreadRule as Rule
+from dovetail.model.requests.task_identity import TaskIdentity
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 from dovetail.placement.filters.node_affinity import required_terms
 from dovetail.placement.filters.scope import labels_term
 from dovetail.placement.filters.taints import untolerated
 
 
-def let_off(rules: tuple[Rule, ...], gone: Iterable[Badge | None]) -> tuple[Rule, ...]:
+def let_off(rules: tuple[Rule, ...], gone: Iterable[TaskIdentity | None]) -> tuple[Rule, ...]:
     """The rules for a node that these have left, as kube-scheduler sees it: whoever goes is counted out, also who was
     not counted before, being on its way out or selected by an empty selector."""
-    badges = [badge for badge in gone if badge is not None]
-    return tuple([rule._replace(let_off=sum([_uncounted(rule, badge) for badge in badges])) for rule in rules])
+    identities = [identity for identity in gone if identity is not None]
+    return tuple(
+        [rule._replace(let_off=sum([_uncounted(rule, identity) for identity in identities])) for rule in rules]
+    )
 
 
-def _uncounted(rule: Rule, badge: Badge) -> bool:
-    if rule.whom is None or selects(rule.whom, badge):
+def _uncounted(rule: Rule, identity: TaskIdentity) -> bool:
+    if rule.whom is None or selects(rule.whom, identity):
         return False
     marks = (TERMINATING, NOMINATED)
-    return selects(rule.whom._replace(term=tuple([m for m in rule.whom.term if m.key not in marks])), badge)
+    return selects(rule.whom._replace(term=tuple([m for m in rule.whom.term if m.key not in marks])), identity)
 
 
 def _labelled(rules: tuple[Rule, ...], whole: View) -> B1:
@@ -82,7 +84,7 @@ def _skew(rule: Rule, request: Request, labelled: B1, view: View) -> F8:
     if rule.whom is None:
         sums: F8 = np.zeros(size)
     else:
-        counts = view.tally(rule.whom).counts[: whole.size]
+        counts = view.selector_count(rule.whom).counts[: whole.size]
         sums = np.bincount(every[eligible], counts[eligible], size).astype(np.float64)
     if rule.let_off and view.size == 1:
         sums[codes[0]] -= rule.let_off
@@ -92,7 +94,7 @@ def _skew(rule: Rule, request: Request, labelled: B1, view: View) -> F8:
     return skew
 
 
-class PodSpread:
+class PodSpreadFilter:
     name: ClassVar[str] = "pod_spread"
     reason: ClassVar[str] = "spread_uneven"
     reads: ClassVar[frozenset[str]] = frozenset(GROUPS)

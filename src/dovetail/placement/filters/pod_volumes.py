@@ -10,12 +10,12 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import LABELS
-from dovetail.cluster.view import View
-from dovetail.model.asks import Match, Term
-from dovetail.model.pod_ask import NODE_NAME, Claim, VolumeAsk
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
-from dovetail.model.selection import Operator
-from dovetail.model.strict import Strict
+from dovetail.model.requests.asks import Match, Term
+from dovetail.model.requests.pod_ask import NODE_NAME, VolumeAsk, VolumeClaim
+from dovetail.model.text.strict import Strict
+from dovetail.model.workloads.selection import Operator
 from dovetail.placement.contract import NoSettings, Request
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
@@ -77,7 +77,7 @@ def _why_not_bindable(ask: VolumeAsk, here: View) -> str:
     return "no volume is left for a claim of the pod, and none can be made here"
 
 
-def _gets_one(claim: Claim, left: dict[str, B1], view: View) -> B1:
+def _gets_one(claim: VolumeClaim, left: dict[str, B1], view: View) -> B1:
     wants = np.ones(view.size, dtype=np.bool_)
     for volume in claim.volumes:
         usable = True if volume.nodes is None else any_of(volume.nodes, view)
@@ -96,7 +96,7 @@ def _gets_one(claim: Claim, left: dict[str, B1], view: View) -> B1:
     return ~wants | made
 
 
-class PodVolumes:
+class PodVolumesFilter:
     name: ClassVar[str] = "pod_volumes"
     reason: ClassVar[str] = ELSEWHERE
     reads: ClassVar[frozenset[str]] = frozenset({LABELS})

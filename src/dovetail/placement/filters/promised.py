@@ -9,14 +9,14 @@ from typing import ClassVar
 import numpy as np
 
 from dovetail.cluster.arrays import B1
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.resources import show_amount
-from dovetail.model.strict import Strict
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 
 
-class Promised:
+class PromisedFilter:
     name: ClassVar[str] = "promised"
     reason: ClassVar[str] = "promised_to_others"
     reads: ClassVar[frozenset[str]] = frozenset()

@@ -4,13 +4,13 @@ from typing import ClassVar
 
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import STATUS
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Outcome, Refused
-from dovetail.model.strict import Strict
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 
 
-class Ready:
+class ReadyFilter:
     name: ClassVar[str] = "ready"
     reason: ClassVar[str] = "not_ready"
     reads: ClassVar[frozenset[str]] = frozenset({STATUS})

@@ -9,10 +9,10 @@ from typing import ClassVar, Literal
 
 from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.state import RESOURCES
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Outcome, Refused
 from dovetail.model.resources import CPU, DISK, MEMORY, show_amount
-from dovetail.model.strict import Strict
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import Request
 
 MEASURABLE = frozenset({CPU, MEMORY, DISK})
@@ -22,7 +22,7 @@ class ResourcesSettings(Strict):
     basis: Literal["allocated", "observed"] = "allocated"
 
 
-class Resources:
+class ResourcesFilter:
     name: ClassVar[str] = "resources"
     reason: ClassVar[str] = Outcome.INSUFFICIENT_RESOURCES.value
     reads: ClassVar[frozenset[str]] = frozenset({RESOURCES})

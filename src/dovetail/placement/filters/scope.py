@@ -5,11 +5,11 @@ from typing import ClassVar
 
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import LABELS
-from dovetail.cluster.view import View
-from dovetail.model.asks import Match, Term
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
-from dovetail.model.selection import Operator
-from dovetail.model.strict import Strict
+from dovetail.model.requests.asks import Match, Term
+from dovetail.model.text.strict import Strict
+from dovetail.model.workloads.selection import Operator
 from dovetail.placement.contract import NoSettings, Request
 
 
@@ -30,7 +30,7 @@ def missing_labels(view: View, position: int, labels: tuple[tuple[str, str], ...
     return "; ".join(words)
 
 
-class Scope:
+class ScopeFilter:
     name: ClassVar[str] = "scope"
     reason: ClassVar[str] = "outside_scope"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS})

@@ -6,14 +6,14 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import GROUPS
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
-from dovetail.model.strict import Strict
-from dovetail.placement.company import skews
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.workload_affinity import skews
 
 
-class Spread:
+class SpreadFilter:
     name: ClassVar[str] = "spread"
     reason: ClassVar[str] = "spread_uneven"
     reads: ClassVar[frozenset[str]] = frozenset(GROUPS)

@@ -4,10 +4,10 @@ from typing import ClassVar
 
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import TAINTS
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
-from dovetail.model.selection import Effect, Taint
-from dovetail.model.strict import Strict
+from dovetail.model.text.strict import Strict
+from dovetail.model.workloads.selection import Effect, Taint
 from dovetail.placement.contract import NoSettings, Request
 
 
@@ -27,7 +27,7 @@ def tolerated(request: Request, view: View) -> B1 | bool:
     return view.by_taints(question, lambda taints: not untolerated(request, taints, soft=False))
 
 
-class Taints:
+class TaintsFilter:
     name: ClassVar[str] = "taints"
     reason: ClassVar[str] = "untolerated_taint"
     reads: ClassVar[frozenset[str]] = frozenset({TAINTS})

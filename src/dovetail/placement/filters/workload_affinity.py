@@ -6,22 +6,22 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import LABELS, PLACEMENTS
-from dovetail.cluster.view import View
-from dovetail.model.asks import Relation
+from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
-from dovetail.model.strict import Strict
-from dovetail.placement.company import keeps, let_in
+from dovetail.model.requests.asks import Relation
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.workload_affinity import keeps, let_in
 
 
-class WorkloadAffinity:
+class WorkloadAffinityFilter:
     name: ClassVar[str] = "workload_affinity"
     reason: ClassVar[str] = "affinity_unsatisfied"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS})
     Settings: ClassVar[type[Strict]] = NoSettings
 
     def reads_of(self, request: Request) -> frozenset[str]:
-        return self.reads if request.beyond else frozenset()
+        return self.reads if request.non_local else frozenset()
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         found: B1 | bool = True

@@ -12,7 +12,7 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, I4, Rows
 from dovetail.cluster.devices import SEVERAL
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.resources import CPU, MEMORY
 
 _FIRST_SLOT = 3

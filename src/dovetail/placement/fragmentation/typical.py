@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows
-from dovetail.model.asks import GpuAsk
 from dovetail.model.device import WHOLE
-from dovetail.model.quantity import format_cores, show_bytes
+from dovetail.model.requests.asks import GpuAsk
+from dovetail.model.text.quantity import format_cores, show_bytes
 
 Kind = tuple[str, int]  # model and bytes of memory of a device
 

@@ -5,6 +5,6 @@ Guarantees: the cheapest victims by the order in `cost`, exactly for one task an
 
 from dovetail.placement.preemption.cost import FREE, Cost
 from dovetail.placement.preemption.search import Victims, find_victims
-from dovetail.placement.preemption.stakes import StakeArrays, StakeTable
+from dovetail.placement.preemption.victim_table import VictimArrays, VictimTable
 
-__all__ = ["FREE", "Cost", "StakeArrays", "StakeTable", "Victims", "find_victims"]
+__all__ = ["FREE", "Cost", "VictimArrays", "VictimTable", "Victims", "find_victims"]

@@ -13,14 +13,14 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows, runs
 from dovetail.placement.preemption.cost import BROKEN_GANG, LOST_SECOND, TOO_SOON, VICTIM, VIOLATION
-from dovetail.placement.preemption.pool import Pool
-from dovetail.placement.preemption.stakes import I8
+from dovetail.placement.preemption.pool import VictimPool
+from dovetail.placement.preemption.victim_table import I8
 
 _DIGITS = 20
 _DIGIT_MASK = (1 << _DIGITS) - 1
 
 
-class Class(NamedTuple):
+class PriorityClass(NamedTuple):
     """Rows that victims of this head or less make room on, and no less will do; the least of work and of victims."""
 
     head: int
@@ -35,7 +35,7 @@ def least(head: int, lost_s: float = 0, victims: float = 1) -> int:
     return counts + (head & _DIGIT_MASK) * TOO_SOON + int(lost_s) * LOST_SECOND + int(victims) * VICTIM
 
 
-def heads(pool: Pool) -> I8:
+def heads(pool: VictimPool) -> I8:
     """By place."""
     spent = [group for group, left in pool.limits.items() if left <= 0 <= group]
     found = pool.too_soon.astype(np.int64)
@@ -49,7 +49,7 @@ def heads(pool: Pool) -> I8:
     return found
 
 
-def _soon_in(pool: Pool, units: I8) -> I8:
+def _soon_in(pool: VictimPool, units: I8) -> I8:
     """By gang, for these: how many of it have not had their least run time."""
     asked: B1 = np.zeros(len(pool.table.unit_codes), dtype=np.bool_)
     asked[units] = True
@@ -58,7 +58,9 @@ def _soon_in(pool: Pool, units: I8) -> I8:
     return np.bincount(pool.ganged_units[members], too_soon).astype(np.int64)
 
 
-def classes(pool: Pool, room: F8, wanted: I8, worth: Callable[[int], bool], few: int = 0) -> Iterator[Class]:
+def classes(
+    pool: VictimPool, room: F8, wanted: I8, worth: Callable[[int], bool], few: int = 0
+) -> Iterator[PriorityClass]:
     """Rows that can be made to hold as many tasks as wanted, cheapest class first, as long as a head is worth it.
 
     With `few`, only rows that could hold the cheapest victims of a class come, and so many of them with a close bound;
@@ -82,10 +84,10 @@ def classes(pool: Pool, room: F8, wanted: I8, worth: Callable[[int], bool], few:
         found = np.flatnonzero(here)
         if few and not head >> _DIGITS & _DIGIT_MASK:
             among, found = _contenders(pool, among, missing, found)
-        yield Class(head, found, *_least(pool, among, missing[:, found], found, few or len(found)))
+        yield PriorityClass(head, found, *_least(pool, among, missing[:, found], found, few or len(found)))
 
 
-def _contenders(pool: Pool, places: I8, missing: F8, found: Rows) -> tuple[I8, Rows]:
+def _contenders(pool: VictimPool, places: I8, missing: F8, found: Rows) -> tuple[I8, Rows]:
     """Where one task alone would do, whoever loses more than it is out, and so is a row where nobody else is left."""
     enough = places
     for amounts, need in zip(pool.amounts, missing, strict=True):
@@ -96,7 +98,7 @@ def _contenders(pool: Pool, places: I8, missing: F8, found: Rows) -> tuple[I8, R
     return places, np.unique(pool.rows[places])
 
 
-def _least(pool: Pool, places: I8, missing: F8, found: Rows, few: int) -> tuple[F8, F8]:
+def _least(pool: VictimPool, places: I8, missing: F8, found: Rows, few: int) -> tuple[F8, F8]:
     """For each row found, the least work lost and the fewest victims: roughly, and closer for the most promising.
 
     `missing` is by needed resource and row found."""

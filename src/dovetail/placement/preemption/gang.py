@@ -14,12 +14,12 @@ import numpy as np
 from dovetail.cluster.arrays import F8
 from dovetail.placement.preemption.bounds import classes, least
 from dovetail.placement.preemption.cost import BROKEN_GANG, LOST_SECOND, TOO_SOON
-from dovetail.placement.preemption.ledger import Ledger
 from dovetail.placement.preemption.offers import Offer, offers_of
-from dovetail.placement.preemption.pool import Pool
+from dovetail.placement.preemption.pool import VictimPool
 from dovetail.placement.preemption.row import RowSearch
 from dovetail.placement.preemption.single import missing_for, take_all
-from dovetail.placement.preemption.stakes import I8
+from dovetail.placement.preemption.victim_ledger import VictimLedger
+from dovetail.placement.preemption.victim_table import I8
 
 #: Steps of branch and bound for one node, and for all; after that the greedy answer of each node must do.
 ROW_STEPS = 150
@@ -32,7 +32,7 @@ _ROW, _UNIT = 0, 1
 
 
 @dataclass(slots=True)
-class Move:
+class GangVictims:
     key: int  # price a task: its place in the heap
     gain: int
     offers: list[Offer]
@@ -41,23 +41,23 @@ class Move:
 
 
 class GangSearch:
-    def __init__(self, pool: Pool, count: int, ledger: Ledger | None = None) -> None:
+    def __init__(self, pool: VictimPool, count: int, ledger: VictimLedger | None = None) -> None:
         """`ledger`: who goes in any case; it is written on."""
         self.pool, self.count = pool, count
-        self.ledger = Ledger(pool) if ledger is None else ledger
+        self.ledger = VictimLedger(pool) if ledger is None else ledger
         self.room: F8 = pool.room + pool.freed(np.array(sorted(self.ledger.victims), dtype=np.int64))
         self.fits: I8 = pool.fits(self.room)
         self.missing = self._still_missing()
         self._moves_made = 0
         self._steps_left = ALL_STEPS
         self._changed: dict[int, int] = {}  # by row: after how many moves its room changed last
-        self._moves: dict[tuple[int, int], Move] = {}
+        self._moves: dict[tuple[int, int], GangVictims] = {}
         self._heap: list[tuple[int, int, int]] = []  # price a task, kind, row or gang
 
     def _still_missing(self) -> int:
         return self.count - int(np.minimum(self.fits, self.count).sum())
 
-    def run(self) -> Ledger | None:
+    def run(self) -> VictimLedger | None:
         self._heap = [*self._row_estimates(), *self._unit_estimates()]
         heapify(self._heap)
         while self.missing > 0 and self._heap:
@@ -109,7 +109,7 @@ class GangSearch:
 
     # --- moves -----------------------------------------------------------------------------------------------
 
-    def _holds(self, kind: int, name: int, move: Move) -> bool:
+    def _holds(self, kind: int, name: int, move: GangVictims) -> bool:
         if move.gain > self.missing or (move.coupled and move.stamp < self._moves_made):
             return False
         return kind == _UNIT or move.stamp >= self._changed.get(name, 0)
@@ -121,10 +121,10 @@ class GangSearch:
             self._moves[kind, name] = found
             heappush(self._heap, (found.key, kind, name))
 
-    def _row_move(self, row: int) -> Move | None:
+    def _row_move(self, row: int) -> GangVictims | None:
         offers = offers_of(self.pool, self.ledger, row)
         room = self.room[:, row].tolist()
-        best: Move | None = None
+        best: GangVictims | None = None
         for gain in range(1, min(self.missing, MOST_GAIN) + 1):
             missing = missing_for(self.pool, room, int(self.fits[row]) + gain)
             below = None if best is None else -(-best.key * gain // _SHARE)
@@ -134,12 +134,12 @@ class GangSearch:
             self._steps_left -= steps - max(search.steps_left, 0)
             if found is not None:
                 coupled = any(offer.unit >= 0 or offer.groups for offer in found)
-                best = Move(search.price * _SHARE // gain, gain, found, self._moves_made, coupled)
+                best = GangVictims(search.price * _SHARE // gain, gain, found, self._moves_made, coupled)
             elif not search.possible:
                 break
         return best
 
-    def _unit_move(self, unit: int) -> Move | None:
+    def _unit_move(self, unit: int) -> GangVictims | None:
         if unit in self.ledger.broken:
             return None
         slots = self.ledger.breaking(unit)
@@ -150,7 +150,7 @@ class GangSearch:
             return None
         price = self.ledger.price(unit)
         offer = Offer((), price, price, slots[0], unit, True, {})
-        return Move(price * _SHARE // gain, gain, [offer], self._moves_made, coupled=True)
+        return GangVictims(price * _SHARE // gain, gain, [offer], self._moves_made, coupled=True)
 
     def _make(self, gone: list[int]) -> None:
         rows, freed = self.pool.freed_where(gone)

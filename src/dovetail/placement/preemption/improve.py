@@ -8,17 +8,17 @@ Guarantees: never dearer than before, and nobody goes in vain. How often it trie
 from collections.abc import Iterator
 
 from dovetail.placement.preemption.gang import GangSearch
-from dovetail.placement.preemption.ledger import Ledger
-from dovetail.placement.preemption.pool import Pool
-from dovetail.placement.preemption.stakes import I8
+from dovetail.placement.preemption.pool import VictimPool
 from dovetail.placement.preemption.trim import Trimmer
+from dovetail.placement.preemption.victim_ledger import VictimLedger
+from dovetail.placement.preemption.victim_table import I8
 
 #: What all tries may cost: one costs about as much as there are nodes and takeable tasks, and twenty for each victim.
 EFFORT = 24_000
 MOST_TRIES = 32
 
 
-def improved(pool: Pool, ledger: Ledger, free: I8, count: int) -> Ledger:
+def improved(pool: VictimPool, ledger: VictimLedger, free: I8, count: int) -> VictimLedger:
     size = pool.room.shape[1] + len(pool.slots) + 20 * len(ledger.victims)
     tries = min(MOST_TRIES, EFFORT // size)
     seen: set[tuple[int, ...]] = set()
@@ -38,7 +38,7 @@ def improved(pool: Pool, ledger: Ledger, free: I8, count: int) -> Ledger:
         ledger = better
 
 
-def _parts(ledger: Ledger) -> Iterator[tuple[int, ...]]:
+def _parts(ledger: VictimLedger) -> Iterator[tuple[int, ...]]:
     """Slots of each broken gang, and of the single victims of each node; the dearest first."""
     pool = ledger.pool
     parts: dict[tuple[bool, int], list[int]] = {}
@@ -51,9 +51,11 @@ def _parts(ledger: Ledger) -> Iterator[tuple[int, ...]]:
         yield tuple(parts[key])
 
 
-def _without(pool: Pool, ledger: Ledger, part: tuple[int, ...], free: I8, count: int) -> Ledger | None:
+def _without(
+    pool: VictimPool, ledger: VictimLedger, part: tuple[int, ...], free: I8, count: int
+) -> VictimLedger | None:
     """The answer made up again without this part, if that is cheaper."""
-    rest = Ledger(pool)
+    rest = VictimLedger(pool)
     gone = ledger.victims.difference(part)
     for unit in sorted(ledger.broken):
         if pool.members(unit)[0] not in part:

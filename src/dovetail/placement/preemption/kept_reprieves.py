@@ -12,11 +12,11 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.cluster.state import PLACEMENTS, RESOURCES
-from dovetail.model.shape import Shape
+from dovetail.model.requests.shape import Shape
 from dovetail.placement.contract import Request
-from dovetail.placement.preemption.nomination import Budgets, Coming, Standing
+from dovetail.placement.preemption.nomination import Budgets, NominatedPlacements, RankedNomination
 from dovetail.placement.preemption.reprieve import MEASURES, reprieve, standing
-from dovetail.placement.preemption.stakes import StakeTable
+from dovetail.placement.preemption.victim_table import VictimTable
 
 #: Of so many shapes and priorities.
 KEPT = 8
@@ -33,21 +33,21 @@ class _Kept:
     def __init__(self, width: int) -> None:
         self.measures: F8 = np.full((MEASURES, width), np.inf)
         self.looked_at: B1 = np.zeros(width, dtype=np.bool_)
-        self.coming, self.seen_coming = Coming(), 0
+        self.coming, self.seen_coming = NominatedPlacements(), 0
         self.seen = (0, 0)
         self.epoch = -1
 
 
 class Reprieves:
-    """Keep one beside each `StakeTable`."""
+    """Keep one beside each `VictimTable`."""
 
-    def __init__(self, stakes: StakeTable) -> None:
-        self._stakes = stakes
+    def __init__(self, victims_table: VictimTable) -> None:
+        self._stakes = victims_table
         self._kept: dict[_Asked, _Kept] = {}
 
     def best(
-        self, request: Request, candidates: B1, priority: int, budgets: Budgets, coming: Coming
-    ) -> Standing | None:
+        self, request: Request, candidates: B1, priority: int, budgets: Budgets, coming: NominatedPlacements
+    ) -> RankedNomination | None:
         """The best of the candidate rows; None: it helps on none of them. The stakes are up to date."""
         if budgets.any or request.promised is not None:
             rows = np.flatnonzero(candidates)
@@ -74,7 +74,13 @@ class Reprieves:
         return found
 
     def _refresh(
-        self, kept: _Kept, request: Request, candidates: B1, priority: int, budgets: Budgets, coming: Coming
+        self,
+        kept: _Kept,
+        request: Request,
+        candidates: B1,
+        priority: int,
+        budgets: Budgets,
+        coming: NominatedPlacements,
     ) -> None:
         rows = self._changed(kept, candidates, coming)
         if not len(rows):
@@ -85,7 +91,7 @@ class Reprieves:
         if found is not None:
             kept.measures[:, found.rows] = found.measures
 
-    def _changed(self, kept: _Kept, candidates: B1, coming: Coming) -> Rows:
+    def _changed(self, kept: _Kept, candidates: B1, coming: NominatedPlacements) -> Rows:
         """Candidates that were not looked at since something about them changed."""
         cluster = self._stakes.cluster
         logs = cluster.log[PLACEMENTS], cluster.log[RESOURCES]

@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from dovetail.cluster.placements import Placement
-from dovetail.cluster.tallies import selects
-from dovetail.model.asks import Selector
-from dovetail.model.badge import Badge
+from dovetail.cluster.selector_counts import selects
+from dovetail.model.requests.asks import Selector
+from dovetail.model.requests.task_identity import TaskIdentity
 from dovetail.model.task import TaskId
 
 #: Makes all priorities positive, so that more victims never weigh less than fewer.
@@ -33,7 +33,7 @@ class Nomination(NamedTuple):
     violations: int
 
 
-class Coming:
+class NominatedPlacements:
     """Tasks that are to come to rows and have as much right to the room there. `wary`: rows with one that may keep
     others away; `log`: rows in the order in which they changed, for who keeps what it found out about rows."""
 
@@ -65,14 +65,14 @@ class Coming:
 
     def _changed(self, row: int) -> None:
         self.log.append(row)
-        wary = any(one.badge is None or one.badge.repels for one in self.on(row).values())
+        wary = any(one.identity is None or one.identity.repels for one in self.on(row).values())
         (self.wary.add if wary else self.wary.discard)(row)
 
 
 _NOBODY: Mapping[TaskId, Placement] = {}
 
 
-class Standing(NamedTuple):
+class RankedNomination(NamedTuple):
     """A nomination with what it is compared by; lower is better."""
 
     order: tuple[int, int, int, int, float, int]
@@ -84,30 +84,30 @@ class Budgets:
 
     def __init__(self, budgets: Sequence[Budget]) -> None:
         self._budgets = budgets
-        self._of_badge: dict[Badge, tuple[int, ...]] = {}
+        self._of_badge: dict[TaskIdentity, tuple[int, ...]] = {}
 
     @property
     def any(self) -> bool:
         return bool(self._budgets)
 
-    def of(self, badge: Badge | None) -> tuple[int, ...]:
+    def of(self, identity: TaskIdentity | None) -> tuple[int, ...]:
         """Which budgets a task counts against. One without labels of its own counts against none."""
-        if badge is None or not self._budgets:
+        if identity is None or not self._budgets:
             return ()
-        found = self._of_badge.get(badge)
+        found = self._of_badge.get(identity)
         if found is None:
-            labelled = any(":" not in key for key, _ in badge.labels)
+            labelled = any(":" not in key for key, _ in identity.labels)
             each = enumerate(self._budgets) if labelled else ()
-            found = self._of_badge[badge] = tuple([i for i, one in each if selects(one.whom, badge)])
+            found = self._of_badge[identity] = tuple([i for i, one in each if selects(one.whom, identity)])
         return found
 
-    def overrun(self, tasks: Sequence[tuple[TaskId, Badge | None]]) -> list[bool]:
+    def overrun(self, tasks: Sequence[tuple[TaskId, TaskIdentity | None]]) -> list[bool]:
         """For each of a node's tasks, the most important first, whether it goes beyond what a budget allows."""
         left = [budget.allowed for budget in self._budgets]
         found = []
-        for task, badge in tasks:
+        for task, identity in tasks:
             over = False
-            for i in self.of(badge):
+            for i in self.of(identity):
                 if task not in self._budgets[i].exempt:
                     left[i] -= 1
                     over = over or left[i] < 0

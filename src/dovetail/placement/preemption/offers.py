@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dovetail.placement.preemption.cost import BROKEN_GANG
-from dovetail.placement.preemption.ledger import Ledger
-from dovetail.placement.preemption.pool import Pool
+from dovetail.placement.preemption.pool import VictimPool
+from dovetail.placement.preemption.victim_ledger import VictimLedger
 
 _NONE: Mapping[int, int] = {}
 
@@ -41,7 +41,7 @@ class Offer:
         )
 
 
-def offers_of(pool: Pool, ledger: Ledger, row: int, below: int | None = None) -> list[Offer]:
+def offers_of(pool: VictimPool, ledger: VictimLedger, row: int, below: int | None = None) -> list[Offer]:
     """Those that cost less than `below`, as far as that is seen at once."""
     unbroken = below is not None and below <= BROKEN_GANG
     at = pool.table.slots(row)

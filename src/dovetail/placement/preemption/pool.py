@@ -17,15 +17,15 @@ from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.cluster.placements import RANKS
 from dovetail.model.task import TaskId
 from dovetail.placement.preemption.cost import BROKEN_GANG, LONGEST_S, weight
-from dovetail.placement.preemption.stakes import I8, StakeArrays, StakeTable
+from dovetail.placement.preemption.victim_table import I8, VictimArrays, VictimTable
 
-Eligible = Callable[[StakeArrays], B1]
+Eligible = Callable[[VictimArrays], B1]
 
 _NO_LIMIT = 1 << 40
 ALL_ROWS = slice(None)
 
 
-class Pool:
+class VictimPool:
     room: F8  # float64[needed resource, row]: free now, or as soon as tasks that are being stopped are gone
     most: F8  # the room once everyone who may go at this threshold is gone
     threshold: int  # tasks more urgent than this are left alone
@@ -40,7 +40,7 @@ class Pool:
 
     def __init__(
         self,
-        table: StakeTable,
+        table: VictimTable,
         candidates: B1,
         column: F8,
         eligible: Eligible,

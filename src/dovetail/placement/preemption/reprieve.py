@@ -10,8 +10,15 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows, grown, runs
 from dovetail.placement.contract import Request
-from dovetail.placement.preemption.nomination import ABOVE_ALL, Budgets, Coming, Nomination, Standing, order_of
-from dovetail.placement.preemption.stakes import I8, StakeTable
+from dovetail.placement.preemption.nomination import (
+    ABOVE_ALL,
+    Budgets,
+    NominatedPlacements,
+    Nomination,
+    RankedNomination,
+    order_of,
+)
+from dovetail.placement.preemption.victim_table import I8, VictimTable
 
 #: How a row's victims compare: violations, most urgent, all urgencies, how many, minus when the most urgent began.
 MEASURES = 5
@@ -28,58 +35,63 @@ class Reprieved(NamedTuple):
 
 
 def reprieve(
-    stakes: StakeTable, request: Request, rows: Rows, priority: int, budgets: Budgets, coming: Coming
+    victims_table: VictimTable,
+    request: Request,
+    rows: Rows,
+    priority: int,
+    budgets: Budgets,
+    coming: NominatedPlacements,
 ) -> Reprieved | None:
     """What it takes on each of these rows to make room for one task; None: it helps on none of them."""
-    arrays = stakes.arrays
+    arrays = victims_table.arrays
     needed = np.flatnonzero(request.column > 0)
     need = request.column[needed, None]
-    slots = _slots(stakes, rows)
+    slots = _slots(victims_table, rows)
     slots = slots[arrays.preemptible[slots] & (arrays.priority[slots] < priority)]
     if not len(slots):
         return None
-    free = _free(stakes, request, rows, needed, coming)
-    amounts = stakes.amounts[needed[:, None], slots]
+    free = _free(victims_table, request, rows, needed, coming)
+    amounts = victims_table.amounts[needed[:, None], slots]
     at = np.searchsorted(rows, arrays.row[slots])  # rows are in order
     most = free + np.array([np.bincount(at, each, len(rows)) for each in amounts])
     here = (most >= need).all(axis=0)[at]
     slots, at, amounts = slots[here], at[here], amounts[:, here]
     if not len(slots):
         return None
-    over = _overrun(stakes, slots, at, budgets)
+    over = _overrun(victims_table, slots, at, budgets)
     order = np.lexsort((slots, arrays.since[slots], -arrays.priority[slots], ~over, at))
     slots, at, amounts, over = slots[order], at[order], amounts[:, order], over[order]
     victims = _not_let_back(at, amounts, most, need)
     if not victims.any():
         return None
-    return _measured(stakes, rows, slots[victims], at[victims], over[victims])
+    return _measured(victims_table, rows, slots[victims], at[victims], over[victims])
 
 
-def standing(stakes: StakeTable, found: Reprieved, i: int) -> Standing:
+def standing(victims_table: VictimTable, found: Reprieved, i: int) -> RankedNomination:
     """The i-th row with its victims."""
-    arrays = stakes.arrays
+    arrays = victims_table.arrays
     end = found.starts[i + 1] if i + 1 < len(found.starts) else len(found.slots)
     slots = found.slots[found.starts[i] : end]
     slots = slots[np.lexsort((slots, arrays.since[slots], -arrays.priority[slots]))]
     row, violations = int(found.rows[i]), int(found.measures[0, i])
-    victims = tuple([stakes.task(slot) for slot in slots.tolist()])
+    victims = tuple([victims_table.task(slot) for slot in slots.tolist()])
     order = order_of(row, violations, arrays.priority[slots].tolist(), arrays.since[slots].tolist())
-    return Standing(order, Nomination(row, victims, violations))
+    return RankedNomination(order, Nomination(row, victims, violations))
 
 
-def _slots(stakes: StakeTable, rows: Rows) -> I8:
+def _slots(victims_table: VictimTable, rows: Rows) -> I8:
     """The slots of all tasks on these rows."""
-    lengths = stakes.lengths[rows]
+    lengths = victims_table.lengths[rows]
     before = np.cumsum(lengths) - lengths
-    found: I8 = np.arange(int(lengths.sum())) + np.repeat(stakes.first[rows] - before, lengths)
+    found: I8 = np.arange(int(lengths.sum())) + np.repeat(victims_table.first[rows] - before, lengths)
     return found
 
 
-def _free(stakes: StakeTable, request: Request, rows: Rows, needed: Rows, coming: Coming) -> F8:
+def _free(victims_table: VictimTable, request: Request, rows: Rows, needed: Rows, coming: NominatedPlacements) -> F8:
     """float64[needed resource, row]: what nobody has and nobody was promised."""
-    free: F8 = stakes.cluster.resources.free[needed[:, None], rows]
+    free: F8 = victims_table.cluster.resources.free[needed[:, None], rows]
     if request.promised is not None:
-        left = np.full((len(needed), stakes.cluster.width), np.inf)
+        left = np.full((len(needed), victims_table.cluster.width), np.inf)
         left[:, request.promised.rows] = request.promised.room[needed]
         free = np.minimum(free, left[:, rows])
     if not coming.rows:
@@ -90,21 +102,21 @@ def _free(stakes: StakeTable, request: Request, rows: Rows, needed: Rows, coming
     return free
 
 
-def _overrun(stakes: StakeTable, slots: I8, at: I8, budgets: Budgets) -> B1:
+def _overrun(victims_table: VictimTable, slots: I8, at: I8, budgets: Budgets) -> B1:
     """For each slot, whether a budget is overrun if everyone less urgent of its node goes."""
     found = np.zeros(len(slots), dtype=np.bool_)
-    by_task = stakes.cluster.placements.by_task
-    tasks = {slot: stakes.task(slot) for slot in slots.tolist()} if budgets.any else {}
-    concerned = {slot for slot, task in tasks.items() if budgets.of(by_task[task].badge)}
+    by_task = victims_table.cluster.placements.by_task
+    tasks = {slot: victims_table.task(slot) for slot in slots.tolist()} if budgets.any else {}
+    concerned = {slot for slot, task in tasks.items() if budgets.of(by_task[task].identity)}
     if not concerned:
         return found
-    arrays = stakes.arrays
+    arrays = victims_table.arrays
     order = np.lexsort((slots, arrays.since[slots], -arrays.priority[slots], at))
     starts, _ = runs(at[order])
     for places in np.split(order, starts[1:]):
         each = slots[places].tolist()
         if concerned.intersection(each):
-            found[places] = budgets.overrun([(tasks[slot], by_task[tasks[slot]].badge) for slot in each])
+            found[places] = budgets.overrun([(tasks[slot], by_task[tasks[slot]].identity) for slot in each])
     return found
 
 
@@ -123,8 +135,8 @@ def _not_let_back(at: I8, amounts: F8, most: F8, need: F8) -> B1:
     return gone
 
 
-def _measured(stakes: StakeTable, rows: Rows, slots: I8, at: I8, over: B1) -> Reprieved:
-    arrays = stakes.arrays
+def _measured(victims_table: VictimTable, rows: Rows, slots: I8, at: I8, over: B1) -> Reprieved:
+    arrays = victims_table.arrays
     starts, counts = runs(at)
     priority = arrays.priority[slots]
     highest = np.maximum.reduceat(priority, starts)

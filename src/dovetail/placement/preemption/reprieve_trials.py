@@ -11,12 +11,18 @@ import numpy as np
 from dovetail.cluster.arrays import B1, Rows
 from dovetail.cluster.placements import Placement
 from dovetail.cluster.state import Cluster
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
-from dovetail.placement.evaluation import Evaluator
 from dovetail.placement.filters.pod_spread import let_off
-from dovetail.placement.preemption.nomination import Budgets, Coming, Nomination, Standing, order_of
+from dovetail.placement.pipeline.evaluation import Evaluator
+from dovetail.placement.preemption.nomination import (
+    Budgets,
+    NominatedPlacements,
+    Nomination,
+    RankedNomination,
+    order_of,
+)
 
 #: So many nodes to choose from are enough, or so large a share of all that might do.
 ENOUGH, ENOUGH_SHARE = 100, 0.1
@@ -35,7 +41,13 @@ class Trials:
     """Node by node, with everything that filters look at."""
 
     def __init__(
-        self, cluster: Cluster, evaluator: Evaluator, request: Request, priority: int, budgets: Budgets, coming: Coming
+        self,
+        cluster: Cluster,
+        evaluator: Evaluator,
+        request: Request,
+        priority: int,
+        budgets: Budgets,
+        coming: NominatedPlacements,
     ) -> None:
         self._cluster, self._evaluator, self._request = cluster, evaluator, request
         self._priority, self._budgets, self._coming = priority, budgets, coming
@@ -59,9 +71,9 @@ class Trials:
                 refused |= np.logical_not(answer)
         return found & (~lonely | refused)
 
-    def best(self, rows: Rows) -> Standing | None:
+    def best(self, rows: Rows) -> RankedNomination | None:
         enough = max(ENOUGH, int(len(rows) * ENOUGH_SHARE))
-        best: Standing | None = None
+        best: RankedNomination | None = None
         tried = 0
         for row in rows.tolist():
             found = self._on(row)
@@ -73,17 +85,18 @@ class Trials:
                 break
         return best
 
-    def _on(self, row: int) -> Standing | None:
+    def _on(self, row: int) -> RankedNomination | None:
         placements = self._cluster.placements
         lower = [
             (task, placement)
             for task in placements.by_row[row]
-            if (placement := placements.by_task[task]).stake.priority < self._priority and placement.stake.preemptible
+            if (placement := placements.by_task[task]).victim_info.priority < self._priority
+            and placement.victim_info.preemptible
         ]
         if not lower:
             return None
-        lower.sort(key=lambda one: (-one[1].stake.priority, one[1].stake.since, one[0]))
-        over = self._budgets.overrun([(task, placement.badge) for task, placement in lower])
+        lower.sort(key=lambda one: (-one[1].victim_info.priority, one[1].victim_info.since, one[0]))
+        over = self._budgets.overrun([(task, placement.identity) for task, placement in lower])
         self._gone = {}
         with self._cluster.trial():
             for task, _ in lower:
@@ -93,19 +106,22 @@ class Trials:
             victims = self._let_back(row, lower, over)
         if not victims:
             return None
-        beyond = {task for (task, _), one in zip(lower, over, strict=True) if one}
-        violations = sum(task in beyond for task, _ in victims)
+        non_local = {task for (task, _), one in zip(lower, over, strict=True) if one}
+        violations = sum(task in non_local for task, _ in victims)
         order = order_of(
-            row, violations, [one.stake.priority for _, one in victims], [one.stake.since for _, one in victims]
+            row,
+            violations,
+            [one.victim_info.priority for _, one in victims],
+            [one.victim_info.since for _, one in victims],
         )
-        return Standing(order, Nomination(row, tuple([task for task, _ in victims]), violations))
+        return RankedNomination(order, Nomination(row, tuple([task for task, _ in victims]), violations))
 
     def _let_back(
         self, row: int, lower: list[tuple[TaskId, Placement]], over: list[bool]
     ) -> list[tuple[TaskId, Placement]]:
         victims: set[TaskId] = set()
-        first = [one for one, beyond in zip(lower, over, strict=True) if beyond]
-        then = [one for one, beyond in zip(lower, over, strict=True) if not beyond]
+        first = [one for one, non_local in zip(lower, over, strict=True) if non_local]
+        then = [one for one, non_local in zip(lower, over, strict=True) if not non_local]
         for task, was in (*first, *then):
             self._put(task, was)
             if not self._fits(row):
@@ -118,7 +134,7 @@ class Trials:
 
     def _put(self, task: TaskId, was: Placement) -> None:
         self._gone.pop(task, None)
-        self._cluster.place(task, was.row, was.column, was.service, was.stake, was.badge, slots=was.slots)
+        self._cluster.place(task, was.row, was.column, was.service, was.victim_info, was.identity, slots=was.slots)
 
     def _fits(self, row: int) -> bool:
         """With those that are to come, and without: they may end up elsewhere."""
@@ -133,13 +149,13 @@ class Trials:
 
     def _passes(self, row: int) -> bool:
         here = View(self._cluster).subset(np.array([row], dtype=np.intp))
-        return bool(self._evaluator.sift(self._asked(), here).alive[0])
+        return bool(self._evaluator.run_filters(self._asked(), here).alive[0])
 
     def _asked(self) -> Request:
         pod = self._request.shape.kubernetes
         if pod is None or not pod.spread:
             return self._request
-        spread = let_off(pod.spread, [placement.badge for placement in self._gone.values()])
+        spread = let_off(pod.spread, [placement.identity for placement in self._gone.values()])
         if spread == pod.spread:
             return self._request
         return replace(self._request, shape=replace(self._request.shape, kubernetes=pod._replace(spread=spread)))

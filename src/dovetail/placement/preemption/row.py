@@ -7,8 +7,8 @@ out of steps. Of tasks that are alike the first go. Deterministic: steps are cou
 from collections import Counter
 from collections.abc import Sequence
 
-from dovetail.placement.preemption.ledger import Ledger
 from dovetail.placement.preemption.offers import Offer
+from dovetail.placement.preemption.victim_ledger import VictimLedger
 
 #: A node with more offers than this is left with the greedy answer; its depth would be that of the recursion.
 MOST_OFFERS = 64
@@ -20,7 +20,7 @@ class RowSearch:
     """`missing` is by needed resource, what the offers must free; `below` is a price that must be beaten."""
 
     def __init__(
-        self, ledger: Ledger, offers: Sequence[Offer], missing: Missing, below: int | None, steps: int
+        self, ledger: VictimLedger, offers: Sequence[Offer], missing: Missing, below: int | None, steps: int
     ) -> None:
         self._ledger, self._missing = ledger, missing
         self.steps_left = steps

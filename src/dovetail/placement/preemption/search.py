@@ -17,12 +17,12 @@ from dovetail.model.task import TaskId
 from dovetail.placement.preemption.cost import Cost, cost_of
 from dovetail.placement.preemption.gang import GangSearch
 from dovetail.placement.preemption.improve import improved
-from dovetail.placement.preemption.ledger import Ledger
-from dovetail.placement.preemption.pool import Eligible, Pool
+from dovetail.placement.preemption.pool import Eligible, VictimPool
 from dovetail.placement.preemption.single import OneSearch
 from dovetail.placement.preemption.small import SmallCase, is_small
-from dovetail.placement.preemption.stakes import I8, StakeTable
 from dovetail.placement.preemption.trim import Trimmer
+from dovetail.placement.preemption.victim_ledger import VictimLedger
+from dovetail.placement.preemption.victim_table import I8, VictimTable
 
 
 class Victims(NamedTuple):
@@ -43,15 +43,15 @@ def find_victims(
     budgets: Mapping[int, int],
     slack: Mapping[int, int],
     exclude: Collection[TaskId] = (),
-    stakes: StakeTable | None = None,
+    victims_table: VictimTable | None = None,
 ) -> Victims | None:
     """`candidates`: rows that pass every filter but "is there room". `budgets`: by group, how many more may be
     disturbed; `slack`: by gang, how many it can lose and go on. `exclude`: tasks being stopped already; their room
-    counts as free, and neither budgets nor slack are charged for them here. Keep `stakes` from call to call: making
+    counts as free, and neither budgets nor slack are charged for them here. Keep `victims_table` from call to call: making
     it anew looks at every placed task."""
-    table = StakeTable(cluster) if stakes is None else stakes
+    table = VictimTable(cluster) if victims_table is None else victims_table
     table.refresh()
-    pool = Pool(table, candidates[: cluster.width], column, eligible, now, budgets, slack, exclude)
+    pool = VictimPool(table, candidates[: cluster.width], column, eligible, now, budgets, slack, exclude)
     free = pool.holds(pool.room, 1).astype(np.int64) if count == 1 else np.minimum(pool.fits(pool.room), count)
     if free.sum() >= count:
         return Victims((), _rows(free, free, count), cost_of(0, 0))
@@ -62,7 +62,7 @@ def find_victims(
     return None
 
 
-def _cheapest(pool: Pool, free: I8, count: int) -> Ledger | None:
+def _cheapest(pool: VictimPool, free: I8, count: int) -> VictimLedger | None:
     found = OneSearch(pool).run() if count == 1 else GangSearch(pool, count).run()
     if found is not None:
         Trimmer(pool, found, free, count).run()
@@ -71,7 +71,7 @@ def _cheapest(pool: Pool, free: I8, count: int) -> Ledger | None:
     return found if found is None or count == 1 else improved(pool, found, free, count)
 
 
-def _victims(pool: Pool, ledger: Ledger, free: I8, count: int) -> Victims:
+def _victims(pool: VictimPool, ledger: VictimLedger, free: I8, count: int) -> Victims:
     slots = sorted(ledger.victims)
     rows, room = pool.without(slots)
     fits = free.copy()

@@ -7,10 +7,10 @@ out of steps; then they are the cheapest of the nodes looked at, which were the 
 import numpy as np
 
 from dovetail.placement.preemption.bounds import classes, least
-from dovetail.placement.preemption.ledger import Ledger
 from dovetail.placement.preemption.offers import Offer, offers_of
-from dovetail.placement.preemption.pool import Pool
+from dovetail.placement.preemption.pool import VictimPool
 from dovetail.placement.preemption.row import RowSearch
+from dovetail.placement.preemption.victim_ledger import VictimLedger
 
 #: Steps of branch and bound for one node, and for all. Steps are counted, so that answers do not hang on the machine.
 ROW_STEPS = 1_000
@@ -22,13 +22,13 @@ STEPS_A_ROW = 20
 
 
 class OneSearch:
-    def __init__(self, pool: Pool) -> None:
-        self._pool, self._ledger = pool, Ledger(pool)
+    def __init__(self, pool: VictimPool) -> None:
+        self._pool, self._ledger = pool, VictimLedger(pool)
         self._best: tuple[int, int] | None = None  # price, row
         self._chosen: list[Offer] = []
         self._steps_left = ALL_STEPS
 
-    def run(self) -> Ledger | None:
+    def run(self) -> VictimLedger | None:
         wanted = np.ones(self._pool.room.shape[1], dtype=np.int64)
         for group in classes(self._pool, self._pool.room, wanted, self._worth, FEW):
             for place in np.lexsort((group.rows, group.victims, group.lost_s)).tolist():
@@ -55,12 +55,12 @@ class OneSearch:
             self._best, self._chosen = (search.price, row), found
 
 
-def missing_for(pool: Pool, room: list[float], count: int) -> tuple[int, ...]:
+def missing_for(pool: VictimPool, room: list[float], count: int) -> tuple[int, ...]:
     """By needed resource: what a node with this room lacks for so many tasks; negative where it has more."""
     return tuple([count * need - int(free) for need, free in zip(pool.column, room, strict=True)])
 
 
-def take_all(ledger: Ledger, offers: list[Offer]) -> list[int]:
+def take_all(ledger: VictimLedger, offers: list[Offer]) -> list[int]:
     """Into the books; returns the slots of everyone who goes."""
     gone: list[int] = []
     for offer in offers:

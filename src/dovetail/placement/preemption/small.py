@@ -12,8 +12,8 @@ from itertools import combinations
 import numpy as np
 
 from dovetail.placement.preemption.cost import VIOLATION
-from dovetail.placement.preemption.ledger import Ledger
-from dovetail.placement.preemption.pool import Pool
+from dovetail.placement.preemption.pool import VictimPool
+from dovetail.placement.preemption.victim_ledger import VictimLedger
 
 MOST_ON_A_NODE = 10
 MOST_SETS = 2_048
@@ -21,18 +21,18 @@ MOST_GANGS = 8
 STEPS = 20_000
 
 
-class Choice:
+class SmallChoice:
     """Some victims of one node, and how many tasks more it then holds."""
 
     __slots__ = ("gain", "groups", "price", "slots", "units")
 
-    def __init__(self, pool: Pool, slots: tuple[int, ...], gain: int) -> None:
+    def __init__(self, pool: VictimPool, slots: tuple[int, ...], gain: int) -> None:
         self.slots, self.gain = slots, gain
         self.price = sum(map(pool.weight, slots))
         self.groups = Counter(group for group in map(pool.group, slots) if group >= 0)
         self.units = Counter(unit for unit in map(pool.unit, slots) if unit >= 0)
 
-    def as_good_as(self, other: "Choice") -> bool:
+    def as_good_as(self, other: "SmallChoice") -> bool:
         return (
             self.gain >= other.gain
             and self.price <= other.price
@@ -41,7 +41,7 @@ class Choice:
         )
 
 
-def is_small(pool: Pool) -> bool:
+def is_small(pool: VictimPool) -> bool:
     if len(pool.slots) > 64:
         return False
     counts = np.bincount(pool.rows)
@@ -50,7 +50,7 @@ def is_small(pool: Pool) -> bool:
 
 
 class SmallCase:
-    def __init__(self, pool: Pool, count: int, below: int | None) -> None:
+    def __init__(self, pool: VictimPool, count: int, below: int | None) -> None:
         self._pool, self._count, self._below = pool, count, below
         self._best: tuple[tuple[int, ...], tuple[int, ...]] | None = None  # gangs broken, single victims
         self._steps_left = STEPS
@@ -59,11 +59,11 @@ class SmallCase:
         for slot in slots:
             self._slots.setdefault(pool.row(slot), []).append(slot)
         self._units = [unit for unit in sorted({pool.unit(slot) for slot in slots} - {-1}) if pool.breakable(unit)]
-        self._choices: dict[tuple[int, tuple[int, ...]], tuple[int, list[Choice]]] = {}
+        self._choices: dict[tuple[int, tuple[int, ...]], tuple[int, list[SmallChoice]]] = {}
         fits = np.minimum(pool.fits(pool.room), count)
         self._elsewhere = int(fits.sum()) - sum(int(fits[row]) for row in self._slots)
 
-    def run(self) -> Ledger | None:
+    def run(self) -> VictimLedger | None:
         broken_sets = [gangs for n in range(len(self._units) + 1) for gangs in combinations(self._units, n)]
         priced = sorted((self._broken(gangs).total, gangs) for gangs in broken_sets)
         for price, gangs in priced:
@@ -77,15 +77,15 @@ class SmallCase:
             ledger.take(slot)
         return ledger
 
-    def _broken(self, gangs: tuple[int, ...]) -> Ledger:
-        ledger = Ledger(self._pool)
+    def _broken(self, gangs: tuple[int, ...]) -> VictimLedger:
+        ledger = VictimLedger(self._pool)
         for unit in gangs:
             ledger.break_up(unit)
         return ledger
 
     # --- one node --------------------------------------------------------------------------------------------
 
-    def _menu(self, row: int, gangs: tuple[int, ...]) -> tuple[int, list[Choice]]:
+    def _menu(self, row: int, gangs: tuple[int, ...]) -> tuple[int, list[SmallChoice]]:
         """What the node holds with these gangs broken, and its choices."""
         here = tuple(sorted({self._pool.unit(slot) for slot in self._slots[row]} & set(gangs)))
         found = self._choices.get((row, here))
@@ -93,7 +93,7 @@ class SmallCase:
             found = self._choices[row, here] = self._work_out(row, here)
         return found
 
-    def _work_out(self, row: int, gangs: tuple[int, ...]) -> tuple[int, list[Choice]]:
+    def _work_out(self, row: int, gangs: tuple[int, ...]) -> tuple[int, list[SmallChoice]]:
         pool = self._pool
         free = [slot for slot in self._slots[row] if pool.unit(slot) in gangs]
         slots = [
@@ -104,16 +104,16 @@ class SmallCase:
         room = pool.room[:, row] + sum(map(pool.size, free))
         base = self._fit(room)
         held: dict[tuple[int, ...], int] = {(): base}
-        found: list[Choice] = []
+        found: list[SmallChoice] = []
         for n in range(1, len(slots) + 1):
             for some in combinations(slots, n):
                 held[some] = fit = self._fit(room + sum(map(pool.size, some)))
                 if fit > max(held[some[:i] + some[i + 1 :]] for i in range(n)):
-                    choice = Choice(pool, some, min(fit, self._count) - base)
+                    choice = SmallChoice(pool, some, min(fit, self._count) - base)
                     if choice.gain > 0 and all(pool.slack[unit] >= k for unit, k in choice.units.items()):
                         found.append(choice)
         found.sort(key=lambda choice: (choice.price, -choice.gain, choice.slots))
-        kept: list[Choice] = []
+        kept: list[SmallChoice] = []
         for choice in found:
             if not any(other.as_good_as(choice) for other in kept):
                 kept.append(choice)
@@ -132,7 +132,7 @@ class SmallCase:
         self._rest = self._cheapest_rests(max(need, 0))
         ledger = self._broken(gangs)
         self._used, self._given = Counter(ledger.used), Counter[int]()
-        self._gangs, self._taken = gangs, list[Choice]()
+        self._gangs, self._taken = gangs, list[SmallChoice]()
         self._combine(0, max(need, 0), ledger.total)
 
     def _cheapest_rests(self, need: int) -> list[list[int | None]]:
@@ -172,7 +172,7 @@ class SmallCase:
             self._given.subtract(choice.units)
         self._combine(at + 1, need, price)
 
-    def _overrun(self, choice: Choice) -> int:
+    def _overrun(self, choice: SmallChoice) -> int:
         """Victims beyond the budgets if these go too."""
         limits, used = self._pool.limits, self._used
         return sum(max(0, k - max(0, limits[group] - used[group])) for group, k in choice.groups.items())

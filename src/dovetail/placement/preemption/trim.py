@@ -7,13 +7,13 @@ Leaves to others: finding another set altogether.
 import numpy as np
 
 from dovetail.placement.preemption.cost import VIOLATION
-from dovetail.placement.preemption.ledger import Ledger
-from dovetail.placement.preemption.pool import Pool
-from dovetail.placement.preemption.stakes import I8
+from dovetail.placement.preemption.pool import VictimPool
+from dovetail.placement.preemption.victim_ledger import VictimLedger
+from dovetail.placement.preemption.victim_table import I8
 
 
 class Trimmer:
-    def __init__(self, pool: Pool, ledger: Ledger, free: I8, count: int) -> None:
+    def __init__(self, pool: VictimPool, ledger: VictimLedger, free: I8, count: int) -> None:
         """`free`: by row, how many of the tasks fit without any victims."""
         self._pool, self._ledger, self._count = pool, ledger, count
         rows, room = pool.without(sorted(ledger.victims))

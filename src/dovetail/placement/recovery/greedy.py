@@ -11,7 +11,7 @@ import numpy as np
 from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.placement.recovery.nearing import liking
 from dovetail.placement.recovery.nesting import Branch, domains, seek, tree
-from dovetail.placement.recovery.problem import LOST, Broken, Plan, Problem
+from dovetail.placement.recovery.problem import LOST, Broken, RecoveryPlan, RecoveryProblem
 from dovetail.placement.recovery.scratch import Scratch
 
 #: Sets of tasks on one node that are compared; where there are more, the largest tasks go.
@@ -29,7 +29,7 @@ Attempt = tuple[Scratch, dict[int, int]]
 class Restoring:
     """One gang on what those before it left."""
 
-    def __init__(self, problem: Problem, gang: Broken, scratch: Scratch) -> None:
+    def __init__(self, problem: RecoveryProblem, gang: Broken, scratch: Scratch) -> None:
         self._problem, self._gang, self._start = problem, gang, scratch
         self._cleared = 0
         movables = problem.movables
@@ -210,10 +210,10 @@ def _enough(columns: F8, short: F8, least: int) -> list[tuple[int, ...]]:
     return found
 
 
-def one_by_one(problem: Problem, order: list[int]) -> Plan:
+def one_by_one(problem: RecoveryProblem, order: list[int]) -> RecoveryPlan:
     """All gangs in this order, as far as they can be whole."""
     scratch = Scratch(problem)
-    plan = Plan([None] * len(problem.gangs))
+    plan = RecoveryPlan([None] * len(problem.gangs))
     for at in order:
         found = Restoring(problem, problem.gangs[at], scratch).run()
         if found is not None:

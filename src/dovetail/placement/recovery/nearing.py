@@ -10,10 +10,10 @@ import numpy as np
 
 from dovetail.cluster.arrays import F8, Rows
 from dovetail.placement.recovery.nesting import Branch, tree
-from dovetail.placement.recovery.problem import LOST, Broken, Plan, Problem
+from dovetail.placement.recovery.problem import LOST, Broken, RecoveryPlan, RecoveryProblem
 
 
-def liking(problem: Problem, gang: Broken, kept: Rows) -> F8:
+def liking(problem: RecoveryProblem, gang: Broken, kept: Rows) -> F8:
     """float64[node]: lower is better: not a spare one, and near the rows that it keeps."""
     found = np.zeros(len(gang.allowed))
     if len(kept):
@@ -22,7 +22,7 @@ def liking(problem: Problem, gang: Broken, kept: Rows) -> F8:
     return found + (len(gang.nearness) + 1) * problem.spare
 
 
-def nearer(problem: Problem, plan: Plan) -> Plan:
+def nearer(problem: RecoveryProblem, plan: RecoveryPlan) -> RecoveryPlan:
     end = problem.soon.copy()
     movables = problem.movables
     for one, row in plan.moves.items():
@@ -46,7 +46,7 @@ def _shift(gang: Broken, places: tuple[int, ...], end: F8) -> None:
                 end[:, before] += gang.column
 
 
-def _rearranged(problem: Problem, gang: Broken, places: tuple[int, ...], end: F8) -> tuple[int, ...]:
+def _rearranged(problem: RecoveryProblem, gang: Broken, places: tuple[int, ...], end: F8) -> tuple[int, ...]:
     found = list(places)
     kept = np.array([row for before, row in zip(gang.rows, places, strict=True) if before == row], dtype=np.intp)
     wish = liking(problem, gang, kept)

@@ -9,21 +9,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from dovetail.cluster.arrays import B1
-from dovetail.placement.recovery.problem import LOST, Broken, Group
+from dovetail.placement.recovery.problem import LOST, Broken, RecoveryGroup
 
 
 @dataclass(slots=True)
 class Branch:
     """A group with the groups directly inside it; `own`: its tasks that are in none of those."""
 
-    group: Group
+    group: RecoveryGroup
     children: "list[Branch]"
     own: tuple[int, ...]
 
 
 def tree(gang: Broken) -> Branch:
     """The groups inside one another, around them one that is everything."""
-    everything = Group(np.zeros(len(gang.allowed), dtype=np.intp), tuple(range(len(gang.rows))))
+    everything = RecoveryGroup(np.zeros(len(gang.allowed), dtype=np.intp), tuple(range(len(gang.rows))))
     root = Branch(everything, [], ())
     for group in gang.groups:
         _hang(root, group)
@@ -31,7 +31,7 @@ def tree(gang: Broken) -> Branch:
     return root
 
 
-def _hang(branch: Branch, group: Group) -> None:
+def _hang(branch: Branch, group: RecoveryGroup) -> None:
     members = set(group.members)
     for child in branch.children:
         if members <= set(child.group.members):

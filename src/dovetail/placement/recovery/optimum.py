@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.cluster.arrays import F8
-from dovetail.placement.recovery.problem import Plan, Problem
+from dovetail.placement.recovery.problem import RecoveryPlan, RecoveryProblem
 from dovetail.placement.recovery.program import Program
 from dovetail.placement.recovery.reading import read
 
@@ -20,12 +20,12 @@ MOST_VARIABLES, MOST_BRANCHES = 4_000, 8
 _OPTIMAL, _IMPOSSIBLE = 0, 2  # as scipy numbers them
 
 
-class Answer(NamedTuple):
-    plan: Plan | None
+class SolverResult(NamedTuple):
+    plan: RecoveryPlan | None
     sure: bool
 
 
-def fewest(problem: Problem, chosen: Sequence[int], most: int | None) -> Answer:
+def fewest(problem: RecoveryProblem, chosen: Sequence[int], most: int | None) -> SolverResult:
     """All the gangs chosen whole with as few moves as can be; `most`: only answers with at most so many."""
     program = Program(problem, chosen, True, most)
     bound = most if most is not None else len(problem.movables) + sum(len(gang.rows) for gang in problem.gangs)
@@ -33,10 +33,10 @@ def fewest(problem: Problem, chosen: Sequence[int], most: int | None) -> Answer:
     found = _solved(program, np.array(program.cost), 0.5 / (bound + 1))
     # Where the best has more than that, some of what it needs may have been left out.
     dear = found.plan is not None and most is not None and found.plan.cost(problem.gangs) > most
-    return Answer(None, found.sure) if dear else found
+    return SolverResult(None, found.sure) if dear else found
 
 
-def whole_together(problem: Problem) -> Answer:
+def whole_together(problem: RecoveryProblem) -> SolverResult:
     """Which gangs can be whole: one is given up only if it cannot be beside those before it. For a few gangs: each
     counts for more than all that are less urgent."""
     gangs = range(len(problem.gangs))
@@ -52,9 +52,9 @@ def warm_up() -> None:
     import scipy.optimize  # noqa: F401
 
 
-def _solved(program: Program, costs: F8, gap: float) -> Answer:
+def _solved(program: Program, costs: F8, gap: float) -> SolverResult:
     if not program.sums or len(costs) > MOST_VARIABLES:
-        return Answer(None, False)
+        return SolverResult(None, False)
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 
@@ -71,6 +71,6 @@ def _solved(program: Program, costs: F8, gap: float) -> Answer:
         options={"node_limit": MOST_BRANCHES, "mip_rel_gap": gap},
     )
     if found.x is None:
-        return Answer(None, found.status == _IMPOSSIBLE)
+        return SolverResult(None, found.status == _IMPOSSIBLE)
     plan = read(program, np.rint(found.x).astype(np.intp))
-    return Answer(plan, found.status == _OPTIMAL and plan is not None)
+    return SolverResult(plan, found.status == _OPTIMAL and plan is not None)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dovetail.cluster.arrays import F8
-from dovetail.placement.recovery.problem import LOST, Movables, Plan, Problem, holds
+from dovetail.placement.recovery.problem import LOST, Movables, RecoveryPlan, RecoveryProblem, holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +20,13 @@ class Portion:
     of the whole it is; `fixed`: the moves of the others; `plan`: what was decided for these few so far."""
 
     gangs: tuple[int, ...]
-    problem: Problem
+    problem: RecoveryProblem
     movables: tuple[int, ...]
     fixed: dict[int, int]
-    plan: Plan
+    plan: RecoveryPlan
 
 
-def portion(problem: Problem, plan: Plan, gangs: Sequence[int]) -> Portion:
+def portion(problem: RecoveryProblem, plan: RecoveryPlan, gangs: Sequence[int]) -> Portion:
     """`gangs`: the most urgent first, as they are in the problem."""
     few = set(gangs)
     now, soon = problem.now.copy(), problem.soon.copy()
@@ -48,7 +48,7 @@ def portion(problem: Problem, plan: Plan, gangs: Sequence[int]) -> Portion:
     moves = {place[one]: row for one, row in plan.moves.items() if one in place}
     chosen = [problem.gangs[at] for at in gangs]
     smaller = replace(problem, now=now, soon=soon, gangs=chosen, movables=rest)
-    return Portion(tuple(gangs), smaller, tuple(still), fixed, Plan([plan.places[at] for at in gangs], moves))
+    return Portion(tuple(gangs), smaller, tuple(still), fixed, RecoveryPlan([plan.places[at] for at in gangs], moves))
 
 
 def _settle(column: F8, rows: tuple[int, ...], places: tuple[int, ...], soon: F8) -> set[int]:
@@ -63,21 +63,21 @@ def _settle(column: F8, rows: tuple[int, ...], places: tuple[int, ...], soon: F8
     return found
 
 
-def with_portion(plan: Plan, part: Portion, found: Plan) -> Plan:
+def with_portion(plan: RecoveryPlan, part: Portion, found: RecoveryPlan) -> RecoveryPlan:
     """The plan, with what was found for the few in it."""
     places = list(plan.places)
     for at, rows in zip(part.gangs, found.places, strict=True):
         places[at] = rows
     moves = part.fixed | {part.movables[one]: row for one, row in found.moves.items()}
-    return Plan(places, dict(sorted(moves.items())))
+    return RecoveryPlan(places, dict(sorted(moves.items())))
 
 
-def for_the_first(problem: Problem, plan: Plan, count: int) -> Plan | None:
+def for_the_first(problem: RecoveryProblem, plan: RecoveryPlan, count: int) -> RecoveryPlan | None:
     """What of a plan is for the most urgent gangs; None if they need what the others would have left to them."""
     places = [rows if at < count else None for at, rows in enumerate(plan.places)]
     taken: set[int] = set()
     for gang, rows in zip(problem.gangs, places, strict=True):
         taken |= {after for before, after in zip(gang.rows, rows or gang.rows, strict=True) if before != after}
     moves = {one: row for one, row in plan.moves.items() if int(problem.movables.rows[one]) in taken}
-    found = Plan(places, moves)
+    found = RecoveryPlan(places, moves)
     return found if holds(problem, found) else None

@@ -19,7 +19,7 @@ Codes = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RecoveryGroup:
     """Tasks, by their place in the gang, that must lie in one domain; `codes` is intp[node]."""
 
     codes: Codes
@@ -35,7 +35,7 @@ class Broken:
     column: F8
     allowed: B1
     rows: tuple[int, ...]
-    groups: tuple[Group, ...] = ()
+    groups: tuple[RecoveryGroup, ...] = ()
     alone: bool = False
     nearness: tuple[Codes, ...] = ()
 
@@ -60,7 +60,7 @@ def nobody(resources: int, nodes: int) -> Movables:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class RecoveryProblem:
     """`now` is float64[resource, node]: free at this moment, for those that make way. `soon`: what gangs may have:
     that, spare nodes, and what is being stopped already. No amount is below 0. `spare` is bool[node]. `gangs`: the most
     urgent first."""
@@ -73,7 +73,7 @@ class Problem:
 
 
 @dataclass(slots=True)
-class Plan:
+class RecoveryPlan:
     """`places`: by gang the row of each task, or None where it cannot be whole; `moves`: by movable its new row;
     `for_gang`: by gang how many moves were made for it, where that is known."""
 
@@ -95,7 +95,7 @@ class Plan:
         return self.own(gangs) + len(self.moves)
 
 
-def holds(problem: Problem, plan: Plan) -> bool:
+def holds(problem: RecoveryProblem, plan: RecoveryPlan) -> bool:
     """Does everybody have room, to the unit? Domains are not looked at."""
     now, end = problem.now.copy(), problem.soon.copy()
     movables = problem.movables

@@ -17,7 +17,7 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.placement.recovery.nesting import Branch, tree
-from dovetail.placement.recovery.problem import LOST, Broken, Codes, Problem
+from dovetail.placement.recovery.problem import LOST, Broken, Codes, RecoveryProblem
 
 #: Terms of a sum, and what it must not be below and above.
 Terms = list[tuple[int, float]]
@@ -35,7 +35,7 @@ class Seat:
 
 
 class Program:
-    def __init__(self, problem: Problem, chosen: Sequence[int], firm: bool, most: int | None) -> None:
+    def __init__(self, problem: RecoveryProblem, chosen: Sequence[int], firm: bool, most: int | None) -> None:
         """`chosen`: the gangs that it is about. `firm`: all of them have to be whole; else each may be left as it
         is."""
         self.problem, self.chosen, self._most = problem, chosen, most

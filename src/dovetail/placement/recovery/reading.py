@@ -7,13 +7,13 @@ numbers do not hold, as solvers work with fractions.
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.placement.recovery.problem import LOST, Broken, Plan, holds
+from dovetail.placement.recovery.problem import LOST, Broken, RecoveryPlan, holds
 from dovetail.placement.recovery.program import Program, Seat
 
 
-def read(program: Program, values: npt.NDArray[np.intp]) -> Plan | None:
+def read(program: Program, values: npt.NDArray[np.intp]) -> RecoveryPlan | None:
     problem = program.problem
-    plan = Plan([None] * len(problem.gangs))
+    plan = RecoveryPlan([None] * len(problem.gangs))
     for at in program.chosen:
         if values[program.whole[at]]:
             places = _places(problem.gangs[at], program.seats[at], values)

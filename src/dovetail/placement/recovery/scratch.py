@@ -7,11 +7,11 @@ ends with less than nothing. `copy` is cheap enough to try one domain after the 
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows
-from dovetail.placement.recovery.problem import Problem
+from dovetail.placement.recovery.problem import RecoveryProblem
 
 
 class Scratch:
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: RecoveryProblem) -> None:
         self._problem = problem
         self.now = problem.now.copy()  # float64[resource, node]: what of it those that make way may still have
         self.end = problem.soon.copy()  # float64[resource, node]: what is left once everybody is where they should be

@@ -5,7 +5,7 @@ all ways to make whole those that can be, the one with the fewest moves is sough
 spare nodes and lies nearest to what is left of the gang.
 A quick answer comes first (`greedy`); where it moves nobody it is the best there is. Else an integer program looks for
 a better one or proves that there is none (`optimum`), for a few gangs at a time where a storm broke many.
-Guarantees: pure and deterministic; `Plan.exact` tells whether the answer is proved. Left to others: who may be moved,
+Guarantees: pure and deterministic; `RecoveryPlan.exact` tells whether the answer is proved. Left to others: who may be moved,
 which nodes are allowed, and carrying it out.
 """
 
@@ -15,7 +15,7 @@ from dovetail.placement.recovery.greedy import one_by_one
 from dovetail.placement.recovery.nearing import nearer
 from dovetail.placement.recovery.optimum import fewest, whole_together
 from dovetail.placement.recovery.portions import portion, with_portion
-from dovetail.placement.recovery.problem import Plan, Problem
+from dovetail.placement.recovery.problem import RecoveryPlan, RecoveryProblem
 
 #: Orders in which gangs are taken one after the other.
 _TRIES = 2
@@ -23,7 +23,7 @@ _TRIES = 2
 _TOGETHER, _PORTIONS = 6, 4
 
 
-def recover(problem: Problem) -> Plan:
+def recover(problem: RecoveryProblem) -> RecoveryPlan:
     """Where the tasks of each gang go, and who makes way."""
     best = _in_some_order(problem)
     if all(_made_whole(best)) and not best.cost(problem.gangs):
@@ -41,7 +41,7 @@ def recover(problem: Problem) -> Plan:
     return best
 
 
-def _improved(problem: Problem, guess: Plan) -> Plan:
+def _improved(problem: RecoveryProblem, guess: RecoveryPlan) -> RecoveryPlan:
     best, sure, least = guess, True, False
     if not all(_made_whole(guess)):
         alone = len(problem.gangs) == 1
@@ -57,7 +57,7 @@ def _improved(problem: Problem, guess: Plan) -> Plan:
     return replace(guess if best is guess else nearer(problem, best), exact=sure)
 
 
-def _in_some_order(problem: Problem) -> Plan:
+def _in_some_order(problem: RecoveryProblem) -> RecoveryPlan:
     """One gang after the other; then again and again with one that fared badly ahead of the others, as long as that
     helps."""
     order = list(range(len(problem.gangs)))
@@ -83,21 +83,21 @@ def _in_some_order(problem: Problem) -> Plan:
 _FINE = (1, 0)
 
 
-def _luck(plan: Plan, at: int) -> tuple[int, int]:
+def _luck(plan: RecoveryPlan, at: int) -> tuple[int, int]:
     """How a gang fared: those that are not whole are worst off, then those that move most."""
     places = plan.places[at]
     return (0, 0) if places is None else (1, -plan.for_gang.get(at, 0))
 
 
-def _is_better(problem: Problem, one: Plan, other: Plan) -> bool:
+def _is_better(problem: RecoveryProblem, one: RecoveryPlan, other: RecoveryPlan) -> bool:
     mine, yours = _made_whole(one), _made_whole(other)
     return mine > yours or (mine == yours and one.cost(problem.gangs) < other.cost(problem.gangs))
 
 
-def _whole(plan: Plan) -> list[int]:
+def _whole(plan: RecoveryPlan) -> list[int]:
     return [at for at, whole in enumerate(_made_whole(plan)) if whole]
 
 
-def _made_whole(plan: Plan) -> list[bool]:
+def _made_whole(plan: RecoveryPlan) -> list[bool]:
     """By gang, the most urgent first: of two plans the greater is better."""
     return [places is not None for places in plan.places]

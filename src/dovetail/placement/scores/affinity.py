@@ -4,13 +4,13 @@ from typing import ClassVar
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import LABELS, TAINTS
-from dovetail.cluster.view import View
-from dovetail.model.strict import Strict
+from dovetail.cluster.views.view import View
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 from dovetail.placement.scores.wishes import avoided_share, preferred_share, reads_of_wishes
 
 
-class Affinity:
+class AffinityScore:
     name: ClassVar[str] = "affinity"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS, TAINTS})
     Settings: ClassVar[type[Strict]] = NoSettings
@@ -26,7 +26,7 @@ class Affinity:
         return points
 
 
-class Preferred:
+class PreferredScore:
     """The bonus alone, for profiles that weigh bonus and penalty apart."""
 
     name: ClassVar[str] = "preferred"
@@ -40,7 +40,7 @@ class Preferred:
         return preferred_share(request, view)
 
 
-class Avoided:
+class AvoidedScore:
     """The penalty alone: give it a negative weight."""
 
     name: ClassVar[str] = "avoided"

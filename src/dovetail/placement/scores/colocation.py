@@ -6,12 +6,12 @@ import numpy as np
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import PLACEMENTS
-from dovetail.cluster.view import View
-from dovetail.model.strict import Strict
+from dovetail.cluster.views.view import View
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 
 
-class Colocation:
+class ColocationScore:
     name: ClassVar[str] = "colocation"
     reads: ClassVar[frozenset[str]] = frozenset({PLACEMENTS})
     Settings: ClassVar[type[Strict]] = NoSettings

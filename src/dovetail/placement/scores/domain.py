@@ -12,12 +12,12 @@ from pydantic import Field
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import LABELS, PLACEMENTS, RESOURCES, STATUS
-from dovetail.cluster.view import View
-from dovetail.model.selection import LabelKey
-from dovetail.model.strict import Strict
+from dovetail.cluster.views.view import View
+from dovetail.model.text.strict import Strict
+from dovetail.model.workloads.selection import LabelKey
 from dovetail.placement.contract import Request
 from dovetail.placement.scores.shares import requested
-from dovetail.placement.track_record import fared
+from dovetail.placement.track_record import success_rate
 
 
 class DomainSettings(Strict):
@@ -42,7 +42,7 @@ class _DomainScore:
         return np.divide(view.domain_sum(self.level, part), total, out=np.zeros_like(total), where=total > 0)
 
 
-class DomainAvailability(_DomainScore):
+class DomainAvailabilityScore(_DomainScore):
     """The free share of the domain, in what is scarcest there of what the task asks for."""
 
     name: ClassVar[str] = "domain_availability"
@@ -59,7 +59,7 @@ class DomainAvailability(_DomainScore):
         return lowest
 
 
-class TopologyAlignment(_DomainScore):
+class TopologyAlignmentScore(_DomainScore):
     """How much of the job the domain could hold: its tasks that are there already and those that still fit."""
 
     name: ClassVar[str] = "topology_alignment"
@@ -76,7 +76,7 @@ class TopologyAlignment(_DomainScore):
         return np.minimum(view.domain_sum(self.level, fits + self._there(request, view)) / replicas, 1.0)
 
 
-class DomainUtilisation(_DomainScore):
+class DomainUtilisationScore(_DomainScore):
     """The share of the domain that others use: of equals the fuller, so that whole domains stay free for large jobs."""
 
     name: ClassVar[str] = "domain_utilisation"
@@ -92,7 +92,7 @@ class DomainUtilisation(_DomainScore):
         return highest
 
 
-class DomainHistory(_DomainScore):
+class DomainHistoryScore(_DomainScore):
     """How work fared in the domain before: how much of it ended well, and how quickly (`track_record`)."""
 
     name: ClassVar[str] = "domain_history"
@@ -106,6 +106,6 @@ class DomainHistory(_DomainScore):
         if self._as_of != view.outcomes_as_of:
             whole = view.whole
             columns = (whole.succeeded, whole.failed, whole.pace_sum, whole.pace_weight)
-            self._of_node = fared(*[whole.domain_sum(self.level, column) for column in columns])
+            self._of_node = success_rate(*[whole.domain_sum(self.level, column) for column in columns])
             self._as_of = view.outcomes_as_of
         return self._of_node[view.rows]

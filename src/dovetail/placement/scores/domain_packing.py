@@ -13,10 +13,10 @@ from pydantic import Field
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import LABELS, RESOURCES
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.resources import GPU
-from dovetail.model.selection import LabelKey
-from dovetail.model.strict import Strict
+from dovetail.model.text.strict import Strict
+from dovetail.model.workloads.selection import LabelKey
 from dovetail.placement.contract import Request
 
 
@@ -24,7 +24,7 @@ class DomainPackingSettings(Strict):
     level: LabelKey | None = Field(default=None, description="the narrowest that nodes share unless given")
 
 
-class DomainPacking:
+class DomainPackingScore:
     name: ClassVar[str] = "domain_packing"
     local: ClassVar[bool] = False
     reads: ClassVar[frozenset[str]] = frozenset({LABELS, RESOURCES})

@@ -10,10 +10,10 @@ from typing import ClassVar
 from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.devices import Slots
 from dovetail.cluster.state import DEVICES, RESOURCES
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.device import WHOLE
 from dovetail.model.resources import CPU, MEMORY
-from dovetail.model.strict import Strict
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 from dovetail.placement.fragmentation.alike import one_of_each
 from dovetail.placement.fragmentation.candidates import Candidates, after_one_more
@@ -22,7 +22,7 @@ from dovetail.placement.fragmentation.node_arrays import NodeArrays, of_view
 from dovetail.placement.fragmentation.unusable import unusable
 
 
-class Fragmentation:
+class FragmentationScore:
     name: ClassVar[str] = "fragmentation"
     reads: ClassVar[frozenset[str]] = frozenset({RESOURCES, DEVICES})
     Settings: ClassVar[type[Strict]] = NoSettings

@@ -10,12 +10,12 @@ import numpy as np
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import LABELS
-from dovetail.cluster.view import View
-from dovetail.model.strict import Strict
+from dovetail.cluster.views.view import View
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 
 
-class GpuModelPreference:
+class GpuModelPreferenceScore:
     name: ClassVar[str] = "gpu_model_preference"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS})  # as the filter gpu_model
     Settings: ClassVar[type[Strict]] = NoSettings

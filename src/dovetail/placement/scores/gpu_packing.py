@@ -7,14 +7,14 @@ from typing import ClassVar
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import RESOURCES
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.resources import GPU
-from dovetail.model.strict import Strict
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 from dovetail.placement.scores.shares import share_after
 
 
-class GpuPacking:
+class GpuPackingScore:
     name: ClassVar[str] = "gpu_packing"
     reads: ClassVar[frozenset[str]] = frozenset({RESOURCES})
     Settings: ClassVar[type[Strict]] = NoSettings

@@ -12,14 +12,14 @@ import numpy as np
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.devices import SEVERAL
 from dovetail.cluster.state import LABELS
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.device import WHOLE
 from dovetail.model.resources import GPU
-from dovetail.model.strict import Strict
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 
 
-class GpuScarcity:
+class GpuScarcityScore:
     name: ClassVar[str] = "gpu_scarcity"
     # What a node says of itself, as the filter gpu_model: placing a task changes nothing of it.
     reads: ClassVar[frozenset[str]] = frozenset({LABELS})

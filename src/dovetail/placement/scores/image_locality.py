@@ -1,6 +1,6 @@
 """Nodes that have the task's image already: 1 there, 0 where it would have to be fetched first.
 
-A node says which images it has with labels (`model/image.py`). Where no node has it, or the task needs none, all are
+A node says which images it has with labels (`model/workloads/image.py`). Where no node has it, or the task needs none, all are
 alike. The shape of a task knows its image only under profiles that have this score: under all others tasks that differ
 in nothing else are one shape.
 """
@@ -9,15 +9,15 @@ from typing import ClassVar
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import LABELS
-from dovetail.cluster.view import View
-from dovetail.model.asks import Match
-from dovetail.model.image import image_label
-from dovetail.model.selection import Operator
-from dovetail.model.strict import Strict
+from dovetail.cluster.views.view import View
+from dovetail.model.requests.asks import Match
+from dovetail.model.text.strict import Strict
+from dovetail.model.workloads.image import image_label
+from dovetail.model.workloads.selection import Operator
 from dovetail.placement.contract import NoSettings, Request
 
 
-class ImageLocality:
+class ImageLocalityScore:
     name: ClassVar[str] = "image_locality"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS})
     Settings: ClassVar[type[Strict]] = NoSettings

@@ -4,13 +4,13 @@ from typing import ClassVar
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import RESOURCES
-from dovetail.cluster.view import View
-from dovetail.model.strict import Strict
+from dovetail.cluster.views.view import View
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 from dovetail.placement.scores.shares import BLEND, blended, share_now
 
 
-class LeastLoaded:
+class LeastLoadedScore:
     name: ClassVar[str] = "least_loaded"
     reads: ClassVar[frozenset[str]] = frozenset({RESOURCES})
     Settings: ClassVar[type[Strict]] = NoSettings

@@ -4,12 +4,12 @@ from typing import ClassVar
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import RESOURCES
-from dovetail.cluster.view import View
-from dovetail.model.strict import Strict
+from dovetail.cluster.views.view import View
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 
 
-class LoadBalance:
+class LoadBalanceScore:
     name: ClassVar[str] = "load_balance"
     reads: ClassVar[frozenset[str]] = frozenset({RESOURCES})
     Settings: ClassVar[type[Strict]] = NoSettings

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import LABELS, PLACEMENTS
-from dovetail.cluster.view import View
-from dovetail.model.strict import Strict
+from dovetail.cluster.views.view import View
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 
 
-class NetworkProximity:
+class NetworkProximityScore:
     """The mean over all related tasks, in [0, 1]."""
 
     name: ClassVar[str] = "network_proximity"
@@ -27,7 +27,7 @@ class NetworkProximity:
         return 0.0 if found is None else found[0] * (1.0 / found[1])
 
 
-class RelatedProximity:
+class RelatedProximityScore:
     """The sum over all related tasks: nearness times how many there are, so not bounded by 1.
 
     Related are the workloads it wants to be near to, and those it talks to or that talk to it, each weighted by its
@@ -48,7 +48,7 @@ class RelatedProximity:
         points: F8 | float = 0.0 if found is None else found[0]
         if not shape.traffic and not request.heard:
             return points
-        namespace = shape.namespace if request.badge is None else request.badge.namespace
+        namespace = shape.namespace if request.identity is None else request.identity.namespace
         for name, mbps, share in exchanged(request):
             near = view.proximity(namespace, (name,))
             if near is not None:

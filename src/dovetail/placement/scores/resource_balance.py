@@ -9,14 +9,14 @@ import numpy as np
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import RESOURCES
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.resources import CPU, MEMORY, SLOTS
-from dovetail.model.strict import Strict
+from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import NoSettings, Request
 from dovetail.placement.scores.shares import share_after
 
 
-class ResourceBalance:
+class ResourceBalanceScore:
     name: ClassVar[str] = "resource_balance"
     reads: ClassVar[frozenset[str]] = frozenset({RESOURCES})
     Settings: ClassVar[type[Strict]] = NoSettings

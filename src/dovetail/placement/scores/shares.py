@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from dovetail.cluster.arrays import F8
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.model.resources import CPU, DISK, MEMORY, SLOTS
 from dovetail.placement.contract import Request
 

@@ -12,13 +12,13 @@ from functools import partial
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8
-from dovetail.cluster.view import View
+from dovetail.cluster.views.view import View
 from dovetail.constraints.program import compile_node
-from dovetail.model.asks import Even, Relation, Weighted
-from dovetail.model.constraint import Kind as Demand
-from dovetail.placement.company import keeps, skews
+from dovetail.model.requests.asks import Relation, SpreadRule, WeightedMatch
+from dovetail.model.workloads.constraint import ConstraintKind as Demand
 from dovetail.placement.contract import Request
 from dovetail.placement.filters.taints import untolerated
+from dovetail.placement.workload_affinity import keeps, skews
 
 FULL = 100.0  # the weight of a term that an expression of weight 1 stands beside
 
@@ -89,14 +89,14 @@ def _where(holds: B1 | bool, points: float) -> F8 | float:
     return holds * points if isinstance(holds, bool) else np.multiply(holds, points, dtype=np.float64)
 
 
-def _evenness(even: Even, request: Request, view: View, points: float) -> F8:
+def _evenness(even: SpreadRule, request: Request, view: View, points: float) -> F8:
     """All of it in the emptiest domain, less and less in fuller ones, nothing in no domain."""
     skew, inside = skews(even, request, view)
     found: F8 = points / np.maximum(skew, 1.0) * inside
     return found
 
 
-def _terms_share(view: View, terms: tuple[Weighted, ...], whole: float) -> F8 | float:
+def _terms_share(view: View, terms: tuple[WeightedMatch, ...], whole: float) -> F8 | float:
     """The same for label terms alone, which is nearly always all there is."""
     each = whole / sum([weight for weight, _ in terms])
     met: F8 | float = 0.0

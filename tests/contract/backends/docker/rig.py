@@ -14,7 +14,7 @@ from tests.servers.docker import IMAGE, DockerServer
 from dovetail.backends.docker.backend import DockerBackend
 from dovetail.backends.docker.settings import DockerSettings
 from dovetail.model.event import NodeHealthChanged, NodeJoined
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 from dovetail.testing.lossy_proxy import LossyProxy
 
 Hosts = tuple[DockerServer, DockerServer]

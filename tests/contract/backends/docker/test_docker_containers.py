@@ -14,7 +14,7 @@ from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.docker import host
 from dovetail.model.event import NodeObserved, TaskFinished, TaskStarted
 from dovetail.model.resources import CPU, MEMORY
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("docker")]
 

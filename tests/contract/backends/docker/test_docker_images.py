@@ -12,7 +12,7 @@ from tests.contract.backends.docker.rig import Hosts, docker_subject
 from tests.servers.docker import DockerServer
 
 from dovetail.backends.contract import Phase, Refusal
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("docker")]
 

@@ -15,7 +15,7 @@ from dovetail.control.backends import Member
 from dovetail.control.breaker import FAILURES_UNTIL_OPEN
 from dovetail.control.plane import ControlPlane
 from dovetail.control.settings import Settings
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 from dovetail.testing.lossy_proxy import LossyProxy
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("docker")]

@@ -17,7 +17,7 @@ from tests.servers.kubernetes.server import ADMINISTRATOR, KubeServer, token
 
 from dovetail.backends.kubernetes.backend import KubernetesBackend
 from dovetail.backends.kubernetes.settings import KubernetesSettings
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 from dovetail.testing.lossy_proxy import LossyProxy
 
 NAMESPACE = "tasks-of-tests"

@@ -15,7 +15,7 @@ from dovetail.backends.contract import Assignment, Phase, Refusal
 from dovetail.backends.kubernetes import upkeep
 from dovetail.kubernetes.client.errors import BadRequest
 from dovetail.model.event import BindFailed, NodeHealthChanged, NodeJoined, TaskFinished, TaskStarted
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"

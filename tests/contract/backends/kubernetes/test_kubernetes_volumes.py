@@ -19,7 +19,7 @@ from tests.servers.kubernetes.server import kube_server as run_kubernetes
 from dovetail.backends.contract import Refusal
 from dovetail.backends.kubernetes.backend import KubernetesBackend
 from dovetail.backends.kubernetes.settings import KubernetesSettings
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 

@@ -13,7 +13,7 @@ from tests.contract.backends.conformance import PATIENCE_S, Subject
 
 from dovetail.backends.local import LocalBackend, LocalSettings
 from dovetail.backends.local.supervisor import CLAIM, DOORBELL
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 
 def shell(script: str, **fields: Any) -> Workload:

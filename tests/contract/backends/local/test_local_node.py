@@ -16,8 +16,8 @@ from dovetail.backends.local.retention import SETTLE_S, prune
 from dovetail.backends.local.settings import node_name_of
 from dovetail.model.event import NodeJoined, NodeObserved
 from dovetail.model.node import Node
-from dovetail.model.strict import check_name
-from dovetail.model.workload import Kind
+from dovetail.model.text.strict import check_name
+from dovetail.model.workloads.workload import WorkloadKind
 
 
 def node_of(subject: Subject) -> Node:
@@ -34,7 +34,7 @@ def node_of(subject: Subject) -> Node:
 
 def test_the_node_is_measured_and_leaves_something_for_the_system(tmp_path: Path) -> None:
     node = node_of(local_subject(tmp_path, "rlimit", labels={"rack": "r1"}))
-    assert (node.name, node.backend, node.kinds) == ("here", "local", [Kind.JOB])
+    assert (node.name, node.backend, node.kinds) == ("here", "local", [WorkloadKind.JOB])
     assert 0 < node.capacity.cpu < (os.cpu_count() or 1)
     assert node.capacity.memory > 0
     assert node.capacity.disk > 0

@@ -20,7 +20,7 @@ from dovetail.backends.slurm.backend import SlurmBackend
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.model.command import attempt_key
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 from dovetail.testing.lossy_proxy import LossyProxy
 
 Way = Literal["rest", "tcp", "cli"]

@@ -12,7 +12,7 @@ from tests.servers.slurm import SlurmServer
 
 from dovetail.backends.contract import Assignment, Phase
 from dovetail.model.event import BindFailed, TaskFinished, TaskStarted
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("slurm")]
 WAYS: list[Way] = ["rest", "cli"]

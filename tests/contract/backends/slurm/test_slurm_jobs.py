@@ -15,7 +15,7 @@ from dovetail.backends.slurm.driver import SlurmFault
 from dovetail.model.command import attempt_key
 from dovetail.model.event import TaskFinished, TaskStarted
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("slurm")]
 WAYS: list[Way] = ["rest", "cli"]

@@ -8,7 +8,7 @@ from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.docker.container import Identity, container_body, refuse_what_cannot_run
 from dovetail.backends.docker.settings import DockerSettings
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 IDENTITY = Identity("c0ffee", "docker")
 

@@ -15,7 +15,7 @@ from dovetail.backends.docker.images import Images
 from dovetail.backends.docker.journal import Journal
 from dovetail.model.event import Event, TaskFinished
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 NEVER = "0001-01-01T00:00:00Z"
 WORK = Assignment("1.0.1", TaskId(1, 0), "one", Workload.model_validate({"name": "w", "run": {"image": "i"}}))

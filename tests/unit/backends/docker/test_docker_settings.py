@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from dovetail.backends.docker.settings import DockerSettings
 from dovetail.backends.docker.ssh_relay import ssh_command
 from dovetail.backends.registry import BackendEntry
-from dovetail.model.complaint import complaints_of
+from dovetail.model.text.complaint import complaints_of
 
 HOST = {"name": "one", "url": "unix:///run/docker.sock"}
 

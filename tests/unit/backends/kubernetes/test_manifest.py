@@ -9,7 +9,7 @@ from dovetail.backends.kubernetes.manifest import pod_of, refuse_what_cannot_run
 from dovetail.backends.kubernetes.naming import pod_name
 from dovetail.backends.kubernetes.settings import KubernetesSettings
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 
 def assignment(**fields: Any) -> Assignment:

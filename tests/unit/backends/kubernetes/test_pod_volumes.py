@@ -11,7 +11,7 @@ from dovetail.backends.kubernetes.manifest import pod_of, refuse_what_cannot_run
 from dovetail.backends.kubernetes.settings import KubernetesSettings
 from dovetail.backends.kubernetes.volumes import claims_of
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 

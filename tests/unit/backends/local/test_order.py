@@ -11,7 +11,7 @@ from dovetail.backends.local.order import write_order
 from dovetail.backends.local.supervisor import unpack
 from dovetail.model.device import Device
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 
 @pytest.mark.parametrize(("disruption", "grace_s"), [({}, "10.0"), ({"grace": "2m"}, "120.0"), ({"grace": 0}, "0.0")])

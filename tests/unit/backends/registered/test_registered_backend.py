@@ -9,7 +9,7 @@ from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.registered.backend import SETTLE_S, HeartbeatReply, RegisteredBackend, TaskReport
 from dovetail.model.event import Event, TaskFinished, TaskStarted
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 
 class Rig:

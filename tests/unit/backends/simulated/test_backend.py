@@ -14,7 +14,7 @@ from dovetail.backends.simulated.settings import SimulatedSettings
 from dovetail.model.command import attempt_key
 from dovetail.model.event import Event, NodeJoined, TaskFinished, TaskStarted
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 DAYS = {"median": "2d", "sigma": 0}
 

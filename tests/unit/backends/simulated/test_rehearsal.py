@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dovetail.backends.simulated.chance import chances
 from dovetail.backends.simulated.rehearsal import rehearse
 from dovetail.backends.simulated.settings import RehearsalSettings
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 
 def workload(**fields: Any) -> Workload:

@@ -13,7 +13,7 @@ from dovetail.backends.simulated.world import World
 from dovetail.model.command import attempt_key
 from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, NodeObserved, TaskFinished, TaskStarted
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 NODES = [{"prefix": "n", "count": 3, "capacity": {"cpu": 8}}]
 ALL = 10**9

@@ -22,7 +22,7 @@ from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.states import NOT_TO_START_EXIT, How, Result
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId
-from dovetail.model.workload import Workload
+from dovetail.model.workloads.workload import Workload
 
 PATIENCE_S = 60.0
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)

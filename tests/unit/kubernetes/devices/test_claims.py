@@ -100,9 +100,9 @@ def test_pods_that_share_a_claim_are_told_when_it_did_not_get_its_devices() -> N
     given = claims.allot(pod("one"), "a")
     claims.assume(given)
     claims.ask_of(pod("one", name="b"))
-    claims.take_stirred()
+    claims.take_dirty()
     claims.give_up(given)
-    assert ("default", "b") in claims.take_stirred()
+    assert ("default", "b") in claims.take_dirty()
 
 
 def test_a_claim_that_a_pod_names_twice_gets_its_devices_once() -> None:

@@ -99,7 +99,7 @@ def test_a_pod_that_is_being_bound_counts_until_the_watch_tells_of_it_and_no_lon
     stage.seen(first, second)
     known = stage.extender.following.ledger.pods["default", "a"]
     work = stage.extender.engine.state.work[known.id]
-    kept = kept_for(known, "n1", stage.extender.engine.state.stake(work, 0.0), stage.now + 10)
+    kept = kept_for(known, "n1", stage.extender.engine.state.victim_info(work, 0.0), stage.now + 10)
     kept.binding = True
     stage.extender.deciding.keeping.keep(kept)
     assert stage.passed(second) == []

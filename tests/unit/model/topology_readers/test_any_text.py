@@ -6,10 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dovetail.model.complaint import Invalid
-from dovetail.model.topology import Topology
-from dovetail.model.topology_format import TopologyFormat
-from dovetail.model.topology_readers.reading import read_topology
+from dovetail.model.network.topology import Topology
+from dovetail.model.network.topology_format import TopologyFormat
+from dovetail.model.network.topology_readers.reading import read_topology
+from dovetail.model.text.complaint import Invalid
 
 PIECES = [
     *("SwitchName=", "Nodes=", "Switches=", "BlockName=", "BlockSizes=", "n[1-3]", "s1", "s2", "\\", "#", "="),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dovetail.model.complaint import Invalid
-from dovetail.model.topology_readers.link_table import read_table
+from dovetail.model.network.topology_readers.link_table import read_table
+from dovetail.model.text.complaint import Invalid
 
 
 def test_links_are_read_with_what_is_said_of_them() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from dovetail.model.complaint import Invalid
-from dovetail.model.topology_readers.lldp import read_lldp
+from dovetail.model.network.topology_readers.lldp import read_lldp
+from dovetail.model.text.complaint import Invalid
 
 BRIDGE = [{"type": "Bridge", "enabled": True}, {"type": "Router", "enabled": False}]
 

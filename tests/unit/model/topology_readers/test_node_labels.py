@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from dovetail.model.complaint import Invalid
-from dovetail.model.topology_readers.node_labels import CONVENTIONS, levels_in, read_node_list
+from dovetail.model.network.topology_readers.node_labels import CONVENTIONS, levels_in, read_node_list
+from dovetail.model.text.complaint import Invalid
 
 BLOCK, SUBBLOCK = "cloud.google.com/gce-topology-block", "cloud.google.com/gce-topology-subblock"
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from dovetail.model.complaint import Invalid
-from dovetail.model.topology_format import TopologyFormat, format_of
-from dovetail.model.topology_readers.reading import read_topology
-from dovetail.model.topology_readers.slurm import read_slurm
+from dovetail.model.network.topology_format import TopologyFormat, format_of
+from dovetail.model.network.topology_readers.reading import read_topology
+from dovetail.model.network.topology_readers.slurm import read_slurm
+from dovetail.model.text.complaint import Invalid
 
 TREE = """
 # Three tiers.

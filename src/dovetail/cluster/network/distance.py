@@ -1,0 +1,108 @@
+"""Distance between nodes, 0 to 100: the doors through which everybody asks for it.
+
+By the labels that say behind which switch, in which rack and zone a node is, the narrowest level two nodes share
+decides: the same node is 0 apart, nodes with nothing in common 100, and the levels that some node carries divide the
+way between evenly. Where a topology says how fast links are, distances follow from them (`path`): by level, or by the
+shortest way in its graph. What somebody set by hand counts before all of it.
+"""
+
+import numpy as np
+
+from dovetail.cluster.arrays import F8, Rows
+from dovetail.cluster.labels import ABSENT, LabelColumn
+from dovetail.cluster.network.levels import class_codes, level_paths, present_levels
+from dovetail.cluster.network.link_paths import LinkPaths
+from dovetail.cluster.network.path import FARTHEST, distances
+from dovetail.cluster.state import Cluster
+from dovetail.model.network.topology_readers.node_labels import CONVENTIONS
+
+#: Labels that are levels where nobody described a topology, widest first.
+LEVELS = tuple(label for _, label in CONVENTIONS)
+
+__all__ = ["FARTHEST", "LEVELS", "distance_between", "distance_to", "distances_from", "proximity_to"]
+
+
+def _steps(cluster: Cluster) -> list[tuple[LabelColumn, float]]:
+    """Each level, widest first, and how far apart nodes are that share it and no narrower one."""
+    if not cluster.topology.has_speeds:
+        columns = [level.column for level in present_levels(cluster)]
+        step = FARTHEST / (len(columns) + 1)
+        return [(column, FARTHEST - step * (depth + 1)) for depth, column in enumerate(columns)]
+    levels, paths = level_paths(cluster)
+    # Where all nodes are in one domain, no two are farther apart than that: the farthest that there are count as such.
+    common = 0
+    while common < len(levels) and _hold_all(cluster, levels[common].column):
+        common += 1
+    kinds = np.arange(max(common - 1, 0), len(levels) + (common == 0))
+    far = dict(zip(kinds.tolist(), distances(paths.take(kinds), cluster.topology.definition.weights), strict=True))
+    return [(level.column, float(far[i])) for i, level in enumerate(levels) if i in far]
+
+
+def _hold_all(cluster: Cluster, column: LabelColumn) -> bool:
+    codes = column.codes[: cluster.width][cluster.present[: cluster.width]]
+    return bool(codes[0]) and bool((codes == codes[0]).all())
+
+
+def distances_from(cluster: Cluster, row: int) -> F8:
+    """float64[node]: distance of every node from one."""
+    graph = cluster.topology.paths
+    found = np.full(cluster.width, FARTHEST)
+    if graph is not None:
+        _by_graph(cluster, graph, np.array([row]), found)
+    else:
+        for column, distance in _steps(cluster):
+            codes = column.codes[: cluster.width]
+            if codes[row]:
+                found[codes == codes[row]] = distance
+    for other, distance in cluster.topology.distances.of(cluster.names[row]).items():
+        if other in cluster.rows:
+            found[cluster.rows[other]] = distance
+    found[row] = 0.0
+    return found
+
+
+def distance_to(cluster: Cluster, rows: Rows) -> F8:
+    """float64[node]: distance of every node from the nearest of the rows; FARTHEST if there are none."""
+    found = np.full(cluster.width, FARTHEST)
+    if not len(rows):
+        return found
+    by_hand, graph = cluster.topology.distances, cluster.topology.paths
+    # A distance that was set by hand may also be longer than the others: these rows are looked at one by one.
+    single = [row for row in np.unique(rows).tolist() if by_hand.of(cluster.names[row])] if len(by_hand) else []
+    others = rows if not single else np.setdiff1d(rows, single)
+    if graph is not None:
+        _by_graph(cluster, graph, others, found)
+    else:
+        for column, distance in _steps(cluster):
+            codes = column.codes[: cluster.width]
+            met = np.zeros(len(column.vocabulary) + 1, dtype=np.bool_)
+            met[codes[others]] = True
+            met[ABSENT] = False
+            found[met[codes]] = distance
+    for row in single:
+        np.minimum(found, distances_from(cluster, row), out=found)
+    found[rows] = 0.0
+    return found
+
+
+def distance_between(cluster: Cluster, one: int, other: int) -> float:
+    return float(distances_from(cluster, one)[other])
+
+
+def _by_graph(cluster: Cluster, graph: LinkPaths, rows: Rows, found: F8) -> None:
+    """Write the distance from the nearest of the rows; nodes that are not in the graph keep what they have."""
+    classes = class_codes(cluster)
+    starts = np.unique(classes[rows])
+    starts = starts[starts >= 0]
+    known = np.flatnonzero(classes >= 0)
+    if len(starts) and len(known):
+        found[known] = graph.distance[starts].min(axis=0)[classes[known]]
+
+
+def proximity_to(cluster: Cluster, rows: list[int]) -> F8:
+    """float64[node]: sum over `rows` (one entry a task) of 1 - distance / 100."""
+    found = np.zeros(cluster.width)
+    distinct, counts = np.unique(np.array(rows), return_counts=True)
+    for row, count in zip(distinct.tolist(), counts.tolist(), strict=True):
+        found += count * (1.0 - distances_from(cluster, row) / FARTHEST)
+    return found

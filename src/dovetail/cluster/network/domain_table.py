@@ -1,0 +1,186 @@
+"""What each domain of each level has and has left: float64[measure, domain], one table a level, kept up to date.
+
+Measures are sums over the domain's nodes: nodes, those that can take work, of these the ones that nothing holds,
+GPUs that nothing holds, and of every resource the capacity and what is free on nodes that can take work. Amounts are
+whole numbers, so that sums mended again and again stay exact. A change costs its rows, not the cluster: the table
+reads the change log when it is asked. Code 0 of a level are the nodes that are in no domain of it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from dovetail.cluster.arrays import F8, Rows
+from dovetail.cluster.labels import LabelColumn
+from dovetail.cluster.network.domains import SINGLE, level_column
+from dovetail.cluster.network.levels import PresentLevel, present_levels
+from dovetail.cluster.state import DEVICES, LABELS, RESOURCES, STATUS, Cluster
+from dovetail.model.device import WHOLE
+from dovetail.model.resources import GPU
+
+NODES, HEALTHY, WHOLE_NODES, WHOLE_GPUS = range(4)
+_FIXED = 4
+_READ = (RESOURCES, DEVICES, LABELS, STATUS)
+
+
+@dataclass(frozen=True, slots=True)
+class DomainState:
+    """One domain, for people. Of `free`, and of whole nodes and GPUs, only nodes that can take work count."""
+
+    level: str
+    name: str
+    nodes: int
+    healthy: int
+    whole_nodes: int
+    whole_gpus: int
+    capacity: dict[str, int]
+    free: dict[str, int]
+
+    @property
+    def gpu_use(self) -> float | None:
+        """The share of its GPUs that is taken or cannot be reached; None where it has none."""
+        capacity = self.capacity.get(GPU, 0)
+        return 1.0 - self.free.get(GPU, 0) / capacity if capacity else None
+
+
+class _Level:
+    """`by_code` is float64[code, measure]; `codes` is what it was made by."""
+
+    def __init__(self, column: LabelColumn, values: F8) -> None:
+        self.column = column
+        self.codes: Rows = column.codes[: values.shape[1]].astype(np.intp)
+        size = len(column.vocabulary) + 1
+        self.by_code: F8 = np.stack([np.bincount(self.codes, measure, size) for measure in values], axis=1)
+
+    def mend(self, rows: Rows, before: F8, after: F8) -> None:
+        missing = len(self.column.vocabulary) + 1 - len(self.by_code)
+        if missing > 0:
+            self.by_code = np.vstack([self.by_code, np.zeros((missing, self.by_code.shape[1]))])
+        np.subtract.at(self.by_code, self.codes[rows], before.T)
+        self.codes[rows] = self.column.codes[rows]
+        np.add.at(self.by_code, self.codes[rows], after.T)
+
+
+class DomainTable:
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._levels: dict[int, _Level] = {}  # by identity of the label's column
+        self._values: F8 = np.zeros((0, 0))  # float64[measure, node], as they are in the sums
+        self._read: dict[str, int] = {}
+        self._made_of: tuple[int, ...] = ()
+
+    # --- asking ----------------------------------------------------------------------------------------------
+
+    def sums(self, level: str) -> F8:
+        """float64[measure, code] of a level; the first four measures are NODES, HEALTHY, WHOLE_NODES and WHOLE_GPUS. At
+        the level `host` a code is a row. Not to be written."""
+        self.refresh()
+        column = None if level in SINGLE else level_column(self._cluster, level)
+        return self._values if column is None else self._of(column).by_code.T
+
+    def capacity(self, level: str, resource: str) -> F8:
+        """float64[code]"""
+        return self._resource(level, resource, 0)
+
+    def free(self, level: str, resource: str) -> F8:
+        """float64[code]: on nodes that can take work."""
+        return self._resource(level, resource, 1)
+
+    def largest_gang(self, level: str, needs: Mapping[str, float]) -> F8:
+        """float64[code]: how many tasks with these needs each domain could take at this moment, looking at amounts and
+        at which nodes take work. Of GPUs, whole ones are counted where whole ones are asked for."""
+        cluster, n = self._cluster, self._cluster.width
+        fits = np.where(cluster.ready[:n], np.inf, 0.0)
+        for resource, needed in needs.items():
+            index = cluster.resources.index.get(resource)
+            if not needed:
+                continue
+            if index is None:
+                fits[:] = 0.0
+            elif resource == GPU and needed % WHOLE == 0:
+                fits = np.minimum(fits, cluster.devices.whole[:n] // (needed / WHOLE))
+            else:
+                fits = np.minimum(fits, np.floor(np.maximum(cluster.resources.free[index, :n], 0.0) / needed))
+        column = None if level in SINGLE else level_column(cluster, level)
+        if column is None:
+            return fits
+        return np.bincount(column.codes[:n], fits, len(column.vocabulary) + 1).astype(np.float64)
+
+    def domains(self, level: PresentLevel) -> list[DomainState]:
+        """Every domain of a level that has nodes, by name."""
+        sums, names = self.sums(level.name), self._cluster.resources.names
+        found = []
+        for code in np.flatnonzero(sums[NODES]).tolist():
+            if not code:
+                continue
+            column = sums[:, code].tolist()
+            capacity, free = column[_FIXED::2], column[_FIXED + 1 :: 2]
+            found.append(
+                DomainState(
+                    level.name,
+                    level.domain(code),
+                    int(column[NODES]),
+                    int(column[HEALTHY]),
+                    int(column[WHOLE_NODES]),
+                    int(column[WHOLE_GPUS]),
+                    {name: int(amount) for name, amount in zip(names, capacity, strict=True) if amount},
+                    {name: int(free[i]) for i, name in enumerate(names) if capacity[i]},
+                )
+            )
+        return sorted(found, key=lambda domain: domain.name)
+
+    # --- keeping up ------------------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Take in what changed since the last time; for many changes at once that costs as much as beginning anew."""
+        cluster = self._cluster
+        made_of = (cluster.epoch, cluster.width, len(cluster.resources.names))
+        if made_of != self._made_of:
+            self._begin(made_of)
+            return
+        changed: list[int] = []
+        for group in _READ:
+            log = cluster.log[group]
+            changed += log[self._read[group] :]
+            self._read[group] = len(log)
+        if not changed:
+            return
+        rows = np.unique(np.array(changed, dtype=np.intp))
+        after = self._measured(rows)
+        for level in self._levels.values():
+            level.mend(rows, self._values[:, rows], after)
+        self._values[:, rows] = after
+
+    def _begin(self, made_of: tuple[int, ...]) -> None:
+        self._made_of = made_of
+        self._read = {group: len(self._cluster.log[group]) for group in _READ}
+        self._values = self._measured(np.arange(self._cluster.width))
+        self._levels = {}
+        for level in present_levels(self._cluster):
+            self._of(level.column)
+
+    def _of(self, column: LabelColumn) -> _Level:
+        found = self._levels.get(id(column))
+        if found is None:
+            found = self._levels[id(column)] = _Level(column, self._values)
+        return found
+
+    def _measured(self, rows: Rows) -> F8:
+        """float64[measure, row]"""
+        cluster, tables = self._cluster, self._cluster.resources
+        ready = cluster.ready[rows]
+        found = np.empty((_FIXED + 2 * len(tables.names), len(rows)))
+        found[NODES] = cluster.present[rows]
+        found[HEALTHY] = ready
+        held = tables.allocated[:, rows].any(axis=0) | tables.reserved[:, rows].any(axis=0)
+        found[WHOLE_NODES] = ready & ~held
+        found[WHOLE_GPUS] = cluster.devices.whole[rows] * ready
+        found[_FIXED::2] = tables.capacity[:, rows]
+        found[_FIXED + 1 :: 2] = np.maximum(tables.free[:, rows], 0.0) * ready
+        return found
+
+    def _resource(self, level: str, resource: str, offset: int) -> F8:
+        sums = self.sums(level)
+        index = self._cluster.resources.index.get(resource)
+        return np.zeros(sums.shape[1]) if index is None else sums[_FIXED + 2 * index + offset]

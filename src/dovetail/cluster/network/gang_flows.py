@@ -1,0 +1,114 @@
+"""What gangs hold of the links up from domains: as much as their tasks can send out of there, as they lie now.
+
+A gang that says what each task must be able to send to the others (`topology.bandwidth`) holds that much for every task
+inside a domain, of the links up from it, as long as others of the gang are outside; where all are inside it holds
+nothing. What is held follows from where the tasks are and from the labels of their nodes at this moment. It is worked
+out when somebody asks: for gangs of which a task came or left since, and for all of them when nodes or the topology
+changed. So trials, restarts, moves and new labels need nothing of their own.
+Guarantees: what is held is the sum over gangs, exactly: amounts are whole numbers. Written by `PlacementTable` as tasks
+come and go; work that says nothing of bandwidth costs nothing here.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from dovetail.cluster.arrays import F8, I4, Rows
+from dovetail.cluster.network.topology import ReservedBandwidth
+from dovetail.model.requests.task_identity import TaskIdentity
+
+Gang = tuple[str, str]  # namespace, and the name of the group or the workload
+Column = tuple[str, I4 | None]  # the label of a level and int[node], the code of each node's domain; None: the node
+
+
+class Members(NamedTuple):
+    """Where the tasks of a gang are: rows, each once; how many there, and what those send together in Mbps."""
+
+    rows: Rows
+    tasks: F8
+    mbps: F8
+
+
+NOBODY = Members(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0))
+
+
+class _Hold(NamedTuple):
+    key: str
+    codes: Rows
+    mbps: F8
+
+
+class GangFlows:
+    def __init__(self) -> None:
+        self._rows: dict[Gang, dict[int, tuple[int, int]]] = {}  # by row: tasks, and their Mbps
+        self._held: dict[Gang, list[_Hold]] = {}
+        self._stale: dict[Gang, None] = {}
+        self._as_of: object = None
+
+    def count(self, identity: TaskIdentity, row: int, change: int) -> None:
+        gang = identity.gang
+        rows = self._rows.setdefault(gang, {})
+        tasks, mbps = rows.get(row, (0, 0))
+        if tasks + change:
+            rows[row] = (tasks + change, mbps + change * identity.bandwidth_mbps)
+        else:
+            del rows[row]
+            if not rows:
+                del self._rows[gang]
+        self._stale[gang] = None
+
+    def members(self, gang: Gang) -> Members:
+        found = self._rows.get(gang)
+        if not found:
+            return NOBODY
+        both = np.array(list(found.values()), dtype=np.float64)
+        return Members(np.fromiter(found, dtype=np.intp, count=len(found)), both[:, 0], both[:, 1])
+
+    @property
+    def gangs(self) -> Iterable[Gang]:
+        return self._rows.keys()
+
+    def is_settled(self, as_of: object) -> bool:
+        return not self._stale and (self._as_of == as_of or not self._held)
+
+    def settle(self, reserved: ReservedBandwidth, columns: list[Column], as_of: object) -> None:
+        """Bring what is reserved up to date; `as_of` changes when a node may be in another domain."""
+        stale = list(self._stale if self._as_of == as_of else {**self._held, **self._stale})
+        for gang in stale:
+            for hold in self._held.pop(gang, ()):
+                reserved.add_all(hold.key, hold.codes, -hold.mbps)
+            members = self.members(gang)
+            if not len(members.rows):
+                continue
+            self._held[gang] = holds = [_hold(members, column) for column in columns]
+            for hold in holds:
+                reserved.add_all(hold.key, hold.codes, hold.mbps)
+        self._stale.clear()
+        self._as_of = as_of
+
+    def held(self, key: str, codes: int) -> F8:
+        """float64[code]: what all gangs hold of the links up from each domain of one level, as it was settled."""
+        found = np.zeros(codes)
+        for hold in (hold for holds in self._held.values() for hold in holds if hold.key == key):
+            found[hold.codes] += hold.mbps
+        return found
+
+
+def _hold(members: Members, column: Column) -> _Hold:
+    key, codes = column
+    domains, mbps = crossing(members, None if codes is None else codes[members.rows])
+    return _Hold(key, domains, mbps)
+
+
+def crossing(members: Members, codes: I4 | None) -> tuple[Rows, F8]:
+    """The domains that a gang sends out of, each once, and how much. `codes`: the domain of each of its rows, 0 for one
+    that is in none and has no such link; None: the rows themselves."""
+    if codes is None:
+        return (members.rows, members.mbps) if len(members.rows) > 1 else (NOBODY.rows, NOBODY.mbps)
+    domains, place = np.unique(codes.astype(np.intp), return_inverse=True)
+    if len(domains) == 1 and domains[0] != 0:
+        return NOBODY.rows, NOBODY.mbps
+    mbps = np.bincount(place, members.mbps).astype(np.float64)
+    linked = domains != 0
+    return domains[linked], mbps[linked]

@@ -1,0 +1,228 @@
+"""How many tasks of some kind each node holds: for work that wants to be near to them, apart from them, or spread.
+
+A tally is made when somebody first asks for it and kept up to date from then on; which tallies a task counts in is
+worked out once for its badge. Where nobody asks, a placement costs nothing more.
+Guarantees: a tally always equals a count over all placed tasks (`check_invariants` compares). Left to others: which
+domain a node is in.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from dovetail.cluster.arrays import F8, FIRST_CAPACITY, grown
+from dovetail.cluster.labels import value_matches
+from dovetail.model.requests.asks import AffinityRule, Selector
+from dovetail.model.requests.task_identity import TaskIdentity
+from dovetail.model.workloads.selection import Operator
+
+Counted = Selector | AffinityRule  # tasks that are selected; tasks that carry a rule (and keep others away by it)
+Token = tuple[object, ...]
+ANY: Token = ()
+KEPT_BYTES = 64 * 2**20
+
+K = TypeVar("K", bound=Hashable)
+
+
+class SelectorCount:
+    """`counts` is float64[node], `total` their sum; `version` grows with every change, and no two tallies ever have had
+    the same: one that is made again after it was forgotten differs from what it was."""
+
+    __slots__ = ("counts", "total", "version")
+
+    def __init__(self, width: int, version: int) -> None:
+        self.counts: F8 = np.zeros(width)
+        self.total = 0
+        self.version = version
+
+
+def selects(selector: Selector, identity: TaskIdentity) -> bool:
+    if selector.namespaces and identity.namespace not in selector.namespaces:
+        return False
+    if selector.workload is not None and selector.workload != identity.workload:
+        return False
+    if selector.service is not None and selector.service != identity.service:
+        return False
+    if selector.conflict is not None and selector.conflict not in identity.conflicts:
+        return False
+    labels = dict(identity.labels)
+    return all(value_matches(labels.get(match.key), match) for match in selector.term)
+
+
+def concerns(rule: AffinityRule, identity: TaskIdentity) -> bool:
+    """Is the task one of those the rule is about?"""
+    if rule.but is not None and selects(rule.but, identity):
+        return False
+    return any(selects(whom, identity) for whom in rule.whom)
+
+
+class SelectorCounts:
+    """Written by `PlacementTable` only."""
+
+    def __init__(self) -> None:
+        self.repelling: dict[AffinityRule, int] = {}  # rules carried by placed tasks, and by how many
+        self._width = FIRST_CAPACITY
+        self._versions = 0
+        self._tallies: OrderedDict[Counted, SelectorCount] = OrderedDict()
+        self._where: dict[TaskIdentity, dict[int, int]] | None = None  # tasks by row; None until somebody asks
+        self._badges = _Index[TaskIdentity]()
+        self._counted = _Index[Counted]()
+        self._rules = _Index[AffinityRule]()
+        self._concerned: dict[TaskIdentity, list[SelectorCount]] = {}  # of badges that are placed
+
+    def widen(self, width: int) -> None:
+        self._width = width
+        for selector_count in self._tallies.values():
+            selector_count.counts = grown(selector_count.counts, width)
+
+    def count(self, identity: TaskIdentity, row: int, sign: int) -> None:
+        """One more (or less) task of this badge is on the row."""
+        for rule in identity.repels:
+            self._carry(rule, sign)
+        if self._where is None:
+            return
+        self._locate(self._where, identity, row, sign)
+        concerned = self._concerned.get(identity)
+        if concerned is None:
+            concerned = self._find_concerned(identity)
+        self._versions += 1
+        for selector_count in concerned:
+            selector_count.counts[row] += sign
+            selector_count.total += sign
+            selector_count.version = self._versions
+        if identity not in self._where:  # a tally that is made later does not find it
+            del self._concerned[identity]
+
+    def of(self, counted: Counted, placed: Iterable[tuple[TaskIdentity, int]]) -> SelectorCount:
+        """The tally of a kind of task. `placed` are all placed tasks, looked at only when the first tally is made."""
+        found = self._tallies.get(counted)
+        if found is not None:
+            self._tallies.move_to_end(counted)
+            return found
+        if self._where is None:
+            self._where = {}
+            for identity, row in placed:
+                self._locate(self._where, identity, row, 1)
+        self._versions += 1
+        found = self._tallies[counted] = SelectorCount(self._width, self._versions)
+        self._counted.add(counted, _any_of(counted))
+        for identity in self._badges.find(_any_of(counted)):
+            if _counts(counted, identity):
+                for row, tasks in self._where[identity].items():
+                    found.counts[row] += tasks
+                    found.total += tasks
+                if identity in self._concerned:
+                    self._concerned[identity].append(found)
+        self._make_room(max(16, KEPT_BYTES // found.counts.nbytes))
+        return found
+
+    def repelled(self, identity: TaskIdentity) -> tuple[AffinityRule, ...]:
+        """Rules of placed tasks that keep a task of this badge away from them."""
+        if not self.repelling:
+            return ()
+        return tuple([rule for rule in self._rules.find((*_tokens(identity), ANY)) if concerns(rule, identity)])
+
+    def kept(self) -> Mapping[Counted, SelectorCount]:
+        """For checking."""
+        return self._tallies
+
+    def _make_room(self, most: int) -> None:
+        while len(self._tallies) > most:
+            counted, _ = self._tallies.popitem(last=False)
+            self._counted.remove(counted, _any_of(counted))
+            self._concerned.clear()
+
+    def _carry(self, rule: AffinityRule, sign: int) -> None:
+        carried = self.repelling.get(rule, 0) + sign
+        if carried == sign:
+            self._rules.add(rule, _about(rule))
+        if carried:
+            self.repelling[rule] = carried
+        else:
+            del self.repelling[rule]
+            self._rules.remove(rule, _about(rule))
+
+    def _locate(self, where: dict[TaskIdentity, dict[int, int]], identity: TaskIdentity, row: int, sign: int) -> None:
+        rows = where.get(identity)
+        if rows is None:
+            rows = where[identity] = {}
+            self._badges.add(identity, (*_tokens(identity), ANY))
+        left = rows.get(row, 0) + sign
+        if left:
+            rows[row] = left
+            return
+        del rows[row]
+        if not rows:
+            del where[identity]
+            self._badges.remove(identity, (*_tokens(identity), ANY))
+
+    def _find_concerned(self, identity: TaskIdentity) -> list[SelectorCount]:
+        found = [
+            self._tallies[counted]
+            for counted in self._counted.find((*_tokens(identity), ANY))
+            if _counts(counted, identity)
+        ]
+        self._concerned[identity] = found
+        return found
+
+
+class _Index(Generic[K]):
+    """Things by any of their tokens, in the order they came."""
+
+    def __init__(self) -> None:
+        self._by_token: dict[Token, dict[K, None]] = {}
+
+    def add(self, thing: K, tokens: Iterable[Token]) -> None:
+        for token in tokens:
+            self._by_token.setdefault(token, {})[thing] = None
+
+    def remove(self, thing: K, tokens: Iterable[Token]) -> None:
+        for token in tokens:
+            things = self._by_token[token]
+            del things[thing]
+            if not things:
+                del self._by_token[token]
+
+    def find(self, tokens: Iterable[Token]) -> list[K]:
+        found: dict[K, None] = {}
+        for token in tokens:
+            found.update(self._by_token.get(token, {}))
+        return list(found)
+
+
+def _counts(counted: Counted, identity: TaskIdentity) -> bool:
+    return selects(counted, identity) if isinstance(counted, Selector) else counted in identity.repels
+
+
+def _tokens(identity: TaskIdentity) -> list[Token]:
+    """What a badge can be found by."""
+    found: list[Token] = [("namespace", identity.namespace), ("workload", identity.namespace, identity.workload)]
+    if identity.service is not None:
+        found.append(("service", identity.service))
+    found += [("label", key, value) for key, value in identity.labels]
+    found += [("conflict", conflict) for conflict in identity.conflicts]
+    found += [("repels", rule) for rule in identity.repels]
+    return found
+
+
+def _any_of(counted: Counted) -> tuple[Token, ...]:
+    """Tokens of which a badge must have one to be counted: those that narrow it down most."""
+    if isinstance(counted, AffinityRule):
+        return (("repels", counted),)
+    if counted.workload is not None and counted.namespaces:
+        return tuple([("workload", namespace, counted.workload) for namespace in counted.namespaces])
+    if counted.conflict is not None:
+        return (("conflict", counted.conflict),)
+    if counted.service is not None:
+        return (("service", counted.service),)
+    for match in counted.term:
+        if match.operator is Operator.IN:
+            return tuple([("label", match.key, value) for value in match.values])
+    return tuple([("namespace", namespace) for namespace in counted.namespaces]) or (ANY,)
+
+
+def _about(rule: AffinityRule) -> tuple[Token, ...]:
+    """Tokens of which a badge must have one for the rule to concern it."""
+    return tuple(dict.fromkeys(token for whom in rule.whom for token in _any_of(whom)))

@@ -1,0 +1,204 @@
+"""While the head of a queue waits: its promised start, and who may run ahead of it.
+
+A promise is made when a workload is refused and may claim one, made anew whenever something changed and it is refused
+again, and withdrawn when it starts or another takes its place at the head.
+"""
+
+from collections.abc import Callable
+from itertools import groupby
+
+import numpy as np
+
+from dovetail.cluster.arrays import F8
+from dovetail.cluster.horizon import NEVER, Slot
+from dovetail.cluster.views.view import View
+from dovetail.engine.backfill.clearing import waits_for_victims
+from dovetail.engine.gangs.gang_trial import places_to_clear
+from dovetail.engine.gangs.one_by_one import TrialSubject
+from dovetail.engine.promises.promises import Promise
+from dovetail.engine.state.engine_state import BackfillState, EngineState
+from dovetail.engine.state.work import QueuePlace, Work
+from dovetail.model.task import TaskId
+from dovetail.queueing.run_times import outlived
+
+SOON_S = 1.0
+
+
+def keep_promises(state: EngineState, now: float) -> None:
+    """Before deciding: work that runs longer than expected moves promises, and who holds one is looked at first."""
+    if not len(state.ends) and not state.promises:
+        return
+    sticky = all(course.backfill.head == "sticky" for course in state.backfill_states.values())
+    late = not sticky and len(state.ends) and state.ends.first <= now
+    if late:
+        state.wake.event_count += 1
+        state.ends.extend(now, lambda task, at: now + _longer_s(state, task, at, now))
+    for name, course in state.backfill_states.items():
+        if not course.backfill.promises:
+            continue
+        if course.backfill.mode == "conservative":
+            if late:
+                _begin_again(state, name)
+        elif course.head is not None and late:
+            plan(state, state.work[course.head], now)
+
+
+def refused(state: EngineState, work: Work, now: float) -> None:
+    """It was just set aside: make it the head if it is, and promise it what it may be promised."""
+    name = work.shape.scheduler
+    course = state.backfill_states[name]
+    if course.backfill.mode == "off":
+        return
+    if course.backfill.mode == "conservative":
+        if len(state.promises.of_work) < course.backfill.depth:
+            plan(state, work, now)
+        return
+    if course.head is None or course.backfill.head == "first":
+        set_head(state, course, state.pending.first_blocked(name))
+    if course.head == work.id and course.backfill.promises:
+        plan(state, work, now)
+
+
+def set_head(state: EngineState, course: BackfillState, work: int | None) -> None:
+    """Another is head from now on; what the one before was promised is withdrawn."""
+    before, course.head = course.head, work
+    promised = None if before is None or before == work else state.promises.of_work.get(before)
+    if before is not None and promised is not None and not promised.clearing:  # what is cleared for it stays its own
+        _withdraw(state, before)
+
+
+def release_head_promise(state: EngineState, work: int) -> None:
+    """Nothing is promised to it until it is refused again; room that is being cleared for it stays its own."""
+    promise = state.promises.of_work.get(work)
+    if promise is not None and not promise.clearing:
+        state.promises.withdraw(work)
+
+
+def started(state: EngineState, work: Work) -> None:
+    """It waits for room no longer; the next in order is looked at before anyone behind it."""
+    if state.promises.of_work:
+        _withdraw(state, work.id)
+    name = work.shape.scheduler
+    course = state.backfill_states[name]
+    if course.head in (None, work.id):
+        course.head = None
+        following = state.pending.first_blocked(name)
+        if following is not None and course.backfill.mode != "off":
+            state.pending.enqueue(state.work[following])
+
+
+def wake_heads(state: EngineState, changed: set[int], elsewhere: Callable[[Work], bool] | None) -> None:
+    """What heads and owners of promises wait for concerns nobody else of their kind: they are looked at themselves. Who
+    waits for victims is looked at when those are gone from its rows, or where there may be room for it `elsewhere`;
+    None: there is none for anybody."""
+    heads = [course.head for course in state.backfill_states.values() if course.head is not None and len(state.ends)]
+    promises = state.promises
+    there = {owner for row in changed for owner in promises.on_row(row)}
+    concerned = promises.of_work if elsewhere is not None else dict.fromkeys([*promises.not_clearing, *sorted(there)])
+    for id_ in (*heads, *concerned):
+        work = state.work[id_]
+        promise = promises.of_work.get(id_)
+        if work.queue_place is not QueuePlace.PARKED:
+            continue
+        if promise is not None and promise.clearing:
+            cleared = id_ in there and not waits_for_victims(state, work)
+            if cleared or (elsewhere is not None and elsewhere(work)):
+                state.pending.enqueue(work)
+        elif work.shape.scheduler not in state.pending.moving:  # those were looked at when they were sorted
+            state.pending.enqueue(work)
+
+
+def plan(state: EngineState, work: Work, now: float) -> None:
+    """Promise the workload its earliest start, if that can be told."""
+    old = state.promises.of_work.get(work.id)
+    course = state.backfill_states[work.shape.scheduler]
+    sticky = course.backfill.head == "sticky"
+    as_of = state.wake.event_count
+    # Two heads that plan around each other could go on for ever: nothing new has happened since it was promised.
+    if old is not None and (old.clearing or sticky or old.as_of == as_of):
+        return
+    state.promises.withdraw(work.id)
+    if not sticky and not len(state.ends) and not state.promises and not state.promises.held:
+        # Nothing is known to end or to be kept: it will be as it is now, and now it was refused.
+        _stir(state, old)
+        return
+    slot = earliest(state, work, now)
+    if slot is None or (slot.start <= now and not sticky):
+        _stir(state, old)
+        return
+    promise = _promise(state, course, work, slot, as_of)
+    state.promises.make(work.id, promise)
+    if not promise.same_as(old):
+        _stir(state, old)
+
+
+def earliest(state: EngineState, work: Work, now: float) -> Slot | None:
+    """When what waits of it together could start, if everything goes as expected and all other promises are kept."""
+    request = state.asked(work.shape, work.identity)
+    evaluator = state.pipelines[work.shape.profile].evaluator
+    mask = evaluator.run_filters(request, View(state.cluster)).feasible_ignoring_capacity
+    run_s = state.expected_s(work)
+    column, count = lane_column(state, work), max(1, work.gang_short)
+    party = TrialSubject(work.id, work.shape, work.identity)
+    best: Slot | None = None
+    # A gang that has to be in one domain is promised room in one.
+    for place in places_to_clear(state, party, request, count):
+        horizon = state.promises.horizon(now, work.id, work.namespace)
+        among = mask if place.among is None else mask & place.among
+        slot = horizon.earliest(among, column, count, NEVER if run_s is None else run_s)
+        if slot is not None and (best is None or slot.start < best.start):
+            best = slot
+    return best
+
+
+def lane_column(state: EngineState, work: Work) -> F8:
+    """What must be free for one of its tasks: with what it has to leave free beside it, where that is on one node."""
+    column = state.request(work.shape).column
+    moving = state.pending.moving.get(work.shape.scheduler)
+    if moving is None or len(state.cluster.rows) != 1:
+        return column
+    (row,) = state.cluster.rows.values()
+    lane = moving.lane(state.pending.entry(work))
+    asked = column > 0
+    return np.where(asked, column + lane * state.cluster.resources.schedulable[: len(column), row], column)
+
+
+def _promise(state: EngineState, course: BackfillState, work: Work, slot: Slot, as_of: int) -> Promise:
+    run_s = state.expected_s(work)
+    column = lane_column(state, work)
+    rows = tuple((row, column * len(list(same))) for row, same in groupby(sorted(slot.rows)))
+    end = NEVER if run_s is None else slot.start + run_s
+    return Promise(work.name, slot.start, end, rows, spare=course.backfill.spare, as_of=as_of)
+
+
+def _withdraw(state: EngineState, work: int) -> None:
+    """It has started, waits no longer or leads no longer: what it did not take others may have, cleared room too."""
+    promise = state.promises.withdraw(work)
+    if promise is not None:
+        state.wake.dirty_rows.update(row for row, _ in promise.rows)
+
+
+def _stir(state: EngineState, promise: Promise | None) -> None:
+    """Others may have room now where there was a promise."""
+    if promise is not None and not promise.clearing:
+        state.wake.dirty_rows.update(row for row, _ in promise.rows)
+
+
+def _begin_again(state: EngineState, scheduler: str) -> None:
+    """All promises of a line are made anew, in its order: somebody may start earlier than was promised."""
+    for id_ in [id_ for id_ in state.promises.of_work if state.work[id_].shape.scheduler == scheduler]:
+        if not state.promises.of_work[id_].clearing:
+            state.promises.withdraw(id_)
+            if state.work[id_].queue_place is QueuePlace.PARKED:
+                state.pending.enqueue(state.work[id_])
+
+
+def _longer_s(state: EngineState, task: TaskId, at: float, now: float) -> float:
+    """How much longer a task is taken to run that should have ended at a moment that has passed."""
+    work = state.work[task.workload]
+    since = work.task(task.replica).placed_at
+    began = at if since is None else since
+    declared_s = work.terms.run_s
+    if declared_s is not None and now - began >= declared_s:
+        return SOON_S  # its backend is about to end it, if it does not end by itself
+    return max(outlived(at - began, now - began, declared_s) - (now - began), SOON_S)

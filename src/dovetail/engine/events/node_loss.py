@@ -1,0 +1,94 @@
+"""Losing nodes: a node or a whole domain is said to have failed, or has been silent for too long.
+
+What ran there is lost: it is told to stop, in case it runs on after all, and waits for another node. A node that was
+said to have failed is cordoned with that reason until somebody uncordons it.
+"""
+
+import numpy as np
+
+from dovetail.cluster.network.domains import SINGLE, level_column
+from dovetail.engine.lifecycle.pace import lost_there
+from dovetail.engine.lifecycle.task_lifecycle import end_task, retry_task
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.timers import TimerKind
+from dovetail.model.command import Command, Stop, attempt_key
+from dovetail.model.event import DomainFailed
+from dovetail.model.task import TaskState
+
+FAILED, SILENT = "node_failed", "node_silent"
+
+
+def rows_in(state: EngineState, level: str, name: str) -> list[int]:
+    """The nodes of a domain; of the level `node`, the one of that name."""
+    if level in SINGLE:
+        return [state.cluster.rows[name]] if name in state.cluster.rows else []
+    column = level_column(state.cluster, level)
+    if column is None:
+        return []
+    present = np.flatnonzero(state.cluster.present[: state.cluster.width]).tolist()
+    return [row for row in present if column.value(row) == name]
+
+
+def domain_failed(state: EngineState, event: DomainFailed, now: float) -> list[Command]:
+    """All of its nodes at once, so that one plan is made for all that was lost."""
+    commands: list[Command] = []
+    rows = rows_in(state, event.level, event.name)
+    why = f": {event.reason}" if event.reason else ""
+    for row in rows:
+        name = state.cluster.names[row]
+        state.cluster.set_cordoned(name, True, f"failed with {event.level} {event.name}{why}")
+        state.changes.nodes[name] = None
+    for row in rows:
+        words = f"{event.level} {event.name} failed{why}"
+        commands += lose_tasks(state, row, FAILED, words, words, now)
+    return commands
+
+
+def lose_tasks(state: EngineState, row: int, word: str, reason: str, message: str, now: float) -> list[Command]:
+    """Nothing runs on the node any more, whatever it was doing. `reason` is told to its backend, `message` kept."""
+    commands: list[Command] = []
+    name = state.cluster.names[row]
+    tasks = sorted(state.cluster.placements.by_row[row])
+    for task in tasks:
+        state.recoveries.lose(task, name)
+    for task in tasks:
+        work = state.work[task.workload]
+        live = work.task(task.replica)
+        if live.state is not TaskState.STOPPING:  # else it was told already
+            lost_there(state, name)
+            assert live.backend is not None
+            commands.append(Stop(task, name, live.backend, attempt_key(task, live.attempt), reason))
+        state.release(work, task, now)
+        if live.state is TaskState.STOPPING and not live.evicting:
+            commands += end_task(state, work, task, TaskState.CANCELLED, "cancelled", reason, now)
+        else:
+            commands += retry_task(state, work, task, word, message, now)
+    return commands
+
+
+# --- silence -------------------------------------------------------------------------------------------------
+
+
+def fell_silent(state: EngineState, name: str, now: float) -> None:
+    """From now on it is counted how long it says nothing."""
+    after_s = state.settings.recovery.lost_after
+    if after_s is not None and name not in state.recoveries.silent:
+        state.recoveries.silent[name] = now
+        state.timers.set(TimerKind.LOSS, name, now + after_s)
+
+
+def speaks_again(state: EngineState, name: str) -> None:
+    state.recoveries.silent.pop(name, None)
+    state.timers.clear(TimerKind.LOSS, name)
+
+
+def silence_due(state: EngineState, name: str, now: float) -> list[Command]:
+    """It has been silent for long enough. After a restart, which does not remember since when, counting begins anew."""
+    row = state.cluster.rows.get(name)
+    if row is None or state.cluster.online[row]:
+        return []
+    if name not in state.recoveries.silent:
+        fell_silent(state, name, now)
+        return []
+    words = f"{name} has been silent for {now - state.recoveries.silent[name]:.0f} s"
+    return lose_tasks(state, row, SILENT, words, words, now)

@@ -1,0 +1,169 @@
+"""Events about nodes and backends: who is there, who is not, and what has to leave them."""
+
+from dovetail.engine.events.node_loss import fell_silent, lose_tasks, speaks_again
+from dovetail.engine.lifecycle.task_lifecycle import stop_task
+from dovetail.engine.reservations.reservations import forget_node, mend, node_joined
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.timers import TimerKind
+from dovetail.model.command import Command
+from dovetail.model.event import (
+    BackendHealthChanged,
+    NodeCordoned,
+    NodeDrained,
+    NodeHealthChanged,
+    NodeJoined,
+    NodeLeft,
+    NodeObserved,
+)
+from dovetail.model.requests.shape import Shape
+from dovetail.model.task import TaskId
+from dovetail.model.workloads.selection import Effect, Taint
+
+
+def joined(state: EngineState, event: NodeJoined, now: float) -> list[Command]:
+    row = state.cluster.join(event.node)
+    speaks_again(state, event.node.name)
+    _changed(state, event.node.name, row)
+    node_joined(state, now)
+    return evict_intolerant(state, row, now)
+
+
+def _changed(state: EngineState, name: str, row: int) -> None:
+    state.changes.nodes[name] = None
+    state.wake.dirty_rows.add(row)
+
+
+def left(state: EngineState, event: NodeLeft, now: float) -> list[Command]:
+    cluster = state.cluster
+    row = cluster.rows.get(event.name)
+    if row is None:
+        return []
+    state.recoveries.forget_node(event.name)
+    commands = lose_tasks(state, row, "node_left", event.reason, f"{event.name} left: {event.reason}", now)
+    to_mend = forget_node(state, event.name)
+    cluster.leave(event.name)
+    state.trouble.pop(event.name, None)
+    state.changes.gone_nodes[event.name] = None
+    state.wake.dirty_rows.discard(row)
+    for owner, promise in list(state.promises.of_work.items()):  # they have to look for other room
+        if any(row == promised for promised, _ in promise.rows):
+            state.promises.withdraw(owner)
+            state.pending.enqueue(state.work[owner])
+    mend(state, to_mend, now)
+    return commands
+
+
+def health(state: EngineState, event: NodeHealthChanged, now: float) -> list[Command]:
+    row = state.cluster.rows.get(event.name)
+    if row is not None and bool(state.cluster.online[row]) != event.online:
+        state.cluster.set_online(event.name, event.online, event.reason)
+        _changed(state, event.name, row)
+        if event.online:
+            speaks_again(state, event.name)
+        else:
+            fell_silent(state, event.name, now)
+    return []
+
+
+def cordoned(state: EngineState, event: NodeCordoned, now: float) -> list[Command]:  # noqa: ARG001
+    row = state.cluster.rows.get(event.name)
+    if row is not None:
+        state.cluster.set_cordoned(event.name, event.cordoned, event.reason)
+        _changed(state, event.name, row)
+    return []
+
+
+def drained(state: EngineState, event: NodeDrained, now: float) -> list[Command]:
+    cluster = state.cluster
+    row = cluster.rows.get(event.name)
+    if row is None:
+        return []
+    cordoned(state, NodeCordoned(event.name, True, event.reason), now)
+    cluster.drained.add(event.name)
+    return [
+        command
+        for task in sorted(cluster.placements.by_row[row])
+        for command in stop_task(state, state.work[task.workload], task, f"drained: {event.reason}", evicting=True)
+    ]
+
+
+def observed(state: EngineState, event: NodeObserved, now: float) -> list[Command]:
+    row = state.cluster.rows.get(event.name)
+    if row is not None:
+        state.cluster.observe(event.name, event.used, now)
+        state.wake.dirty_rows.add(row)
+    return []
+
+
+def backend_health(state: EngineState, event: BackendHealthChanged, now: float) -> list[Command]:  # noqa: ARG001
+    cluster = state.cluster
+    cluster.set_backend_available(event.backend, event.available)
+    if event.available:
+        code = cluster.backend_names.index(event.backend)
+        state.wake.dirty_rows.update((cluster.backends[: cluster.width] == code).nonzero()[0].tolist())
+    return []
+
+
+# --- NoExecute -----------------------------------------------------------------------------------------------
+
+
+def evict_intolerant(state: EngineState, row: int, now: float) -> list[Command]:
+    """Work that does not tolerate the node's NoExecute taints has to leave: at once, or as long as it bears them."""
+    taints = _driving_out(state, row)
+    commands: list[Command] = []
+    for task in sorted(state.cluster.placements.by_row[row]):
+        work = state.work[task.workload]
+        borne_s = _borne_s(work.shape, taints)
+        if borne_s is None:
+            state.timers.clear(TimerKind.EVICTION, task)
+        elif borne_s <= 0:
+            commands += stop_task(state, work, task, _does_not_bear(taints), evicting=True)
+        elif state.timers.at(TimerKind.EVICTION, task) is None:
+            state.timers.set(TimerKind.EVICTION, task, now + borne_s)
+    return commands
+
+
+def came_to(state: EngineState, task: TaskId, shape: Shape, now: float) -> None:
+    """The task begins on its node: if it bears the taints there only for a while, that time begins now."""
+    taints = _driving_out(state, state.cluster.placements.by_task[task].row)
+    if taints:
+        borne_s = _borne_s(shape, taints)
+        if borne_s is not None and state.timers.at(TimerKind.EVICTION, task) is None:
+            state.timers.set(TimerKind.EVICTION, task, now + borne_s)
+
+
+def eviction_due(state: EngineState, key: TaskId | str, now: float) -> list[Command]:
+    """A task has borne a taint as long as it said it would. The name of a node: look at it for the first time after a
+    restart, which does not remember since when its tasks bear what."""
+    if isinstance(key, str):
+        row = state.cluster.rows.get(key)
+        return [] if row is None else evict_intolerant(state, row, now)
+    work = state.work.get(key.workload)
+    placement = state.cluster.placements.by_task.get(key)
+    if work is None or placement is None:
+        return []
+    taints = _driving_out(state, placement.row)
+    if _borne_s(work.shape, taints) is None:
+        return []
+    return stop_task(state, work, key, _does_not_bear(taints), evicting=True)
+
+
+def _driving_out(state: EngineState, row: int) -> list[Taint]:
+    return [taint for taint in state.cluster.taints.row(row) if taint.effect is Effect.NO_EXECUTE]
+
+
+def _borne_s(shape: Shape, taints: list[Taint]) -> float | None:
+    """How long it stays with these taints; None: for ever."""
+    least: float | None = None
+    for taint in taints:
+        matching = [tolerance.seconds for tolerance in shape.tolerations if tolerance.tolerates(taint)]
+        if not matching:
+            return 0.0
+        limits = [seconds for seconds in matching if seconds is not None]
+        if limits:
+            least = min(limits) if least is None else min(least, *limits)
+    return least
+
+
+def _does_not_bear(taints: list[Taint]) -> str:
+    return f"does not tolerate {', '.join(map(str, taints))}"

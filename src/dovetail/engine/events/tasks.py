@@ -1,0 +1,111 @@
+"""Events about tasks: what backends report of one attempt. Stale and repeated reports change nothing."""
+
+from dovetail.engine.events.nodes import came_to
+from dovetail.engine.lifecycle.pace import ended_well, lost_there
+from dovetail.engine.lifecycle.quarantine import failed_there, held_there
+from dovetail.engine.lifecycle.task_lifecycle import end_task, retry_task, wait_again
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.work import LiveTask, Work
+from dovetail.model.command import Command, attempt_key
+from dovetail.model.event import BindFailed, TaskBound, TaskFinished, TaskStarted
+from dovetail.model.task import TaskId, TaskState
+from dovetail.queueing.retry import backoff_s
+
+
+def _current(state: EngineState, task: TaskId, key: str) -> tuple[Work, LiveTask] | None:
+    """The task if `key` is its present attempt and it holds a node."""
+    work = state.work.get(task.workload)
+    live = work.tasks.get(task.replica) if work else None
+    if work is None or live is None or not live.state.holds_node or attempt_key(task, live.attempt) != key:
+        return None
+    return work, live
+
+
+def bound(state: EngineState, event: TaskBound, now: float) -> list[Command]:  # noqa: ARG001
+    found = _current(state, event.task, event.key)
+    if found and found[1].state is TaskState.PLACED:
+        work, live = found
+        live.bind_failures = 0
+        work.move(live, TaskState.BOUND, "bound", f"accepted by {live.backend} on {live.node}")
+        held_there(state, live.node)
+        state.changes.touch_task(event.task)
+    return []
+
+
+def started(state: EngineState, event: TaskStarted, now: float) -> list[Command]:
+    found = _current(state, event.task, event.key)
+    if found and found[1].state in (TaskState.PLACED, TaskState.BOUND):
+        work, live = found
+        work.move(live, TaskState.RUNNING, "running", f"running on {live.node}")
+        live.started_at = now
+        work.started_at = work.started_at if work.started_at is not None else now
+        came_to(state, event.task, work.shape, now)
+        run_s = state.expected_s(work)
+        if run_s is not None:
+            state.ends.set(event.task, now + run_s)
+        state.changes.touch_task(event.task)
+    return []
+
+
+def finished(state: EngineState, event: TaskFinished, now: float) -> list[Command]:
+    found = _current(state, event.task, event.key)
+    if not found:
+        return []
+    work, live = found
+    if event.exit_code is not None:  # a stop says nothing about the node; nor does it, or a loss, about its run time
+        assert live.node is not None
+        state.count_outcome(live.node, event.exit_code == 0)
+        began = live.started_at if live.started_at is not None else live.placed_at
+        if began is not None:
+            state.learned.run_times.finished(state.owner(work), work.terms.run_s, now - began)
+            if event.exit_code == 0:
+                ended_well(state, work, event.task, live.node, now - began)
+    elif live.state is not TaskState.STOPPING:
+        assert live.node is not None
+        lost_there(state, live.node)
+    state.release(work, event.task, now)
+    live.exit_code = event.exit_code
+    stopped = live.state is TaskState.STOPPING and event.exit_code is None
+    if event.exit_code == 0:
+        return end_task(state, work, event.task, TaskState.SUCCEEDED, "succeeded", "exit status 0", now)
+    if stopped and not live.evicting:
+        return end_task(state, work, event.task, TaskState.CANCELLED, "cancelled", event.reason, now)
+    if stopped:
+        return retry_task(state, work, event.task, _EVICTED.get(live.reason, "evicted"), live.message, now)
+    if live.failures < work.terms.retries and not work.cancelled and not work.terminal_reason:
+        live.failures += 1
+        delay_s = backoff_s(state.settings.backoff, live.failures, state.settings.seed, str(event.task))
+        message = f"{event.reason}; retry {live.failures} of {work.terms.retries} in {delay_s:.1f} s"
+        return retry_task(state, work, event.task, "failed", message, now, delay_s)
+    return end_task(state, work, event.task, TaskState.FAILED, "failed", event.reason, now)
+
+
+#: Why a task waits again, by why it was told to stop.
+_EVICTED = {"preempting": "preempted", "moving": "moved"}
+
+
+def bind_failed(state: EngineState, event: BindFailed, now: float) -> list[Command]:
+    found = _current(state, event.task, event.key)
+    if not found:
+        return []
+    work, live = found
+    node = live.node
+    state.release(work, event.task, now)
+    live.bind_failures += 1
+    failed_there(state, node, event.reason, now)
+    if live.state is TaskState.STOPPING and not live.evicting:
+        return end_task(state, work, event.task, TaskState.CANCELLED, "cancelled", event.reason, now)
+    if live.bind_failures >= state.settings.max_bind_failures:
+        message = f"{live.backend} refused it {live.bind_failures} times: {event.reason}"
+        return end_task(state, work, event.task, TaskState.FAILED, "bind_failed", message, now)
+    delay_s = backoff_s(state.settings.backoff, live.bind_failures, state.settings.seed, str(event.task))
+    message = f"{event.reason}; tried again in {delay_s:.1f} s"
+    return retry_task(state, work, event.task, "bind_failed", message, now, delay_s)
+
+
+def retry_due(state: EngineState, task: TaskId) -> list[Command]:
+    """The pause after a failure is over."""
+    work = state.work.get(task.workload)
+    if work is not None and task.replica in work.delayed:
+        wait_again(state, work, task.replica)
+    return []

@@ -1,0 +1,276 @@
+"""One gang looked at as a whole: how many of its tasks each node could take, the domain it goes to, and the words.
+
+Guarantees: where nothing but room and the network decides (`_is_settled`), the verdict is exact. Where tasks of the
+gang matter to each other in other ways as well (an even spread, apart in a rack, an expression about amounts), the
+domains that have the room are tried, the best first, up to a number; with slices, each with one arrangement.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from dovetail.cluster.arrays import F8
+from dovetail.cluster.network.domains import SINGLE, level_column
+from dovetail.cluster.selector_counts import concerns, selects
+from dovetail.cluster.state import DEVICES, PLACEMENTS, RESOURCES
+from dovetail.cluster.views.view import View
+from dovetail.engine.gangs.communication import add_notes
+from dovetail.engine.gangs.gang_bandwidth import GangBandwidth
+from dovetail.engine.gangs.headroom import Headroom
+from dovetail.engine.gangs.one_by_one import TrialResult, TrialSubject, one_by_one
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.model.reason import Explanation, FunnelStep, NodePoints, Outcome
+from dovetail.model.requests.asks import AffinityRule, Layout, Relation
+from dovetail.model.task import TaskId
+from dovetail.model.workloads.affinity import HOST
+from dovetail.placement.contract import Request
+from dovetail.placement.filters.bandwidth import NO_BANDWIDTH, BandwidthFilter
+from dovetail.placement.filters.gpus import FreeGpusFilter
+from dovetail.placement.filters.promised import PromisedFilter
+from dovetail.placement.filters.resources import ResourcesFilter
+from dovetail.placement.filters.spread import SpreadFilter
+from dovetail.placement.filters.workload_affinity import WorkloadAffinityFilter
+from dovetail.placement.gangs.arranger import Arranger
+from dovetail.placement.gangs.domain_choice import Ranking, judge, rank_domains
+from dovetail.placement.gangs.domain_features import Prospect
+from dovetail.placement.gangs.strategies import BALANCED
+from dovetail.placement.gangs.tiers import EVERYWHERE
+from dovetail.placement.pipeline.pipeline import Choice
+
+NO_DOMAIN = "no_domain_fits"
+_MOST_DOMAINS = 16
+_MOST_TASKS = 4096  # placed in all of those together: the answer must not keep others waiting
+_TAKEN = frozenset({RESOURCES, PLACEMENTS, DEVICES})
+_COUNTED = (
+    ResourcesFilter,
+    FreeGpusFilter,
+    PromisedFilter,
+    WorkloadAffinityFilter,
+    SpreadFilter,
+    BandwidthFilter,
+)  # their verdict is looked into here
+
+
+class GangLayout:
+    def __init__(
+        self, state: EngineState, party: TrialSubject, request: Request, replicas: list[int], layout: Layout
+    ) -> None:
+        self._state, self._party, self._request, self._replicas = state, party, request, replicas
+        self._strategy, self._complaints = state.strategy(layout.strategy, party.shape)
+        self._layout = layout = layout._replace(strategy=self._strategy.name)
+        self._pipeline = state.pipelines[party.shape.profile]
+        self._view = View(state.cluster)
+        self._sifted = self._pipeline.evaluator.run_filters(request, self._view)
+        self._own = [rule for rule in party.shape.company if rule.weight is None and concerns(rule, party.identity)]
+        self._tiers = state.tiers.of(layout.levels)
+        self._copies = self._room()
+        self._links = GangBandwidth(state.cluster, self._tiers, layout.bandwidth_mbps, party.identity)
+        self._arranger = Arranger(self._tiers, self._copies, len(replicas), layout, self._links.allowed)
+        self._rows: dict[tuple[int, int], tuple[int, ...]] = {}
+
+    def arranged(self) -> TrialResult:
+        if not self._sifted.counts[-1]:
+            return self._with_unknown(one_by_one(self._state, self._party, self._request, self._replicas))
+        tier = self._arranger.tier_reached()
+        if tier is None:
+            return self._with_unknown(TrialResult([], self._refusal()))
+        if self._is_settled:
+            ranking = self._ranking(tier)
+            rows = self._rows_in(tier, ranking.best)
+            return TrialResult(self._choices(rows, tier, self._decided(ranking, tier, ranking.best)))
+        return self._with_unknown(self._tried(tier))
+
+    def _room(self) -> F8:
+        """float64[node]: how many of its tasks each node could take."""
+        found = np.zeros(self._view.size)
+        rows = np.flatnonzero(self._sifted.alive)
+        if len(rows):
+            headroom = Headroom(self._pipeline.evaluator, self._request, self._view)
+            found[rows] = headroom.copies(rows, self._request.needs)
+        if any(map(_alone_on_host, self._own)):
+            np.minimum(found, 1.0, out=found)
+        return found
+
+    @property
+    def _is_settled(self) -> bool:
+        """Does nothing but room and the network decide how many tasks go where?"""
+        evaluator, shape, identity = self._pipeline.evaluator, self._party.shape, self._party.identity
+        if not self._links.is_settled or not all(_alone_on_host(rule) or _together(rule) for rule in self._own):
+            return False
+        if any(even.weight is None and any(selects(one, identity) for one in even.whom) for even in shape.spread):
+            return False
+        others = [plugin for plugin in evaluator.filters if not isinstance(plugin, _COUNTED)]
+        return all(_TAKEN.isdisjoint(evaluator.reads_of(plugin, self._request)) for plugin in others)
+
+    # --- choosing --------------------------------------------------------------------------------------------
+
+    @property
+    def copies(self) -> F8:
+        """float64[node]: how many of its tasks each node could take."""
+        return self._copies
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The widest and the narrowest tier that it may or should lie in."""
+        return self._arranger.widest, self._arranger.narrowest
+
+    def points(self, tier: int) -> F8:
+        """float64[domain]: how well each domain of a tier suits it."""
+        return judge(self._prospect(tier), self._strategy, self._state.router.strategies[BALANCED]).points
+
+    def _prospect(self, tier: int) -> Prospect:
+        talk = self._state.communication
+
+        def all_reduce_s(domain: int, size_bytes: int) -> float | None:
+            return talk.all_reduce_s(self._rows_in(tier, domain), size_bytes)
+
+        holding, count = self._arranger.holding(tier), len(self._replicas)
+        exchange = all_reduce_s if talk.is_known else None
+        return Prospect(self._request, self._view, self._tiers, tier, self._copies, count, holding, exchange)
+
+    def _ranking(self, tier: int) -> Ranking:
+        return rank_domains(self._prospect(tier), self._strategy, self._state.router.strategies[BALANCED])
+
+    def _rows_in(self, tier: int, domain: int) -> tuple[int, ...]:
+        """The node of each task, if all go there. Kept: a domain that was compared may be the one that is taken."""
+        found = self._rows.get((tier, domain))
+        if found is None:
+            found = self._rows[tier, domain] = self._arranger.arranged(tier, domain).rows
+        return found
+
+    def _tried(self, narrowest: int) -> TrialResult:
+        """Domain after domain, the best first, until the rules about each other are kept in one."""
+        last = TrialResult([])
+        left = min(_MOST_DOMAINS, max(1, _MOST_TASKS // len(self._replicas)))
+        for tier in range(narrowest, self._arranger.widest - 1, -1):
+            if not self._arranger.holding(tier).any():
+                continue
+            ranking = self._ranking(tier)
+            for domain in ranking.order()[:left]:
+                left -= 1
+                notes = self._decided(ranking, tier, domain)
+                place = self._in_order if self._layout.slices else self._anyhow
+                last = place(tier, domain, notes)
+                if last.refusal is None:
+                    return last
+        return last
+
+    def _anyhow(self, tier: int, domain: int, notes: tuple[str, ...]) -> TrialResult:
+        request = replace(self._request, among=self._tiers[tier].codes == domain)
+        found = one_by_one(self._state, self._party, request, self._replicas)
+        if found.refusal is None:
+            rows = tuple([choice.row for choice in found.choices if choice.row is not None])
+            add_notes(found.choices, (self._reached(rows, tier), *notes))
+        return found
+
+    def _in_order(self, tier: int, domain: int, notes: tuple[str, ...]) -> TrialResult:
+        """As the arrangement has it, if every task may go where it should once those before it are placed."""
+        rows = self._rows_in(tier, domain)
+        cluster, shape, request = self._state.cluster, self._party.shape, self._request
+        with cluster.trial():
+            for replica, row in zip(self._replicas, rows, strict=True):
+                here = View(cluster).subset(np.array([row], dtype=np.intp))
+                if not self._pipeline.evaluator.run_filters(request, here).counts[-1]:
+                    only = replace(request, among=np.arange(cluster.width) == row)
+                    return one_by_one(self._state, self._party, only, [replica])
+                task = TaskId(self._party.id, replica)
+                cluster.place(
+                    task, row, request.column, shape.service_key, identity=self._party.identity, gpus=shape.gpus
+                )
+                if request.promised is not None:
+                    request = replace(request, promised=request.promised.without(row, request.column))
+        return TrialResult(self._choices(rows, tier, notes))
+
+    # --- words -----------------------------------------------------------------------------------------------
+
+    def _decided(self, ranking: Ranking, tier: int, domain: int) -> tuple[str, ...]:
+        """By which strategy, if there was anything to decide."""
+        if self._tiers[tier].level == EVERYWHERE:
+            return (*self._complaints, *ranking.notes, *self._links.unlimited())
+        words = ranking.words(domain, lambda one: self._named(tier, one))
+        return (*self._complaints, *ranking.notes, words, *self._links.unlimited())
+
+    def _choices(self, rows: tuple[int, ...], tier: int, decided: tuple[str, ...]) -> list[Choice]:
+        evaluator, cluster = self._pipeline.evaluator, self._state.cluster
+        distinct = np.unique(np.array(rows, dtype=np.intp))
+        scored = evaluator.score(self._request, self._view.subset(distinct))
+        funnel, weights = self._pipeline.told(self._sifted, self._request)
+        notes = (*self._sifted.notes, *scored.notes, self._reached(rows, tier), *decided, *self._unknown())
+        explained: dict[int, Explanation] = {}
+        columns = [p if isinstance(p, float) else p.tolist() for p in scored.points]
+        for i, row in enumerate(distinct.tolist()):
+            points = tuple([p if isinstance(p, float) else p[i] for p in columns])
+            name = cluster.names[row]
+            line = NodePoints(name, scored.total.item(i), points, cluster.resources.load.item(row))
+            explained[row] = Explanation(
+                *(
+                    Outcome.PLACED,
+                    f"placed on {name}",
+                    self._pipeline.name,
+                    len(cluster.rows),
+                    funnel,
+                    weights,
+                    (line,),
+                ),
+                notes=notes,
+            )
+        return [Choice(row, explained[row]) for row in rows]
+
+    def _reached(self, rows: tuple[int, ...], tier: int) -> str:
+        """Which level was reached, and why no narrower one."""
+        count, hosts = len(rows), len(set(rows))
+        where = self._named(tier, int(self._tiers[tier].codes[rows[0]]))
+        words = f"{count} tasks together in {where}, on {hosts} node{'' if hosts == 1 else 's'}"
+        if tier < self._arranger.narrowest:
+            _, most = self._arranger.most(tier + 1)
+            words += f"; the largest {self._tiers[tier + 1].level} has room for {most}"
+        return words
+
+    def _refusal(self) -> Explanation:
+        unfit = self._arranger.unfit()
+        slices = [f"every {size} in one {level}" for size, level in self._layout.slices]
+        how = "".join(f", {words}" for words in slices)
+        if unfit.tier == 0:
+            words = f"{len(self._replicas)} tasks must start together{how}; there is room for {unfit.most}"
+        else:
+            level = self._tiers[unfit.tier].level
+            largest = self._named(unfit.tier, unfit.domain)
+            words = f"{len(self._replicas)} tasks must start together in one {level}{how}; the largest, {largest}, "
+            words += f"has room for {unfit.most}"
+        funnel, _ = self._pipeline.told(self._sifted, self._request)
+        reason = NO_DOMAIN
+        if self._links.allowed is not None:
+            without = Arranger(self._tiers, self._copies, len(self._replicas), self._layout)
+            if without.tier_reached() is not None:
+                reason, words = NO_BANDWIDTH, f"{words}: {self._links.too_narrow(self._arranger, self._named)}"
+        step = FunnelStep(f"one {self._tiers[unfit.tier].level or 'layout'}", 0, reason)
+        nodes, notes = len(self._state.cluster.rows), self._sifted.notes
+        return Explanation(reason, words, self._pipeline.name, nodes, (*funnel, step), notes=notes)
+
+    def _unknown(self) -> list[str]:
+        """Levels of which no node says anything: there every node is alone."""
+        levels = dict.fromkeys(level for level in self._layout.levels if not self._tiers.is_carried(level))
+        return [f"no node has a label {level!r}" for level in levels]
+
+    def _with_unknown(self, found: TrialResult) -> TrialResult:
+        if found.refusal is not None and (unknown := self._unknown()):
+            found.refusal = replace(found.refusal, message=f"{found.refusal.message}; {'; '.join(unknown)}")
+        return found
+
+    def _named(self, tier: int, domain: int) -> str:
+        """`leaf l3`"""
+        one, cluster = self._tiers[tier], self._state.cluster
+        if one.level == EVERYWHERE:
+            return "the cluster"
+        row = int(one.first[domain])
+        column = None if one.level == HOST else level_column(cluster, one.level)
+        name = None if column is None else column.value(row)
+        return f"{one.level} {name}" if name is not None else f"node {cluster.names[row]}"
+
+
+def _alone_on_host(rule: AffinityRule) -> bool:
+    return rule.relation is Relation.APART and rule.distance is None and rule.level in SINGLE
+
+
+def _together(rule: AffinityRule) -> bool:
+    return rule.relation is Relation.NEAR and rule.distance is None

@@ -1,0 +1,89 @@
+"""Placing several tasks at once: all of them are tried on the real state and taken back; only a whole gang is placed.
+
+So nobody holds room while the rest of the gang waits, and two gangs cannot each hold half of what both need. A gang
+whose tasks must or should lie together in the network is arranged as a whole (`gang_layout`); others are tried one
+after the other.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from dovetail.cluster.selector_counts import concerns, selects
+from dovetail.cluster.views.view import View
+from dovetail.engine.gangs.gang_layout import GangLayout
+from dovetail.engine.gangs.one_by_one import TrialResult, TrialSubject, one_by_one
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.work import Work
+from dovetail.model.requests.asks import AffinityRule, Layout, Relation, Selector
+from dovetail.model.requests.task_identity import TaskIdentity
+from dovetail.placement.contract import Request
+
+_MOST_CLEARED = 8
+
+
+def try_together(state: EngineState, work: Work, request: Request, replicas: list[int]) -> TrialResult:
+    """Where these tasks of a workload would go; nothing is changed."""
+    return try_party(
+        state, TrialSubject(work.id, work.shape, work.identity), request, replicas, begun=bool(work.holding)
+    )
+
+
+def try_party(
+    state: EngineState, party: TrialSubject, request: Request, replicas: list[int], begun: bool
+) -> TrialResult:
+    """The same of anybody. `begun`: others of its tasks have their nodes already, and these go where those are."""
+    layout = layout_of(state, party) if len(replicas) > 1 and not begun else None
+    if layout is not None:
+        return GangLayout(state, party, request, replicas, layout).arranged()
+    return one_by_one(state, party, request, replicas)
+
+
+def places_to_clear(state: EngineState, party: TrialSubject, request: Request, count: int) -> list[Request]:
+    """Where others might give way for so many tasks: in one domain of the level it requires that could hold them all if
+    it were empty, those with most room first; anywhere, if it requires none."""
+    layout = layout_of(state, party) if count > 1 else None
+    if layout is None or layout.required is None:
+        return [request]
+    tiers = state.tiers.of(layout.levels)
+    tier = tiers[tiers.at(layout.required)]
+    view = View(state.cluster)
+    allowed = state.pipelines[party.shape.profile].evaluator.run_filters(request, view).feasible_ignoring_capacity
+    empty, free = np.where(allowed, np.inf, 0.0), np.where(allowed, np.inf, 0.0)
+    for resource, needed in request.needs.items():
+        most, kept, now = view.schedulable(resource), view.reserved(resource), view.free(resource)
+        if most is None or kept is None or now is None:
+            return []
+        empty = np.minimum(empty, np.floor(np.maximum(most - kept, 0.0) / needed))
+        free = np.minimum(free, np.floor(np.maximum(now, 0.0) / needed))
+    could = np.flatnonzero(tier.sums(empty) >= count)
+    first = could[np.argsort(-tier.sums(free)[could], kind="stable")]
+    return [replace(request, among=tier.codes == domain) for domain in first[:_MOST_CLEARED].tolist()]
+
+
+def layout_of(state: EngineState, party: TrialSubject) -> Layout | None:
+    """How its tasks lie to each other: as it says, and as it must be near itself."""
+    shape = party.shape
+    near = [
+        rule.level
+        for rule in shape.company
+        if rule.relation is Relation.NEAR and rule.weight is None and rule.distance is None
+        # Where others of those run, it may go to any of them, and need not be in one place itself.
+        if concerns(rule, party.identity) and not _others_run(state, rule, party.identity)
+    ]
+    if not near:
+        return shape.layout
+    layout = shape.layout or Layout()
+    levels = [level for level in (layout.required, *near) if level is not None]
+    tiers = state.tiers.of((*layout.levels, *near))
+    return layout._replace(required=max(levels, key=tiers.at))
+
+
+def _others_run(state: EngineState, rule: AffinityRule, identity: TaskIdentity) -> bool:
+    """Does anybody but the gang itself run of those that the rule is about?"""
+    placements = state.cluster.placements
+    running = {whom: placements.selector_count(whom).total for whom in rule.whom}
+    if not any(running.values()):
+        return False
+    own = placements.selector_count(Selector((identity.namespace,), workload=identity.workload)).total
+    return any(count > (own if selects(whom, identity) else 0) for whom, count in running.items())

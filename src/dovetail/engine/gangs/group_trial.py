@@ -1,0 +1,208 @@
+"""The parts of a group tried together, on the real state, and taken back: where all of them would go, or why not.
+
+Guarantees: where all tasks are alike, the verdict is that of a gang, exact where a gang's is. Where they differ, the
+domains that have the room for each part by itself are tried, the best first, up to a number: in each the part that is
+hardest to place goes first, and if that leaves no room for another, amounts are packed exactly (`mixed_packing`).
+So the verdict is exact where nothing but amounts and one domain decides, and not too many are of several kinds.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1, F8
+from dovetail.cluster.placements import NO_VICTIM_INFO, VictimInfo
+from dovetail.engine.gangs.gang_layout import NO_DOMAIN, GangLayout
+from dovetail.engine.gangs.gang_trial import layout_of, try_party
+from dovetail.engine.gangs.one_by_one import TrialSubject
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.model.reason import Explanation
+from dovetail.model.requests.asks import Layout
+from dovetail.model.resources import GPU
+from dovetail.model.task import TaskId
+from dovetail.placement.contract import Request
+from dovetail.placement.gangs.mixed_packing import pack
+from dovetail.placement.pipeline.pipeline import Choice
+
+_MOST_DOMAINS = 16
+_MOST_TASKS = 4096  # placed in all of those together: the answer must not keep others waiting
+_TRIAL_WORKLOAD = -2  # never a real id
+
+
+class GroupTrial(NamedTuple):
+    """One part: whose tasks, which of them, and what one of them asks for as things stand when it is its turn."""
+
+    party: TrialSubject
+    replicas: list[int]
+    request: Callable[[], Request]
+    victim_info: VictimInfo = NO_VICTIM_INFO
+
+    @property
+    def name(self) -> str:
+        return self.party.identity.workload
+
+
+@dataclass(slots=True)
+class Tried:
+    """A choice for each task of each part; or why the part at `refused` has no place."""
+
+    choices: list[list[Choice]] = field(default_factory=list)
+    refusal: Explanation | None = None
+    refused: int = 0
+
+
+def try_parts(state: EngineState, parts: list[GroupTrial], *, begun: bool) -> Tried:
+    """Nothing is changed. `begun`: others of the group have their nodes already, and these go where those are."""
+    total = sum(len(part.replicas) for part in parts)
+    if _are_alike(parts):
+        first = parts[0]
+        party = first.party._replace(id=_TRIAL_WORKLOAD)
+        found = try_party(state, party, first.request(), list(range(total)), begun)
+        return Tried([], found.refusal) if found.refusal is not None else Tried(_shared_out(found.choices, parts))
+    layout = None if begun else layout_of(state, parts[0].party)
+    tried = _by_domain(state, parts, layout) if layout is not None else in_turn(state, parts, None, begun)
+    if tried.refusal is not None and layout is None:
+        tried = _exactly(state, parts, [_layout(state, part, Layout()).copies for part in parts], None) or tried
+    if tried.refusal is not None:
+        part = parts[tried.refused]
+        words = f"{total} tasks must start together, and {part.name} has no place: {tried.refusal.message}"
+        tried.refusal = replace(tried.refusal, message=words)
+    return tried
+
+
+def in_turn(state: EngineState, parts: list[GroupTrial], among: B1 | None, begun: bool) -> Tried:
+    """Part after part, the hardest first, on these nodes only. Called in a trial, it leaves nothing behind there."""
+    cluster = state.cluster
+    found: list[list[Choice]] = [[] for _ in parts]
+    with cluster.trial():
+        for index in hardest_first(state, parts):
+            part = parts[index]
+            request = only_among(part.request(), among)
+            together = try_party(state, part.party, request, part.replicas, begun)
+            if together.refusal is not None:
+                return Tried([], together.refusal, index)
+            found[index] = put(state, part, request, together.choices)
+    return Tried(found)
+
+
+def put(state: EngineState, part: GroupTrial, request: Request, choices: list[Choice]) -> list[Choice]:
+    """Place what was chosen, in a trial; the choices with the GPUs they got."""
+    found = []
+    shape = part.party.shape
+    for replica, choice in zip(part.replicas, choices, strict=True):
+        assert choice.row is not None
+        slots = state.cluster.place(
+            *(TaskId(part.party.id, replica), choice.row, request.column, shape.service_key, part.victim_info),
+            *(part.party.identity, request.shape.gpus, choice.slots),
+        )
+        found.append(replace(choice, slots=slots or None))
+    return found
+
+
+def hardest_first(state: EngineState, parts: list[GroupTrial]) -> list[int]:
+    """GPUs are scarcer than anything; then by the largest share of the cluster that one task takes."""
+    tables, n = state.cluster.resources, state.cluster.width
+    totals = dict(zip(tables.names, tables.schedulable[:, :n].sum(axis=1).tolist(), strict=True))
+
+    def hardness(index: int) -> tuple[float, float]:
+        amounts = dict(parts[index].party.shape.amounts)
+        shares = [amount / totals[name] for name, amount in amounts.items() if totals.get(name)]
+        return amounts.get(GPU, 0.0), max(shares, default=0.0)
+
+    return sorted(range(len(parts)), key=hardness, reverse=True)
+
+
+def only_among(request: Request, among: B1 | None) -> Request:
+    if among is None:
+        return request
+    return replace(request, among=among if request.among is None else request.among & among)
+
+
+def _by_domain(state: EngineState, parts: list[GroupTrial], layout: Layout) -> Tried:
+    """From the narrowest level that will do to the widest that may be, where there is room for each part."""
+    tiers = state.tiers.of(layout.levels)
+    first = hardest_first(state, parts)[0]
+    layouts = [_layout(state, part, layout) for part in parts]
+    widest, narrowest = layouts[first].span
+    total = sum(len(part.replicas) for part in parts)
+    left = min(_MOST_DOMAINS, max(1, _MOST_TASKS // total))
+    last: Tried | None = None
+    for index in range(narrowest, widest - 1, -1):
+        tier = tiers[index]
+        enough = [tier.sums(one.copies) >= len(part.replicas) for one, part in zip(layouts, parts, strict=True)]
+        points = np.where(np.logical_and.reduce(enough), layouts[first].points(index), -np.inf)
+        for domain in np.argsort(-points, kind="stable")[:left].tolist():
+            if points[domain] == -np.inf:
+                break
+            left -= 1
+            among = tier.codes == domain
+            last = in_turn(state, parts, among, begun=False)
+            if last.refusal is not None and not layout.slices:
+                last = _exactly(state, parts, [one.copies for one in layouts], among) or last
+            if last.refusal is None:
+                return last
+    if last is not None:
+        return last
+    return _without_domain(state, parts, layouts)
+
+
+def _layout(state: EngineState, part: GroupTrial, layout: Layout) -> GangLayout:
+    return GangLayout(state, part.party, part.request(), part.replicas, layout)
+
+
+def _exactly(state: EngineState, parts: list[GroupTrial], copies: list[F8], among: B1 | None) -> Tried | None:
+    """Packed by amounts, and then tried task by task, since other rules may stand against it."""
+    cluster = state.cluster
+    free = cluster.resources.free[:, : cluster.width]
+    columns = [cluster.resources.vector(dict(part.party.shape.amounts)) for part in parts]
+    columns = [np.pad(column, (0, len(free) - len(column))) for column in columns]
+    allowed = [(room > 0) if among is None else (room > 0) & among for room in copies]
+    try:
+        packed = pack(np.maximum(free, 0.0), columns, allowed, [len(part.replicas) for part in parts])
+    except ValueError:
+        return None
+    if packed is None:
+        return None
+    found: list[list[Choice]] = [[] for _ in parts]
+    with cluster.trial():
+        for index in hardest_first(state, parts):
+            part = parts[index]
+            for replica, row in zip(part.replicas, packed[index], strict=True):
+                one = part._replace(replicas=[replica])
+                request = only_among(part.request(), np.arange(cluster.width) == row)
+                together = try_party(state, part.party, request, [replica], begun=True)
+                if together.refusal is not None:
+                    return None
+                found[index] += put(state, one, request, together.choices)
+    return Tried(found)
+
+
+def _without_domain(state: EngineState, parts: list[GroupTrial], layouts: list[GangLayout]) -> Tried:
+    """No domain has the room for each of them: the part that has none by itself tells best why."""
+    for index in hardest_first(state, parts):
+        alone = layouts[index].arranged()
+        if alone.refusal is not None:
+            return Tried([], alone.refusal, index)
+    words = "no one domain has room for each of them, though each would find one by itself"
+    index = hardest_first(state, parts)[0]
+    nodes = len(state.cluster.rows)
+    return Tried([], Explanation(NO_DOMAIN, words, parts[index].party.shape.profile, nodes, ()), index)
+
+
+def _are_alike(parts: list[GroupTrial]) -> bool:
+    """One shape, and nobody else tells them apart."""
+    first = parts[0].party
+    return all(
+        part.party.shape == first.shape
+        and part.party.identity.labels == first.identity.labels
+        and part.party.identity.talks == first.identity.talks
+        for part in parts[1:]
+    )
+
+
+def _shared_out(choices: list[Choice], parts: list[GroupTrial]) -> list[list[Choice]]:
+    """In order of rank."""
+    rest = iter(choices)
+    return [[next(rest) for _ in part.replicas] for part in parts]

@@ -1,0 +1,57 @@
+"""Several tasks tried one after the other on the real state, each where it is best off once those before it are placed;
+everything is taken back."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.model.reason import Explanation
+from dovetail.model.requests.shape import Shape
+from dovetail.model.requests.task_identity import TaskIdentity
+from dovetail.model.task import TaskId
+from dovetail.placement.contract import Request
+from dovetail.placement.pipeline.pipeline import Choice
+
+
+@dataclass(slots=True)
+class TrialResult:
+    """A row and its explanation for each task, or how many found room and why the next one did not."""
+
+    choices: list[Choice]
+    refusal: Explanation | None = None
+
+
+class TrialSubject(NamedTuple):
+    """Whose tasks they are: of a live workload, or of one that somebody asks about."""
+
+    id: int
+    shape: Shape
+    identity: TaskIdentity
+
+
+def one_by_one(state: EngineState, party: TrialSubject, request: Request, replicas: list[int]) -> TrialResult:
+    pipeline, cluster = state.pipelines[party.shape.profile], state.cluster
+    cursor = pipeline.cursor
+    found: list[Choice] = []
+    refusal = None
+    with cluster.trial():
+        for replica in replicas:
+            task = TaskId(party.id, replica)
+            choice = pipeline.decide(request, str(task), repeats=len(replicas) > 1)
+            if choice.row is None:
+                refusal = choice.explanation
+                break
+            found.append(choice)
+            cluster.place(
+                *(task, choice.row, request.column, party.shape.service_key),
+                identity=party.identity,
+                gpus=party.shape.gpus,
+                slots=choice.slots,
+            )
+            pipeline.placed(request, choice.row)
+            if request.promised is not None:
+                request = replace(request, promised=request.promised.without(choice.row, request.column))
+    pipeline.cursor = cursor
+    if refusal is not None:
+        refusal.message = f"{len(replicas)} tasks must start together and {len(found)} have room: {refusal.message}"
+    return TrialResult(found, refusal)

@@ -1,0 +1,123 @@
+"""Which workloads a workload has to wait for: from the names it gives in `after` to ids.
+
+Guarantees: names are looked for in the same namespace, first among those that come together with it, then among live
+work, then among what has ended; a circle is refused with every name in it. A dependency that has ended already is
+either satisfied or refused, never waited for. Left to others: waiting (`life.release_dependents`), and finding workloads
+that ended longer ago than the engine remembers, which only the store knows.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.model.task import WorkloadState
+from dovetail.model.workloads.workload import Condition, Workload
+
+Key = tuple[str, str]  # namespace, name
+Ended = Mapping[Key, tuple[int, WorkloadState]]
+After = tuple[tuple[int, Condition], ...]
+
+_ENDED = {WorkloadState.FAILED: "has failed", WorkloadState.CANCELLED: "was cancelled"}
+
+
+class CircularWait(ValueError):
+    """Workloads that wait for each other. `first` is the one whose `after` closes the circle."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(f"these wait for each other and could never start: {' -> '.join(names)}")
+        self.first = names[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Unmet:
+    """One entry of `after` that cannot be waited for, and why."""
+
+    index: int
+    message: str
+
+
+def key_of(spec: Workload) -> Key:
+    return spec.namespace, spec.name
+
+
+def names_outside(specs: Iterable[Workload]) -> set[Key]:
+    """What the workloads wait for that does not come together with them."""
+    waiting = [spec for spec in specs if spec.after]
+    if not waiting:
+        return set()
+    together = {key_of(spec) for spec in specs}
+    return {(spec.namespace, after.workload) for spec in waiting for after in spec.after} - together
+
+
+def in_order(specs: Sequence[Workload]) -> list[int]:
+    """Their places, each after those that it waits for, otherwise as they were given. Raises CircularWait."""
+    if not any(spec.after for spec in specs):
+        return list(range(len(specs)))
+    place = {key_of(spec): index for index, spec in enumerate(specs)}
+    found: dict[int, None] = {}
+    for index in range(len(specs)):
+        _visit(index, specs, place, found)
+    return list(found)
+
+
+def _visit(start: int, specs: Sequence[Workload], place: Mapping[Key, int], found: dict[int, None]) -> None:
+    """Depth first, without recursion: a chain may be as long as a submission."""
+    path: dict[int, Iterable[int]] = {}
+    if start not in found:
+        path[start] = iter(_before(specs[start], place))
+    while path:
+        index, rest = next(reversed(path.items()))
+        following = next(iter(rest), None)
+        if following is None:
+            del path[index]
+            found[index] = None
+        elif following in path:
+            circle = [*path][[*path].index(following) :]
+            raise CircularWait([specs[i].name for i in (*circle, following)])
+        elif following not in found:
+            path[following] = iter(_before(specs[following], place))
+
+
+def _before(spec: Workload, place: Mapping[Key, int]) -> list[int]:
+    return [place[key] for after in spec.after if (key := (spec.namespace, after.workload)) in place]
+
+
+def resolve(
+    state: EngineState, spec: Workload, together: Mapping[Key, int], ended_before: Ended, now: float
+) -> tuple[After, list[Unmet]]:
+    """The ids it has to wait for, and what is wrong with the rest. `together`: ids of those submitted with it;
+    `ended_before`: what the store knows of names that the engine may have forgotten."""
+    wanted: dict[int, Condition] = {}
+    unmet: list[Unmet] = []
+    for index, after in enumerate(spec.after):
+        key = (spec.namespace, after.workload)
+        if key in together:
+            _want(wanted, together[key], after.condition)
+            continue
+        found = _known(state, key, now) or ended_before.get(key)
+        if found is None:
+            unmet.append(Unmet(index, f"no workload {after.workload!r} in namespace {spec.namespace!r}"))
+            continue
+        id_, how = found
+        if not how.finished:
+            _want(wanted, id_, after.condition)
+        elif after.condition is Condition.SUCCEEDED and how is not WorkloadState.SUCCEEDED:
+            words = f"{after.workload} {_ENDED[how]} (workload {id_}), so it can no longer succeed"
+            unmet.append(Unmet(index, f"{words}; submit it again, or write condition: finished"))
+    return tuple(wanted.items()), unmet
+
+
+def _want(wanted: dict[int, Condition], id_: int, condition: Condition) -> None:
+    """Named twice, the stricter condition counts."""
+    if wanted.get(id_) is not Condition.SUCCEEDED:
+        wanted[id_] = condition
+
+
+def _known(state: EngineState, key: Key, now: float) -> tuple[int, WorkloadState] | None:
+    """The newest of that name that the engine remembers, and how it is. What ended since the last `take_changes` still
+    stands in the directory, and whoever waited for it has been told already."""
+    live = state.cluster.placements.directory.get(key)
+    if live is None:
+        return state.ended.get(key)
+    work = state.work[live[0]]
+    return work.id, WorkloadState.RUNNING if work.done < work.replicas else work.record(now).state

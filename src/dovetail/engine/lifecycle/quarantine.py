@@ -1,0 +1,43 @@
+"""Nodes on which placements keep failing get nothing for a while, say so, and are tried again later.
+
+Not remembered across a restart: the first placements after it are the probe.
+"""
+
+from dovetail.engine.state.engine_state import EngineState, NodeFailures
+from dovetail.engine.state.timers import TimerKind
+
+
+def failed_there(state: EngineState, node: str | None, reason: str, now: float) -> None:
+    """A placement on the node failed before it ran."""
+    if node is None or node not in state.cluster.rows:
+        return
+    settings = state.settings.quarantine
+    trouble = state.trouble.setdefault(node, NodeFailures())
+    trouble.failures += 1
+    if trouble.failures < settings.failures or node in state.cluster.quarantines:
+        return
+    pause_s = min(settings.pause * 2.0 ** min(trouble.quarantines, 60), settings.most)
+    trouble.quarantines += 1
+    words = f"quarantined for {pause_s:g} s: {trouble.failures} placements in a row failed there, last: {reason}"
+    state.cluster.set_quarantined(node, words)
+    state.changes.nodes[node] = None
+    state.timers.set(TimerKind.PROBE, node, now + pause_s)
+
+
+def held_there(state: EngineState, node: str | None) -> None:
+    """A placement on the node held: whatever was wrong is over."""
+    if node is not None and state.trouble.pop(node, None) is not None and node in state.cluster.quarantines:
+        lift(state, node)
+
+
+def probe(state: EngineState, node: str) -> None:
+    """Its time is over: one more failure and it goes back, for longer."""
+    if node in state.cluster.quarantines:
+        state.trouble[node].failures = state.settings.quarantine.failures - 1
+        lift(state, node)
+
+
+def lift(state: EngineState, node: str) -> None:
+    state.cluster.set_quarantined(node, "")
+    state.changes.nodes[node] = None
+    state.wake.dirty_rows.add(state.cluster.rows[node])

@@ -1,0 +1,89 @@
+"""What a workload or a policy requires, looked at when it comes in: expressions that make no sense, contradictions.
+
+Guarantees: a complaint about an expression shows its text with a caret under the place. Contradictions are looked for
+only where every expression makes sense. A workload that requires nothing of that kind costs nothing.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dovetail.model.policy import Policy
+from dovetail.model.text.complaint import Complaint, field_name
+from dovetail.model.workloads.constraint import Constraint, Expression
+from dovetail.model.workloads.workload import Workload
+from dovetail.placement.pipeline.profiles import ProfileSettings
+
+if TYPE_CHECKING:
+    from dovetail.constraints.ranges import ResourceCeiling
+
+
+def problems_of(
+    spec: Workload, source: str, profile: ProfileSettings, overcommit: Mapping[str, float]
+) -> list[Complaint]:
+    """Expressions that make no sense; or else requirements that no node could meet together."""
+    if not (spec.constraints or spec.node_affinity.required or spec.affinity or spec.conflicts):
+        return []
+    found = senseless(spec.constraints, source)
+    if found:
+        return found
+    from dovetail.constraints.contradiction import find
+
+    contradiction = find(spec, _room(profile, overcommit))
+    if contradiction is None:
+        return []
+    return [Complaint(source, None, field_name(contradiction.path), contradiction.message)]
+
+
+def senseless(constraints: Sequence[Constraint], source: str) -> list[Complaint]:
+    """A complaint for each expression that cannot be read or used."""
+    if not constraints:
+        return []
+    from dovetail.constraints.program import compile_node
+
+    expressions = (
+        (("constraints", index, constraint.kind.value), constraint.expression, compile_node)
+        for index, constraint in enumerate(constraints)
+    )
+    return _uncompilable(expressions, source)
+
+
+def problems_of_policy(policy: Policy) -> list[Complaint]:
+    """The same for a policy."""
+    return _uncompilable(_expressions(policy), f"policy {policy.name}")
+
+
+Compiled = tuple[tuple[str | int, ...], Expression, Callable[[str], object]]
+
+
+def _expressions(policy: Policy) -> Iterator[Compiled]:
+    """Everything in it that is in the constraint language: where, what, and what it is to be compiled to."""
+    from dovetail.constraints.program import compile_cluster, compile_node
+
+    for index, rule in enumerate(policy.rules):
+        at = policy.field_of(index)
+        yield (*at, str(rule.kind)), rule.expression, compile_node
+        for place, adjustment in enumerate(rule.adjust):
+            yield (*at, "adjust", place, "when"), adjustment.when, compile_cluster
+            if adjustment.until is not None:
+                yield (*at, "adjust", place, "until"), adjustment.until, compile_cluster
+
+
+def _uncompilable(expressions: Iterable[Compiled], source: str) -> list[Complaint]:
+    from dovetail.constraints.error import ExpressionError
+    from dovetail.constraints.structure import text_of
+
+    found = []
+    for path, expression, compile_text in expressions:
+        try:
+            compile_text(text_of(expression))
+        except ExpressionError as error:
+            place = error.caret.partition("\n")[2]
+            found.append(Complaint(source, None, field_name(path), str(error), detail=place))
+    return found
+
+
+def _room(profile: ProfileSettings, overcommit: Mapping[str, float]) -> "ResourceCeiling":
+    from dovetail.constraints.ranges import ResourceCeiling
+
+    settings: dict[str, Any] = profile.settings.get("resources", {})
+    return ResourceCeiling(tuple(sorted(overcommit.items())), measured=settings.get("basis") == "observed")

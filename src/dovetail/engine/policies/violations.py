@@ -1,0 +1,67 @@
+"""What runs where a policy says it must not: told, never stopped.
+
+Looked at are the expressions that the policy requires now, on the nodes as they are now, with everything that runs
+there. A wish that is not met is no violation, and company and spread count when tasks are placed.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1
+from dovetail.cluster.views.view import View
+from dovetail.constraints.error import ExpressionError
+from dovetail.constraints.program import compile_node
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.model.task import TaskId
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyViolation:
+    task: TaskId
+    namespace: str
+    workload: str
+    node: str
+    why: str
+
+
+def violations(state: EngineState, policy: str) -> list[PolicyViolation]:
+    """Tasks that hold a node on which a requirement of the policy does not hold now, by workload and replica."""
+    view = View(state.cluster)
+    required = [_Requirement(want.text, view) for want in state.policies.rulings[policy].requires()]
+    found: list[PolicyViolation] = []
+    if not required:
+        return found
+    for work in state.work.values():
+        applying = state.policies.applying(work.namespace, work.shape.service, work.name, work.terms.policies)
+        if not work.holding or policy not in applying:
+            continue
+        for replica, live in sorted(work.tasks.items()):
+            if not live.state.holds_node or live.node is None:
+                continue
+            row = state.cluster.rows[live.node]
+            against = [why for one in required if (why := one.why_not(work.namespace, row))]
+            if against:
+                task = TaskId(work.id, replica)
+                found.append(PolicyViolation(task, work.namespace, work.name, live.node, "; ".join(against)))
+    return found
+
+
+class _Requirement:
+    """An expression and where it holds, evaluated once for each namespace."""
+
+    def __init__(self, text: str, view: View) -> None:
+        self._text, self._view = text, view
+        self._masks: dict[str, B1 | bool] = {}
+
+    def why_not(self, namespace: str, row: int) -> str:
+        """Empty where it holds."""
+        try:
+            program = compile_node(self._text)
+        except ExpressionError as error:  # kept by another version, which understood it
+            return str(error)
+        if namespace not in self._masks:
+            self._masks[namespace] = program.holds(self._view, namespace)
+        mask = self._masks[namespace]
+        holds = mask if isinstance(mask, bool) else bool(np.asarray(mask)[row])
+        return "" if holds else program.why_not(self._view, namespace, row)

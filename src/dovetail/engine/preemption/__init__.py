@@ -1,0 +1,5 @@
+"""Preemption: which running tasks give way to more urgent work.
+
+Here belong who may preempt whom, and stopping the victims. The search for the cheapest victims is array code in
+`dovetail.placement.preemption`.
+"""

@@ -1,0 +1,186 @@
+"""Broken gangs as the search sees them: their tasks, their groups, who could make way, and what room there is.
+
+Who may be moved: single tasks (of no gang) that may be disturbed, are no more urgent than the least urgent of the
+broken gangs, are judged by a node's own row alone, and have run as long as they asked for. Gangs never make way for
+gangs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1, F8
+from dovetail.cluster.horizon import NEVER
+from dovetail.cluster.network.domains import domain_codes
+from dovetail.cluster.selector_counts import concerns
+from dovetail.cluster.views.view import View
+from dovetail.engine.recovery.wording import levels_of
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.work import Work
+from dovetail.model.requests.asks import Layout, Relation
+from dovetail.model.requests.shape import Shape
+from dovetail.model.task import TaskId, TaskState
+from dovetail.model.workloads.affinity import HOST
+from dovetail.placement.recovery import LOST, Broken, Movables, RecoveryGroup, RecoveryProblem, nobody
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The problem, and what its numbers stand for: of each gang the workload and the replicas, the movable tasks."""
+
+    problem: RecoveryProblem
+    works: tuple[Work, ...]
+    replicas: tuple[tuple[int, ...], ...]
+    movables: tuple[TaskId, ...]
+
+
+def missing(work: Work) -> list[int]:
+    """Replicas that must find a node for the gang to be whole: those lost first, then others that wait or will."""
+    stopping = [replica for replica, live in work.tasks.items() if live.state is TaskState.STOPPING and live.evicting]
+    lost = work.recovery.lost if work.recovery is not None else {}
+    waiting = sorted([*work.waiting, *stopping], key=lambda replica: (replica not in lost, replica))
+    return sorted(waiting[: work.gang_short])
+
+
+def pose(state: EngineState, works: Sequence[Work], barred: dict[int, set[int]], now: float) -> Case:
+    """`barred`: by workload, rows that turned out not to do."""
+    cluster = state.cluster
+    n = cluster.width
+    free = np.maximum(cluster.resources.free[:, :n], 0.0)
+    soon = cluster.resources.free[:, :n].copy()
+    for task in state.stopping:
+        placement = cluster.placements.by_task[task]
+        soon[: len(placement.column), placement.row] += placement.column
+    spare = np.zeros(n, dtype=np.bool_)
+    for name, column in state.recoveries.spares.items():
+        soon[: len(column), cluster.rows[name]] += column
+        spare[cluster.rows[name]] = True
+    gangs, replicas = [], []
+    for work in works:
+        gang, numbers = _broken(state, work, barred.get(work.id, set()), now)
+        gangs.append(gang)
+        replicas.append(numbers)
+    movables, tasks = _movables(state, max(work.rank for work in works), now)
+    problem = RecoveryProblem(free, np.maximum(soon, 0.0), gangs, movables, spare)
+    return Case(problem, tuple(works), tuple(replicas), tasks)
+
+
+def _broken(state: EngineState, work: Work, barred: set[int], now: float) -> tuple[Broken, tuple[int, ...]]:
+    cluster = state.cluster
+    wanting = set(missing(work))
+    firm = [replica for replica, live in work.tasks.items() if live.state.holds_node and not _goes(live.state)]
+    replicas = tuple(sorted({*firm, *wanting}))
+    by_task = cluster.placements.by_task
+    rows = tuple(LOST if replica in wanting else by_task[TaskId(work.id, replica)].row for replica in replicas)
+    shape = apart_from_itself(work)
+    request = state.asked(shape, work.identity)
+    allowed = (
+        state.pipelines[shape.profile].evaluator.run_filters(request, View(cluster)).feasible_ignoring_capacity.copy()
+    )
+    allowed &= ~promised_to_others(state, work, now)
+    allowed[sorted(barred)] = False
+    own = [rule for rule in work.shape.company if rule.weight is None and concerns(rule, work.identity)]
+    alone = any(rule.relation is Relation.APART and rule.level == HOST for rule in own)
+    near = [rule.level for rule in own if rule.relation is Relation.NEAR and rule.distance is None]
+    nearness = tuple([domain_codes(cluster, level) for level in levels_of(state, work)])
+    groups = _groups(state, work.shape.layout or Layout(), near, replicas, rows)
+    return Broken(request.column, allowed, rows, groups, alone, nearness), replicas
+
+
+def _goes(state: TaskState) -> bool:
+    return state is TaskState.STOPPING
+
+
+def apart_from_itself(work: Work) -> Shape:
+    """Its shape as if its own other tasks were not there: how they lie to each other is what is decided here."""
+    shape = work.shape.least
+    company = tuple([rule for rule in shape.company if not concerns(rule, work.identity)])
+    return shape if company == shape.company else replace(shape, company=company)
+
+
+def promised_to_others(state: EngineState, work: Work, now: float) -> B1:
+    """Rows that are being cleared for others, or reserved for a time at which it would run."""
+    found = np.zeros(state.cluster.width, dtype=np.bool_)
+    run_s = state.expected_s(work)
+    end = NEVER if run_s is None else now + run_s
+    found[sorted(state.promises.rows_reserved(work.namespace, now, end))] = True
+    for owner, promise in state.promises.of_work.items():
+        if owner != work.id and promise.clearing:
+            found[[row for row, _ in promise.rows]] = True
+    return found
+
+
+def _groups(
+    state: EngineState, layout: Layout, near: list[str], replicas: tuple[int, ...], rows: tuple[int, ...]
+) -> tuple[RecoveryGroup, ...]:
+    """The levels it requires, and slices by rank. A group that was torn before is left so."""
+    everybody = tuple(range(len(replicas)))
+    required = [level for level in dict.fromkeys([*near, layout.required]) if level is not None]
+    found = [RecoveryGroup(domain_codes(state.cluster, level), everybody) for level in required]
+    for size, level in layout.slices:
+        codes = domain_codes(state.cluster, level)
+        slices: dict[int, list[int]] = {}
+        for place, replica in enumerate(replicas):
+            slices.setdefault(replica // size, []).append(place)
+        found += [RecoveryGroup(codes, tuple(members)) for members in slices.values()]
+    return tuple([group for group in found if len(_domains(group, rows)) <= 1])
+
+
+def _domains(group: RecoveryGroup, rows: tuple[int, ...]) -> set[int]:
+    return {int(group.codes[rows[member]]) for member in group.members if rows[member] != LOST}
+
+
+# --- who could make way --------------------------------------------------------------------------------------
+
+
+def _movables(state: EngineState, rank: int, now: float) -> tuple[Movables, tuple[TaskId, ...]]:
+    cluster = state.cluster
+    budgets: dict[int, int] = {}
+    kinds: dict[Shape, int] = {}
+    columns: list[F8] = []
+    allowed: list[B1] = []
+    found: list[tuple[tuple[float, ...], TaskId, int, int]] = []
+    for task, placement in cluster.placements.by_task.items():
+        victim_info = placement.victim_info
+        if victim_info.unit >= 0 or not victim_info.preemptible or victim_info.rank < rank or task in state.stopping:
+            continue
+        if now - victim_info.since < victim_info.min_run_s:
+            continue
+        work = state.work[task.workload]
+        if work.cancelled or work.terminal_reason or (work.terms.max_unavailable and not _spare(work, budgets)):
+            continue
+        kind = kinds.get(work.shape)
+        if kind is None:
+            request = state.asked(work.shape.least, work.identity)
+            kind = kinds[work.shape] = -1 if request.non_local else len(columns)
+            if not request.non_local:
+                columns.append(request.column)
+                filtered = state.pipelines[work.shape.profile].evaluator.run_filters(request, View(cluster))
+                allowed.append(filtered.feasible_ignoring_capacity & ~promised_to_others(state, work, now))
+        if kind >= 0:
+            redone_s = (
+                (now - victim_info.since) % victim_info.checkpoint_s
+                if victim_info.checkpoint_s
+                else now - victim_info.since
+            )
+            found.append(((-victim_info.rank, redone_s), task, placement.row, kind))
+    if not found:
+        return nobody(len(cluster.resources.names), cluster.width), ()
+    found.sort(key=lambda one: one[:2])
+    height = len(cluster.resources.names)
+    table = np.zeros((len(columns), height))
+    for kind, column in enumerate(columns):
+        table[kind, : len(column)] = column
+    rows = np.array([row for _, _, row, _ in found], dtype=np.intp)
+    numbers = np.array([kind for _, _, _, kind in found], dtype=np.intp)
+    return Movables(rows, numbers, table, np.array(allowed)), tuple([task for _, task, _, _ in found])
+
+
+def _spare(work: Work, budgets: dict[int, int]) -> bool:
+    """Does its disruption budget leave one more? Counts it."""
+    left = budgets.get(work.id)
+    if left is None:
+        left = work.terms.max_unavailable - len(work.waiting) - len(work.delayed) - work.stopping
+    budgets[work.id] = left - 1
+    return left > 0

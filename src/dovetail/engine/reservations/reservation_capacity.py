@@ -1,0 +1,248 @@
+"""Whether a reservation can be met: on which nodes, or which node lacks what, when, and because of whom.
+
+Counted on: running work ends as expected (`state.ends`; work whose end is not known runs for ever), other reservations
+keep all their windows that touch these, room being cleared for a preemptor stays its own. What heads of queues were
+promised does not count: they are promised anew. What the tenant itself runs on a node counts as its use of the room.
+
+Nothing is changed here; `reservations` does that.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dovetail.cluster.arrays import F8
+from dovetail.cluster.horizon import NEVER, RowProfile
+from dovetail.engine.promises.held_capacity import kept_room
+from dovetail.engine.reservations.shortfalls import Shortfall, describe_shortfall
+from dovetail.engine.reservations.windows import Window, coming, overlapping
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.model.record import ReservationRecord
+from dovetail.model.resources import SLOTS, Amounts
+from dovetail.model.workloads.selection import Effect
+
+#: So many windows of a recurring reservation are looked at before it is accepted.
+CHECKED = 8
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Room for what a reservation lacks, and why it is not all of it."""
+
+    holds: dict[str, Amounts]
+    problem: str = ""
+
+
+def find_room(state: EngineState, record: ReservationRecord, now: float) -> Found:
+    """For what is asked for and not held yet."""
+    state.cluster.resources.vector(record.target.amounts or {})  # the tables know all its resources from here on
+    outlook = ReservationOutlook(state, record, now)
+    if record.target.count:
+        return _by_shape(state, record, outlook)
+    names, problem = _named(state, record)
+    holds: dict[str, Amounts] = {}
+    for name in names:
+        amounts, word = _on_node(state, record, outlook, name)
+        if word:
+            problem = problem or word
+        else:
+            holds[name] = amounts
+    return Found(holds, problem)
+
+
+class ReservationOutlook:
+    """What is left of nodes in all coming windows of one reservation."""
+
+    def __init__(self, state: EngineState, record: ReservationRecord, now: float) -> None:
+        self.windows = coming(record, CHECKED)
+        self.now = now
+        self._state = state
+        self._tenant = record.tenant
+        self._horizon = state.promises.bare(now)
+        self._others = dict(self._by_row())
+        self._done: set[int] = set()
+
+    def left(self, row: int) -> F8:
+        """float64[resource]: what is free all the time in all windows."""
+        profile = self.profile(row)
+        found: F8 = np.min([profile.room(*window) for window in self.windows], axis=0)
+        return found
+
+    def profile(self, row: int) -> RowProfile:
+        found = self._horizon.profile(row)
+        if row not in self._done:
+            self._done.add(row)
+            self._take_out(row, found)
+        return found
+
+    def shortfall(self, row: int, column: F8) -> Shortfall | None:
+        """The first moment at which the row has not enough."""
+        profile = self.profile(row)
+        n = len(column)
+        for window in self.windows:
+            for at, free in self._steps(profile, window):
+                short = np.flatnonzero((free[:n] < column) & (column > 0))
+                if len(short):
+                    i = int(short[0])
+                    return Shortfall(row, i, float(column[i]), float(free[i]), at)
+        return None
+
+    def at_first(self) -> F8:
+        """float64[resource, node]: what is free when the first window begins, other reservations not counted."""
+        start = max(self.windows[0].start, self.now)
+        found = self._state.promises.unheld().copy()
+        for release in self._state.ends:
+            if release.at > start:
+                break
+            if release.at > self.now:
+                found[: len(release.column), release.row] += release.column
+        return found
+
+    def _steps(self, profile: RowProfile, window: Window) -> Iterator[tuple[float, F8]]:
+        first = max(0, int(profile.times.searchsorted(window.start, side="right")) - 1)
+        last = max(first + 1, int(profile.times.searchsorted(window.end, side="left")))
+        for i in range(first, last):
+            yield max(float(profile.times[i]), window.start), profile.free[i]
+
+    def _by_row(self) -> Iterable[tuple[int, dict[str | None, list[tuple[float, float, F8]]]]]:
+        """Windows of other reservations that touch these, by row and tenant."""
+        state = self._state
+        found: dict[int, dict[str | None, list[tuple[float, float, F8]]]] = {}
+        for other in state.reservations.values():
+            touching = sorted({window for mine in self.windows for window in overlapping(other, mine)})
+            for name, amounts in other.holds.items():
+                row, column = state.cluster.rows[name], state.cluster.resources.vector(amounts)
+                held = found.setdefault(row, {}).setdefault(other.tenant, [])
+                held += [(window.start, window.end, column) for window in touching]
+        return found.items()
+
+    def _take_out(self, row: int, profile: RowProfile) -> None:
+        state, now = self._state, self.now
+        for task in state.cluster.placements.by_row[row]:
+            end = state.ends.at(task)
+            if end is not None and end <= now:  # it should have ended and has not: nobody knows when it will
+                profile.occupy(now, NEVER, state.cluster.placements.by_task[task].column)
+        for promise in state.promises.of_work.values():
+            if promise.clearing:
+                for promised, column in promise.rows:
+                    if promised == row:
+                        profile.occupy(now, promise.end, column)
+        self._take_out_others(row, profile)
+        for end, column in state.promises.runs(self._tenant or "", row):
+            profile.occupy(now, NEVER if end <= now else end, -column)  # its own work is use of its own room
+
+    def _take_out_others(self, row: int, profile: RowProfile) -> None:
+        state, now = self._state, self.now
+        for tenant, held in self._others.get(row, {}).items():
+            if tenant is not None and tenant == self._tenant:
+                for start, end, column in held:
+                    profile.occupy(max(start, now), end, column)
+            elif held:
+                for start, end, column in kept_room(held, state.promises.runs(tenant or "", row), now):
+                    profile.occupy(start, end, column)
+
+
+# --- named nodes and domains ---------------------------------------------------------------------------------
+
+
+def _named(state: EngineState, record: ReservationRecord) -> tuple[list[str], str]:
+    """The nodes that are meant and not held yet, and what is wrong with them."""
+    target, cluster = record.target, state.cluster
+    if target.domain is None:
+        missing = [name for name in target.nodes if name not in cluster.rows]
+        here = [name for name in target.nodes if name in cluster.rows and name not in record.holds]
+        return here, f"there is no node {missing[0]!r}" if missing else ""
+    names = [cluster.names[row] for row in rows_with(state, (target.domain,))]
+    if not names and not record.holds:
+        return [], _no_such_domain(state, *target.domain)
+    return [name for name in names if name not in record.holds], ""
+
+
+def _on_node(
+    state: EngineState, record: ReservationRecord, outlook: ReservationOutlook, name: str
+) -> tuple[Amounts, str]:
+    """What to hold there, or why not."""
+    cluster = state.cluster
+    row = cluster.rows[name]
+    if not cluster.online[row]:
+        reason = cluster.offline_reasons.get(name, "")
+        return {}, f"node {name!r} is offline{': ' + reason if reason else ''}"
+    amounts = record.target.amounts
+    if amounts is None:
+        amounts = cluster.resources.amounts(cluster.resources.schedulable[:, row])
+    short = outlook.shortfall(row, cluster.resources.vector(amounts))
+    return amounts, describe_shortfall(state, record, short, outlook.windows) if short is not None else ""
+
+
+def _no_such_domain(state: EngineState, level: str, value: str) -> str:
+    column = state.cluster.labels.columns.get(level)
+    known = sorted({v for row in state.cluster.rows.values() if column and (v := column.value(row)) is not None})
+    if not known:
+        return f"no node has a label {level!r}"
+    more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
+    return f"no node has {level}={value}; {level} is one of {', '.join(known[:_SHOWN])}{more}"
+
+
+def rows_with(state: EngineState, labels: Iterable[tuple[str, str]]) -> list[int]:
+    """Rows of the nodes that have all these labels."""
+    columns = [(state.cluster.labels.columns.get(key), value) for key, value in labels]
+    return [
+        row
+        for row in sorted(state.cluster.rows.values())
+        if all(column is not None and column.value(row) == value for column, value in columns)
+    ]
+
+
+# --- by shape ------------------------------------------------------------------------------------------------
+
+
+def _by_shape(state: EngineState, record: ReservationRecord, outlook: ReservationOutlook) -> Found:
+    """The nodes that take most first, so that few are touched."""
+    target, cluster = record.target, state.cluster
+    assert target.amounts is not None
+    wanted = target.count - sum(amounts[SLOTS] for amounts in record.holds.values())
+    column = cluster.resources.vector(target.amounts)
+    needed = np.flatnonzero(column)
+    rows = _candidates(state, record)
+    most = _copies(outlook.at_first()[needed][:, rows].T, column[needed])
+    order = np.argsort(-most, kind="stable")
+    holds: dict[str, Amounts] = {}
+    found, miss = 0, None
+    for i in order.tolist():
+        if found == wanted or (miss is not None and most[i] <= 0):
+            break
+        row = rows[i]
+        copies = min(int(most[i]), int(_copies(outlook.left(row)[needed], column[needed])), wanted - found)
+        if copies > 0:
+            found += copies
+            holds[cluster.names[row]] = {name: amount * copies for name, amount in target.amounts.items()}
+        if copies < most[i] or most[i] <= 0:
+            miss = miss or outlook.shortfall(row, column * (copies + 1))
+    if found == wanted:
+        return Found(holds)
+    words = f"{target.count} tasks are wanted and there is room for {found + target.count - wanted}"
+    if not rows:
+        return Found(holds, f"{words}: no node that takes work matches")
+    return Found(
+        holds, words + (f"; {describe_shortfall(state, record, miss, outlook.windows)}" if miss is not None else "")
+    )
+
+
+def _candidates(state: EngineState, record: ReservationRecord) -> list[int]:
+    """Nodes that take work. Tainted ones only where the user chose the nodes by a label."""
+    target, cluster = record.target, state.cluster
+    labels = (*target.selector, *((target.domain,) if target.domain is not None else ()))
+    return [
+        row
+        for row in rows_with(state, labels)
+        if cluster.ready[row]
+        and (labels or all(taint.effect is Effect.PREFER_NO_SCHEDULE for taint in cluster.taints.row(row)))
+    ]
+
+
+def _copies(free: F8, amounts: F8) -> F8:
+    """How many times the amounts fit, over the last axis."""
+    found: F8 = np.floor(np.maximum(free, 0.0) / amounts).min(axis=-1)
+    return found

@@ -1,0 +1,161 @@
+"""After a restart: the engine's state from what was remembered.
+
+Whatever held a node holds it again, in the same row, before anything is decided; retries used up stay used up, profiles
+that choose in turn go on where they were, and nodes keep their record of how tasks fared. Commands that
+were not carried out are in the outbox and are sent again by the control loop; the engine need not repeat them.
+"""
+
+import json
+from heapq import heapify
+
+from dovetail.cluster.placements import Placement
+from dovetail.engine.events.workloads import set_timers
+from dovetail.engine.lifecycle.task_lifecycle import TO_RUN_ELSEWHERE
+from dovetail.engine.reservations import reservations
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.recoveries import Recovery
+from dovetail.engine.state.terms import Terms
+from dovetail.engine.state.timers import TimerKind
+from dovetail.engine.state.work import LiveTask, Work
+from dovetail.model.record import NodeRecord, RestoredWorkload, Snapshot, TaskRecord
+from dovetail.model.task import TaskId, TaskState
+from dovetail.model.workloads.selection import Effect
+from dovetail.model.workloads.workload import Condition, Priority
+from dovetail.queueing.tree import UnknownQueue
+
+
+def restore(state: EngineState, snapshot: Snapshot) -> None:
+    for record in snapshot.nodes:
+        _restore_node(state, record)
+    for name, outcomes in snapshot.outcomes.items():
+        if name in state.cluster.rows:
+            state.cluster.set_outcomes(name, outcomes)
+    state.set_cursors(snapshot.cursors)
+    reservations.restore(state, snapshot.reservations)
+    state.policies.restore(snapshot.policies)
+    state.recall(snapshot.memory)
+    known: dict[str, Terms] = {}
+    placements: list[tuple[TaskId, Placement]] = []
+    for restored in snapshot.workloads:
+        terms = known.get(restored.shape_json)
+        if terms is None:
+            terms = known[restored.shape_json] = Terms.from_json(restored.shape_json)
+        _restore_work(state, restored, terms, placements)
+    state.cluster.place_many(placements)
+    for work in state.work.values():
+        state.pending.enqueue(work)
+    if state.policies.adjusting:
+        state.timers.set(TimerKind.ADJUSTMENT, None, 0.0)
+    for record in snapshot.nodes:
+        if any(taint.effect is Effect.NO_EXECUTE for taint in record.node.taints):
+            state.timers.set(TimerKind.EVICTION, record.node.name, 0.0)
+        if not record.online and state.settings.recovery.lost_after is not None:
+            state.timers.set(TimerKind.LOSS, record.node.name, 0.0)
+
+
+def _restore_node(state: EngineState, record: NodeRecord) -> None:
+    cluster, name = state.cluster, record.node.name
+    cluster.join(record.node, record.row)
+    if not record.online:
+        cluster.set_online(name, False, record.reason)
+    if record.cordoned:
+        cluster.set_cordoned(name, True, record.reason)
+    if record.drained:
+        cluster.drained.add(name)
+
+
+def _restore_work(
+    state: EngineState, restored: RestoredWorkload, terms: Terms, placements: list[tuple[TaskId, Placement]]
+) -> None:
+    record = restored.record
+    notes = json.loads(restored.notes) if restored.notes else {}
+    work = Work(
+        id=restored.id,
+        namespace=restored.namespace,
+        name=restored.name,
+        rank=notes.get("rank", Priority(restored.priority).rank),
+        replicas=restored.replicas,
+        terms=terms,
+        queue=_queue(state, terms, restored.namespace),
+        after={int(id_): Condition(condition) for id_, condition in notes.get("after", {}).items()},
+        submitted_at=restored.submitted_at,
+        reason=record.reason,
+        message=record.message,
+        started_at=record.started_at,
+        cancelled=record.reason == "cancelled",
+    )
+    if state.policies:
+        work.set_shape(state.policies.in_force(terms, work.namespace, work.name))
+    shape = work.shape
+    service = shape.service_key
+    for task in restored.tasks:
+        node = _restore_task(work, task)
+        if node is None:
+            continue
+        since = task.placed_at or 0.0
+        row, column = state.cluster.rows[node], state.request(shape).column
+        victim_info = state.victim_info(work, since)
+        placements.append((task.task, Placement(row, column, service, victim_info, work.identity, task.devices)))
+        if task.state is TaskState.STOPPING:
+            state.stopping[task.task] = None
+        run_s = state.expected_s(work)
+        if run_s is not None:
+            state.ends.set(task.task, (since if task.started_at is None else task.started_at) + run_s)
+    if "recovery" in notes and terms.gang_min:
+        work.recovery = Recovery.from_json(notes["recovery"])
+        state.recoveries.mending[work.id] = None
+    work.delayed = {int(replica): at for replica, at in notes.get("delayed", {}).items()}
+    for replica, at in work.delayed.items():
+        state.timers.set(TimerKind.RETRY, TaskId(work.id, replica), at)
+    work.waiting = [replica for replica in work.waiting if replica not in work.delayed]
+    heapify(work.waiting)
+    if work.holding:
+        state.charge(work, work.holding, record.started_at or restored.submitted_at)
+    set_timers(state, work, restored.submitted_at + _promoted_for_s(state, restored, work))
+    state.admit(work, notes.get("group"))
+
+
+def _promoted_for_s(state: EngineState, restored: RestoredWorkload, work: Work) -> float:
+    """How much of its waiting has been rewarded already."""
+    promotion = state.settings.promotion
+    classes = Priority(restored.priority).rank - work.rank
+    return 0.0 if promotion is None else classes * promotion.after
+
+
+def _queue(state: EngineState, terms: Terms, namespace: str) -> int:
+    """Its queue, or the default one if the settings have lost it since."""
+    try:
+        return state.router.queue(terms.queue, namespace)
+    except UnknownQueue:
+        return state.router.queues.default
+
+
+def _restore_task(work: Work, record: TaskRecord) -> str | None:
+    """The node it holds, if it holds one."""
+    replica = record.task.replica
+    if record.state is TaskState.PENDING and record.attempt == 0:
+        work.waiting.append(replica)
+        return None
+    live = work.tasks[replica] = LiveTask(
+        state=record.state,
+        attempt=record.attempt,
+        node=record.node,
+        backend=record.backend,
+        reason=record.reason,
+        message=record.message,
+        exit_code=record.exit_code,
+        placed_at=record.placed_at,
+        started_at=record.started_at,
+        finished_at=record.finished_at,
+        failures=record.failures,
+        bind_failures=record.bind_failures,
+        devices=record.devices,
+        evicting=record.reason in TO_RUN_ELSEWHERE,
+    )
+    if record.state is TaskState.PENDING:
+        work.waiting.append(replica)
+    work.holding += record.state.holds_node
+    work.stopping += record.state is TaskState.STOPPING
+    work.done += record.state.finished
+    work.succeeded += record.state is TaskState.SUCCEEDED
+    return live.node if record.state.holds_node else None

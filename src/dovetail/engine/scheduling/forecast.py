@@ -1,0 +1,152 @@
+"""When waiting work will probably start: the queue planned forward in its order, with run times as they usually are.
+
+The expected start comes from that plan; the range around it from how wrong earlier expectations were
+(`queueing.start_error`). Work whose start depends on something without a known end has no expected start. Nothing is
+decided here and nothing is promised.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby, islice
+
+from dovetail.cluster.arrays import B1, F8
+from dovetail.cluster.horizon import NEVER, Horizon, Release
+from dovetail.cluster.views.view import View
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.work import QueuePlace, Work
+from dovetail.model.requests.shape import Shape
+from dovetail.model.task import TaskId
+from dovetail.queueing.run_times import outlived
+
+#: So many workloads are planned, by order; whoever stands behind them is told nothing yet.
+PLANNED = 200
+_TASKS_PLANNED = 16  # of one workload that does not start together
+_GRACE_S = 10.0
+_SAMPLED = 20
+_SAMPLE_EVERY_S = 10.0
+_SAMPLE_EVERY = 16  # workloads that were set aside
+
+
+@dataclass(frozen=True, slots=True)
+class StartGuess:
+    """Seconds since the epoch."""
+
+    early: float
+    expected: float
+    late: float
+
+
+def guesses(state: EngineState, now: float, most: int = PLANNED) -> dict[int, StartGuess]:
+    """By workload, for those whose start can be told."""
+    return {id_: guess(state, expected, now) for id_, expected in expected_starts(state, now, most).items()}
+
+
+def guess(state: EngineState, expected: float, now: float) -> StartGuess:
+    early_s, late_s = state.learned.calibration.range(max(0.0, expected - now))
+    return StartGuess(min(now + early_s, expected), expected, max(now + late_s, expected))
+
+
+def expected_starts(state: EngineState, now: float, most: int = PLANNED) -> dict[int, float]:
+    """Every waiting workload in order gets the first room that those before it leave."""
+    horizon = _horizon(state, now)
+    masks: dict[Shape, B1] = {}
+    found: dict[int, float] = {}
+    for id_ in islice(in_order(state, now), most):
+        work = state.work[id_]
+        if work.queue_place is QueuePlace.OVER_QUOTA:
+            continue
+        promise = state.promises.of_work.get(id_)
+        if promise is not None and promise.clearing:  # as soon as those who have to go are gone
+            found[id_] = now + _GRACE_S
+            continue
+        start = _plan(state, horizon, work, _mask(state, work.shape, masks))
+        if start is not None:
+            found[id_] = start
+    return found
+
+
+def in_order(state: EngineState, now: float) -> Iterator[int]:
+    """Everyone that waits for room, each scheduler's by its order."""
+    for name, line in state.pending.lines.items():
+        blocked = state.pending.blocked[name]
+        if line.ordering.by_tenant:
+            line.peek(now)
+            yield from [*blocked, *line]
+        else:
+            yield from sorted([*line, *blocked], key=lambda id_: (state.pending.key(state.work[id_]), id_))
+
+
+def sample(state: EngineState, now: float) -> None:
+    """Remember now and then what was expected of those that wait, to learn from it when they start."""
+    if state.learned.set_aside < _SAMPLE_EVERY or now < state.learned.sampled_at + _SAMPLE_EVERY_S:
+        return
+    state.learned.sampled_at, state.learned.set_aside = now, 0
+    for id_, expected in expected_starts(state, now, _SAMPLED).items():
+        state.learned.expected_starts.setdefault(id_, (now, expected))
+
+
+def learn(state: EngineState, work: Work, now: float) -> None:
+    """It starts: was that to be expected?"""
+    expected = state.learned.expected_starts.pop(work.id, None)
+    if expected is not None:
+        at, start = expected
+        state.learned.calibration.learn(start - at, now - at)
+
+
+def _plan(state: EngineState, horizon: Horizon, work: Work, mask: B1) -> float | None:
+    column = state.request(work.shape).column
+    run_s = state.learned.run_times.expected_s(state.owner(work), work.terms.run_s)
+    together = work.gang_short
+    first: float | None = None
+    for _ in range(1 if together else min(len(work.waiting), _TASKS_PLANNED)):
+        slot = horizon.earliest(mask, column, max(1, together), NEVER if run_s is None else run_s)
+        if slot is None:
+            break
+        first = slot.start if first is None else first
+        end = NEVER if run_s is None else slot.start + run_s
+        for row, same in groupby(sorted(slot.rows)):
+            horizon.occupy(row, slot.start, end, column * len(list(same)))
+    return first
+
+
+def _mask(state: EngineState, shape: Shape, masks: dict[Shape, B1]) -> B1:
+    if shape not in masks:
+        evaluator = state.pipelines[shape.profile].evaluator
+        masks[shape] = evaluator.run_filters(state.request(shape), View(state.cluster)).feasible_ignoring_capacity
+    return masks[shape]
+
+
+def _horizon(state: EngineState, now: float) -> Horizon:
+    """Room over time by expected run times, reservations kept; what heads were promised is planned anew."""
+    ends = _expected_ends(state, now)
+    by_row: dict[int, list[Release]] = {}
+    for release in ends:
+        by_row.setdefault(release.row, []).append(release)
+
+    def on_row(row: int) -> Iterable[tuple[float, F8]]:
+        return [(release.at, release.column) for release in by_row.get(row, ())]
+
+    horizon = Horizon(state.promises.unheld(), now, ends, on_row)
+    state.promises.keep_reservations(horizon, now)
+    return horizon
+
+
+def _expected_ends(state: EngineState, now: float) -> list[Release]:
+    by_task = state.cluster.placements.by_task
+    found = []
+    for task in state.ends.tasks():
+        placement = by_task[task]
+        found.append(Release(_expected_end(state, task, now), placement.row, placement.column))
+    return sorted(found, key=lambda release: release.at)
+
+
+def _expected_end(state: EngineState, task: TaskId, now: float) -> float:
+    work = state.work[task.workload]
+    live = work.task(task.replica)
+    began = live.started_at if live.started_at is not None else live.placed_at
+    assert began is not None
+    run_s = state.learned.run_times.expected_s(state.owner(work), work.terms.run_s)
+    if run_s is None:
+        return NEVER
+    end = began + run_s
+    return end if end > now else max(began + outlived(run_s, now - began, work.terms.run_s), now + 1.0)

@@ -1,0 +1,71 @@
+"""Putting decided tasks of one workload on their nodes: what is the same for all of them is worked out once."""
+
+from heapq import heappop
+
+from dovetail.cluster.horizon import NEVER
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.work import Work
+from dovetail.model.command import Bind, Command, attempt_key
+from dovetail.model.device import slots_in_words
+from dovetail.model.record import Decision
+from dovetail.model.task import TaskId, TaskState
+from dovetail.placement.contract import Request
+from dovetail.placement.pipeline.pipeline import Choice
+
+
+class PlacementCommitter:
+    """`take` each choice in turn, then `close`: what was taken is charged in one sum."""
+
+    def __init__(self, state: EngineState, work: Work, request: Request, now: float, commands: list[Command]) -> None:
+        self.made = 0
+        self._state = state
+        self._work = work
+        self._request = request
+        self._now = now
+        self._commands = commands
+        self._pipeline = state.pipelines[work.shape.profile]
+        self._service = work.shape.service_key
+        self._stake = state.victim_info(work, now)
+        run_s = state.expected_s(work)
+        self._end = None if run_s is None else now + run_s
+
+    def take(self, choice: Choice) -> None:
+        """The next waiting task goes where it was decided."""
+        row = choice.row
+        assert row is not None
+        state, work, now = self._state, self._work, self._now
+        cluster, column = state.cluster, self._request.column
+        replica = heappop(work.waiting)
+        task = TaskId(work.id, replica)
+        live = work.task(replica)
+        before = cluster.changes
+        gpus = self._request.shape.gpus
+        slots = cluster.place(task, row, column, self._service, self._stake, work.identity, gpus, choice.slots)
+        self._pipeline.placed(self._request, row)
+        if slots:
+            state.learned.mix.moved()
+        if self._end is not None:
+            state.ends.set(task, self._end)
+        if state.promises:
+            state.promises.placed(row, column, NEVER if self._end is None else self._end, now, before)
+        node = cluster.names[row]
+        backend = cluster.backend_names[cluster.backends[row]]
+        live.attempt += 1
+        live.node, live.backend, live.placed_at, live.devices = node, backend, now, slots
+        explanation = choice.explanation
+        if slots:
+            explanation = explanation.with_note(slots_in_words(slots, node))
+        work.move(live, TaskState.PLACED, "placed", f"placed on {node}")
+        state.changes.decisions.append(Decision(task, live.attempt, now, node, explanation))
+        state.changes.touch_task(task)
+        self._commands.append(Bind(task, node, backend, attempt_key(task, live.attempt), slots))
+        self.made += 1
+
+    def close(self) -> int:
+        """How many were taken."""
+        if self.made:
+            self._state.wake.event_count += 1
+            self._work.reason = self._work.message = ""
+            self._work.displacing, self._work.failed_preemptions = False, 0
+            self._state.charge(self._work, self.made, self._now)
+        return self.made

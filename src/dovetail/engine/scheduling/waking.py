@@ -1,0 +1,118 @@
+"""Bringing back what was set aside: the first of every kind for which something changed.
+
+Where one of a kind does not fit, none does, so only the first is looked at, and the next when that one has found its
+nodes. A quick look at the room on changed rows spares most of even that; what looks beyond a node's own row is brought
+back by what it watches (`attention`).
+"""
+
+import numpy as np
+
+from dovetail.cluster.arrays import Rows
+from dovetail.engine.backfill.backfilling import wake_heads
+from dovetail.engine.backfill.clearing import waits_for_victims
+from dovetail.engine.scheduling.watches import rows_to_wake
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.pending_work import EquivalenceClass, QuotaClass, Watch
+from dovetail.engine.state.work import Work
+from dovetail.model.requests.shape import Shape
+from dovetail.placement.contract import Request
+from dovetail.placement.filters.resources import ResourcesFilter
+
+
+def wake_parked(state: EngineState) -> None:
+    """Bring back the first of every kind that was set aside, if a node that changed since has room for it."""
+    waiting = state.pending
+    if state.wake.queues_freed:
+        _wake_over_quota(state)
+    if not state.wake.dirty_rows and (not state.wake.watches or state.wake.watched == state.wake.event_count):
+        return
+    state.wake.watched = state.wake.event_count
+    rows = np.array(sorted(state.wake.dirty_rows), dtype=np.intp)
+    state.wake.dirty_rows.clear()
+    if not waiting.parked and not state.promises:
+        return
+    changed = _Room(state, rows)
+    if len(rows):
+        elsewhere = _unpromised(state, changed)
+        wake_heads(state, set(rows.tolist()), elsewhere.may_fit_one_of if len(elsewhere.rows) else None)
+    for kind in list(waiting.parked):
+        watch = state.wake.watches.get(kind)
+        room = changed if watch is None else _watched_room(state, watch, changed)
+        if room is not None and len(room.rows) and any(map(room.may_fit, _asked(state, kind))):
+            wake_next(state, kind)
+    if len(state.wake.watches) > len(waiting.parked):
+        state.wake.watches = {kind: watch for kind, watch in state.wake.watches.items() if kind in waiting.parked}
+
+
+def _unpromised(state: EngineState, changed: "_Room") -> "_Room":
+    """Without the rows that are being cleared for somebody."""
+    promises = state.promises
+    rows = [
+        row
+        for row in changed.rows.tolist()
+        if not any(promises.of_work[owner].clearing for owner in promises.on_row(row))
+    ]
+    return changed if len(rows) == len(changed.rows) else _Room(state, np.array(rows, dtype=np.intp))
+
+
+def _asked(state: EngineState, kind: EquivalenceClass) -> list[Request]:
+    """What work of the kind asks for; of a group, what any of its members does."""
+    first = state.pending.next_of(kind) if kind.group >= 0 else None
+    group = None if first is None else state.work[first].group
+    shapes = (kind.shape,) if group is None else {work.shape: None for work in group.members.values()}
+    return [state.request(shape) for shape in shapes]
+
+
+def _watched_room(state: EngineState, watch: Watch, changed: "_Room") -> "_Room | None":
+    rows = rows_to_wake(state, watch, changed.rows)
+    return None if rows is None else changed if len(rows) == len(changed.rows) else _Room(state, rows)
+
+
+def wake_next(state: EngineState, kind: EquivalenceClass | QuotaClass | None) -> None:
+    """Bring back the first of a kind. Where one does not fit, none does: the others follow one by one, each when the
+    one before it has found its nodes."""
+    first = None if kind is None else state.pending.next_of(kind)
+    # Who waits for victims is brought back itself, when those are gone.
+    if first is not None and not waits_for_victims(state, state.work[first]):
+        state.pending.enqueue(state.work[first])
+
+
+def _wake_over_quota(state: EngineState) -> None:
+    """The first of every kind in queues whose tree holds less now."""
+    queues = state.router.queues
+    trees = {queues[queue].lineage[-2] for queue in state.wake.queues_freed}
+    state.wake.queues_freed.clear()
+    for kind, first in state.pending.first_over():
+        if queues[kind.queue].lineage[-2] in trees:
+            state.pending.enqueue(state.work[first])
+
+
+class _Room:
+    """What is free on some rows: a quick look at room alone."""
+
+    def __init__(self, state: EngineState, rows: Rows) -> None:
+        self._state = state
+        self.rows = rows
+        self._free = state.cluster.resources.free[:, rows]
+        self._most = self._free.max(axis=1) if len(rows) else None
+        self._answers: dict[Shape, bool] = {}
+
+    def may_fit_one_of(self, work: Work) -> bool:
+        found = self._answers.get(work.shape)
+        if found is None:
+            found = self._answers[work.shape] = self.may_fit(self._state.request(work.shape))
+        return found
+
+    def may_fit(self, request: Request) -> bool:
+        """Where measured use counts, only the full evaluation can tell."""
+        if self._most is None:
+            return False
+        resources = self._state.pipelines[request.shape.profile].evaluator.filters[-1]
+        if isinstance(resources, ResourcesFilter) and resources.by_observation:
+            return True
+        needs = request.column
+        n = len(needs)
+        if (self._most[:n] < needs).any():
+            return False
+        column = needs[:, None]
+        return bool(((self._free[:n] >= column) | (column == 0)).all(axis=0).any())

@@ -1,0 +1,159 @@
+"""Settings of the engine: schedulers, profiles, overcommit, seed. Validated once, at start."""
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, Self
+
+from pydantic import Field, model_validator
+
+from dovetail.model.recovery import RecoverySettings
+from dovetail.model.text.strict import AtField, Name, Strict, closest
+from dovetail.model.workloads.selection import Labels
+from dovetail.model.workloads.workload import Workload
+from dovetail.placement.gangs.domain_features import FEATURES
+from dovetail.placement.gangs.strategies import STRATEGIES, StrategyBook
+from dovetail.placement.pipeline.profiles import BUILT_IN, DEFAULT_PROFILE, ProfileSettings, UnknownProfile
+from dovetail.placement.registry import outside_strategies
+from dovetail.queueing.backfill import BackfillSettings
+from dovetail.queueing.orderings import Ordering, build_ordering
+from dovetail.queueing.retry import BackoffSettings, PromotionSettings, QuarantineSettings
+from dovetail.queueing.settings import FairSettings, QueueSettings
+from dovetail.queueing.tree import QueueTree
+
+DEFAULT_SCHEDULER = "default"
+MOST_WEIGHT = 1000
+Ratio = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
+
+
+class SchedulerSettings(Strict):
+    """A named scheduler: which namespaces it serves, on which nodes, by which profile."""
+
+    profile: Name | None = None
+    namespaces: list[str] = []
+    node_selector: Labels = {}
+    order: Name | None = Field(default=None, description="who goes next; that of its profile if not given")
+    backfill: BackfillSettings = BackfillSettings()
+
+    def serves(self, namespace: str) -> bool:
+        return not self.namespaces or any(fnmatchcase(namespace, pattern) for pattern in self.namespaces)
+
+
+class EngineSettings(Strict):
+    seed: int = 0
+    default_profile: Name = DEFAULT_PROFILE
+    profiles: dict[Name, ProfileSettings] = {}
+    custom_strategy: str | None = Field(default=None, description="score plugin behind the profile `custom`")
+    schedulers: dict[Name, SchedulerSettings] = {}
+    overcommit: dict[str, Ratio] = {}
+    max_bind_failures: Annotated[int, Field(ge=1, le=100)] = 3
+    queues: dict[Name, QueueSettings] = {}
+    fair: FairSettings = FairSettings()
+    backoff: BackoffSettings = BackoffSettings()
+    promotion: PromotionSettings | None = None
+    quarantine: QuarantineSettings = QuarantineSettings()
+    recovery: RecoverySettings = RecoverySettings()
+    strategies: dict[Name, dict[str, Any]] = Field(
+        default={}, description="how gangs choose their domain, by name: weights of features, or a plugin's settings"
+    )
+    gang_strategy: Name | None = Field(default=None, description="that of gangs that name none")
+
+    @model_validator(mode="after")
+    def _strategies_make_sense(self) -> Self:
+        if not self.strategies and self.gang_strategy is None:
+            return self  # who asks for nothing does not wait for installed packages to be searched
+        outside = outside_strategies()
+        for name, weights in self.strategies.items():
+            if name in outside:
+                continue  # its own settings, which are checked when it is built
+            for feature, weight in weights.items():
+                if feature not in FEATURES:
+                    words = f"is no feature of a domain.{closest(feature, FEATURES)} Known: {', '.join(FEATURES)}"
+                    raise AtField(("strategies", name, feature), words)
+                if isinstance(weight, bool) or not isinstance(weight, int | float) or not abs(weight) <= MOST_WEIGHT:
+                    words = f"is {weight!r}; a weight is a number from {-MOST_WEIGHT} to {MOST_WEIGHT}"
+                    raise AtField(("strategies", name, feature), words)
+            if not weights:
+                raise AtField(("strategies", name), f"weighs nothing; give weights of {', '.join(FEATURES)}")
+        known = (*STRATEGIES, *self.strategies, *outside)
+        if self.gang_strategy is not None and self.gang_strategy not in known:
+            raise AtField(("gang_strategy",), str(UnknownStrategy(self.gang_strategy, dict.fromkeys(known))))
+        return self
+
+    def all_strategies(self) -> StrategyBook:
+        """Built-in ones, overlaid by the user's, and plugins. Raises PluginError."""
+        return StrategyBook(self.strategies, self.gang_strategy)
+
+    def all_profiles(self) -> dict[str, ProfileSettings]:
+        """Built-in ones, overlaid by the user's."""
+        custom = {"custom": ProfileSettings(scores={self.custom_strategy: 1})} if self.custom_strategy else {}
+        return {**BUILT_IN, **custom, **self.profiles}
+
+    def all_schedulers(self) -> dict[str, SchedulerSettings]:
+        return {DEFAULT_SCHEDULER: SchedulerSettings()} | self.schedulers
+
+
+class Unroutable(ValueError):
+    """No scheduler may decide about this workload; says why and what would do."""
+
+
+class UnknownStrategy(Unroutable):
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        names = list(known)
+        super().__init__(f"unknown strategy {name!r}.{closest(name, names)} Known: {', '.join(names)}")
+
+
+class Router:
+    """Which scheduler and which profile decide about a workload."""
+
+    def __init__(self, settings: EngineSettings) -> None:
+        self.schedulers = settings.all_schedulers()
+        self.profiles = settings.all_profiles()
+        self.strategies = settings.all_strategies()
+        self.fair = settings.fair
+        self.queues = QueueTree(settings.queues)
+        self._default_profile = settings.default_profile
+        self._special = [name for name, scheduler in self.schedulers.items() if scheduler.namespaces]
+
+    def route(self, spec: Workload) -> tuple[str, str]:
+        """Scheduler and profile. Raises Unroutable (a strategy that there is not, too) or UnknownProfile."""
+        strategy = None if spec.topology is None else spec.topology.strategy
+        if strategy is not None and strategy not in self.strategies:
+            raise UnknownStrategy(strategy, self.strategies)
+        scheduler = self._named(spec) if spec.scheduler is not None else self._serving(spec.namespace)
+        profile = spec.profile or self.schedulers[scheduler].profile or self._default_profile
+        if profile not in self.profiles:
+            raise UnknownProfile(profile, list(self.profiles))
+        return scheduler, profile
+
+    def queue(self, name: str | None, namespace: str) -> int:
+        """The code of the queue a workload waits in. Raises UnknownQueue."""
+        return self.queues.resolve(name, namespace)
+
+    def tenant(self, spec: Workload) -> str:
+        """Who the fair order counts it for."""
+        return self.fair.tenant_of(spec.namespace, spec.user, spec.labels)
+
+    def ordering(self, scheduler: str) -> Ordering:
+        """Raises OrderingError."""
+        settings = self.schedulers[scheduler]
+        profile = self.profiles[settings.profile or self._default_profile]
+        return build_ordering(settings.order or profile.order, self.fair.ageing)
+
+    def _named(self, spec: Workload) -> str:
+        name = spec.scheduler or DEFAULT_SCHEDULER
+        if name not in self.schedulers:
+            known = ", ".join(self.schedulers)
+            raise Unroutable(f"unknown scheduler {name!r}.{closest(name, self.schedulers)} Known: {known}")
+        if not self.schedulers[name].serves(spec.namespace):
+            served = ", ".join(self.schedulers[name].namespaces)
+            raise Unroutable(f"scheduler {name!r} does not serve namespace {spec.namespace!r}; it serves: {served}")
+        return name
+
+    def _serving(self, namespace: str) -> str:
+        """A scheduler made for the namespace, or else the default one."""
+        for name in self._special:
+            if self.schedulers[name].serves(namespace):
+                return name
+        if not self.schedulers[DEFAULT_SCHEDULER].serves(namespace):
+            raise Unroutable(f"no scheduler serves namespace {namespace!r}")
+        return DEFAULT_SCHEDULER

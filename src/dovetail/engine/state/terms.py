@@ -1,0 +1,51 @@
+"""From a workload's definition to its terms: the scheduler and profile it was routed to, and everything it asks for."""
+
+from collections.abc import Iterable
+
+from dovetail.constraints.structure import text_of
+from dovetail.engine.state.settings import Router
+from dovetail.model.requests.asks import ConstraintAsk
+from dovetail.model.requests.shaping import shape_of
+from dovetail.model.requests.terms import Terms, terms_json
+from dovetail.model.workloads.constraint import Constraint
+from dovetail.model.workloads.grouping import labels_of
+from dovetail.model.workloads.workload import Workload
+from dovetail.placement.scores.image_locality import ImageLocalityScore
+
+__all__ = ["Terms", "terms_json", "terms_of", "wants_of"]
+
+
+def terms_of(router: Router, spec: Workload) -> Terms:
+    """Raises what `Router.route` raises."""
+    scheduler, profile = router.route(spec)
+    disruption = spec.disruption
+    wants = wants_of(spec.constraints) if spec.constraints else ()
+    return Terms(
+        shape=shape_of(
+            spec, scheduler, profile, wants, by_image=ImageLocalityScore.name in router.profiles[profile].scores
+        ),
+        retries=spec.retries,
+        queue=spec.queue,
+        user=spec.user,
+        tenant=router.tenant(spec),
+        run_s=spec.deadline.run_for,
+        schedule_within_s=spec.deadline.schedule_within,
+        gang_min=0 if spec.gang is None or spec.gang.group is not None else spec.gang.min,
+        group="" if spec.gang is None else spec.gang.group or "",
+        group_min=0 if spec.gang is None or spec.gang.group is None else spec.gang.min,
+        loose=spec.gang is not None and not spec.gang.hold,
+        concurrency=spec.concurrency or 0,
+        preemptible=disruption.allowed,
+        max_unavailable=disruption.max_unavailable or 0,
+        min_run_s=disruption.min_run_time or 0.0,
+        checkpoint_s=disruption.checkpoint_every or 0.0,
+        labels=labels_of(spec),
+        policies=tuple(spec.policies),
+    )
+
+
+def wants_of(constraints: Iterable[Constraint], source: str = "") -> tuple[ConstraintAsk, ...]:
+    """Expressions as placement looks at them. Raises ExpressionError for a structure that says nothing."""
+    return tuple(
+        [ConstraintAsk(one.kind, text_of(one.expression), one.weight, one.priority, source) for one in constraints]
+    )

@@ -1,0 +1,226 @@
+"""Live work: a workload that is not finished, and its tasks, as the engine holds them in memory.
+
+A task that was never touched has no entry: it is pending, attempt 0. So a workload of ten thousand replicas costs
+nothing until they are placed.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from dovetail.engine.state.recoveries import Recovery
+from dovetail.engine.state.terms import Terms
+from dovetail.model.record import TaskRecord, WorkloadRecord
+from dovetail.model.requests.shape import Shape
+from dovetail.model.requests.task_identity import TaskIdentity, identity_of, pod_identity
+from dovetail.model.task import FINISHED, HOLDING, MOVES, TaskId, TaskState, WorkloadState
+from dovetail.model.workloads.workload import Condition
+
+if TYPE_CHECKING:
+    from dovetail.engine.state.groups import Group
+
+
+class ForbiddenMove(AssertionError):
+    """A task was asked to make a move that its state machine does not have: a bug in the engine."""
+
+
+class QueuePlace(StrEnum):
+    """Where a workload waits: in one place at a time."""
+
+    NOWHERE = "nowhere"
+    QUEUED = "queued"  # to be looked at
+    PARKED = "parked"  # nothing fits it now
+    OVER_QUOTA = "over_quota"
+
+
+@dataclass(slots=True)
+class LiveTask:
+    state: TaskState = TaskState.PENDING
+    attempt: int = 0
+    node: str | None = None
+    backend: str | None = None
+    reason: str = ""
+    message: str = ""
+    exit_code: int | None = None
+    placed_at: float | None = None
+    started_at: float | None = None
+    finished_at: float | None = None
+    failures: int = 0
+    bind_failures: int = 0
+    devices: tuple[int, ...] = ()  # slots of its GPUs
+    evicting: bool = False  # STOPPING in order to run elsewhere, not to end
+
+    def record(self, task: TaskId) -> TaskRecord:
+        return TaskRecord(
+            task=task,
+            state=self.state,
+            attempt=self.attempt,
+            node=self.node,
+            backend=self.backend,
+            reason=self.reason,
+            message=self.message,
+            exit_code=self.exit_code,
+            placed_at=self.placed_at,
+            started_at=self.started_at,
+            finished_at=self.finished_at,
+            failures=self.failures,
+            bind_failures=self.bind_failures,
+            devices=self.devices,
+        )
+
+
+@dataclass(slots=True)
+class Work:
+    id: int
+    namespace: str
+    name: str
+    rank: int  # of its priority, as it is now: waiting may raise it
+    replicas: int
+    terms: Terms
+    queue: int
+    submitted_at: float
+    tasks: dict[int, LiveTask] = field(default_factory=dict)
+    waiting: list[int] = field(default_factory=list)  # replicas that want a node, as a heap: a restart finds this order
+    delayed: dict[int, float] = field(default_factory=dict)  # replicas that failed: when they may be tried again
+    after: dict[int, Condition] = field(default_factory=dict)  # workloads it still waits for
+    queue_place: QueuePlace = QueuePlace.NOWHERE
+    holding: int = 0  # tasks that hold a node
+    stopping: int = 0  # of those, told to stop
+    done: int = 0  # tasks that are finished
+    succeeded: int = 0  # of those
+    reason: str = ""
+    message: str = ""
+    started_at: float | None = None
+    preemption_searched_at: int = -1  # the last news at which it looked for victims
+    displacing: bool = False  # others were told to give way for it
+    failed_preemptions: int = 0  # how often that came to nothing
+    preemption_backoff_until: float = 0.0  # before this it displaces nobody again
+    cancelled: bool = False
+    nominated: str = ""  # the node where somebody expects its next task
+    terminal_reason: str = ""  # why no task of it may start any more
+    group: "Group | None" = None  # with whom it starts
+    recovery: Recovery | None = None  # a gang that lost tasks and keeps the nodes of the others
+    told: WorkloadRecord | None = None  # the last record that was handed over
+    shape: Shape = field(init=False)  # as asked for, with what policies add to it
+    identity: TaskIdentity = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.set_shape(self.terms.shape)
+
+    def set_shape(self, shape: Shape) -> None:
+        """What placement looks at from now on. What waits must not be in its place meanwhile: that follows from it."""
+        self.shape = shape
+        known_by = (self.namespace, self.name, shape.service, self.terms.labels)
+        if shape.kubernetes is not None:
+            talk = shape.traffic, shape.bandwidth_mbps
+            self.identity = pod_identity(self.namespace, self.terms.labels, shape.kubernetes, *talk)
+        else:
+            self.identity = identity_of(*known_by, shape.company, shape.traffic, shape.bandwidth_mbps)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.namespace, self.name
+
+    @property
+    def gang_short(self) -> int:
+        """How many of its waiting tasks must find a node together; 0 where they may come one by one."""
+        if self.group is not None:
+            return self.group.alike(self)
+        if not self.terms.gang_min or (self.terms.loose and (self.holding > self.stopping or self.succeeded)):
+            return 0
+        return max(0, self.terms.gang_min - (self.holding - self.stopping) - self.succeeded)
+
+    @property
+    def at_limit(self) -> bool:
+        """No more of its tasks may run at once, or not as many as have to start together."""
+        together = 1 if self.group is not None else max(1, self.gang_short)
+        return bool(self.terms.concurrency) and self.holding + together > self.terms.concurrency
+
+    @property
+    def at_once(self) -> int:
+        """How many of its waiting tasks could start at the same time."""
+        limit = self.terms.concurrency
+        return min(len(self.waiting), limit - self.holding) if limit else len(self.waiting)
+
+    @property
+    def can_start(self) -> bool:
+        """Some task may be looked at now: it is ready, and stands in line for its group if it is in one."""
+        return self.is_ready and (self.group is None or self.group.lets(self))
+
+    @property
+    def is_ready(self) -> bool:
+        """Not too many run, it waits for no other workload, its gang is complete."""
+        return (
+            bool(self.waiting)
+            and not self.after
+            and not self.at_limit
+            and not self.terminal_reason
+            and self.recovery is None
+            and (not self.terms.gang_min or self.gang_short <= len(self.waiting))
+        )
+
+    def task(self, replica: int) -> LiveTask:
+        found = self.tasks.get(replica)
+        if found is None:
+            found = self.tasks[replica] = LiveTask()
+        return found
+
+    def move(self, live: LiveTask, state: TaskState, reason: str, message: str = "") -> None:
+        """One step of a task's life, and what follows from it for the counts."""
+        if (live.state, state) not in MOVES:
+            raise ForbiddenMove(f"{live.state} → {state} ({reason})")
+        self.holding += (state in HOLDING) - (live.state in HOLDING)
+        self.stopping += (state is TaskState.STOPPING) - (live.state is TaskState.STOPPING)
+        if state in FINISHED:
+            self.done += 1
+            self.succeeded += state is TaskState.SUCCEEDED
+        live.state, live.reason, live.message = state, reason, message
+
+    def record(self, now: float) -> WorkloadRecord:
+        counts: Counter[TaskState] = Counter()
+        if len(self.tasks) == 1:  # by far the commonest, and not worth the counting
+            counts[next(iter(self.tasks.values())).state] = 1
+        else:
+            counts.update([task.state for task in self.tasks.values()])
+        counts[TaskState.PENDING] += self.replicas - len(self.tasks)
+        active = sum([count for state, count in counts.items() if state in HOLDING])
+        state = _workload_state(counts, active, self.cancelled, bool(self.terminal_reason))
+        return WorkloadRecord(
+            id=self.id,
+            state=state,
+            reason=self.reason if not state.finished else _end_reason(self, state),
+            message=self.message if not state.finished else _end_message(self, state),
+            pending=counts[TaskState.PENDING],
+            active=active,
+            succeeded=counts[TaskState.SUCCEEDED],
+            failed=counts[TaskState.FAILED],
+            cancelled=counts[TaskState.CANCELLED],
+            started_at=self.started_at,
+            finished_at=now if state.finished else None,
+        )
+
+
+def _workload_state(counts: Counter[TaskState], active: int, cancelled: bool, terminal_reason: bool) -> WorkloadState:
+    if active:
+        running = counts[TaskState.RUNNING] or counts[TaskState.STOPPING]
+        return WorkloadState.RUNNING if running else WorkloadState.STARTING
+    if counts[TaskState.PENDING]:
+        return WorkloadState.PENDING
+    if cancelled and counts[TaskState.CANCELLED]:
+        return WorkloadState.CANCELLED
+    failed = counts[TaskState.FAILED] or (terminal_reason and counts[TaskState.CANCELLED])
+    return WorkloadState.FAILED if failed else WorkloadState.SUCCEEDED
+
+
+def _end_reason(work: Work, state: WorkloadState) -> str:
+    if state is WorkloadState.FAILED:
+        return next((t.reason for t in work.tasks.values() if t.state is TaskState.FAILED), work.terminal_reason)
+    return str(state)
+
+
+def _end_message(work: Work, state: WorkloadState) -> str:
+    if state is WorkloadState.FAILED:
+        failed = [(replica, task) for replica, task in work.tasks.items() if task.state is TaskState.FAILED]
+        return f"task {failed[0][0]}: {failed[0][1].message}" if failed else work.message
+    return work.message if state is WorkloadState.CANCELLED else ""

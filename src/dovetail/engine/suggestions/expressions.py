@@ -1,0 +1,174 @@
+"""One part of a required expression made looser, so that given nodes satisfy it.
+
+A comparison of a label with values gets more values, one of a number with a bound gets another bound, anything else is
+left out. Guarantees: the other parts of the expression stay as they were written. Whether the looser expression holds
+is left to the compiled expression itself, in the rehearsal.
+"""
+
+from collections.abc import Iterator
+from math import ceil, floor
+
+from dovetail.cluster.arrays import F8, Rows
+from dovetail.cluster.views.view import View
+from dovetail.constraints.structure import text_of
+from dovetail.constraints.syntax import parse, write
+from dovetail.constraints.tree import Call, Index, ListOf, Literal, Name, Select, Tree
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.suggestions.changes import DefinitionChange, Draft
+from dovetail.engine.suggestions.round_amounts import round_below
+from dovetail.model.resources import CPU, DISK, GPU, MEMORY
+from dovetail.model.workloads.constraint import Structured
+
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_BYTES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
+_FINE = 100  # shares are written in hundredths
+
+
+def labels_in(text: str) -> list[str]:
+    """Labels of the node that an expression speaks of."""
+    return [key for tree in _within(parse(text)) if (key := _label(tree)) is not None]
+
+
+def loosen(state: EngineState, index: int, text: str, samples: list[int], rows: Rows, wanted: int) -> DefinitionChange:
+    """For part `text` of constraint `index`: rows of which `samples` stand for all that differ in their labels."""
+    tree = parse(text)
+    labels = [state.cluster.labels.row(row) for row in samples]
+    words, looser = f"drop the constraint {text}", None
+    cost = 3.0
+    if (allowed := _allowed(tree, labels)) is not None:
+        words, looser = allowed
+        cost = 1.0
+    elif (moved := _moved(tree, View(state.cluster), rows, wanted)) is not None:
+        looser = moved
+        words, cost = f"require only {write(moved)}", 1.3
+
+    def edit(draft: Draft) -> None:
+        constraint = draft["constraints"][index]
+        written = constraint["require"]
+        whole = parse(written if isinstance(written, str) else text_of(Structured.model_validate(written)))
+        kept: list[Tree] = []
+        for part in _parts(whole):
+            if part != tree:
+                kept.append(part)
+            elif looser is not None:
+                kept.append(looser)
+        if kept:
+            constraint["require"] = write(kept[0] if len(kept) == 1 else Call("&&", tuple(kept)))
+        else:
+            draft["constraints"][index] = None
+
+    return DefinitionChange(words, "constraints", cost, edit)
+
+
+def _parts(tree: Tree) -> tuple[Tree, ...]:
+    return tree.args if isinstance(tree, Call) and tree.name == "&&" else (tree,)
+
+
+def _within(tree: Tree) -> Iterator[Tree]:
+    """The tree and everything in it."""
+    left = [tree]
+    while left:
+        one = left.pop()
+        yield one
+        if isinstance(one, Select):
+            left.append(one.of)
+        elif isinstance(one, Index):
+            left += [one.of, one.key]
+        elif isinstance(one, ListOf):
+            left += one.items
+        elif isinstance(one, Call):
+            left += one.args
+
+
+def _label(tree: Tree) -> str | None:
+    """`node.labels.zone` or `node.labels["zone"]`: zone."""
+    of = Select(Name("node"), "labels")
+    if isinstance(tree, Select) and tree.of == of:
+        return tree.name
+    if isinstance(tree, Index) and tree.of == of and isinstance(tree.key, Literal) and isinstance(tree.key.value, str):
+        return tree.key.value
+    return None
+
+
+def _allowed(tree: Tree, nodes: list[dict[str, str]]) -> tuple[str, Tree] | None:
+    """`zone == "a"` or `zone in ["a"]` with the values of these nodes as well."""
+    if not isinstance(tree, Call) or tree.name not in ("==", "in"):
+        return None
+    left, right = tree.args
+    if tree.name == "==" and isinstance(left, Literal):
+        left, right = right, left
+    key = _label(left)
+    values = right.items if isinstance(right, ListOf) else (right,)
+    if key is None or (isinstance(tree, Call) and tree.name == "in" and not isinstance(right, ListOf)):
+        return None
+    if any(key not in labels for labels in nodes) or not all(isinstance(value, Literal) for value in values):
+        return None
+    more = list(dict.fromkeys(labels[key] for labels in nodes))
+    return f"allow {key} {' or '.join(more)}", Call("in", (left, ListOf((*values, *map(Literal, more)))))
+
+
+# --- bounds ----------------------------------------------------------------------------------------------------
+
+
+def _moved(tree: Tree, view: View, rows: Rows, wanted: int) -> Tree | None:
+    """A comparison of a number of the node with a bound, with the bound moved no further than it must."""
+    if not isinstance(tree, Call) or tree.name not in _TURNED:
+        return None
+    left, right = tree.args
+    name = tree.name
+    if _number(left, view) is None:
+        left, right, name = right, left, _TURNED[name]
+    found = _number(left, view)
+    if found is None or not len(rows):
+        return None
+    values, resource = found
+    best = sorted(values[rows].tolist(), reverse=name.startswith(">"))[: max(1, wanted)][-1]
+    bound = _below(best, resource, name == ">") if name.startswith(">") else _above(best, resource, name == "<")
+    return None if bound is None else Call(name, (left, bound))
+
+
+def _number(tree: Tree, view: View) -> tuple[F8, str] | None:
+    """What a number of a node is on all of them, in the smallest unit, and of which resource; empty: a plain share."""
+    if not isinstance(tree, Select):
+        return None
+    if tree == Select(Name("node"), "load"):
+        return view.load, ""
+    for table, column in (("free", view.free), ("capacity", view.capacity), ("allocated", view.allocated)):
+        if tree.of == Select(Name("node"), table) and (found := column(tree.name)) is not None:
+            return found, tree.name
+    return None
+
+
+def _below(value: float, resource: str, strictly: bool) -> Tree | None:
+    """The largest friendly bound that the value is not below, or is above."""
+    if not resource:
+        hundredths = floor(value * _FINE)
+        return _share(hundredths - 1 if strictly and hundredths >= value * _FINE else hundredths)
+    most = value - 1 if strictly else value
+    return None if most < 0 else _amount(round_below(resource, most, 0), resource)
+
+
+def _above(value: float, resource: str, strictly: bool) -> Tree | None:
+    """The smallest friendly bound that the value is not above, or is below."""
+    if not resource:
+        hundredths = ceil(value * _FINE)
+        return _share(hundredths + 1 if strictly and hundredths <= value * _FINE else hundredths)
+    least = value + 1 if strictly else value
+    if resource in (MEMORY, DISK):
+        return _amount(ceil(least / 2**20) * 2**20, resource)
+    return _amount(ceil(least), resource)
+
+
+def _share(hundredths: int) -> Tree | None:
+    return Literal(hundredths / _FINE) if hundredths >= 0 else None
+
+
+def _amount(amount: int, resource: str) -> Tree:
+    """As the language writes it: cores and GPUs with a point, bytes by the function of their unit."""
+    if resource in (CPU, GPU):
+        return Literal(amount / 1000)
+    if resource in (MEMORY, DISK):
+        for unit, size in _BYTES:
+            if amount and amount % size == 0:
+                return Call(unit, (Literal(amount // size),))
+    return Literal(amount)

@@ -1,0 +1,205 @@
+"""Would it be placed whole, if something were different? Tried on the real state and taken back.
+
+Guarantees: nothing is changed. All tasks that may run at once find a node, placed one after the other by the pipeline
+that decides, within quotas and with promises to others kept. Where many copies of a task would have to be placed and
+nodes are judged by their own rows alone, they are counted instead, which comes to the same; a gang with a layout is
+arranged as it would be for real. How much is tried is limited by the nodes that are looked at; what is beyond the limit
+does not fit. Left to others: what to try (`remedies`, `measures`, `looser_layouts`).
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+
+from dovetail.cluster.arrays import F8
+from dovetail.cluster.views.view import View
+from dovetail.engine.gangs.headroom import Headroom
+from dovetail.engine.planning.plan import count_placed, request_for
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.work import Work
+from dovetail.model.requests.shape import Shape
+from dovetail.model.task import TaskId
+from dovetail.model.workloads.workload import Workload
+from dovetail.placement.contract import Request
+
+_NOBODY = -1
+#: Copies of one task that are placed one by one rather than counted.
+_MOST_PLACED = 32
+#: Nodes that one question may look at, over all decisions. A shape whose standing is kept looks at all of them about
+#: twice, and at few for each task after that.
+_MOST_LOOKED_AT = 200_000
+_STANDING, _FROM_STANDING = 2, 200
+#: Arranging a gang looks at all of them about so many times: who may take it, how many of it, and sums over domains.
+_ARRANGING = 3
+
+
+class FitTrial:
+    """For one workload: as it was defined (`spec`), and `work` if it is live."""
+
+    def __init__(self, state: EngineState, spec: Workload, work: Work | None, now: float) -> None:
+        self.state, self.spec, self.work, self.now = state, spec, work, now
+        self.shape = work.shape if work is not None else state.terms(spec).shape
+        self._left = _MOST_LOOKED_AT
+
+    @property
+    def owner(self) -> int:
+        return _NOBODY if self.work is None else self.work.id
+
+    @property
+    def held(self) -> int:
+        """Tasks of it that hold a node."""
+        return 0 if self.work is None else self.work.holding
+
+    @property
+    def wanted(self) -> int:
+        """Tasks that want a node now: what waits of it, as far as it may run at once."""
+        if self.work is None:
+            return at_once(self.spec)
+        most = self.work.terms.concurrency - self.work.holding if self.work.terms.concurrency else self.work.replicas
+        return max(0, min(len(self.work.waiting), most))
+
+    def request(self, shape: Shape | None = None) -> Request:
+        return request_for(self.state, self.spec, shape or self.shape, self.now, self.owner)
+
+    @contextmanager
+    def anew(self) -> Iterator[None]:
+        """As if it had just been submitted: none of its tasks holds a node."""
+        own = [] if self.work is None or not self.work.holding else list(self._own_tasks(self.work))
+        with without(self.state, own, self.now):
+            yield
+
+    def copies(self) -> F8:
+        """float64[node]: how many of its tasks each node that allows it has room for."""
+        request, view = self.request(self.shape.least), View(self.state.cluster)
+        evaluator = self.state.pipelines[self.shape.profile].evaluator
+        rows = np.flatnonzero(evaluator.run_filters(request, view).alive)
+        found = np.zeros(view.size)
+        if len(rows):
+            found[rows] = Headroom(evaluator, request, view).copies(rows, request.needs)
+        return found
+
+    # --- questions -------------------------------------------------------------------------------------------
+
+    def fits_as(self, spec: Workload) -> bool:
+        """If it were defined so, and submitted in place of what there is of it."""
+        shape = self.state.terms(spec).shape
+        with self.anew():
+            return self._fits(spec, shape, at_once(spec), self.now)
+
+    def fits_without(self, tasks: Iterable[TaskId], at: float | None = None) -> bool:
+        """If these tasks were gone; with `at`, at that moment."""
+        with without(self.state, tasks, self.now):
+            return self._fits(self.spec, self.shape, self.wanted, self.now if at is None else at)
+
+    def fits_with(self, node: str) -> bool:
+        """If a node were uncordoned."""
+        with uncordoned(self.state, node):
+            return self._fits(self.spec, self.shape, self.wanted, self.now)
+
+    def how_many_fit(self) -> int:
+        """Of what waits, within quotas and promises; at most as many as one question may place."""
+        request, headroom = self.request(), self._headroom(self.shape)
+        most = self.wanted
+        while most > 0 and self._over_quota(self.spec, request, most):
+            most -= max(1, most // 16)  # close is enough: it is checked again before it is said
+        if headroom.is_exact and not _is_arranged(self.spec, self.shape):
+            return min(most, headroom.total())
+        while most > 0 and 2 * self._price(self.spec, request, most) > self._left:
+            most //= 2
+        self._left -= self._price(self.spec, request, most)
+        return count_placed(self.state, self.spec, self.shape, most, self.now, self.owner)
+
+    # --- the answer ------------------------------------------------------------------------------------------
+
+    def _fits(self, spec: Workload, shape: Shape, count: int, now: float) -> bool:
+        request = request_for(self.state, spec, shape, now, self.owner)
+        if self._over_quota(spec, request, count):
+            return False
+        headroom = Headroom(
+            self.state.pipelines[shape.profile].evaluator,
+            replace(request, shape=shape.least),
+            View(self.state.cluster),
+        )
+        price = self._price(spec, request, count)
+        if headroom.is_exact:
+            if headroom.total() < count:
+                return False
+            if (count > _MOST_PLACED or price > self._left) and not _is_arranged(spec, shape):
+                return True
+        if price > self._left:
+            return False
+        self._left -= price
+        return count_placed(self.state, spec, shape, count, now, self.owner) == count
+
+    def _price(self, spec: Workload, request: Request, count: int) -> int:
+        """Nodes that placing so many looks at."""
+        nodes = self.state.cluster.width
+        if spec.gang is not None and _is_arranged(spec, request.shape):
+            return _ARRANGING * nodes + count + nodes * max(0, count - spec.gang.min)
+        if request.non_local or request.promised is not None or count == 1:
+            return nodes * count
+        return _STANDING * nodes + _FROM_STANDING * count
+
+    def _headroom(self, shape: Shape) -> Headroom:
+        least = shape.least
+        evaluator = self.state.pipelines[shape.profile].evaluator
+        return Headroom(evaluator, replace(self.request(), shape=least), View(self.state.cluster))
+
+    def _over_quota(self, spec: Workload, request: Request, count: int) -> bool:
+        queue = self.state.router.queue(spec.queue, spec.namespace)
+        if not self.state.accounts.limited[queue]:
+            return False
+        amounts = {name: int(amount) * count for name, amount in request.needs.items()}
+        return self.state.accounts.quotas.over(queue, spec.user, amounts) is not None
+
+    def _own_tasks(self, work: Work) -> Iterator[TaskId]:
+        placed = self.state.cluster.placements.by_task
+        for replica in work.tasks:
+            task = TaskId(work.id, replica)
+            if task in placed:
+                yield task
+
+
+def _is_arranged(spec: Workload, shape: Shape) -> bool:
+    """Is it placed as a whole, by domains? Then room on single nodes does not say whether it fits."""
+    return spec.gang is not None and spec.gang.min > 1 and shape.layout is not None
+
+
+def at_once(spec: Workload) -> int:
+    return min(spec.replicas, spec.concurrency or spec.replicas)
+
+
+# --- as if -----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def without(state: EngineState, tasks: Iterable[TaskId], now: float) -> Iterator[None]:
+    """As if these tasks held no node: their room is free, and their queues are not charged for them."""
+    gone = list(tasks)
+    eased = set(state.wake.queues_freed)
+    with state.cluster.trial():
+        for task in gone:
+            state.cluster.remove(task)
+            state.charge(state.work[task.workload], -1, now)
+        try:
+            yield
+        finally:
+            for task in gone:
+                state.charge(state.work[task.workload], 1, now)
+            state.wake.queues_freed = eased
+
+
+@contextmanager
+def uncordoned(state: EngineState, node: str) -> Iterator[None]:
+    """As if somebody had uncordoned the node."""
+    cluster = state.cluster
+    reason, drained = cluster.cordon_reasons.get(node, ""), node in cluster.drained
+    cluster.set_cordoned(node, False)
+    try:
+        yield
+    finally:
+        cluster.set_cordoned(node, True, reason)
+        if drained:
+            cluster.drained.add(node)

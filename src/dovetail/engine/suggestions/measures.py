@@ -1,0 +1,262 @@
+"""What would help beside asking for something else of a node: waiting, uncordoning, others giving way, another queue,
+fewer tasks at once. Candidates, not yet checked.
+
+Guarantees: nobody is named who must not be disturbed (`disruption.allowed: false`, gangs and budgets as preemption
+keeps them). Whether a candidate helps is left to `rehearsal`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1, Rows
+from dovetail.cluster.views.view import View
+from dovetail.engine.gangs.gang_trial import places_to_clear
+from dovetail.engine.gangs.headroom import Headroom
+from dovetail.engine.gangs.one_by_one import TrialSubject
+from dovetail.engine.planning.earliest_start import EarliestStart, soonest
+from dovetail.engine.planning.plan import identity_for
+from dovetail.engine.preemption.preempting import LAST_TO_PREEMPT, PreemptionRequest, cheapest_victims, find_room
+from dovetail.engine.suggestions.changes import DefinitionChange, fewer_at_once, set_field
+from dovetail.engine.suggestions.fit_trial import FitTrial
+from dovetail.engine.suggestions.requirements import Findings
+from dovetail.model.task import TaskId
+from dovetail.model.workloads.workload import Priority, Workload
+from dovetail.placement.contract import Request
+from dovetail.placement.preemption import VictimArrays
+from dovetail.queueing.quota import OverQuota
+
+_MOST_VICTIMS_FOR = 4  # tasks at once for which others are looked for: for many it takes too long
+_MOST_VICTIMS_FOR_GANG = 64  # with a layout: few domains could hold it, and each is looked at by itself
+_MOST_DOMAINS = 3  # that are tried with the cheapest victims gone: they were sought by room alone
+_MOST_ENDING = 200  # tasks whose end is waited for
+_MOST_QUEUES = 2
+_MOST_NODES = 2
+_NAMED = 3
+_UNITS_S = ((86400.0, "d"), (3600.0, "h"), (60.0, "m"))
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Something to do, or a change of the definition. `tasks` would be gone, `node` uncordoned."""
+
+    words: str
+    kind: str
+    cost: float
+    action: dict[str, object] | None = None
+    change: DefinitionChange | None = None
+    tasks: tuple[TaskId, ...] = field(default=())
+    node: str | None = None
+    at: float | None = None
+
+
+class Measures:
+    def __init__(self, rehearsal: FitTrial, over: OverQuota | None) -> None:
+        self._rehearsal, self._over = rehearsal, over
+        self._state, self._spec, self._now = rehearsal.state, rehearsal.spec, rehearsal.now
+        self._wanted = rehearsal.wanted
+
+    def candidates(self, closed: Findings, headroom: Headroom, fit: int) -> Iterator[Measure]:
+        """`closed`: what is asked of nodes that are not looked at; `fit`: how many of its tasks do fit."""
+        if self._over is not None:
+            yield from self._other_queues()
+        if fit < self._wanted and self._rehearsal.held + fit > 0:
+            change = fewer_at_once(self._spec, self._rehearsal.held + fit)
+            yield Measure(change.words, change.kind, change.cost, change=change)
+        yield from self._uncordon(closed, headroom)
+        if self._over is None:
+            yield from self._about_room()
+
+    def _about_room(self) -> Iterator[Measure]:
+        request = self._rehearsal.request(self._rehearsal.shape.least)
+        evaluator = self._state.pipelines[request.shape.profile].evaluator
+        places = evaluator.run_filters(request, View(self._state.cluster)).feasible_ignoring_capacity
+        if places.any():
+            yield from self._wait(places)
+            most = _MOST_VICTIMS_FOR if self._rehearsal.shape.layout is None else _MOST_VICTIMS_FOR_GANG
+            if self._wanted <= most:
+                yield from self._have_others_go(places)
+
+    def _domains(self, request: Request) -> list[Request]:
+        """Where it could be with all its tasks: anywhere, or in one domain of those that it must be in."""
+        party = TrialSubject(self._rehearsal.owner, request.shape, identity_for(self._spec, request.shape))
+        whole = self._spec.gang is not None and not self._rehearsal.held
+        return places_to_clear(self._state, party, request, self._wanted) if whole else [request]
+
+    # --- time ------------------------------------------------------------------------------------------------
+
+    def _wait(self, places: B1) -> Iterator[Measure]:
+        """Until enough of what runs has ended, if it is known when that is."""
+        state, request = self._state, self._rehearsal.request()
+        found: EarliestStart | None = None
+        for place in self._domains(request) if len(state.ends) else []:
+            here = places if place.among is None else places & place.among
+            there = soonest(state, here, request.column, self._wanted, self._now)
+            if there is not None and (found is None or there.at < found.at):
+                found = there
+        if found is None:
+            return
+        gone = list(found.here)
+        if request.non_local:  # what happens elsewhere meanwhile matters too
+            ends = state.ends
+            gone = [task for task in ends.tasks() if (end := ends.at(task)) is not None and end <= found.at]
+        if len(gone) <= _MOST_ENDING:
+            yield self._waiting(list(found.here), gone, found.at)
+
+    def _waiting(self, here: list[TaskId], gone: list[TaskId], until: float) -> Measure:
+        in_s = until - self._now
+        rows = dict.fromkeys(self._state.cluster.placements.by_task[task].row for task in here)
+        where = _names([self._state.cluster.names[row] for row in rows])
+        words = f"wait about {_span(in_s)}: {_count(len(here), 'task')} on {where} will have ended"
+        cost = 1.5 + min(1.0, in_s / 86400)
+        return Measure(words, "wait", cost, {"wait_until": until}, tasks=tuple(gone), at=until)
+
+    # --- others ----------------------------------------------------------------------------------------------
+
+    def _have_others_go(self, places: B1) -> Iterator[Measure]:
+        """The cheapest of all that may be disturbed, however urgent."""
+        state, own = self._state, self._rehearsal.owner
+        request = self._rehearsal.request(self._rehearsal.shape.least)
+
+        def eligible(victims_table: VictimArrays) -> B1:
+            others: B1 = victims_table.group != own
+            return victims_table.preemptible & others
+
+        domains = self._domains(request)
+        sought = []
+        for place in domains:
+            here = places if place.among is None else places & place.among
+            victims = cheapest_victims(state, here, request, self._wanted, eligible, self._now)
+            if victims is not None and victims.tasks:
+                sought.append(victims)
+        sought.sort(key=lambda one: one.cost)
+        if len(domains) > 1:
+            sought = [one for one in sought[:_MOST_DOMAINS] if self._rehearsal.fits_without(one.tasks)]
+        if not sought:
+            return
+        found = sought[0]
+        cost = 3.0 + 0.2 * (len(found.tasks) - 1)
+        words = f"evict {self._victims(found.tasks)}"
+        named = [self._name(task) for task in found.tasks]
+        yield Measure(words, "evict", cost, {"evict": named}, tasks=found.tasks)
+        # The search takes nobody more urgent than it must: that class is the one to be above.
+        ranks = [state.cluster.placements.by_task[task].victim_info.rank for task in found.tasks]
+        yield from self._raise_priority(request, min(ranks) - 1)
+
+    def _raise_priority(self, request: Request, rank: int) -> Iterator[Measure]:
+        """So that it may displace others itself. Tasks that come one by one look for room one by one, so that only a
+        single task, or a gang, is sure to find what is found for all of it."""
+        state, spec, rehearsal = self._state, self._spec, self._rehearsal
+        together = 1 if spec.gang is None else spec.gang.min
+        may = state.pipelines[request.shape.profile].settings.preemption
+        own = spec.priority.rank if rehearsal.work is None else rehearsal.work.rank
+        rank = min(rank, LAST_TO_PREEMPT)
+        if self._wanted != together or not may or rehearsal.held or not 0 <= rank < own:
+            return
+        queue = state.router.queue(spec.queue, spec.namespace)
+        claim = PreemptionRequest(request.shape, rank, queue, together, rehearsal.owner)
+        rooms = [find_room(state, claim, place, self._now) for place in self._domains(request)]
+        found = min((room for room in rooms if room is not None and room.tasks), key=lambda one: one.cost, default=None)
+        if found is not None:
+            priority = tuple(Priority)[rank]
+            words = f"raise its priority to {priority}: {self._victims(found.tasks)} would give way"
+            change = set_field("priority", str(priority), words, "priority", 2.6)
+            yield Measure(words, "priority", change.cost, change=change, tasks=found.tasks)
+
+    def _victims(self, tasks: tuple[TaskId, ...]) -> str:
+        """`batch-7`, all of it; `web.0 and web.2`; `web (3 tasks)`."""
+        words = []
+        for workload, same in groupby(tasks, key=lambda task: task.workload):
+            replicas = [task.replica for task in same]
+            work = self._state.work[workload]
+            if len(replicas) == work.holding:
+                words.append(work.name)
+            elif len(replicas) > _NAMED:
+                words.append(f"{len(replicas)} tasks of {work.name}")
+            else:
+                words += [f"{work.name}.{replica}" for replica in replicas]
+        return _names(words)
+
+    def _name(self, task: TaskId) -> str:
+        work = self._state.work[task.workload]
+        return f"{work.namespace}/{work.name}.{task.replica}"
+
+    # --- nodes -----------------------------------------------------------------------------------------------
+
+    def _uncordon(self, closed: Findings, headroom: Headroom) -> Iterator[Measure]:
+        """Nodes that would do if an operator let work go there again; not those that are being emptied."""
+        cluster = self._state.cluster
+        passing: Rows = closed.rows[~closed.fails.any(axis=0)] if len(closed.fails) else closed.rows
+        rows = passing[cluster.cordoned[passing] & cluster.online[passing]]
+        if not len(rows):
+            return
+        needs = self._rehearsal.request().needs
+        copies = headroom.copies(rows, needs)
+        for at in np.argsort(-copies, kind="stable")[:_MOST_NODES].tolist():
+            name = cluster.names[int(rows[at])]
+            if name in cluster.drained or name in cluster.quarantines:
+                continue
+            why = cluster.cordon_reasons.get(name)
+            words = f"uncordon {name}" + (f" (cordoned: {why})" if why else "")
+            yield Measure(words, "uncordon", 2.7, {"uncordon": name}, node=name)
+
+    # --- its own definition ----------------------------------------------------------------------------------
+
+    def _other_queues(self) -> Iterator[Measure]:
+        """Queues that may take all of it now."""
+        tree, spec = self._state.router.queues, self._spec
+        own = self._state.router.queue(spec.queue, spec.namespace)
+        amounts = {name: amount * self._wanted for name, amount in self._rehearsal.shape.amounts}
+        found = 0
+        for leaf in tree.leaves():
+            if leaf != own and self._state.accounts.quotas.over(leaf, spec.user, amounts) is None:
+                words = f"submit it to queue {tree[leaf].path}, which has room for it"
+                change = set_field("queue", tree[leaf].path, words, "queue", 2.2)
+                yield Measure(words, "queue", change.cost, change=change)
+                found += 1
+                if found == _MOST_QUEUES:
+                    return
+
+
+def over_quota(rehearsal: FitTrial, spec: Workload) -> OverQuota | None:
+    """What is in the way of all its waiting tasks, before any node is looked at."""
+    state = rehearsal.state
+    queue = state.router.queue(spec.queue, spec.namespace)
+    if not state.accounts.limited[queue]:
+        return None
+    amounts = {name: amount * rehearsal.wanted for name, amount in rehearsal.shape.amounts}
+    return state.accounts.quotas.over(queue, spec.user, amounts)
+
+
+def left_for_each(rehearsal: FitTrial, wanted: int) -> dict[str, float]:
+    """By resource that a quota is short of: what each of so many tasks could have."""
+    state, spec = rehearsal.state, rehearsal.spec
+    queue = state.router.queue(spec.queue, spec.namespace)
+    amounts = (
+        {name: amount * wanted for name, amount in rehearsal.shape.amounts} if state.accounts.limited[queue] else {}
+    )
+    found: dict[str, float] = {}
+    while amounts and (over := state.accounts.quotas.over(queue, spec.user, amounts)) is not None:
+        amounts[over.resource] = left = max(0, over.limit - over.used)
+        found[over.resource] = left / wanted
+    return found
+
+
+def _names(names: list[str]) -> str:
+    """`a`, `a and b`, `a, b and 4 more`."""
+    if len(names) > _NAMED:
+        return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def _span(seconds: float) -> str:
+    for size, unit in _UNITS_S:
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"

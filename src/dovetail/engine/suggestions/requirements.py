@@ -1,0 +1,236 @@
+"""What a workload asks of a node, taken apart: one requirement for each thing that its user wrote.
+
+Guarantees: which nodes satisfy a requirement is said by the very filter that decides, asked with a shape that holds
+this requirement and nothing else; no rule is written a second time. Wishes are left out, also those that are insisted
+on: they are given up before anything waits. What is not the workload's own (readiness, the scheduler's scope, filters
+of other packages) decides which nodes are looked at; what was promised to others is left out.
+Leaves to others: which of them no node satisfies together (`core`), and what to change (`remedies`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1, Rows
+from dovetail.cluster.views.view import View
+from dovetail.model.requests.asks import AffinityRule, ConstraintAsk
+from dovetail.model.requests.shape import Shape
+from dovetail.model.requests.shaping import company_of, kept_together, spread_of
+from dovetail.model.resources import GPU, SLOTS, show_amount
+from dovetail.model.text.complaint import field_name
+from dovetail.model.workloads.constraint import ConstraintKind as Demand
+from dovetail.model.workloads.workload import Workload, WorkloadKind
+from dovetail.placement.contract import Filter, Request
+from dovetail.placement.pipeline.evaluation import Evaluator
+
+READY, BACKEND, SELECTOR, AFFINITY = "ready", "backend", "node_selector", "node_affinity"
+TAINTS, CONSTRAINTS, COMPANY, SPREAD = "taints", "constraints", "workload_affinity", "spread"
+PROMISED, RESOURCES, GPU_MODEL, FREE_GPUS = "promised", "resources", "gpu_model", "gpus"
+#: Filters that are not asked which nodes are looked at: about its own requirements, or about how things are just now.
+_OWN = frozenset({BACKEND, SELECTOR, AFFINITY, TAINTS, CONSTRAINTS, COMPANY, SPREAD, RESOURCES, READY, PROMISED}) | {
+    *(GPU_MODEL, FREE_GPUS)
+}
+
+#: Whose rules about other work are that the workload did not write itself.
+_NOT_ITS_OWN = "a policy"
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadRequirement:
+    """One thing that a node must have: where it was written, how it is said, which filter decides about it and the
+    shape to ask with. `source` is whose it is where it is not the workload's own: `policy ssd-only`."""
+
+    path: Path
+    words: str
+    filter: str
+    shape: Shape
+    source: str = ""
+
+    @property
+    def field(self) -> str:
+        """As users read it: `resources.memory`, `constraints[0].require`."""
+        return self.source or field_name(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """`fails`: bool[requirement, row], over the rows that are looked at."""
+
+    requirements: tuple[WorkloadRequirement, ...]
+    rows: Rows
+    fails: B1
+
+    def satisfied_alone(self, position: int) -> int:
+        """By how many nodes, if nothing else were asked for."""
+        return int(len(self.rows) - np.count_nonzero(self.fails[position]))
+
+
+def requirements_of(shape: Shape, spec: Workload) -> tuple[WorkloadRequirement, ...]:
+    """In the order of the filters; `spec` says where each was written."""
+    whole = shape.least
+    blank = _blank(whole)
+    return (
+        *_about_backends(whole, blank),
+        *_about_labels(whole, blank),
+        *_about_gpus(whole, blank),
+        *_about_expressions(whole, blank),
+        *_about_company(whole, blank, spec),
+        WorkloadRequirement((), "nobody who keeps it away", COMPANY, blank),
+        *_about_room(whole, blank),
+    )
+
+
+def _blank(shape: Shape) -> Shape:
+    """A task that asks for nothing, but is known by the same name to the same scheduler."""
+    return Shape((), shape.kind, shape.scheduler, shape.profile, shape.namespace, shape.service)
+
+
+def _about_backends(whole: Shape, blank: Shape) -> Iterator[WorkloadRequirement]:
+    yield WorkloadRequirement(("kind",), f"support for kind {whole.kind}", BACKEND, blank)
+    if whole.backends:
+        asked = replace(blank, backends=whole.backends)
+        yield WorkloadRequirement(("backends", "allow"), f"backend {' or '.join(whole.backends)}", BACKEND, asked)
+
+
+def _about_labels(whole: Shape, blank: Shape) -> Iterator[WorkloadRequirement]:
+    for key, value in whole.node_selector:
+        asked = replace(blank, node_selector=((key, value),))
+        yield WorkloadRequirement(("node_selector", key), f"{key}={value}", SELECTOR, asked)
+    if whole.required:
+        words = " or ".join(" and ".join(map(str, term)) for term in whole.required)
+        yield WorkloadRequirement(
+            ("node_affinity", "required"), words, AFFINITY, replace(blank, required=whole.required)
+        )
+    borne = ", ".join(dict.fromkeys(t.key or "any" for t in whole.tolerations))
+    words = f"only taints it tolerates ({borne})" if borne else "no taints"
+    yield WorkloadRequirement(("tolerations",), words, TAINTS, replace(blank, tolerations=whole.tolerations))
+
+
+def _about_gpus(whole: Shape, blank: Shape) -> Iterator[WorkloadRequirement]:
+    """Which GPUs the node must have, whoever has them; that they are free is a matter of room."""
+    ask = whole.gpus
+    if ask is not None and ask.is_picky:
+        field = "gpu_model" if ask.models else "gpu_memory" if ask.memory else "gpu_island"
+        yield WorkloadRequirement(("resources", field), str(ask), GPU_MODEL, replace(blank, gpus=ask))
+
+
+def _about_expressions(whole: Shape, blank: Shape) -> Iterator[WorkloadRequirement]:
+    own = 0
+    for want in whole.wants:
+        path: Path = () if want.source else ("constraints", own, str(want.demand))
+        own += not want.source
+        if want.demand is Demand.REQUIRE:
+            for text in parts_of(want.text):
+                asked = replace(blank, wants=(ConstraintAsk(Demand.REQUIRE, text, source=want.source),))
+                yield WorkloadRequirement(path, text, CONSTRAINTS, asked, want.source)
+
+
+def parts_of(text: str) -> tuple[str, ...]:
+    """What is joined by && at the top of an expression, each in its own words."""
+    from dovetail.constraints.program import compile_node  # here: the parser is loaded for those who use it only
+
+    return tuple(part.text for part in compile_node(text).parts)
+
+
+def _about_company(whole: Shape, blank: Shape, spec: Workload) -> Iterator[WorkloadRequirement]:
+    written: dict[object, Path] = {}
+    for index, rule in enumerate(spec.affinity):
+        written |= dict.fromkeys(company_of([rule], (), spec.namespace, spec.name), ("affinity", index))
+    for index, conflict in enumerate(spec.conflicts):
+        written |= dict.fromkeys(company_of((), [conflict], spec.namespace, spec.name), ("conflicts", index))
+    for index, spread in enumerate(spec.spread):
+        written |= dict.fromkeys(spread_of([spread], spec.namespace, spec.name), ("spread", index))
+    if spec.topology is not None:
+        written |= dict.fromkeys(kept_together(spec), ("topology", "required"))
+    for company in whole.company:
+        if company.weight is None:
+            path = written.get(company, ())
+            asked = replace(blank, company=(company,))
+            yield WorkloadRequirement(path, f"a place {company}", COMPANY, asked, "" if path else _NOT_ITS_OWN)
+    # Only domains count that it could go to, and that follows from what it says of nodes.
+    eligible = replace(
+        blank, node_selector=whole.node_selector, required=whole.required, tolerations=whole.tolerations,
+        wants=whole.wants,
+    )  # fmt: skip
+    for even in whole.spread:
+        if even.weight is None:
+            path = written.get(even, ())
+            asked = replace(eligible, spread=(even,))
+            yield WorkloadRequirement(
+                path, f"a place that keeps it {even}", SPREAD, asked, "" if path else _NOT_ITS_OWN
+            )
+
+
+def _about_room(whole: Shape, blank: Shape) -> Iterator[WorkloadRequirement]:
+    for resource, amount in whole.amounts:
+        words = "a free task slot" if resource == SLOTS else f"{resource} {show_amount(resource, amount)} free"
+        path: Path = () if resource == SLOTS else ("resources", resource)
+        gpus = whole.gpus if resource == GPU else None
+        yield WorkloadRequirement(path, words, RESOURCES, replace(blank, amounts=((resource, amount),), gpus=gpus))
+
+
+# --- asking the filters ----------------------------------------------------------------------------------------
+
+
+class Examination:
+    """One request held against all nodes, requirement by requirement."""
+
+    def __init__(self, evaluator: Evaluator, request: Request, view: View) -> None:
+        self._evaluator, self._request, self._view = evaluator, request, view
+        self._filters = {plugin.name: plugin for plugin in evaluator.filters}
+
+    def findings(self, requirements: tuple[WorkloadRequirement, ...]) -> tuple[Findings, Findings]:
+        """Over nodes that are there and in the scheduler's scope: those that take new work, and those that do not."""
+        open_to_it, ready = self._open(), self._view.ready
+        verdicts = np.array([self.satisfies(one) for one in requirements]).reshape(len(requirements), self._view.size)
+        taking, closed = np.flatnonzero(open_to_it & ready), np.flatnonzero(open_to_it & ~ready)
+        return (
+            Findings(requirements, taking, ~verdicts[:, taking]),
+            Findings(requirements, closed, ~verdicts[:, closed]),
+        )
+
+    def satisfies(self, requirement: WorkloadRequirement) -> B1:
+        """bool[node]"""
+        plugin = self._filters.get(requirement.filter)
+        if plugin is None:
+            return np.ones(self._view.size, dtype=np.bool_)
+        shape, alone = requirement.shape, replace(self._request, repelled=self._repelled(requirement))
+        if requirement.path == ("backends", "allow"):
+            # The filter looks at kinds as well: whatever kind of work the node runs, its backend is allowed.
+            either: B1 = np.logical_or.reduce(
+                [self._mask(plugin, alone, replace(shape, kind=kind)) for kind in WorkloadKind]
+            )
+            return either
+        found = self._mask(plugin, alone, shape)
+        if requirement.filter == RESOURCES and shape.gpus is not None:
+            # Room for GPUs is also that they are in one piece; where there are no such GPUs, that is said elsewhere.
+            pieces, models = (self._mask(self._filters[name], alone, shape) for name in (FREE_GPUS, GPU_MODEL))
+            found = found & (pieces | ~models)
+        return found
+
+    def _repelled(self, requirement: WorkloadRequirement) -> tuple[AffinityRule, ...]:
+        """Rules of others that keep it away because of this: members of a conflict set keep away from one another. All
+        other rules of others stand by themselves."""
+        own = {whom.conflict for rule in self._request.shape.company for whom in rule.whom} - {None}
+        named = {whom.conflict for rule in requirement.shape.company for whom in rule.whom}
+        by_set = [(rule, {whom.conflict for whom in rule.whom} & own) for rule in self._request.repelled]
+        if requirement.shape.company:
+            return tuple(rule for rule, sets in by_set if sets & named)
+        return tuple(rule for rule, sets in by_set if not sets)
+
+    def _mask(self, plugin: Filter, request: Request, shape: Shape) -> B1:
+        needs = {name: float(amount) for name, amount in shape.amounts}
+        answer, _ = self._evaluator.mask(plugin, replace(request, shape=shape, needs=needs), self._view)
+        return np.full(self._view.size, answer) if isinstance(answer, bool) else answer
+
+    def _open(self) -> B1:
+        """Nodes that are kept from it by nothing but its own requirements, their state and what was promised."""
+        found = self._view.present.copy()
+        for plugin in self._evaluator.filters:
+            if plugin.name not in _OWN:
+                answer, _ = self._evaluator.mask(plugin, self._request, self._view)
+                found &= answer
+        return found

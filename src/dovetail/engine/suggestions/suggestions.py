@@ -1,0 +1,182 @@
+"""Why work waits, and the smallest changes with which it would not: the core, and suggestions that were tried.
+
+Guarantees: the core is of the workload's own requirements (and of policies, which are named), over the nodes that take
+new work. Every suggestion was rehearsed: with it the whole workload is placed, as things are now. Candidates that fail,
+or that would take too much work to try, are left out. Nothing is changed by asking. Those that wait before it in the
+queue are not looked at: they may be quicker. Left to others: sentences (`api.answers`).
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from dovetail.cluster.views.view import View
+from dovetail.engine.gangs.headroom import Headroom
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.work import Work
+from dovetail.engine.suggestions.changes import DefinitionChange, Draft, redefined
+from dovetail.engine.suggestions.fit_trial import FitTrial, at_once
+from dovetail.engine.suggestions.looser_layouts import LooserLayouts
+from dovetail.engine.suggestions.measures import Measure, Measures, left_for_each, over_quota
+from dovetail.engine.suggestions.remedies import Remedies
+from dovetail.engine.suggestions.requirements import Examination, Findings, WorkloadRequirement, requirements_of
+from dovetail.engine.suggestions.unsatisfiable_core import signatures, smallest_core
+from dovetail.model.workloads.workload import Workload
+from dovetail.queueing.quota import OverQuota
+
+MOST_SUGGESTIONS = 5
+_MOST_TRIED = 20
+_MOST_OF_A_KIND = 2
+_COST_OF_ANOTHER = 3.0  # change: one harsh one is better than two mild ones
+
+
+@dataclass(frozen=True, slots=True)
+class CoreMember:
+    """A requirement of the core, where it was written, and how many nodes satisfy it if nothing else is asked for."""
+
+    requirement: str
+    field: str
+    nodes_alone: int
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """In words; as a JSON merge patch of the definition, or as something to do that is none."""
+
+    words: str
+    kind: str
+    patch: Draft | None
+    action: dict[str, object] | None
+    cost: float
+
+
+@dataclass(frozen=True, slots=True)
+class Impasse:
+    """What keeps a workload from being placed whole. Without a core it waits for what `waits_for` says, if anything."""
+
+    core: tuple[CoreMember, ...]
+    core_exact: bool
+    waits_for: str
+    suggestions: tuple[Suggestion, ...]
+
+
+def impasse(state: EngineState, spec: Workload, work: Work | None, now: float) -> Impasse:
+    """Of a workload as it was defined; `work` if it is live and waits. Raises what routing raises."""
+    rehearsal = FitTrial(state, spec, work, now)
+    if not rehearsal.wanted:
+        return Impasse((), True, "", ())
+    requirements = requirements_of(rehearsal.shape, spec)
+    here = _Position(rehearsal, requirements, rehearsal.wanted)
+    core = smallest_core(signatures(here.taking.fails))
+    over = over_quota(rehearsal, spec)
+    fit = rehearsal.how_many_fit() if core is None and len(here.taking.rows) else 0
+    layouts = LooserLayouts(rehearsal)
+    candidates = list(Measures(rehearsal, over).candidates(here.closed, here.headroom, fit))
+    with rehearsal.anew():  # who changes a definition submits it again, and what it holds is free
+        afresh = here if not rehearsal.held else _Position(rehearsal, requirements, at_once(spec))
+        candidates += _changes(afresh.remedies())
+        if fit < rehearsal.wanted and (core is None or _is_about_layout(here.taking, core.members)):
+            candidates += _changes((change,) for change in layouts.candidates())
+    return Impasse(
+        core=() if core is None else tuple(_member(here.taking, position) for position in core.members),
+        core_exact=core is None or core.exact,
+        waits_for="" if core is not None else _waits_for(here.taking, fit, rehearsal.wanted, over, layouts),
+        suggestions=tuple(_tried(rehearsal, candidates)),
+    )
+
+
+class _Position:
+    """What every node says to one more task, as the cluster is when this is made."""
+
+    def __init__(self, rehearsal: FitTrial, requirements: tuple[WorkloadRequirement, ...], wanted: int) -> None:
+        self._rehearsal, self._wanted = rehearsal, wanted
+        self._request = rehearsal.request(rehearsal.shape.least)
+        evaluator, view = rehearsal.state.pipelines[rehearsal.shape.profile].evaluator, View(rehearsal.state.cluster)
+        self.taking, self.closed = Examination(evaluator, self._request, view).findings(requirements)
+        self.headroom = Headroom(evaluator, self._request, view)
+
+    def remedies(self) -> Iterator[tuple[DefinitionChange, ...]]:
+        rehearsal = self._rehearsal
+        allowed = left_for_each(rehearsal, self._wanted)
+        found = Remedies(
+            rehearsal.state, rehearsal.spec, self._request, self.taking, self.headroom, self._wanted, allowed
+        )
+        return found.candidates()
+
+
+def _is_about_layout(findings: Findings, members: Iterable[int]) -> bool:
+    """Is it all about how its tasks lie to each other? Then no node carries the level that it requires."""
+    return all(findings.requirements[position].path[:1] == ("topology",) for position in members)
+
+
+def _member(findings: Findings, position: int) -> CoreMember:
+    one = findings.requirements[position]
+    return CoreMember(one.words, one.field, findings.satisfied_alone(position))
+
+
+def _waits_for(taking: Findings, fit: int, wanted: int, over: OverQuota | None, layouts: LooserLayouts) -> str:
+    if over is not None:
+        return over.message
+    if not len(taking.rows):
+        return ""
+    if fit >= wanted:
+        return ""
+    if fit:
+        return f"room for more: {fit:,} of {wanted:,} tasks fit at once"
+    if layouts.is_arranged:
+        return f"room for all of it as it should lie in the network: {layouts.most():,} of {wanted:,} tasks fit so"
+    return "room that is promised to others"
+
+
+# --- trying ----------------------------------------------------------------------------------------------------
+
+
+def _changes(remedies: Iterable[tuple[DefinitionChange, ...]]) -> Iterator[Measure]:
+    for changes in remedies:
+        words = " and ".join(change.words for change in changes)
+        cost = sum(change.cost for change in changes) + _COST_OF_ANOTHER * (len(changes) - 1)
+        kind = changes[0].kind if len(changes) == 1 else "several"
+        yield Measure(words, kind, cost, change=_joined(changes, words, kind, cost))
+
+
+def _joined(changes: tuple[DefinitionChange, ...], words: str, kind: str, cost: float) -> DefinitionChange:
+    def edit(draft: Draft) -> None:
+        for change in changes:
+            change.edit(draft)
+
+    return DefinitionChange(words, kind, cost, edit)
+
+
+def _tried(rehearsal: FitTrial, candidates: list[Measure]) -> Iterator[Suggestion]:
+    """The mildest first, as many as are told."""
+    kinds: dict[str, int] = {}
+    seen: set[str] = set()
+    told = 0
+    for measure in sorted(candidates, key=lambda one: one.cost)[:_MOST_TRIED]:
+        if told == MOST_SUGGESTIONS:
+            return
+        if measure.words in seen or kinds.get(measure.kind, 0) >= _MOST_OF_A_KIND:
+            continue
+        seen.add(measure.words)
+        found = _try(rehearsal, measure)
+        if found is not None:
+            kinds[measure.kind] = kinds.get(measure.kind, 0) + 1
+            told += 1
+            yield found
+
+
+def _try(rehearsal: FitTrial, measure: Measure) -> Suggestion | None:
+    patch: Draft | None = None
+    if measure.change is not None:
+        try:
+            changed, patch = redefined(rehearsal.spec, [measure.change])
+        except ValueError:  # the definition would contradict itself
+            return None
+        # Who displaces others waits until they are gone, and is then placed as it is.
+        fits = rehearsal.fits_without(measure.tasks) if measure.tasks else bool(patch) and rehearsal.fits_as(changed)
+    elif measure.node is not None:
+        fits = rehearsal.fits_with(measure.node)
+    else:
+        fits = rehearsal.fits_without(measure.tasks, measure.at)
+    if not fits:
+        return None
+    return Suggestion(measure.words, measure.kind, patch, measure.action, round(measure.cost, 3))

@@ -1,0 +1,105 @@
+"""Distances between nodes that somebody sets by hand, one by one or as a table.
+
+    from,to,distance
+    n1,n2,25
+
+Guarantees: `read_distances` and `write_distances` are inverse. A pair stands once, whichever way round it is written.
+"""
+
+import csv
+import io
+from collections.abc import Iterable
+from typing import Annotated, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from dovetail.model.text.complaint import MAX_COMPLAINTS, Complaint, Invalid, complaints_of
+from dovetail.model.text.strict import AtField, NodeName, Strict, shared, shown
+from dovetail.model.workloads.affinity import Distance
+
+MAX_PAIRS = 200_000
+COLUMNS = ("from", "to", "distance")
+
+
+class NodeDistance(Strict):
+    """How far apart two nodes are, 0 to 100, in both directions."""
+
+    start: NodeName = Field(alias="from")
+    end: NodeName = Field(alias="to")
+    distance: Distance
+
+    @model_validator(mode="after")
+    def _two_nodes(self) -> Self:
+        if self.start == self.end:
+            raise AtField(("to",), f"{shown(self.end)} is 0 from itself; name two nodes")
+        return self
+
+
+class NodeDistances(Strict):
+    items: Annotated[list[NodeDistance], Field(max_length=MAX_PAIRS)] = shared([])
+
+    @model_validator(mode="after")
+    def _each_pair_once(self) -> Self:
+        first: dict[frozenset[str], int] = {}
+        for index, one in enumerate(self.items):
+            if first.setdefault(frozenset((one.start, one.end)), index) != index:
+                words = f"{one.start} and {one.end} stood there before; give each pair once"
+                raise AtField(("items", index), words)
+        return self
+
+
+def read_distances(text: str, source: str) -> list[NodeDistance]:
+    """A table as CSV. Raises Invalid with lines."""
+    reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
+    found: list[NodeDistance] = []
+    complaints: list[Complaint] = []
+    lines: dict[frozenset[str], int] = {}
+    header = False
+    try:
+        for cells in reader:
+            values = [cell.strip() for cell in cells]
+            if not any(values):
+                continue
+            if not header:
+                header = True
+                if tuple(values) != COLUMNS:
+                    words = f"begins with {shown(','.join(values))}; the header is {','.join(COLUMNS)}"
+                    raise Invalid([Complaint(source, reader.line_num, "", words)])
+                continue
+            one = _read(values, source, reader.line_num, complaints)
+            if one is None:
+                continue
+            before = lines.setdefault(frozenset((one.start, one.end)), reader.line_num)
+            if before != reader.line_num:
+                words = f"{one.start} and {one.end} stood in line {before} already"
+                complaints.append(Complaint(source, reader.line_num, "", words))
+            found.append(one)
+    except csv.Error as error:
+        complaints.append(Complaint(source, reader.line_num, "", f"is not CSV: {error}"))
+    if not header:
+        complaints.append(Complaint(source, None, "", f"is empty; begin with {','.join(COLUMNS)}"))
+    if len(found) > MAX_PAIRS:
+        complaints.append(Complaint(source, None, "", f"has {len(found):,} pairs, and {MAX_PAIRS:,} are the most"))
+    if complaints:
+        raise Invalid(complaints[:MAX_COMPLAINTS])
+    return found
+
+
+def _read(values: list[str], source: str, line: int, complaints: list[Complaint]) -> NodeDistance | None:
+    if len(values) != len(COLUMNS):
+        complaints.append(Complaint(source, line, "", f"has {len(values)} cells instead of {','.join(COLUMNS)}"))
+        return None
+    try:
+        return NodeDistance.model_validate(dict(zip(COLUMNS, values, strict=True)))
+    except ValidationError as error:
+        complaints += [Complaint(source, line, one.field, one.message) for one in complaints_of(error, NodeDistance)]
+        return None
+
+
+def write_distances(pairs: Iterable[tuple[str, str, float]]) -> str:
+    """The table as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows((one, other, f"{distance:.15g}") for one, other, distance in pairs)
+    return text.getvalue()

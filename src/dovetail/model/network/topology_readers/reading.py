@@ -1,0 +1,37 @@
+"""The reader of each format in which a network can be described."""
+
+from collections.abc import Callable
+
+from pydantic import ValidationError
+
+from dovetail.model.network.topology import Topology
+from dovetail.model.network.topology_format import TopologyFormat, format_of
+from dovetail.model.network.topology_readers.link_table import read_table
+from dovetail.model.network.topology_readers.lldp import read_lldp
+from dovetail.model.network.topology_readers.node_labels import read_node_list
+from dovetail.model.network.topology_readers.slurm import read_slurm
+from dovetail.model.text.complaint import Invalid, complaints_of
+from dovetail.model.text.document import Document, decode
+from dovetail.model.text.reading import read_one
+
+
+def _read_yaml(text: str, source: str) -> Topology:
+    return read_one(Topology, text, source)
+
+
+_READERS: dict[TopologyFormat, Callable[[str, str], Topology]] = {
+    TopologyFormat.YAML: _read_yaml,
+    TopologyFormat.SLURM: read_slurm,
+    TopologyFormat.LLDP: read_lldp,
+    TopologyFormat.CSV: read_table,
+    TopologyFormat.KUBERNETES: read_node_list,
+}
+
+
+def read_topology(text: str | bytes, source: str, of: TopologyFormat | None = None) -> Topology:
+    """Raises Invalid with a line and a sentence."""
+    plain = decode(text, source) if isinstance(text, bytes) else text
+    try:
+        return _READERS[of or format_of(source)](plain, source)
+    except ValidationError as error:  # what a reader made of it does not fit together
+        raise Invalid(complaints_of(error, Topology, Document({}, source))) from None

@@ -1,0 +1,77 @@
+"""Badge: what other work can know a task by, and whom it keeps away.
+
+Equal for all tasks of a workload. Whoever wants to be near to or apart from something selects it by its badge.
+"""
+
+from dataclasses import dataclass, field
+
+from dovetail.model.requests.asks import AffinityRule, Relation
+from dovetail.model.requests.pod_ask import PodAsk
+from dovetail.model.workloads.roles import GROUP_LABEL
+
+Labels = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskIdentity:
+    namespace: str
+    workload: str
+    service: str | None = None
+    labels: Labels = ()
+    conflicts: frozenset[str] = frozenset()
+    repels: tuple[AffinityRule, ...] = ()  # who must stay apart from it, as it must from them
+    talks: tuple[tuple[str, int], ...] = ()  # to whom in its namespace, and how much in Mbps
+    bandwidth_mbps: int = 0  # what it must be able to send to the others of its gang
+    volumes: tuple[tuple[str, str], ...] = ()  # (driver, volume) that its node has to attach for it
+    digest: int = field(init=False, repr=False, compare=False, default=0)
+
+    def __post_init__(self) -> None:
+        # A key of dictionaries that are asked at every placement.
+        object.__setattr__(self, "digest", hash((self.namespace, self.workload, self.service, self.labels)))
+
+    def __hash__(self) -> int:
+        return self.digest
+
+    @property
+    def gang(self) -> tuple[str, str]:
+        """Whom it sends to: the other tasks of its group, or of its workload where it is in none."""
+        group = next((value for key, value in self.labels if key == GROUP_LABEL), None)
+        return self.namespace, self.workload if group is None else f"{GROUP_LABEL} {group}"
+
+
+def identity_of(
+    namespace: str,
+    workload: str,
+    service: str | None,
+    labels: Labels,
+    company: tuple[AffinityRule, ...],
+    talks: tuple[tuple[str, int], ...] = (),
+    bandwidth_mbps: int = 0,
+) -> TaskIdentity:
+    conflicts = frozenset(whom.conflict for rule in company for whom in rule.whom if whom.conflict is not None)
+    repels = tuple(rule for rule in company if rule.relation is Relation.APART and rule.weight is None)
+    return TaskIdentity(namespace, workload, service, labels, conflicts, repels, talks, bandwidth_mbps)
+
+
+#: What a pod is part of, the first that it bears: as its annotation says, or by what people usually label pods with.
+POD_WORKLOAD = ("dovetail/workload", "app.kubernetes.io/name", "app")
+
+
+def pod_identity(
+    namespace: str,
+    labels: Labels,
+    ask: PodAsk,
+    talks: tuple[tuple[str, int], ...] = (),
+    bandwidth_mbps: int = 0,
+) -> TaskIdentity:
+    """Of a pod. Its own name is not in it: pods of one template are known by the same things, and have one badge."""
+    volumes = () if ask.volumes is None else ask.volumes.attached
+    named = {key: value for key, value in labels if key in POD_WORKLOAD}
+    workload = next((named[key] for key in POD_WORKLOAD if key in named), "")
+    return TaskIdentity(
+        *(namespace, workload, None, labels),
+        repels=ask.repels,
+        talks=talks,
+        bandwidth_mbps=bandwidth_mbps,
+        volumes=volumes,
+    )

@@ -1,0 +1,289 @@
+"""Quantities with the units people type: `500m`, `1.5`, `64GiB`, `10m`, `200Gbps`.
+
+Each kind of quantity has one parser and one formatter, and they are inverse: `parse(format(x)) == x`.
+Inside the program amounts are whole numbers of the smallest unit (millicores, bytes, milli-GPUs), so that
+sums are exact and a node that gave everything back is exactly empty again; durations are whole milliseconds,
+bandwidths whole megabits a second, latencies of links whole nanoseconds.
+Anything else that is typed raises a ValueError of one line which says what would be accepted.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Annotated
+
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+
+from dovetail.model.text.strict import shown
+
+# Three digits of exponent reach past the largest float; more would only make arithmetic overflow.
+_NUMBER = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*([A-Za-z]*)", re.ASCII)
+_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|us|s|m|h|d|w)", re.ASCII)
+_DURATION = re.compile(rf"{_DURATION_PART.pattern}(?:\s*{_DURATION_PART.pattern})*", re.ASCII)
+
+BYTE_UNITS = {
+    "": 1, "b": 1,
+    "k": 10**3, "kb": 10**3, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9,
+    "t": 10**12, "tb": 10**12, "p": 10**15, "pb": 10**15,
+    "ki": 2**10, "kib": 2**10, "mi": 2**20, "mib": 2**20, "gi": 2**30, "gib": 2**30,
+    "ti": 2**40, "tib": 2**40, "pi": 2**50, "pib": 2**50,
+}  # fmt: skip
+DURATION_UNITS_US = {
+    "us": 1, "ms": 10**3, "s": 10**6, "m": 60 * 10**6, "h": 3600 * 10**6,
+    "d": 86_400 * 10**6, "w": 604_800 * 10**6,
+}  # fmt: skip
+BANDWIDTH_UNITS_BPS = {
+    "bps": 1, "Bps": 8, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12,
+    "KBps": 8 * 10**3, "MBps": 8 * 10**6, "GBps": 8 * 10**9, "TBps": 8 * 10**12,
+}  # fmt: skip
+LATENCY_UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+
+MAX_CORES = 1_000_000.0
+MAX_BYTES = 8 * 2**50  # float64 columns hold whole bytes exactly up to here
+MAX_COUNT = 10**12
+MAX_MBPS = 10**9
+MAX_LATENCY_NS = 10**10
+MAX_DURATION_S = 100 * 365 * 86400.0
+MAX_TYPED = 100  # characters; nobody types a longer quantity, and a short text is matched in no time
+
+
+def _split(value: object, accepted: str) -> tuple[Decimal, str]:
+    """A number and its unit as typed; refuses booleans, NaN, infinities and anything that is not a quantity.
+
+    The number is decimal, as people type it: in binary 8.3GB would be a fraction more than 8300000000 bytes.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(f"{shown(value)} is not a quantity; write {accepted}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{shown(value)} is not a finite number; write {accepted}")
+    if isinstance(value, int):
+        if value.bit_length() > 1000:
+            raise ValueError(f"{shown(value)} is {'negative' if value < 0 else 'absurdly large'}; write {accepted}")
+        return Decimal(value), ""
+    text = float.__repr__(value) if isinstance(value, float) else value.strip()
+    match = _NUMBER.fullmatch(text) if len(text) <= MAX_TYPED else None
+    if not match:
+        raise ValueError(f"{shown(value)} is not a quantity; write {accepted}")
+    if not math.isfinite(float(match[1])):
+        raise ValueError(f"{shown(value)} is not a finite number; write {accepted}")
+    return Decimal(match[1]), match[2]
+
+
+def _within(value: object, number: Decimal, most: float, shown_most: str, accepted: str) -> Decimal:
+    if number < 0:
+        raise ValueError(f"{shown(value)} is negative; write {accepted}")
+    if number > most:
+        raise ValueError(f"{shown(value)} is absurdly large; the most is {shown_most}")
+    return number
+
+
+def parse_cores(value: object) -> float:
+    accepted = "a number of cores such as 2, 0.5 or 500m"
+    number, unit = _split(value, accepted)
+    if unit not in ("", "m"):
+        raise ValueError(f"unknown unit {unit!r} in {shown(value)}; write {accepted}")
+    cores = _within(value, number / 1000 if unit == "m" else number, MAX_CORES, "1000000 cores", accepted)
+    millicores = round(cores * 1000)
+    if cores and not millicores:
+        raise ValueError(f"{shown(value)} is below the smallest share, 1m (a thousandth of a core)")
+    return millicores / 1000
+
+
+def format_cores(cores: float) -> str:
+    milli = round(cores * 1000)
+    return str(milli // 1000) if milli % 1000 == 0 else f"{milli}m"
+
+
+def parse_bytes(value: object) -> int:
+    accepted = "bytes with a unit such as 512MiB, 64GiB, 10GB or 1048576"
+    number, unit = _split(value, accepted)
+    factor = BYTE_UNITS.get(unit.lower())
+    if factor is None:
+        raise ValueError(f"unknown unit {unit!r} in {shown(value)}; write {accepted}")
+    if unit == "m":
+        raise ValueError(f"{shown(value)} would be thousandths of a byte; for megabytes write {number}MB")
+    return math.ceil(_within(value, number * factor, MAX_BYTES, "8PiB", accepted))
+
+
+def format_bytes(amount: int) -> str:
+    """The shortest exact text: `64GiB`, `1536MiB`, or plain bytes."""
+    for unit, factor in (("PiB", 2**50), ("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if amount and amount % factor == 0:
+            return f"{amount // factor}{unit}"
+    return str(amount)
+
+
+def show_bytes(amount: float) -> str:
+    """For people: three figures are enough (`31.2GiB`)."""
+    for unit, factor in (("PiB", 2**50), ("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if abs(amount) >= factor:
+            scaled = amount / factor
+            return f"{scaled:.0f}{unit}" if scaled == round(scaled) else f"{scaled:.1f}{unit}"
+    return f"{amount:.0f}B"
+
+
+def parse_duration_s(value: object) -> float:
+    accepted = "a duration such as 30s, 10m, 6h, 1h30m or 2d (a bare number is seconds)"
+    text = value.strip() if isinstance(value, str) else ""
+    if text and not text[-1].isdigit() and not text.endswith("."):
+        negative, positive = text.startswith("-"), text.removeprefix("-")
+        if len(text) > MAX_TYPED or not _DURATION.fullmatch(positive):
+            raise ValueError(f"{shown(value)} is not a duration; write {accepted}")
+        parts = _DURATION_PART.findall(positive)
+        microseconds = sum((Decimal(number) * DURATION_UNITS_US[unit] for number, unit in parts), Decimal(0))
+        seconds = (-microseconds if negative else microseconds) / 10**6
+    else:
+        seconds, unit = _split(value, accepted)
+        if unit:
+            raise ValueError(f"{shown(value)} is not a duration; write {accepted}")
+    _within(value, seconds, MAX_DURATION_S, "100 years", accepted)
+    milliseconds = round(seconds * 1000)
+    if seconds and not milliseconds:
+        raise ValueError(f"{shown(value)} is below the shortest duration, 1ms")
+    return milliseconds / 1000
+
+
+def format_duration(seconds: float) -> str:
+    """Exact for whole milliseconds: `1h30m`, `90s` becomes `1m30s`, `1.5` becomes `1s500ms`."""
+    milli = round(seconds * 1000)
+    if milli == 0:
+        return "0s"
+    text = ""
+    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)):
+        count, milli = divmod(milli, size)
+        if count:
+            text += f"{count}{unit}"
+    return text
+
+
+def parse_count(value: object) -> int:
+    accepted = "a whole number such as 4"
+    number, unit = _split(value, accepted)
+    if unit:
+        raise ValueError(f"unknown unit {unit!r} in {shown(value)}; write {accepted}")
+    _within(value, number, MAX_COUNT, str(MAX_COUNT), accepted)
+    if number != int(number):
+        raise ValueError(f"{shown(value)} is not whole; write {accepted}")
+    return int(number)
+
+
+def parse_gpus(value: object) -> float:
+    """Whole devices, or a share of one in thousandths."""
+    accepted = "a whole number of GPUs such as 2, or a share of one such as 0.25 or 250m"
+    number, unit = _split(value, accepted)
+    if unit not in ("", "m"):
+        raise ValueError(f"unknown unit {unit!r} in {shown(value)}; write {accepted}")
+    gpus = _within(value, number / 1000 if unit == "m" else number, MAX_COUNT, str(MAX_COUNT), accepted)
+    if gpus == int(gpus):
+        return int(gpus)
+    if gpus > 1:
+        raise ValueError(
+            f"{shown(value)} is neither whole nor a share of one GPU: a task gets whole GPUs, or a share of a single "
+            f"one; write {accepted}"
+        )
+    thousandths = round(gpus * 1000)
+    if not thousandths:
+        raise ValueError(f"{shown(value)} is below the smallest share, 1m (a thousandth of a GPU)")
+    return thousandths / 1000 if thousandths < 1000 else 1
+
+
+def format_gpus(gpus: float) -> int | str:
+    milli = round(gpus * 1000)
+    return milli // 1000 if milli % 1000 == 0 else f"{milli}m"
+
+
+def parse_bandwidth_mbps(value: object) -> int:
+    accepted = "a bandwidth with a unit such as 400Gbps, 100Mbps or, in bytes, 50GBps"
+    plain = value.strip().replace("/s", "ps").replace("bit", "b") if isinstance(value, str) else value
+    number, unit = _split(plain, accepted)
+    if not unit:
+        raise ValueError(f"{shown(value)} has no unit; write {accepted}")
+    # A large B is bytes and a small one bits; of the letter before it, people write either.
+    factor = BANDWIDTH_UNITS_BPS.get(unit if len(unit) < 4 else unit[0].upper() + unit[1:])
+    if factor is None:
+        raise ValueError(f"unknown unit {unit!r} in {shown(value)}; write {accepted}")
+    mbps = round(_within(value, number * factor / 10**6, MAX_MBPS, "1000Tbps", accepted))
+    if number and not mbps:
+        raise ValueError(f"{shown(value)} is below the smallest bandwidth, 1Mbps")
+    return mbps
+
+
+def format_bandwidth(mbps: int) -> str:
+    """The shortest exact text: `400Gbps`, `1500Mbps`."""
+    for unit, factor in (("Tbps", 10**6), ("Gbps", 10**3)):
+        if mbps and mbps % factor == 0:
+            return f"{mbps // factor}{unit}"
+    return f"{mbps}Mbps"
+
+
+def parse_latency_ns(value: object) -> int:
+    accepted = "a latency with a unit such as 500ns, 5us or 2ms"
+    number, unit = _split(value.strip().replace("µ", "u") if isinstance(value, str) else value, accepted)
+    if not unit and number:
+        raise ValueError(f"{shown(value)} has no unit; write {accepted}")
+    factor = LATENCY_UNITS_NS.get(unit or "ns")
+    if factor is None:
+        raise ValueError(f"unknown unit {unit!r} in {shown(value)}; write {accepted}")
+    latency_ns = round(_within(value, number * factor, MAX_LATENCY_NS, "10s", accepted))
+    if number and not latency_ns:
+        raise ValueError(f"{shown(value)} is below the smallest latency, 1ns")
+    return latency_ns
+
+
+def format_latency(latency_ns: int) -> str:
+    """The shortest exact text: `5us`, `1500ns`."""
+    for unit, factor in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if latency_ns and latency_ns % factor == 0:
+            return f"{latency_ns // factor}{unit}"
+    return f"{latency_ns}ns"
+
+
+def _schema(kind: str, pattern: Callable[[object], object], example: str) -> WithJsonSchema:
+    return WithJsonSchema(
+        {
+            "anyOf": [{"type": "string"}, {"type": "number", "minimum": 0}],
+            "description": kind,
+            "examples": [example],
+            "x-parser": pattern.__name__,
+        }
+    )
+
+
+Cores = Annotated[
+    float,
+    BeforeValidator(parse_cores),
+    PlainSerializer(format_cores, return_type=str),
+    _schema("CPU cores", parse_cores, "500m"),
+]
+GpuAmount = Annotated[
+    float,
+    BeforeValidator(parse_gpus),
+    PlainSerializer(format_gpus, return_type=int | str),
+    _schema("whole GPUs, or a share of one", parse_gpus, "250m"),
+]
+Bytes = Annotated[
+    int,
+    BeforeValidator(parse_bytes),
+    PlainSerializer(format_bytes, return_type=str),
+    _schema("bytes with a unit", parse_bytes, "64GiB"),
+]
+Bandwidth = Annotated[
+    int,
+    BeforeValidator(parse_bandwidth_mbps),
+    PlainSerializer(format_bandwidth, return_type=str),
+    _schema("a bandwidth", parse_bandwidth_mbps, "400Gbps"),
+]
+Latency = Annotated[
+    int,
+    BeforeValidator(parse_latency_ns),
+    PlainSerializer(format_latency, return_type=str),
+    _schema("a latency", parse_latency_ns, "5us"),
+]
+Duration = Annotated[
+    float,
+    BeforeValidator(parse_duration_s),
+    PlainSerializer(format_duration, return_type=str),
+    _schema("a duration", parse_duration_s, "10m"),
+]
+Count = Annotated[int, BeforeValidator(parse_count), WithJsonSchema({"type": "integer", "minimum": 0})]

@@ -1,0 +1,139 @@
+"""The sentences for what Pydantic finds wrong.
+
+Guarantees: every kind of error Pydantic knows gets a sentence, if need be Pydantic's own; ValueErrors raised by our
+validators are passed on as they are. Where an input is secret no sentence echoes it. Says nothing about where the
+error is: `complaint` does.
+"""
+
+import re
+from typing import Any
+
+from pydantic_core import ErrorDetails
+
+from dovetail.model.text.location import Location, other_names
+from dovetail.model.text.strict import closest, shown
+
+Sentence = tuple[str, tuple[str, ...]]
+
+_EXPECTED_WORD = re.compile(r"'([^']*)'")
+_WANTED = {
+    "string_type": "text",
+    "string_unicode": "text",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_parsing_size": "a whole number that is not absurdly large",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "set_type": "a list",
+    "frozen_set_type": "a list",
+    "dict_type": "a mapping of names to values",
+    "mapping_type": "a mapping of names to values",
+    "model_type": "a mapping of fields",
+    "model_attributes_type": "a mapping of fields",
+    "dataclass_type": "a mapping of fields",
+}
+_BOUNDS = {
+    "greater_than_equal": ("ge", "is too small; the least is {}"),
+    "greater_than": ("gt", "is too small; it must be more than {}"),
+    "less_than_equal": ("le", "is too large; the most is {}"),
+    "less_than": ("lt", "is too large; it must be less than {}"),
+}
+_LENGTHS = {
+    "too_short": ("min_length", "has {actual}; at least {limit} must be given"),
+    "too_long": ("max_length", "has {actual}; at most {limit} are accepted"),
+    "string_too_short": ("min_length", "is {actual} characters long; at least {limit} are needed"),
+    "string_too_long": ("max_length", "is {actual} characters long; at most {limit} are accepted"),
+}
+
+
+def wording(detail: ErrorDetails, location: Location, *, secret: bool, about_key: bool) -> Sentence:
+    """What is wrong, and the words that are accepted where there is a list of them."""
+    kind, context = detail["type"], detail.get("ctx", {})
+    value = "this value" if secret else shown(detail["input"])
+    if kind == "missing":
+        return "is required", ()
+    if kind == "extra_forbidden":
+        return _unknown_field(location)
+    if kind in ("enum", "literal_error"):
+        accepted = tuple(_EXPECTED_WORD.findall(str(context.get("expected", ""))))
+        near = "" if secret or not isinstance(detail["input"], str) else closest(detail["input"], accepted)
+        return f"{value} is not accepted.{near} Write one of: {', '.join(accepted)}", accepted
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        return _wrong_kind(context)
+    if kind in ("value_error", "assertion_error") and "error" in context:
+        said = str(context["error"]) or "is not accepted"
+        return ("is not accepted" if secret and _echoes(said, detail["input"]) else said), ()
+    if kind in _BOUNDS:
+        name, words = _BOUNDS[kind]
+        limit = context.get(name)
+        return f"{value} {words.format(f'{limit:g}' if isinstance(limit, float) else limit)}", ()
+    if kind in _LENGTHS:
+        return _length(kind, context, detail["input"]), ()
+    if kind == "string_pattern_mismatch":
+        what = "a name here" if about_key and secret else value
+        return f"{what} must match {context.get('pattern')}", ()
+    if kind == "invalid_key":
+        return "a field's name is text", ()
+    if kind in _WANTED:
+        return _wrong_type(kind, detail["input"], location, secret=secret), ()
+    said = detail["msg"].removeprefix("Value error, ")
+    said = said[:1].lower() + said[1:]
+    return ("is not accepted" if secret and _echoes(said, detail["input"]) else said), ()
+
+
+def _wrong_kind(context: dict[str, Any]) -> Sentence:
+    """One of several forms, told apart by a field such as `kind`."""
+    accepted = tuple(_EXPECTED_WORD.findall(str(context.get("expected_tags", ""))))
+    field = str(context.get("discriminator", "kind")).strip("'")
+    if "tag" not in context:
+        return f"needs the field {field}, which says what it is", accepted
+    tag = str(context["tag"])
+    return (
+        f"{field} {shown(tag)} is not accepted.{closest(tag, accepted)} Write one of: {', '.join(accepted)}",
+        accepted,
+    )
+
+
+def _unknown_field(location: Location) -> Sentence:
+    name, fields = str(location.path[-1]) if location.path else "", location.fields_around()
+    for known, info in fields.items():
+        if name == known or name in other_names(info):
+            both = [known, *(other for other in other_names(info) if other != known)]
+            return f"{' and '.join(map(repr, both))} mean the same; write only one of them", ()
+    accepted = tuple(fields)
+    listed = f" Known fields: {', '.join(accepted)}" if accepted else ""
+    return f"unknown field {shown(name)}.{closest(name, accepted)}{listed}", accepted
+
+
+def _length(kind: str, context: dict[str, Any], value: object) -> str:
+    if isinstance(value, str) and not kind.startswith("string_"):  # what Pydantic says behind a validator of ours
+        kind = f"string_{kind}"
+    name, words = _LENGTHS[kind]
+    length = context.get("actual_length")
+    if length is None and isinstance(value, str | list | dict | tuple):
+        length = len(value)
+    return words.format(actual="more" if length is None else length, limit=context.get(name))
+
+
+def _wrong_type(kind: str, value: object, location: Location, *, secret: bool) -> str:
+    wanted = _WANTED[kind]
+    fields = location.fields_here()
+    if kind.startswith("model") and fields:
+        wanted += f" such as {', '.join(list(fields)[:4])}"
+    if value is None:
+        return f"is empty; write {wanted}, or leave the field out"
+    if kind == "string_type" and isinstance(value, int | float):
+        kind_of_value = "true or false" if isinstance(value, bool) else "a number"
+        example = "" if secret else f": '{shown(value)}'"
+        return f"is {kind_of_value} where text is expected; put it in quotes{example}"
+    return f"{'this value' if secret else shown(value)} is not accepted; write {wanted}"
+
+
+def _echoes(said: str, value: object) -> bool:
+    return not isinstance(value, str | int | float) or str(value)[:20] in said

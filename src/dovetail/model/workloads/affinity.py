@@ -1,0 +1,116 @@
+"""Which other work a task should be near to, apart from, or spread evenly over."""
+
+import re
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from dovetail.model.text.quantity import Count
+from dovetail.model.text.strict import AtField, Name, Strict, shared, shown
+from dovetail.model.workloads.constraint import Weight
+from dovetail.model.workloads.selection import LabelMatch, Labels
+
+HOST, REGION = "host", "region"
+_LEVEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9./_-]{0,252}")
+
+
+def _check_level(value: str) -> str:
+    if not _LEVEL.fullmatch(value):
+        raise ValueError(f"{shown(value)} is not a level; give a node label such as zone, rack or leaf, or host")
+    return value
+
+
+def _as_peers(value: Any) -> Any:
+    """The name of a workload stands for that workload of the same namespace."""
+    return {"workload": value} if isinstance(value, str) else value
+
+
+Level = Annotated[str, AfterValidator(_check_level)]
+Distance = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
+
+
+class Peers(Strict):
+    """Some tasks: those of a workload, of a service, or of everything with these labels; in the same namespace unless
+    others are named (`*` is all)."""
+
+    workload: Name | None = None
+    service: Name | None = None
+    labels: Labels = shared({})
+    match: Annotated[list[LabelMatch], Field(max_length=20)] = shared([])
+    namespaces: Annotated[list[Name | Annotated[str, Field(pattern=r"^\*$")]], Field(max_length=100)] = shared([])
+
+    @model_validator(mode="after")
+    def _names_somebody(self) -> Self:
+        if not (self.workload or self.service or self.labels or self.match):
+            raise ValueError("names nobody; give workload, service, labels or match")
+        return self
+
+
+Whom = Annotated[Peers, BeforeValidator(_as_peers)]
+
+
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+Several = Annotated[list[Whom], BeforeValidator(_as_list), Field(min_length=1, max_length=20)]
+
+
+class Affinity(Strict):
+    """Near to or apart from other work. `within` a level (zone, rack, leaf, host…) or a distance it is required, unless
+    it has a weight, which makes it a wish; `near` alone is a wish to be as near as can be."""
+
+    near: Whom | None = None
+    apart: Whom | None = None
+    within: Level | None = None
+    distance: Distance | None = None
+    weight: Weight | None = None
+    in_same_region: Several | None = None
+    in_different_regions: Several | None = None
+    in_n_regions: Several | None = None
+    n: Annotated[Count, Field(ge=1, le=1000)] | None = None
+
+    @model_validator(mode="after")
+    def _one_relation(self) -> Self:
+        relations = ("near", "apart", "in_same_region", "in_different_regions", "in_n_regions")
+        given = [name for name in relations if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"needs exactly one of {', '.join(relations)}; got {' and '.join(given) or 'none'}")
+        if self.within is not None and self.distance is not None:
+            raise AtField(("distance",), "goes without within: give one of them")
+        if given[0].startswith("in_") and self.distance is not None:
+            raise AtField(("distance",), f"does not go with {given[0]}")
+        if (self.in_n_regions is None) != (self.n is None):
+            raise AtField(("n",), "goes with in_n_regions: the number of regions")
+        plain_near = self.near is not None and self.within is None and self.distance is None
+        if plain_near and self.near is not None and (self.near.workload is None or self.near.namespaces):
+            raise AtField(("near",), "by labels or service, or in other namespaces, needs within or distance")
+        if plain_near and self.weight is not None:
+            raise AtField(("weight",), "needs within or distance: near alone is weighed by the profile")
+        return self
+
+
+class Spread(Strict):
+    """As many tasks in each domain of a level as in any other, up to `max_skew`; a wish where it has a weight. Counted
+    are the workload's own tasks, or those of `of`."""
+
+    over: Level
+    max_skew: Annotated[Count, Field(ge=1)] = 1
+    min_domains: Annotated[Count, Field(ge=1)] | None = None
+    of: Whom | None = None
+    weight: Weight | None = None
+
+
+class ConflictSet(Strict):
+    """Members of a set never share a domain with another workload of the set."""
+
+    set: Name
+    within: Level = HOST
+
+
+def as_conflict(value: Any) -> Any:
+    """The name alone stands for the set, on one host."""
+    return {"set": value} if isinstance(value, str) else value
+
+
+ConflictField = Annotated[ConflictSet, BeforeValidator(as_conflict)]

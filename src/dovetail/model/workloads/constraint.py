@@ -1,0 +1,90 @@
+"""What users ask of a node in words of their own: an expression that must, should or should rather not hold.
+
+An expression is text (CEL) or the same as a structure. What it may speak of, and whether it makes sense, is left to the
+`constraints` room; here stand the fields around it.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Any, Self
+
+from pydantic import Field, model_validator
+
+from dovetail.model.text.quantity import Count
+from dovetail.model.text.strict import AtField, Name, Strict, shared
+
+MAX_EXPRESSION = 4096
+MAX_CONSTRAINTS = 50
+
+Weight = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Text = Annotated[str, Field(min_length=1)]  # how long it may be is said where it is read, with its beginning
+
+
+class Comparison(StrEnum):
+    EQ = "eq"
+    NEQ = "neq"
+    LT = "lt"
+    LE = "le"
+    GT = "gt"
+    GE = "ge"
+    IN = "in"
+    NOT_IN = "not_in"
+    EXISTS = "exists"
+
+
+class Structured(Strict):
+    """An expression as a structure: one comparison, or several that are joined. `left` is what is compared
+    (`node.labels.zone`), `right` the value; `exists` takes none."""
+
+    left: Annotated[str, Field(min_length=1, max_length=500)] | None = None
+    operator: Comparison | None = None
+    right: Any = None
+    sub_expressions: list["Structured"] = shared([])
+    logical_operator: Annotated[str, Field(pattern=r"^(?i:and|or|not)$")] | None = None
+
+
+Expression = Text | Structured
+
+
+class ConstraintKind(StrEnum):
+    REQUIRE = "require"
+    PREFER = "prefer"
+    AVOID = "avoid"
+
+
+class Constraint(Strict):
+    """One of `require`, `prefer` and `avoid`. A wish counts with its `weight`; with a `priority` it is insisted on at
+    first and given up only when nothing fits, the lowest number first."""
+
+    name: Name | None = None
+    require: Expression | None = None
+    prefer: Expression | None = None
+    avoid: Expression | None = None
+    weight: Weight = 1.0
+    priority: Annotated[Count, Field(ge=1, le=100)] | None = None
+
+    @property
+    def kind(self) -> ConstraintKind:
+        return (
+            ConstraintKind.REQUIRE
+            if self.require is not None
+            else ConstraintKind.PREFER
+            if self.prefer is not None
+            else ConstraintKind.AVOID
+        )
+
+    @property
+    def expression(self) -> Expression:
+        found = self.require or self.prefer or self.avoid
+        assert found is not None, "one of them is there"
+        return found
+
+    @model_validator(mode="after")
+    def _one_of_three(self) -> Self:
+        given = [kind for kind in ConstraintKind if getattr(self, kind) is not None]
+        if len(given) != 1:
+            raise ValueError(f"needs exactly one of require, prefer and avoid, got {' and '.join(given) or 'none'}")
+        if self.require is not None:
+            for field in ("weight", "priority"):
+                if field in self.model_fields_set:
+                    raise AtField((field,), "goes with prefer or avoid: what is required has no weight or priority")
+        return self

@@ -1,0 +1,34 @@
+"""Roles: parts of one workload that ask for different things and start together, such as a launcher and its workers.
+
+A workload with roles is read as several, one a role, that form one group (`gang.group`). Guarantees: what a role leaves
+out is as the workload has it; the roles are in the order in which they were written, which is that of their ranks.
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from dovetail.model.resources import Limits, ResourceRequest
+from dovetail.model.text.quantity import Count
+from dovetail.model.text.strict import Name, Strict
+from dovetail.model.workloads.constraint import MAX_CONSTRAINTS, Constraint
+from dovetail.model.workloads.selection import Labels, NodeAffinity, Toleration
+
+#: Labels by which the tasks of a group know each other, and what each of them is.
+GROUP_LABEL, ROLE_LABEL = "dovetail/group", "dovetail/role"
+MAX_ROLES = 20
+
+
+class Role(Strict):
+    """What is different of some of a workload's tasks."""
+
+    name: Name
+    replicas: Annotated[Count, Field(ge=1)] = 1
+    labels: Labels | None = None
+    resources: ResourceRequest | None = None
+    limits: Limits | None = None
+    node_selector: Labels | None = None
+    node_affinity: NodeAffinity | None = None
+    tolerations: Annotated[list[Toleration], Field(max_length=1000)] | None = None
+    constraints: Annotated[list[Constraint], Field(max_length=MAX_CONSTRAINTS)] | None = None
+    retries: Annotated[Count, Field(le=100)] | None = None

@@ -1,0 +1,156 @@
+"""How users say which nodes: label selectors, affinity terms, taints and tolerations."""
+
+import re
+from enum import StrEnum
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from dovetail.model.text.quantity import Count, Duration
+from dovetail.model.text.strict import Strict, shared, shown
+
+MAX_LABEL = 253
+_WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)  # fits 64 bits, as label columns compare them
+
+
+def _check_label(value: str) -> str:
+    if not value or len(value) > MAX_LABEL or not value.isprintable() or any(c.isspace() for c in value):
+        raise ValueError(f"{shown(value)} is not a label key; use 1 to {MAX_LABEL} printable characters, no spaces")
+    return value
+
+
+def as_text(value: Any) -> Any:
+    """YAML reads `true`, `3` and `1.5` as other types; in a label they are text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int | float) else value
+
+
+LabelKey = Annotated[str, AfterValidator(_check_label)]
+
+
+def _check_value(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError(f"{shown(value)} holds characters that cannot be printed; a label is one line of plain text")
+    return value
+
+
+LabelValue = Annotated[str, BeforeValidator(as_text), Field(max_length=MAX_LABEL), AfterValidator(_check_value)]
+Labels = dict[LabelKey, LabelValue]
+
+
+def _word(value: Any, choices: type[StrEnum]) -> Any:
+    """Match a choice in any spelling of case: `equal`, `Equal`, `noSchedule`."""
+    if isinstance(value, str):
+        for choice in choices:
+            if choice.value.lower() == value.lower():
+                return choice
+    return value
+
+
+class Operator(StrEnum):
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+    GT = "Gt"
+    LT = "Lt"
+
+
+class LabelMatch(Strict):
+    """One comparison of one node label."""
+
+    key: LabelKey
+    operator: Annotated[Operator, BeforeValidator(lambda v: _word(v, Operator))]
+    values: list[LabelValue] = shared([])
+
+    @model_validator(mode="after")
+    def _values_fit_operator(self) -> Self:
+        count = len(self.values)
+        if self.operator in (Operator.IN, Operator.NOT_IN) and not count:
+            raise ValueError(f"{self.operator} needs at least one value")
+        if self.operator in (Operator.EXISTS, Operator.DOES_NOT_EXIST) and count:
+            raise ValueError(f"{self.operator} takes no values, got {count}")
+        if self.operator in (Operator.GT, Operator.LT):
+            if count != 1:
+                raise ValueError(f"{self.operator} takes exactly one whole number, got {count} values")
+            if not _WHOLE.fullmatch(self.values[0]):
+                raise ValueError(f"{self.operator} compares whole numbers, not {shown(self.values[0])}")
+        return self
+
+
+class NodeTerm(Strict):
+    """All its matches must hold."""
+
+    match: list[LabelMatch] = Field(min_length=1)
+
+
+class WeightedTerm(NodeTerm):
+    weight: Annotated[Count, Field(ge=1, le=100)] = 1
+
+
+class Preference(WeightedTerm):
+    """A wish. With a `priority` it is insisted on at first and given up only when nothing fits: the lowest number
+    first, one priority at a time."""
+
+    priority: Annotated[Count, Field(ge=1, le=100)] | None = None
+
+
+class NodeAffinity(Strict):
+    """Labels of nodes the task must have (any one of `required`), likes (`preferred`) or dislikes (`avoided`)."""
+
+    required: list[NodeTerm] = shared([])
+    preferred: list[Preference] = shared([])
+    avoided: list[WeightedTerm] = shared([])
+
+
+class Effect(StrEnum):
+    NO_SCHEDULE = "NoSchedule"
+    PREFER_NO_SCHEDULE = "PreferNoSchedule"
+    NO_EXECUTE = "NoExecute"
+
+
+EffectField = Annotated[Effect, BeforeValidator(lambda v: _word(v, Effect))]
+
+
+class Taint(Strict):
+    """Keeps tasks off a node unless they tolerate it."""
+
+    key: LabelKey
+    value: LabelValue = ""
+    effect: EffectField
+
+    def __str__(self) -> str:
+        return f"{self.key}{'=' + self.value if self.value else ''}:{self.effect}"
+
+
+class TolerationOperator(StrEnum):
+    EQUAL = "Equal"
+    EXISTS = "Exists"
+    GT = "Gt"  # the value of the taint is a whole number above that of the toleration
+    LT = "Lt"
+
+
+class Toleration(Strict):
+    """Lets a task onto a tainted node. Without a key it tolerates everything; without an effect, all effects."""
+
+    key: LabelKey | None = None
+    operator: Annotated[TolerationOperator, BeforeValidator(lambda v: _word(v, TolerationOperator))] = (
+        TolerationOperator.EQUAL
+    )
+    value: LabelValue = ""
+    effect: EffectField | None = None
+    toleration_seconds: Duration | None = None
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        if self.key is None and self.operator is not TolerationOperator.EXISTS:
+            raise ValueError("a toleration without a key needs operator: Exists")
+        if self.operator is TolerationOperator.EXISTS and self.value:
+            raise ValueError("operator Exists takes no value")
+        numeric = self.operator in (TolerationOperator.GT, TolerationOperator.LT)
+        if numeric and not _WHOLE.fullmatch(self.value):
+            raise ValueError(f"operator {self.operator} compares whole numbers, not {shown(self.value)}")
+        if self.toleration_seconds is not None and self.effect not in (None, Effect.NO_EXECUTE):
+            raise ValueError("toleration_seconds goes with effect: NoExecute")
+        return self

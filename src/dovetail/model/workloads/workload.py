@@ -1,0 +1,284 @@
+"""What a user submits: the one definition behind YAML files, REST bodies, the Python client and the CLI."""
+
+import re
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
+
+from dovetail.model.resources import Limits, ResourceRequest
+from dovetail.model.text.quantity import Count, Duration
+from dovetail.model.text.strict import MAX_NAME, AtField, Name, Strict, check_name, shared, shown
+from dovetail.model.workloads.affinity import Affinity, ConflictField, Spread
+from dovetail.model.workloads.arrangement import Arrangement
+from dovetail.model.workloads.constraint import MAX_CONSTRAINTS, Constraint
+from dovetail.model.workloads.roles import MAX_ROLES, Role
+from dovetail.model.workloads.selection import Labels, NodeAffinity, Toleration, as_text
+from dovetail.model.workloads.traffic import Traffic
+
+DEFAULT_NAMESPACE = "default"
+MAX_LIST = 1000
+_VOLUME_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*", re.ASCII)
+
+
+def _printable(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError("must be printable text")
+    return value
+
+
+def check_path(value: str) -> str:
+    """Names with slashes between them: `research/nlp`."""
+    if len(value) > 300:
+        raise ValueError(f"is {len(value)} characters long; a queue's path has at most 300")
+    for part in value.split("/"):
+        check_name(part)
+    return value
+
+
+Printable = Annotated[str, AfterValidator(_printable)]
+Pattern = Annotated[Printable, Field(min_length=1, max_length=200)]
+QueuePath = Annotated[str, AfterValidator(check_path)]
+#: A word of a command line or a variable's value; numbers and true/false are taken as they were written.
+Word = Annotated[str, BeforeValidator(as_text)]
+
+
+class WorkloadKind(StrEnum):
+    CONTAINER = "container"
+    VM = "vm"
+    JOB = "job"
+    FUNCTION = "function"
+
+
+class Priority(StrEnum):
+    CRITICAL = "critical"
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+    BATCH = "batch"
+
+    @property
+    def rank(self) -> int:
+        """0 is most urgent."""
+        return _RANKS[self]
+
+
+_RANKS = {priority: rank for rank, priority in enumerate(Priority)}
+
+
+class BackendChoice(Strict):
+    """Which backends may run it: names or patterns such as `kubernetes/*`."""
+
+    allow: Annotated[list[Annotated[Printable, Field(min_length=1, max_length=200)]], Field(max_length=100)] = shared(
+        []
+    )
+
+
+class Deadline(Strict):
+    """`run_for`: the longest one attempt may run, which is also what backfilling counts on. `schedule_within`: every
+    task has had a node by then, or the workload fails with reason `timeout`."""
+
+    run_for: Duration | None = None
+    schedule_within: Annotated[Duration, Field(gt=0)] | None = None
+
+
+class Gang(Strict):
+    """At least `min` tasks start together or none does; the other replicas join while there is room. With a `group`,
+    those are tasks of all workloads of the namespace that name the same one, whatever each of them asks for. `hold`:
+    what is left of a gang that falls below its least while it runs gives its nodes back; if false, it runs on."""
+
+    min: Annotated[Count, Field(ge=1)]
+    group: Name | None = None
+    hold: bool = True
+
+
+class Condition(StrEnum):
+    SUCCEEDED = "succeeded"
+    FINISHED = "finished"
+
+
+class After(Strict):
+    """Start only when another workload of the same namespace has ended; well, unless `condition` says otherwise."""
+
+    workload: Name
+    condition: Condition = Condition.SUCCEEDED
+
+
+class Disruption(Strict):
+    """What may be done to running tasks when more urgent work needs their place."""
+
+    allowed: bool = True
+    max_unavailable: Annotated[Count, Field(ge=1)] | None = None
+    min_run_time: Duration | None = None
+    checkpoint_every: Annotated[Duration, Field(gt=0)] | None = None
+    grace: Duration | None = None
+
+
+class SimulatedRun(Strict):
+    """What the simulated backend pretends; other backends ignore it."""
+
+    run_time: Duration | None = None
+    exit_code: Annotated[Count, Field(le=255)] = 0
+
+
+class Volume(Strict):
+    """Something a container finds at `target`: a folder of the node (an absolute path), or a volume by its name, which
+    the node keeps, or in Kubernetes a claim. What a node keeps stays on that node."""
+
+    source: Annotated[Printable, Field(min_length=1, max_length=4096)]
+    target: Annotated[Printable, Field(min_length=1, max_length=4096)]
+    read_only: bool = False
+
+    @model_validator(mode="after")
+    def _paths_are_plain(self) -> Self:
+        for field, path in (("source", self.source), ("target", self.target)):
+            if ".." in path.split("/"):
+                raise AtField((field,), "leads upwards with '..'; write the path that is meant")
+        if not (self.source.startswith("/") or _VOLUME_NAME.fullmatch(self.source)):
+            words = "is neither an absolute path nor a name of letters, digits, '_', '.' and '-'"
+            raise AtField(("source",), f"{shown(self.source)} {words}")
+        if not self.target.startswith("/") or not self.target.strip("/"):
+            raise AtField(("target",), f"{shown(self.target)} is not a folder of the container; write it as /folder")
+        return self
+
+
+class Run(Strict):
+    """What to execute. Volumes need an image, and a backend that runs containers."""
+
+    command: Annotated[list[Word], Field(max_length=MAX_LIST)] = shared([])
+    image: Annotated[Printable, Field(min_length=1, max_length=500)] | None = None
+    env: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Word] = shared({})
+    workdir: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
+    volumes: Annotated[list[Volume], Field(max_length=100)] = shared([])
+    simulate: SimulatedRun | None = None
+
+    @model_validator(mode="after")
+    def _no_nul(self) -> Self:
+        for text in (*self.command, *self.env.values(), self.workdir or ""):
+            if "\0" in text:
+                raise ValueError("command, env and workdir cannot hold a NUL character")
+        return self
+
+    @model_validator(mode="after")
+    def _volumes_have_a_container(self) -> Self:
+        seen: set[str] = set()
+        for index, volume in enumerate(self.volumes):
+            if self.image is None:
+                raise AtField(("volumes",), "are what a container finds inside it; give run.image as well")
+            target = volume.target.rstrip("/")
+            if target in seen:
+                raise AtField(("volumes", index, "target"), f"{target!r} stands twice; a place takes one volume")
+            seen.add(target)
+        return self
+
+
+def _check_limits(at: tuple[str | int, ...], limits: Limits, resources: ResourceRequest) -> None:
+    for name in ("cpu", "memory"):
+        limit, asked = getattr(limits, name), getattr(resources, name)
+        if limit is not None and limit < asked:
+            words = f"is below resources.{name}: a task may use at least what it asks for"
+            raise AtField((*at, "limits", name), words)
+
+
+class RunRole(Role):
+    """A role and what it executes; the workload's own `run`, if it says nothing."""
+
+    run: Run | None = None
+
+
+class Workload(Strict):
+    """Work to place: `replicas` identical tasks and everything the scheduler needs to know about them."""
+
+    name: Name
+    kind: WorkloadKind = WorkloadKind.JOB
+    namespace: Name = DEFAULT_NAMESPACE
+    user: Name | None = None
+    labels: Labels = shared({})
+    service: Name | None = None
+    priority: Priority = Priority.MEDIUM
+    replicas: Annotated[Count, Field(ge=1)] = 1
+    resources: ResourceRequest = shared(ResourceRequest())
+    limits: Limits = shared(Limits())
+    node_selector: Labels = shared({})
+    node_affinity: NodeAffinity = shared(NodeAffinity())
+    tolerations: Annotated[list[Toleration], Field(max_length=MAX_LIST)] = shared([])
+    constraints: Annotated[list[Constraint], Field(max_length=MAX_CONSTRAINTS)] = shared([])
+    policies: Annotated[list[Name], Field(max_length=20)] = shared([])
+    affinity: Annotated[list[Affinity], Field(max_length=100)] = shared([])
+    spread: Annotated[list[Spread], Field(max_length=10)] = shared([])
+    conflicts: Annotated[list[ConflictField], Field(max_length=20)] = shared([])
+    traffic: Annotated[list[Traffic], Field(max_length=100)] = shared([])
+    backends: BackendChoice = shared(BackendChoice())
+    scheduler: Name | None = None
+    profile: Name | None = Field(default=None, validation_alias=AliasChoices("profile", "strategy"))
+    queue: QueuePath | None = None
+    gang: Gang | None = None
+    roles: Annotated[list[RunRole], Field(max_length=MAX_ROLES)] = shared([])
+    topology: Arrangement | None = None
+    concurrency: Annotated[Count, Field(ge=1)] | None = None
+    after: Annotated[list[After], Field(max_length=100)] = shared([])
+    deadline: Deadline = shared(Deadline())
+    disruption: Disruption = shared(Disruption())
+    retries: Annotated[Count, Field(le=100)] = 0
+    run: Run = shared(Run())
+
+    @model_validator(mode="after")
+    def _limits_hold_requests(self) -> Self:
+        _check_limits((), self.limits, self.resources)
+        for index, role in enumerate(self.roles):
+            _check_limits(("roles", index), role.limits or self.limits, role.resources or self.resources)
+        return self
+
+    @model_validator(mode="after")
+    def _gang_can_stand(self) -> Self:
+        if self.gang is not None:
+            if self.gang.min > self.replicas and self.gang.group is None and not self.roles:
+                raise AtField(("gang", "min"), f"{self.gang.min} is more than replicas: {self.replicas}")
+            if self.concurrency is not None and self.concurrency < self.gang.min and self.gang.group is None:
+                raise AtField(("concurrency",), f"is below gang.min: {self.gang.min} tasks have to run at once")
+        return self
+
+    @model_validator(mode="after")
+    def _roles_make_a_group(self) -> Self:
+        if not self.roles:
+            return self
+        if self.replicas != 1:
+            raise AtField(("replicas",), "is a matter of each role here; give it there")
+        seen: set[str] = set()
+        for index, role in enumerate(self.roles):
+            if role.name in seen:
+                raise AtField(("roles", index, "name"), f"{role.name!r} stands twice; a role is written once")
+            seen.add(role.name)
+            if len(self.name) + 1 + len(role.name) > MAX_NAME:
+                words = f"with the workload's name is longer than {MAX_NAME} characters; shorten one of them"
+                raise AtField(("roles", index, "name"), words)
+        total = sum(role.replicas for role in self.roles)
+        if self.gang is not None and self.gang.group is not None:
+            raise AtField(("gang", "group"), "roles are a group of their own; leave it out")
+        if self.gang is not None and self.gang.min > total:
+            raise AtField(("gang", "min"), f"{self.gang.min} is more than the {total} tasks of its roles")
+        return self
+
+    @model_validator(mode="after")
+    def _has_others_to_send_to(self) -> Self:
+        several = self.replicas > 1 or bool(self.roles) or (self.gang is not None and self.gang.group is not None)
+        if self.topology is not None and self.topology.bandwidth is not None and not several:
+            words = "is what each task can send to the others, and there is only one; give replicas or leave it out"
+            raise AtField(("topology", "bandwidth"), words)
+        return self
+
+    @model_validator(mode="after")
+    def _talks_to_each_once(self) -> Self:
+        seen: set[str] = set()
+        for index, traffic in enumerate(self.traffic):
+            if traffic.to in seen:
+                raise AtField(("traffic", index, "to"), f"{traffic.to!r} stands twice; add the two up")
+            seen.add(traffic.to)
+        return self
+
+    @model_validator(mode="after")
+    def _not_after_itself(self) -> Self:
+        for index, after in enumerate(self.after):
+            if after.workload == self.name:
+                raise AtField(("after", index, "workload"), f"{self.name!r} cannot wait for itself")
+        return self

@@ -1,0 +1,159 @@
+"""Domains inside domains: the levels that matter to a gang as arrays, widest first, ending with the single node.
+
+Guarantees: each domain lies in one domain of the tier before it, whatever the labels say: where two nodes of one rack
+carry different zones, that rack is two domains. The first tier is the whole cluster. A level of which nobody speaks is
+left out where it would tear apart, by nodes that lack its label, a domain of a level that is asked for. Tiers are
+worked out once and kept until nodes come, go or are defined anew, or the topology is.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
+
+from dovetail.cluster.arrays import F8, Rows
+from dovetail.cluster.labels import LabelColumn
+from dovetail.cluster.network.domains import SINGLE, domain_codes, level_column
+from dovetail.cluster.network.levels import present_levels
+from dovetail.cluster.state import Cluster
+from dovetail.model.workloads.affinity import HOST
+
+EVERYWHERE = ""
+Codes = npt.NDArray[np.intp]
+_KEPT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """`codes` is intp[node], from 0; `parents` intp[domain]: the domain of the tier before that it lies in; `first`
+    intp[domain]: its lowest row."""
+
+    level: str
+    codes: Codes
+    parents: Codes
+    first: Codes
+    count: int
+    _by_parent: Codes  # domains, those of one parent together
+    _starts: Codes  # intp[parent + 1]: where those of each begin
+
+    def sums(self, values: F8) -> F8:
+        """float64[domain]: the sum over each domain of one value a node."""
+        return np.bincount(self.codes, values, self.count).astype(np.float64)
+
+    def inside(self, parent: int) -> Rows:
+        """The domains that lie in one of the tier before."""
+        return self._by_parent[self._starts[parent] : self._starts[parent + 1]]
+
+
+class Tiers(Sequence[Tier]):
+    """`at(level)`: the tier of a level, by any name it goes by; that of single nodes where nobody carries its label."""
+
+    def __init__(self, tiers: tuple[Tier, ...], index: Mapping[str, int]) -> None:
+        self._tiers, self._index = tiers, index
+
+    @property
+    def last(self) -> int:
+        return len(self._tiers) - 1
+
+    def at(self, level: str) -> int:
+        return self._index.get(level, self.last)
+
+    def is_carried(self, level: str) -> bool:
+        """Does any node say in which domain of the level it is?"""
+        return level in self._index
+
+    @overload
+    def __getitem__(self, index: int) -> Tier: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Tier, ...]: ...
+    def __getitem__(self, index: int | slice) -> Tier | tuple[Tier, ...]:
+        return self._tiers[index]
+
+    def __len__(self) -> int:
+        return len(self._tiers)
+
+    def __iter__(self) -> Iterator[Tier]:
+        return iter(self._tiers)
+
+
+class TierTable:
+    """The tiers of one cluster, for whatever levels are asked for."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._as_of = (-1, -1)
+        self._kept: dict[tuple[str, ...], Tiers] = {}
+
+    def of(self, asked: tuple[str, ...] = ()) -> Tiers:
+        as_of = (self._cluster.generation, self._cluster.topology.version)
+        if self._as_of != as_of or len(self._kept) > _KEPT:
+            self._as_of = as_of
+            self._kept.clear()
+        found = self._kept.get(asked)
+        if found is None:
+            found = self._kept[asked] = tiers_of(self._cluster, asked)
+        return found
+
+
+def tiers_of(cluster: Cluster, asked: tuple[str, ...] = ()) -> Tiers:
+    """Everything, the levels that nodes carry or that are asked for (widest first), and single nodes."""
+    n = cluster.width
+    names: dict[int, list[str]] = {}  # one label under two names is one level
+    columns: dict[int, LabelColumn] = {}
+    ordered = [name for one in present_levels(cluster) for name in (one.name, one.level.key)]
+    for level in dict.fromkeys((*ordered, *asked)):
+        column = level_column(cluster, level)
+        if column is not None and column.codes[:n].any():
+            names.setdefault(id(column), []).append(level)
+            columns[id(column)] = column
+    wanted = [columns[key] for key, called in names.items() if any(level in asked for level in called)]
+    for key, column in list(columns.items()):
+        if all(column is not one for one in wanted) and any(_tears(column, one, n) for one in wanted):
+            del columns[key]
+    tiers = [_tier(EVERYWHERE, None, np.zeros(n, dtype=np.intp))]
+    index: dict[str, int] = {}
+    for key in _widest_first(columns, {key for key in columns if names[key][0] in ordered}, n):
+        called = names[key]
+        index.update(dict.fromkeys(called, len(tiers)))
+        name = next((level for level in asked if level in called), called[0])
+        tiers.append(_tier(name, tiers[-1], domain_codes(cluster, name)))
+    tiers.append(_tier(HOST, tiers[-1], np.arange(n)))
+    index.update(dict.fromkeys(SINGLE, len(tiers) - 1))
+    return Tiers(tuple(tiers), index)
+
+
+def _widest_first(columns: Mapping[int, LabelColumn], ordered: set[int], n: int) -> list[int]:
+    """Levels that are described, or have usual names, in their order; others between them by the nodes of a domain."""
+    sizes: dict[int, float] = {}
+    narrowest = np.inf
+    for key, column in columns.items():
+        sizes[key] = _mean_size(column, n)
+        if key in ordered:  # racks of one name in many zones look larger than zones, and are not
+            sizes[key] = narrowest = min(sizes[key], narrowest)
+    return sorted(columns, key=lambda key: -sizes[key])
+
+
+def _tier(level: str, outer: Tier | None, codes: Codes) -> Tier:
+    """The domains of a level, cut where those of the tier before end."""
+    outside = np.zeros(len(codes), dtype=np.intp) if outer is None else outer.codes
+    width = int(codes.max()) + 1 if len(codes) else 1
+    _, first, nested = np.unique(outside * width + codes, return_index=True, return_inverse=True)
+    parents = outside[first]
+    starts = np.searchsorted(np.sort(parents), np.arange((1 if outer is None else outer.count) + 1))
+    return Tier(level, nested, parents, first, len(first), np.argsort(parents, kind="stable"), starts)
+
+
+def _mean_size(column: LabelColumn, n: int) -> float:
+    """Nodes of a domain. Those without the label are left out: a few of them would make any level look narrow."""
+    codes = column.codes[:n]
+    carried = codes[codes > 0]
+    return len(carried) / len(np.unique(carried))
+
+
+def _tears(level: LabelColumn, asked: LabelColumn, n: int) -> bool:
+    """Does a domain of a level that is asked for hold two nodes of which one lacks this label?"""
+    inner, outer = asked.codes[:n], level.codes[:n]
+    lacking = inner[(outer == 0) & (inner > 0)]
+    return bool((np.bincount(inner[inner > 0], minlength=1)[lacking] > 1).any()) if len(lacking) else False

@@ -1,0 +1,188 @@
+"""How long the ranks of a placement take to exchange data: an estimate from the links between their nodes.
+
+    time = the busiest link's bytes / its bandwidth + the longest latency × steps
+
+for each way of doing it (`collectives`); an all-reduce goes by ring or by trees, whichever is quicker. Links are those
+of the described graph, or of the tree that the levels are, with `model.topology.DEFAULT_LINKS` where nobody says how
+fast they are. The flows of the job itself share links; those of others count as the `utilisation` of a link says.
+
+`best` is the same exchange by the same ranks on as many nodes behind one switch: no placement that has as many tasks on
+each node is quicker. Guarantees: pure; the same for equal networks and placements. Left to others: what to do about it.
+"""
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dovetail.cluster.arrays import Rows
+from dovetail.cluster.network.levels import present_levels
+from dovetail.cluster.network.link_graph import LinkGraph
+from dovetail.cluster.state import Cluster
+from dovetail.model.text.quantity import show_bytes
+from dovetail.placement.network_cost.collectives import Pattern, double_tree, ring
+from dovetail.placement.network_cost.fabric import LevelFabric, OneSwitch, Ports
+from dovetail.placement.network_cost.link_fabric import LinkFabric, Ways
+
+GIB = 2**30
+_NS = 1e-9
+_ALIKE_KEPT = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class RankExchange:
+    """One collective operation: how long, how long at best, by which algorithm, and what holds it up."""
+
+    seconds: float
+    best_seconds: float
+    algorithm: str
+    busiest: str
+
+    @property
+    def times_best(self) -> float:
+        """1: no placement on such nodes is quicker."""
+        return self.seconds / self.best_seconds if self.best_seconds > 0 else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Of `size_bytes` a rank: all of them added up everywhere, and a part of it from everyone to everyone."""
+
+    ranks: int
+    nodes: int
+    size_bytes: int
+    all_reduce: RankExchange
+    all_to_all: RankExchange
+
+    def __str__(self) -> str:
+        """`all-reduce of 1 GiB: about 12 ms; 1.8 × the best possible`"""
+        best = self.all_reduce.times_best
+        than = "the best possible" if best < 1.05 else f"{best:.2g} × the best possible"
+        return f"all-reduce of {show_bytes(self.size_bytes)}: about {show_seconds(self.all_reduce.seconds)}; {than}"
+
+
+class CommunicationModel:
+    """The network of one cluster, and what is kept of it until it is described anew."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._ways: tuple[int, Ways] | None = None
+        self._alike: dict[tuple[Hashable, ...], float] = {}
+        self._as_of = (-1, -1)
+
+    @property
+    def is_known(self) -> bool:
+        """Does anybody say where nodes are in the network? Else all are alike, and an estimate says nothing."""
+        return bool(self._cluster.topology) or bool(present_levels(self._cluster))
+
+    def estimate(self, rows: Sequence[int] | Rows, size_bytes: int = GIB) -> Estimate | None:
+        """Of tasks on these rows in order of rank. None for less than two, and where a node is not in the graph."""
+        of_rank_rows = np.asarray(rows, dtype=np.intp)
+        if len(of_rank_rows) < 2:
+            return None
+        distinct, of_rank = np.unique(of_rank_rows, return_inverse=True)
+        fabrics = self._fabrics(distinct, of_rank)
+        if fabrics is None:
+            return None
+        actual, best = fabrics
+        return Estimate(
+            len(of_rank_rows),
+            len(distinct),
+            size_bytes,
+            _all_reduce(actual, best, size_bytes),
+            _all_to_all(actual, best, size_bytes),
+        )
+
+    def all_reduce_s(self, rows: Sequence[int] | Rows, size_bytes: int) -> float | None:
+        """Only how long that takes, of as many ranks, for comparing placements. In a network of levels, placements that
+        are alike but for the names of their domains take as long, and are worked out once."""
+        cluster = self._cluster
+        as_of = (cluster.generation, cluster.topology.version)
+        if self._as_of != as_of or len(self._alike) > _ALIKE_KEPT:
+            self._as_of = as_of
+            self._alike.clear()
+        of_rank_rows = np.asarray(rows, dtype=np.intp)
+        if len(of_rank_rows) < 2:
+            return None
+        key = None if cluster.topology.definition.links else (size_bytes, *map(_numbered, self._likeness(of_rank_rows)))
+        if key is not None and key in self._alike:
+            return self._alike[key]
+        distinct, of_rank = np.unique(of_rank_rows, return_inverse=True)
+        fabrics = self._fabrics(distinct, of_rank)
+        if fabrics is None:
+            return None
+        patterns = ring(len(of_rank)), double_tree(len(of_rank))
+        found = min(_timed(fabrics[0], pattern, size_bytes)[0] for pattern in patterns)
+        if key is not None:
+            self._alike[key] = found
+        return found
+
+    def _likeness(self, of_rank_rows: Rows) -> Iterator[Rows]:
+        """For each level, which ranks are in one domain of it. Domains of a level have links that are alike; a node
+        that is in none of them is alone, and has no link there."""
+        yield of_rank_rows
+        for level in present_levels(self._cluster):
+            codes = level.column.codes[of_rank_rows].astype(np.intp)
+            # Nodes without the label are alone in their own; below 0, so that they count as such.
+            yield np.where(codes > 0, codes, -1 - of_rank_rows)
+
+    def _fabrics(self, distinct: Rows, of_rank: Rows) -> tuple[OneSwitch, OneSwitch] | None:
+        topology = self._cluster.topology
+        names = [self._cluster.names[row] for row in distinct.tolist()]
+        if not topology.definition.links:
+            host = topology.definition.host_link
+            count = len(distinct)
+            ports = Ports(of_rank, np.full(count, float(host.mbps)), np.full(count, float(host.latency_ns)), names)
+            return LevelFabric(ports, present_levels(self._cluster), distinct), OneSwitch(ports)
+        if self._ways is None or self._ways[0] != topology.version:
+            self._ways = (topology.version, Ways(LinkGraph(topology.definition)))
+        ways = self._ways[1]
+        if not all(map(ways.knows, names)):
+            return None
+        vertices = ways.vertices_of(names)
+        return (
+            LinkFabric(ways.ports(vertices, of_rank, names), ways, vertices),
+            OneSwitch(ways.best_ports(vertices, of_rank, names)),
+        )
+
+
+def _numbered(codes: Rows) -> bytes:
+    """The same for codes that are equal in the same places: each in order of appearance, and whether it is below 0."""
+    seen: dict[int, int] = {}
+    found = [seen.setdefault(code, len(seen)) * (-1 if code < 0 else 1) - (code < 0) for code in codes.tolist()]
+    return np.array(found, dtype=np.int32).tobytes()
+
+
+def _all_reduce(actual: OneSwitch, best: OneSwitch, size_bytes: int) -> RankExchange:
+    ranks = len(actual.ports.of_rank)
+    found = [
+        (*_timed(actual, pattern, size_bytes), _timed(best, pattern, size_bytes)[0], name)
+        for name, pattern in (("ring", ring(ranks)), ("tree", double_tree(ranks)))
+    ]
+    seconds, busiest, _, algorithm = min(found, key=lambda one: one[0])
+    return RankExchange(seconds, min(one[2] for one in found), algorithm, busiest)
+
+
+def _timed(fabric: OneSwitch, pattern: Pattern, size_bytes: int) -> tuple[float, str]:
+    carried = fabric.carry(pattern.sources, pattern.targets, pattern.shares * float(size_bytes))
+    return pattern.times * carried.seconds + pattern.steps * carried.latency_ns * _NS, carried.where
+
+
+def _all_to_all(actual: OneSwitch, best: OneSwitch, size_bytes: int) -> RankExchange:
+    ranks = len(actual.ports.of_rank)
+    times = []
+    for fabric in (actual, best):
+        carried = fabric.carry_all(size_bytes / ranks)
+        times.append((carried.seconds + (ranks - 1) * carried.latency_ns * _NS, carried.where))
+    return RankExchange(times[0][0], times[1][0], "pairwise", times[0][1])
+
+
+def show_seconds(seconds: float) -> str:
+    """`12 ms`, `1.4 s`, `830 µs`: two digits that count."""
+    if not np.isfinite(seconds):
+        return "forever, as there is no way between some of them"
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= 0.995 * size or unit == "µs":
+            value = seconds / size
+            return f"{value:.0f} {unit}" if value >= 9.95 else f"{value:.1f} {unit}"
+    raise AssertionError("the last unit takes all")

@@ -1,0 +1,262 @@
+"""One profile at work: filter, score, select, explain.
+
+A shape that comes once is evaluated once and forgotten; a shape that repeats gets a `RankingCache` in a cache bounded by
+memory. Both ways give the same node: ties go to the lower row.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1, F8, Rows
+from dovetail.cluster.devices import Slots
+from dovetail.cluster.state import Cluster
+from dovetail.cluster.views.view import View
+from dovetail.model.reason import Explanation, FunnelStep, NodePoints, Outcome
+from dovetail.model.requests.shape import Shape
+from dovetail.model.requests.task_identity import TaskIdentity
+from dovetail.placement.contract import Request
+from dovetail.placement.pipeline.evaluation import LOST, Evaluator, FilterResult
+from dovetail.placement.pipeline.profiles import ProfileSettings
+from dovetail.placement.pipeline.ranking_cache import SPARSE, RankingCache
+from dovetail.placement.pipeline.refusal import unplaced
+
+KEEP_BEST = 5
+CACHE_BYTES = 64 * 2**20
+CACHED_STANDINGS = 256
+REMEMBERED_SHAPES = 4096
+STEPS_KEPT = 4096  # of each filter's funnel
+#: Why nodes were not looked at: others of its gang or group go elsewhere.
+OTHER_DOMAIN = "other_domain"
+#: Or it has a node that it was meant for, and may go there.
+MEANT_ELSEWHERE = "meant_elsewhere"
+
+
+@dataclass(slots=True)
+class Choice:
+    """The answer for one task: a row, or None and the explanation says why."""
+
+    row: int | None
+    explanation: Explanation
+    slots: Slots | None = None  # the GPUs it should get there; None: whichever the device table says
+
+
+class _Refused(NamedTuple):
+    shape: Shape
+    identity: TaskIdentity | None
+    epoch: int
+    changes: int
+    filtered: FilterResult
+
+
+class Pipeline:
+    def __init__(self, name: str, settings: ProfileSettings, cluster: Cluster, seed: int = 0) -> None:
+        self.name = name
+        self.settings = settings
+        self.evaluator = Evaluator(name, settings)
+        self.cursor = -1  # the row that round_robin chose last
+        self._cluster = cluster
+        self._seed = seed
+        self._standings: OrderedDict[Shape, RankingCache] = OrderedDict()
+        self._remembered: OrderedDict[Shape, None] = OrderedDict()
+        self._weights = tuple(zip(settings.scores, self.evaluator.weights, strict=True))
+        self._refused: _Refused | None = None  # the last that fitted nowhere
+        self._last_counts: list[int] = []
+        self._last_funnel: tuple[FunnelStep, ...] = ()
+        self._reasons = [(plugin.name, plugin.reason) for plugin in self.evaluator.filters]
+        self._steps: list[dict[int, FunnelStep]] = [{} for _ in self._reasons]
+
+    def decide(self, request: Request, task: str, *, repeats: bool = False) -> Choice:
+        """The best node for one task. `repeats` says that more tasks of this shape will follow."""
+        standing = self._standing(request, repeats) if request.promised is None else None
+        if standing is not None:
+            return self._from_standing(request, standing, task)
+        return self._evaluated_once(request, task)
+
+    def decide_at(self, request: Request, row: int) -> Choice | None:
+        """That node, if it may take the task; no other is looked at."""
+        view = View(self._cluster).subset(np.array([row], dtype=np.intp))
+        filtered = self.evaluator.run_filters(request, view)
+        if not filtered.counts[-1]:
+            return None
+        scored = self.evaluator.score(request, view)
+        best = self._best(scored.total, view.rows, scored.points, None)
+        funnel = (FunnelStep("meant", 1, MEANT_ELSEWHERE), *self._funnel(filtered.counts))
+        slots = self.evaluator.devices(request, self._cluster, row)
+        return Choice(row, self._explained(best[0].node, funnel, best, filtered.notes + scored.notes), slots)
+
+    def feasible_ignoring_capacity(self, request: Request) -> B1:
+        """bool[node]: where it could go if others made way. Who asks was most often refused just before."""
+        kept, cluster = self._refused, self._cluster
+        if kept is not None and request.among is None:
+            asked = request.shape, request.identity, cluster.epoch, cluster.changes
+            if asked == kept[:-1] and kept.filtered.alive.shape == (cluster.width,):
+                return kept.filtered.feasible_ignoring_capacity
+        return self.evaluator.run_filters(request, View(cluster)).feasible_ignoring_capacity
+
+    def told(
+        self, filtered: FilterResult, request: Request
+    ) -> tuple[tuple[FunnelStep, ...], tuple[tuple[str, float], ...]]:
+        """What the filters left, and the weights of the scores, as explanations say it."""
+        return (*self._looked_at(request), *self._funnel(filtered.counts)), self._weights
+
+    def _looked_at(self, request: Request) -> list[FunnelStep]:
+        """A step of its own where only some nodes are looked at: those of the domain where its fellows go."""
+        if request.among is None:
+            return []
+        looked_at = np.count_nonzero(request.among & View(self._cluster).present)
+        return [FunnelStep("domain", int(looked_at), OTHER_DOMAIN)]
+
+    def for_task(self, request: Request, workload: int, replicas: int) -> Request:
+        """The request as this profile's scores want it: with the task's workload where one looks beyond a node."""
+        return request if self.evaluator.local else replace(request, siblings=(workload, replicas))
+
+    def placed(self, request: Request, row: int) -> None:
+        """Told after the chosen row took the task (not for trials, whose undoing shows in the change log)."""
+        self.cursor = row
+        standing = self._standings.get(request.shape)
+        if standing is not None:
+            standing.took(row)
+
+    # --- two ways to the same answer -------------------------------------------------------------------------
+
+    def _from_standing(self, request: Request, standing: RankingCache, task: str) -> Choice:
+        standing.refresh()
+        funnel = self._funnel(standing.counts)
+        top = standing.top(KEEP_BEST)
+        if not top:
+            return self._unplaced(request, funnel, standing.filtered)
+        if self.settings.select == "best":
+            row = top[0]
+        else:
+            row = self._selected(np.flatnonzero(standing.total > LOST), task)
+            top = [row, *(other for other in top if other != row)][:KEEP_BEST]
+        best = standing.lines(top)
+        slots = self.evaluator.devices(request, self._cluster, row)
+        return Choice(row, self._explained(best[0].node, funnel, best, standing.notes), slots)
+
+    def _evaluated_once(self, request: Request, task: str) -> Choice:
+        choice = self._evaluated(request, task)
+        choice.explanation.funnel = (*self._looked_at(request), *choice.explanation.funnel)
+        return choice
+
+    def _evaluated(self, request: Request, task: str) -> Choice:
+        view = View(self._cluster)
+        filtered = self.evaluator.run_filters(request, view)
+        funnel = self._funnel(filtered.counts)
+        feasible = filtered.counts[-1]
+        if not feasible:
+            if request.among is None:
+                cluster = self._cluster
+                self._refused = _Refused(request.shape, request.identity, cluster.epoch, cluster.changes, filtered)
+            return self._unplaced(request, funnel, filtered)
+        rows: Rows | None = None
+        if feasible < SPARSE * view.size:
+            rows = np.flatnonzero(filtered.alive)
+            scored = self.evaluator.score(request, view.subset(rows))
+            total = scored.total
+        else:
+            scored = self.evaluator.score(request, view)
+            total = scored.total
+            np.putmask(total, ~filtered.alive, LOST)
+        notes = filtered.notes + scored.notes
+        chosen = None
+        if self.settings.select != "best":
+            chosen = self._selected(np.flatnonzero(filtered.alive), task)
+        best = self._best(total, rows, scored.points, chosen)
+        row = self._cluster.rows[best[0].node]
+        slots = self.evaluator.devices(request, self._cluster, row)
+        return Choice(row, self._explained(best[0].node, funnel, best, notes), slots)
+
+    def _best(
+        self, total: F8, rows: Rows | None, points: list[F8 | float], chosen: int | None
+    ) -> tuple[NodePoints, ...]:
+        """The top candidates, best first, the chosen one ahead of all. Overwrites `total` as it goes: a handful of
+        argmax passes is several times cheaper than partially sorting it."""
+        names, load = self._cluster.names, self._cluster.resources.load
+        found: list[NodePoints] = []
+        at = total.argmax() if chosen is None else chosen if rows is None else np.searchsorted(rows, chosen)
+        while len(found) < KEEP_BEST:
+            value = total.item(at)
+            if value == LOST:
+                break
+            row = at if rows is None else rows[at]
+            each = tuple([p if isinstance(p, float) else p.item(at) for p in points])
+            found.append(NodePoints(names[row], value, each, load.item(row)))
+            total[at] = LOST
+            at = total.argmax()
+        return tuple(found)
+
+    # --- pieces ----------------------------------------------------------------------------------------------
+
+    def _selected(self, rows: Rows, task: str) -> int:
+        if self.settings.select == "round_robin":
+            after = int(np.searchsorted(rows, self.cursor, side="right"))
+            return int(rows[after % len(rows)])
+        digest = blake2b(f"{self._seed}/{task}".encode(), digest_size=8).digest()
+        return int(rows[int.from_bytes(digest, "big") % len(rows)])
+
+    def _standing(self, request: Request, repeats: bool) -> RankingCache | None:
+        if request.non_local or request.among is not None or not self.evaluator.local:
+            return None  # depends on other workloads or nodes: nothing of it stays true
+        shape = request.shape
+        found = self._standings.get(shape)
+        if found is not None:
+            self._standings.move_to_end(shape)
+            return found
+        if not repeats and shape not in self._remembered:
+            self._remembered[shape] = None
+            if len(self._remembered) > REMEMBERED_SHAPES:
+                self._remembered.popitem(last=False)
+            return None
+        found = RankingCache(request, self.evaluator, self._cluster)
+        self._standings[shape] = found
+        # All standings of one cluster are about as large as the newest.
+        most = min(CACHED_STANDINGS, max(1, CACHE_BYTES // found.size_bytes))
+        while len(self._standings) > most:
+            self._standings.popitem(last=False)
+        return found
+
+    def _funnel(self, counts: list[int]) -> tuple[FunnelStep, ...]:
+        last = self._last_counts
+        if counts != last:
+            steps = self._last_funnel
+            if last:  # the first filters nearly always leave as many as for the task before
+                self._last_funnel = tuple(
+                    [steps[i] if count == last[i] else self._step(i, count) for i, count in enumerate(counts)]
+                )
+            else:
+                self._last_funnel = tuple(map(self._step, range(len(counts)), counts))
+            self._last_counts = list(counts)
+        return self._last_funnel
+
+    def _step(self, filter_: int, count: int) -> FunnelStep:
+        """Kept: most filters leave the same few numbers of nodes again and again."""
+        steps = self._steps[filter_]
+        found = steps.get(count)
+        if found is None:
+            if len(steps) >= STEPS_KEPT:
+                steps.clear()
+            name, reason = self._reasons[filter_]
+            found = steps[count] = FunnelStep(name, count, reason)
+        return found
+
+    def _unplaced(self, request: Request, funnel: tuple[FunnelStep, ...], filtered: FilterResult) -> Choice:
+        return Choice(None, unplaced(self.name, request, self.evaluator, self._cluster, funnel, filtered))
+
+    def _explained(
+        self, node: str, funnel: tuple[FunnelStep, ...], best: tuple[NodePoints, ...], notes: tuple[str, ...]
+    ) -> Explanation:
+        return Explanation(
+            outcome=Outcome.PLACED,
+            message=f"placed on {node}",
+            profile=self.name,
+            nodes=len(self._cluster.rows),
+            funnel=funnel,
+            weights=self._weights,
+            best=best,
+            notes=notes,
+        )

@@ -1,0 +1,89 @@
+"""Profiles: named sets of queue order, filters, weighted scores and a selection rule, with the seeds' numbers.
+
+A profile is settings; `Pipeline` compiles it. Users add their own beside these or change a built-in one by name.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from dovetail.model.text.strict import Name, Strict, closest
+from dovetail.placement.registry import ABOUT_ROOM, BUILT_IN_FILTERS, POD_FILTERS
+
+Weight = Annotated[float, Field(ge=-1000, le=1000, allow_inf_nan=False)]
+
+
+class ProfileSettings(Strict):
+    """`filters` are added to the built-in ones, which always run."""
+
+    filters: list[Name] = []
+    scores: dict[str, Weight] = {}
+    select: Literal["best", "round_robin", "random"] = "best"
+    order: Name = "priority"
+    preemption: bool = Field(default=True, description="may urgent work displace less urgent work")
+    settings: dict[str, dict[str, Any]] = {}
+    on_filter_error: Literal["refuse", "skip"] = "refuse"
+
+    @property
+    def all_filters(self) -> tuple[str, ...]:
+        # Outsiders run before those about room, so that the funnel ends with "is there room".
+        extra = tuple(name for name in self.filters if name not in BUILT_IN_FILTERS)
+        return (*BUILT_IN_FILTERS[:-ABOUT_ROOM], *extra, *BUILT_IN_FILTERS[-ABOUT_ROOM:])
+
+
+BUILT_IN: dict[str, ProfileSettings] = {
+    "balanced": ProfileSettings(
+        scores={"resource_utilisation": 40, "load_balance": 30, "affinity": 20, "network_proximity": 10}
+    ),
+    "network": ProfileSettings(
+        scores={"load_balance": 1, "preferred": 0.3, "avoided": -0.5, "colocation": 0.2, "related_proximity": 1}
+    ),
+    "least_loaded": ProfileSettings(scores={"least_loaded": 1}),
+    "best_fit": ProfileSettings(scores={"best_fit": 1}),
+    "resource_balance": ProfileSettings(scores={"resource_balance": 1}),
+    # The domain by 40/30/20/10; its nodes tie in all of these, so the small weights choose among them alone: first the
+    # one that is left fullest, then the one with the GPU model named first, then the one nearest to the work it belongs
+    # with.
+    "gpu_topology": ProfileSettings(
+        scores={
+            "domain_availability": 40,
+            "topology_alignment": 30,
+            "domain_utilisation": 20,
+            "domain_history": 10,
+            "gpu_packing": 0.01,
+            "gpu_model_preference": 0.001,
+            "network_proximity": 0.0001,
+        }
+    ),
+    # Whole nodes stay free, and of nodes that are equally full those go first that leave whole domains free: a GPU of a
+    # node that has less than a hundred outweighs any difference between domains.
+    "gpu_packing": ProfileSettings(
+        scores={"gpu_packing": 1, "domain_packing": 0.01, "gpu_model_preference": 0.001, "network_proximity": 0.0001}
+    ),
+    # Both count in GPUs: those that become unusable, and the price of those that others need more.
+    "fragmentation": ProfileSettings(scores={"fragmentation": 1, "gpu_scarcity": 1}),
+    # kube-scheduler's own weights, as near as our scores come to its: the room that is left, even use of it, what the
+    # pod and its image say of nodes.
+    "kubernetes": ProfileSettings(
+        filters=list(POD_FILTERS),
+        scores={
+            "resource_utilisation": 1,
+            "resource_balance": 1,
+            "preferred": 2,
+            "avoided": -3,
+            "image_locality": 0.5,
+            "related_proximity": 3,  # to those that its annotations say it talks to
+        },
+    ),
+    "round_robin": ProfileSettings(select="round_robin"),
+    "random": ProfileSettings(select="random"),
+}
+DEFAULT_PROFILE = "balanced"
+
+
+class UnknownProfile(ValueError):
+    """The typed outcome `invalid_strategy`: names the profile and lists those that exist."""
+
+    def __init__(self, name: str, known: list[str]) -> None:
+        super().__init__(f"unknown profile {name!r}.{closest(name, known)} Known: {', '.join(known)}")
+        self.name = name

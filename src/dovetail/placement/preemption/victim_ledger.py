@@ -1,0 +1,96 @@
+"""The account of what has been taken so far: victims, budgets used, gangs that gave some and gangs that are broken.
+
+Guarantees: `total` is what the victims cost together, budgets and gangs included; `take` and `forgive` are each
+other's reverse. A gang that lost more than it can is broken and all of it is taken.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from dovetail.placement.preemption.cost import BROKEN_GANG, VIOLATION
+from dovetail.placement.preemption.pool import VictimPool
+
+
+class VictimLedger:
+    def __init__(self, pool: VictimPool) -> None:
+        self.pool = pool
+        self.victims: set[int] = set()  # slots
+        self.used: Counter[int] = Counter()  # by group with a budget
+        self.given: Counter[int] = Counter()  # by gang that goes on: members taken
+        self.broken: set[int] = set()
+        self.total = 0
+
+    def may_give(self, unit: int) -> int:
+        """How many more a gang can lose and go on."""
+        return self.pool.slack.get(unit, 0) - self.given[unit]
+
+    def overrun(self, counts: Mapping[int, int]) -> int:
+        """What so many more victims of these groups cost in budgets."""
+        found = 0
+        for group, count in counts.items():
+            left = self.pool.limits[group] - self.used[group]
+            found += max(0, count - max(0, left))
+        return found * VIOLATION
+
+    def groups(self, slots: Iterable[int]) -> Counter[int]:
+        counts = Counter(map(self.pool.group, slots))
+        del counts[-1]
+        return counts
+
+    def breaking(self, unit: int) -> list[int]:
+        """Who goes if this gang is broken now, apart from those who went already."""
+        return [slot for slot in self.pool.members(unit) if slot not in self.victims]
+
+    def price(self, unit: int) -> int:
+        """What breaking this gang costs now, budgets included."""
+        rest = self.breaking(unit) if self.given[unit] else self.pool.members(unit)
+        paid = sum(map(self.pool.weight, self.victims.intersection(self.pool.members(unit)))) if self.given[unit] else 0
+        return self.pool.price(unit) - paid + self.overrun(self.groups(rest))
+
+    def take(self, slot: int) -> None:
+        """One task that stands alone, or of a gang that can lose it."""
+        unit = self.pool.unit(slot)
+        self._count(slot)
+        if unit >= 0:
+            self.given[unit] += 1
+
+    def break_up(self, unit: int) -> list[int]:
+        rest = self.breaking(unit)
+        for slot in rest:
+            self._count(slot)
+        self.total += BROKEN_GANG
+        self.broken.add(unit)
+        self.given[unit] = 0
+        return rest
+
+    def forgive(self, slot: int) -> None:
+        """Take back `take`."""
+        unit = self.pool.unit(slot)
+        self._uncount(slot)
+        if unit >= 0:
+            self.given[unit] -= 1
+
+    def mend(self, unit: int) -> list[int]:
+        """Take back that a gang was broken: all of it goes on."""
+        members = self.pool.members(unit)
+        for slot in members:
+            self._uncount(slot)
+        self.total -= BROKEN_GANG
+        self.broken.discard(unit)
+        return members
+
+    def _count(self, slot: int) -> None:
+        group = self.pool.group(slot)
+        if group >= 0:
+            self.total += VIOLATION if self.used[group] >= self.pool.limits[group] else 0
+            self.used[group] += 1
+        self.victims.add(slot)
+        self.total += self.pool.weight(slot)
+
+    def _uncount(self, slot: int) -> None:
+        group = self.pool.group(slot)
+        if group >= 0:
+            self.used[group] -= 1
+            self.total -= VIOLATION if self.used[group] >= self.pool.limits[group] else 0
+        self.victims.discard(slot)
+        self.total -= self.pool.weight(slot)

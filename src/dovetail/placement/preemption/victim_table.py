@@ -1,0 +1,238 @@
+"""What every placed task has at stake, as arrays over all of them, kept up to date instead of gathered anew.
+
+A node's tasks lie side by side, ordered by id, with a little room to grow. When the cluster's log says that a row's
+placements changed, that row alone is written again; a row that outgrows its place moves to the end. Sums by row and
+rank are kept along, so that a search can leave out at once the rows that could never be cleared enough.
+Guarantees: after `refresh` the arrays say what the cluster says, whatever happened in between, trials included.
+Leaves to others: who may be a victim (`pool`), and which are (`single`, `gang`). A stake that is exchanged without
+taking the task off its node is not in the log and is not noticed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+from dovetail.cluster.arrays import B1, F8, grown
+from dovetail.cluster.placements import RANKS, Placement, VictimInfo
+from dovetail.cluster.state import PLACEMENTS, Cluster
+from dovetail.model.task import TaskId
+
+I8 = npt.NDArray[np.int64]
+I1 = npt.NDArray[np.int8]
+
+#: Empty slots behind a node's tasks, so that a task more does not move them.
+SPARE_SLOTS = 2
+#: One slot in so many lies behind all nodes, for those that move. More would make every pass over all slots longer.
+SPARE_SHARE = 8
+#: Rows written one by one, beyond a share of all, until it is quicker to begin again.
+FEW_ROWS = 64
+
+
+@dataclass(slots=True)
+class VictimArrays:
+    """One entry a slot. Where `placed` is false nobody is, and the rest says nothing."""
+
+    placed: B1
+    workload: I8
+    replica: I8
+    row: I8
+    rank: I1
+    since: F8
+    checkpoint_s: F8
+    min_run_s: F8
+    unit: I8
+    group: I8
+    queue: I8
+    priority: I8
+    preemptible: B1
+    unit_code: I8  # 0, 1, … in place of gang ids, -1: none; codes index arrays, ids need not
+
+
+#: What is copied from a `VictimInfo` as it is.
+_COPIED = ("rank", "since", "checkpoint_s", "min_run_s", "unit", "group", "queue", "priority", "preemptible")
+_PLACES = [(name, VictimInfo._fields.index(name)) for name in _COPIED]
+_UNIT = VictimInfo._fields.index("unit")
+
+
+def _empty(size: int) -> VictimArrays:
+    def whole() -> I8:
+        return np.zeros(size, dtype=np.int64)
+
+    def flag() -> B1:
+        return np.zeros(size, dtype=np.bool_)
+
+    return VictimArrays(
+        placed=flag(),
+        workload=whole(),
+        replica=whole(),
+        row=whole(),
+        rank=np.zeros(size, dtype=np.int8),
+        since=np.zeros(size),
+        checkpoint_s=np.zeros(size),
+        min_run_s=np.zeros(size),
+        unit=whole(),
+        group=whole(),
+        queue=whole(),
+        priority=whole(),
+        preemptible=flag(),
+        unit_code=whole(),
+    )
+
+
+class VictimTable:
+    """Keep one for each cluster and call `refresh` before reading."""
+
+    arrays: VictimArrays
+    amounts: F8  # float64[resource, slot]
+    no_more_urgent: F8  # float64[rank, resource, row]: what tasks of this rank and less urgent ones hold together
+    ganged: I8  # slots of members of gangs, in order
+    ganged_units: I8  # and the codes of their gangs
+    first: I8  # by row: its first slot
+    unit_codes: dict[int, int]
+    _epoch: int
+    _seen: int  # entries of the log
+    _used: int  # slots given to rows, also those that a row left behind
+    _wanted: int  # slots in use when the arrays were made
+    _length: I8  # by row: its tasks
+    _space: I8  # by row: its slots
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self._begin_again()
+
+    @property
+    def size(self) -> int:
+        """Slots, empty ones included: the length of every array."""
+        return len(self.arrays.placed)
+
+    def refresh(self) -> None:
+        """Take in everything that changed in the cluster since the last call."""
+        cluster = self.cluster
+        log = cluster.log[PLACEMENTS]
+        grew = cluster.width != len(self.first) or len(cluster.resources.names) != len(self.amounts)
+        if self._epoch != cluster.epoch or grew:
+            self._begin_again()
+            return
+        if self._seen == len(log):
+            return
+        dirty = sorted(set(log[self._seen :]))
+        self._seen = len(log)
+        if len(dirty) > FEW_ROWS + cluster.width // 4:
+            self._begin_again()
+            return
+        self._mend(dirty)
+        if self._used > 2 * self._wanted or len(self.unit_codes) > 4 * len(cluster.placements.by_task) + 1024:
+            self._begin_again()
+
+    @property
+    def lengths(self) -> I8:
+        """By row: how many tasks it has."""
+        return self._length
+
+    def slots(self, row: int) -> slice:
+        first = int(self.first[row])
+        return slice(first, first + int(self._length[row]))
+
+    def task(self, slot: int) -> TaskId:
+        return TaskId(self.arrays.workload.item(slot), self.arrays.replica.item(slot))
+
+    def slot_of(self, task: TaskId) -> int | None:
+        """Where a placed task lies; None if it is not placed."""
+        placement = self.cluster.placements.by_task.get(task)
+        if placement is None:
+            return None
+        first = int(self.first[placement.row])
+        return first + sorted(self.cluster.placements.by_row[placement.row]).index(task)
+
+    # --- writing ---------------------------------------------------------------------------------------------
+
+    def _begin_again(self) -> None:
+        cluster = self.cluster
+        self._epoch, self._seen = cluster.epoch, len(cluster.log[PLACEMENTS])
+        self.unit_codes = {}
+        counts = np.array([len(tasks) for tasks in cluster.placements.by_row], dtype=np.int64)
+        self._length = counts
+        self._space = counts + SPARE_SLOTS
+        self.first = np.cumsum(self._space) - self._space
+        self._used = int(self._space.sum())
+        self._wanted = max(self._used, FEW_ROWS)
+        size = self._used + self._used // SPARE_SHARE
+        self.arrays = _empty(size)
+        self.amounts = np.zeros((len(cluster.resources.names), size))
+        self.no_more_urgent = np.zeros((RANKS, len(self.amounts), cluster.width))
+        self.ganged = self.ganged_units = np.zeros(0, dtype=np.int64)
+        self._write(range(cluster.width))
+
+    def _mend(self, dirty: list[int]) -> None:
+        self._forget_gangs(dirty)
+        for row in dirty:
+            count = len(self.cluster.placements.by_row[row])
+            self.arrays.placed[self.slots(row)] = False
+            if count > self._space[row]:
+                self.first[row], self._space[row] = self._used, 2 * count + SPARE_SLOTS
+                self._used += 2 * count + SPARE_SLOTS
+            self._length[row] = count
+        if self._used > self.size:
+            self._widen(self._used + self._used // SPARE_SHARE)
+        self._write(dirty)
+
+    def _widen(self, size: int) -> None:
+        for field in fields(VictimArrays):
+            setattr(self.arrays, field.name, grown(getattr(self.arrays, field.name), size))
+        self.amounts = grown(self.amounts, size)
+
+    def _write(self, rows: Sequence[int]) -> None:
+        """Everything about these rows, in one go: a handful of array writes, however many rows."""
+        placements, arrays = self.cluster.placements, self.arrays
+        counts = self._length[rows]
+        tasks = list(chain.from_iterable(sorted(placements.by_row[row]) for row in rows))
+        found = [placements.by_task[task] for task in tasks]
+        at = np.arange(len(tasks)) + np.repeat(self.first[rows] - (np.cumsum(counts) - counts), counts)
+        if tasks:
+            arrays.placed[at] = True
+            arrays.row[at] = np.repeat(rows, counts)
+            arrays.workload[at], arrays.replica[at] = zip(*tasks, strict=True)
+            self._write_stakes(at, [placement.victim_info for placement in found])
+            self.amounts[:, at] = self._amounts(found)
+        self._add_up(rows, at)
+        self._note_gangs(at)
+
+    def _forget_gangs(self, rows: list[int]) -> None:
+        """Before these rows are written again."""
+        starts = np.searchsorted(self.ganged, self.first[rows]).tolist()
+        ends = np.searchsorted(self.ganged, self.first[rows] + self._length[rows]).tolist()
+        kept: B1 = np.ones(len(self.ganged), dtype=np.bool_)
+        for start, end in zip(starts, ends, strict=True):
+            kept[start:end] = False
+        self.ganged, self.ganged_units = self.ganged[kept], self.ganged_units[kept]
+
+    def _note_gangs(self, at: I8) -> None:
+        added = np.sort(at[self.arrays.unit_code[at] >= 0])
+        places = np.searchsorted(self.ganged, added)
+        self.ganged = np.insert(self.ganged, places, added)
+        self.ganged_units = np.insert(self.ganged_units, places, self.arrays.unit_code[added])
+
+    def _write_stakes(self, at: I8, victims_table: list[VictimInfo]) -> None:
+        columns = list(zip(*victims_table, strict=True))
+        for name, place in _PLACES:
+            getattr(self.arrays, name)[at] = columns[place]
+        codes = self.unit_codes
+        self.arrays.unit_code[at] = [codes.setdefault(id_, len(codes)) if id_ >= 0 else -1 for id_ in columns[_UNIT]]
+
+    def _amounts(self, found: list[Placement]) -> F8:
+        """float64[resource, task]. A task placed before a resource was known has none of it."""
+        columns = [placement.column for placement in found]
+        width = len(self.amounts)
+        if any(len(column) != width for column in columns):
+            columns = [grown(column, width) for column in columns]
+        return np.concatenate(columns).reshape(len(columns), width).T
+
+    def _add_up(self, rows: Sequence[int], at: I8) -> None:
+        count = len(rows)
+        place = np.repeat(np.arange(count), self._length[rows]) + self.arrays.rank[at].astype(np.int64) * count
+        for sums, amounts in zip(self.no_more_urgent.swapaxes(0, 1), self.amounts, strict=True):
+            by_rank = np.bincount(place, amounts[at], RANKS * count).reshape(RANKS, count)
+            sums[:, rows] = by_rank[::-1].cumsum(axis=0)[::-1]

@@ -1,0 +1,106 @@
+"""The waiting line of one scheduler: who waits, in which order, and how many in each queue.
+
+Guarantees: O(log n) a push, a peek and a drop; a workload stands in the line at most once; the same calls give the same
+order. Orderings with `by_tenant` choose by what the ledger says each has (`fair_choice`), all others by key alone.
+Left to others: whether the first may start (`quota`, placement), and those set aside because nothing fits them.
+"""
+
+from collections.abc import Iterator
+
+from dovetail.queueing.entry import QueueEntry
+from dovetail.queueing.fair_choice import FairChoice
+from dovetail.queueing.orderings import Ordering
+from dovetail.queueing.seats import Item, Seats
+from dovetail.queueing.tree import QueueTree
+from dovetail.queueing.usage import Usage
+
+
+class PendingQueue:
+    """`now` never runs backwards."""
+
+    def __init__(self, tree: QueueTree, usage: Usage, ordering: Ordering) -> None:
+        self.ordering = ordering
+        self._tree = tree
+        self._usage = usage
+        self._lineages = [queue.lineage for queue in tree.queues]
+        self._seated: dict[int, Item] = {}
+        self._waiting = [0] * len(tree)
+        self._now = 0.0
+        self._all = Seats()
+        self._fair = FairChoice(tree, usage) if ordering.by_tenant else None
+
+    def push(self, entry: QueueEntry) -> None:
+        """Join the line; who stands in it already keeps their place."""
+        id_ = entry.id
+        if id_ in self._seated:
+            return
+        self._seated[id_] = item = (*self.ordering.key(entry), id_, entry)
+        waiting = self._waiting
+        for queue in self._lineages[entry.queue]:
+            waiting[queue] += 1
+        if self._fair is None:
+            self._all.add(item)
+        else:
+            self._fair.add(entry, item)
+
+    def another(self) -> "PendingQueue":
+        """An empty line with the same order."""
+        return PendingQueue(self._tree, self._usage, self.ordering)
+
+    @property
+    def as_of(self) -> float:
+        """The moment of the last `peek`."""
+        return self._now
+
+    def peek(self, now: float) -> int | None:
+        """Who goes next; stays in the line."""
+        self._now = now
+        first = self._all.first if self._fair is None else self._fair.first(now)
+        return None if first is None else first[-2]
+
+    def drop(self, id_: int) -> None:
+        """No longer waiting here."""
+        item = self._seated.pop(id_, None)
+        if item is None:
+            return
+        entry, waiting = item[-1], self._waiting
+        for queue in self._lineages[entry.queue]:
+            waiting[queue] -= 1
+        if self._fair is None:
+            self._all.remove(item)
+        else:
+            self._fair.remove(entry, item)
+
+    def entry(self, id_: int) -> QueueEntry:
+        entry: QueueEntry = self._seated[id_][-1]
+        return entry
+
+    def __contains__(self, id_: object) -> bool:
+        return id_ in self._seated
+
+    def __len__(self) -> int:
+        return len(self._seated)
+
+    def __iter__(self) -> Iterator[int]:
+        """All of them, next first, as of the last `peek`; costs only as far as one looks. With `by_tenant` it is the
+        order in which they would go if each started at once. Whoever changes the line meanwhile starts anew."""
+        entries = self._all.in_order() if self._fair is None else self._fair.in_order(self._now)
+        return (entry.id for entry in entries)
+
+    def position(self, id_: int) -> int | None:
+        """1 for who goes next, None for who does not wait here. Grows with the position, or with the line."""
+        if id_ not in self._seated:
+            return None
+        if self._fair is None:
+            mine = self._seated[id_]
+            return 1 + sum(other < mine for other in self._seated.values())
+        return next(place for place, other in enumerate(self, start=1) if other == id_)
+
+    def waiting(self, queue: int) -> int:
+        """How many wait in the queue and all below it."""
+        return self._waiting[queue]
+
+    def waiting_by_queue(self) -> dict[str, int]:
+        """By path, for queues where anybody waits; a queue with children counts those of its children."""
+        counted = zip(self._tree.queues[1:], self._waiting[1:], strict=True)
+        return {queue.path: waiting for queue, waiting in counted if waiting}
