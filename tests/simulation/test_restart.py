@@ -26,7 +26,7 @@ class Fork:
     def __init__(self, world: FaultyWorld) -> None:
         self.snapshot = world.notebook.snapshot()
         # Written down once a minute; here it is that very moment.
-        self.snapshot.memory["usual_times"] = world.engine.state.memory(world.now)["usual_times"]
+        self.snapshot.memory["usual_times"] = world.engine.memory(world.now)["usual_times"]
         self.heard, self.commands = len(world.heard), len(world.commands)
         self.down, self.now = sorted(world.down), world.now
 

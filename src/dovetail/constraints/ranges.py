@@ -2,7 +2,7 @@
 
 Guarantees: true of every node that holds no more than it has. Amounts are not negative and no larger than the capacity,
 which overcommit may stretch; a share lies between 0 and 1; a domain has at least what each of its nodes has. Where
-profiles decide by measured use (`ResourceCeiling.measured`) nodes may hold more than they have, and less is taken for granted.
+profiles decide by measured use (`ResourceCeiling.measured`) nodes may hold more than they have, and less is assumed.
 What is not understood is a number of any size. Left to others: what comparisons make of ranges (`narrowing`).
 """
 

@@ -185,7 +185,7 @@ class Loop:
         """What the engine learned goes along with a step now and then: losing a minute of it harms nobody."""
         self._learned = self._learned or bool(batch)
         if self._learned and now - self._remembered_at >= REMEMBER_EVERY_S:
-            batch.changes.memory |= self._engine.state.memory(now)
+            batch.changes.memory |= self._engine.memory(now)
             self._remembered_at, self._learned = now, False
 
     async def remember(self) -> None:
@@ -193,7 +193,7 @@ class Loop:
         if not self._learned:
             return
         batch = Batch()
-        batch.changes.memory = self._engine.state.memory(time.time())
+        batch.changes.memory = self._engine.memory(time.time())
         try:
             await on_store_thread(self._store.write, batch)
         except StoreError as error:

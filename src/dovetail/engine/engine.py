@@ -15,7 +15,7 @@ from dovetail.engine.scheduling.schedule import has_waiting, schedule
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.settings import EngineSettings
 from dovetail.engine.state.terms import terms_json
-from dovetail.engine.state.timers import Timer, TimerKind
+from dovetail.engine.state.timers import TimerKind
 from dovetail.model.command import Command
 from dovetail.model.event import (
     BackendHealthChanged,
@@ -45,7 +45,6 @@ from dovetail.model.event import (
     WorkArrived,
 )
 from dovetail.model.record import Changes, Decision, Snapshot
-from dovetail.model.task import TaskId
 
 Handler = Callable[[EngineState, Any, float], list[Command]]
 
@@ -54,35 +53,37 @@ def _tick(state: EngineState, event: Tick, now: float) -> list[Command]:
     commands: list[Command] = []
     for timer in state.timers.due(now):
         state.wake.event_count += 1
-        commands += _due(state, timer, now)
+        commands += _TIMERS[timer.about](state, timer.key, now)
     commands += release_dependents(state, now)
     commands += mend(state, now)
     return commands + schedule(state, event.limit, now)
 
 
-def _due(state: EngineState, timer: Timer, now: float) -> list[Command]:
-    key: Any = timer.key
-    if timer.about is TimerKind.DEADLINE:
-        return workloads.deadline_passed(state, key, now)
-    if timer.about is TimerKind.PROMOTION:
-        return workloads.promoted(state, key, now)
-    if timer.about is TimerKind.RETRY:
-        assert isinstance(key, TaskId)
-        return tasks.retry_due(state, key)
-    if timer.about is TimerKind.EVICTION:
-        return nodes.eviction_due(state, key, now)
-    if timer.about is TimerKind.WINDOW:
-        return reservations.window_due(state, key, now)
-    if timer.about is TimerKind.RECOVERY:
-        return recovery_due(state, key, now)
-    if timer.about is TimerKind.LOSS:
-        return node_loss.silence_due(state, key, now)
-    if timer.about is TimerKind.PROBE:
-        probe(state, key)
-    if timer.about is TimerKind.LOOK and key in state.work:
-        state.pending.enqueue(state.work[key])
+def _look_again(state: EngineState, workload: int, now: float) -> list[Command]:  # noqa: ARG001 - as all timer handlers
+    """The pause after preemptions in vain is over."""
+    if workload in state.work:
+        state.pending.enqueue(state.work[workload])
     return []
 
+
+def _only_tick(state: EngineState, key: object, now: float) -> list[Command]:  # noqa: ARG001 - as all timer handlers
+    """The Tick itself is all that was wanted."""
+    return []
+
+
+#: Who handles a timer that is due: `handler(state, key, now) -> commands`.
+_TIMERS: dict[TimerKind, Handler] = {
+    TimerKind.DEADLINE: workloads.deadline_passed,
+    TimerKind.PROMOTION: workloads.promoted,
+    TimerKind.RETRY: tasks.retry_due,
+    TimerKind.EVICTION: nodes.eviction_due,
+    TimerKind.PROBE: probe,
+    TimerKind.WINDOW: reservations.window_due,
+    TimerKind.LOOK: _look_again,
+    TimerKind.RECOVERY: recovery_due,
+    TimerKind.LOSS: node_loss.silence_due,
+    TimerKind.ADJUSTMENT: _only_tick,
+}
 
 _HANDLERS: dict[type, Handler] = {
     Submitted: workloads.submitted,
@@ -139,6 +140,10 @@ class Engine:
 
     def take_changes(self, now: float) -> Changes:
         return self.state.take_changes(now)
+
+    def memory(self, now: float) -> dict[str, str]:
+        """What the engine learned, as texts for a restart (`Snapshot.memory`)."""
+        return self.state.memory.texts(now)
 
     def take_decisions(self) -> list[Decision]:
         """Instead of `take_changes`, where nobody remembers."""

@@ -33,7 +33,7 @@ def restore(state: EngineState, snapshot: Snapshot) -> None:
     state.set_cursors(snapshot.cursors)
     reservations.restore(state, snapshot.reservations)
     state.policies.restore(snapshot.policies)
-    state.recall(snapshot.memory)
+    state.memory.recall(snapshot.memory)
     known: dict[str, Terms] = {}
     placements: list[tuple[TaskId, Placement]] = []
     for restored in snapshot.workloads:

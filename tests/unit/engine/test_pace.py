@@ -97,7 +97,7 @@ def test_what_was_learned_of_nodes_and_of_kinds_survives_a_restart() -> None:
     took(scene, "two", 300.0, node_selector={"only": "b0"})
     before = scene.engine.state.cluster.outcomes("b0")
     assert before == Outcomes(1, 0, 3.0, 1.0)
-    scene.notebook.memory |= scene.engine.state.memory(scene.now)
+    scene.notebook.memory |= scene.engine.memory(scene.now)
     scene.restart()
     assert scene.engine.state.cluster.outcomes("b0") == before
     took(scene, "three", 150.0, node_selector={"only": "b1"})

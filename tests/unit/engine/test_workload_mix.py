@@ -188,7 +188,7 @@ def test_a_restart_keeps_the_mix_and_decides_as_if_nothing_had_happened() -> Non
     for scene in (steady, restarted):
         submit(scene, 0, 50)
     mix = restarted.engine.state.learned.mix
-    restarted.notebook.memory |= json.loads(json.dumps(restarted.engine.state.memory(0.0)))
+    restarted.notebook.memory |= json.loads(json.dumps(restarted.engine.memory(0.0)))
     restarted.restart()
     assert restarted.engine.state.learned.mix.memory() == mix.memory()
     assert np.array_equal(restarted.engine.state.learned.mix.outlook.prices, mix.outlook.prices)

@@ -103,7 +103,7 @@ def bind_failed(state: EngineState, event: BindFailed, now: float) -> list[Comma
     return retry_task(state, work, event.task, "bind_failed", message, now, delay_s)
 
 
-def retry_due(state: EngineState, task: TaskId) -> list[Command]:
+def retry_due(state: EngineState, task: TaskId, now: float) -> list[Command]:  # noqa: ARG001 - as all timer handlers
     """The pause after a failure is over."""
     work = state.work.get(task.workload)
     if work is not None and task.replica in work.delayed:

@@ -2,7 +2,7 @@
 
 Guarantees: names are looked for in the same namespace, first among those that come together with it, then among live
 work, then among what has ended; a circle is refused with every name in it. A dependency that has ended already is
-either satisfied or refused, never waited for. Left to others: waiting (`life.release_dependents`), and finding workloads
+either satisfied or refused, never waited for. Left to others: waiting (`release_dependents`), and finding workloads
 that ended longer ago than the engine remembers, which only the store knows.
 """
 

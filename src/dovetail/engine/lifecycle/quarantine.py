@@ -5,6 +5,7 @@ Not remembered across a restart: the first placements after it are the probe.
 
 from dovetail.engine.state.engine_state import EngineState, NodeFailures
 from dovetail.engine.state.timers import TimerKind
+from dovetail.model.command import Command
 
 
 def failed_there(state: EngineState, node: str | None, reason: str, now: float) -> None:
@@ -30,11 +31,12 @@ def held_there(state: EngineState, node: str | None) -> None:
         lift(state, node)
 
 
-def probe(state: EngineState, node: str) -> None:
-    """Its time is over: one more failure and it goes back, for longer."""
+def probe(state: EngineState, node: str, now: float) -> list[Command]:  # noqa: ARG001 - as all timer handlers
+    """The quarantine is over. One more failure brings the node back, for longer."""
     if node in state.cluster.quarantines:
         state.trouble[node].failures = state.settings.quarantine.failures - 1
         lift(state, node)
+    return []
 
 
 def lift(state: EngineState, node: str) -> None:

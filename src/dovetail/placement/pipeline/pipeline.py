@@ -1,7 +1,7 @@
 """One profile at work: filter, score, select, explain.
 
-A shape that comes once is evaluated once and forgotten; a shape that repeats gets a `RankingCache` in a cache bounded by
-memory. Both ways give the same node: ties go to the lower row.
+A shape that comes once is evaluated once and forgotten; a shape that repeats gets a `RankingCache`. Their memory is
+bounded. Both ways give the same node: ties go to the lower row.
 """
 
 from collections import OrderedDict

@@ -47,8 +47,8 @@ def find_victims(
 ) -> Victims | None:
     """`candidates`: rows that pass every filter but "is there room". `budgets`: by group, how many more may be
     disturbed; `slack`: by gang, how many it can lose and go on. `exclude`: tasks being stopped already; their room
-    counts as free, and neither budgets nor slack are charged for them here. Keep `victims_table` from call to call: making
-    it anew looks at every placed task."""
+    counts as free, and neither budgets nor slack are charged for them here. Keep `victims_table` from call to call:
+    making it anew looks at every placed task."""
     table = VictimTable(cluster) if victims_table is None else victims_table
     table.refresh()
     pool = VictimPool(table, candidates[: cluster.width], column, eligible, now, budgets, slack, exclude)

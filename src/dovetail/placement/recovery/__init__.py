@@ -15,8 +15,8 @@ from dovetail.placement.recovery.search import recover
 __all__ = [
     "LOST",
     "Broken",
-    "RecoveryGroup",
     "Movables",
+    "RecoveryGroup",
     "RecoveryPlan",
     "RecoveryProblem",
     "for_the_first",

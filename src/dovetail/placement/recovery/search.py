@@ -5,8 +5,8 @@ all ways to make whole those that can be, the one with the fewest moves is sough
 spare nodes and lies nearest to what is left of the gang.
 A quick answer comes first (`greedy`); where it moves nobody it is the best there is. Else an integer program looks for
 a better one or proves that there is none (`optimum`), for a few gangs at a time where a storm broke many.
-Guarantees: pure and deterministic; `RecoveryPlan.exact` tells whether the answer is proved. Left to others: who may be moved,
-which nodes are allowed, and carrying it out.
+Guarantees: pure and deterministic; `RecoveryPlan.exact` tells whether the answer is proved. Left to others: who may be
+moved, which nodes are allowed, and carrying it out.
 """
 
 from dataclasses import replace

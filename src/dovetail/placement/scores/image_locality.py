@@ -1,8 +1,8 @@
 """Nodes that have the task's image already: 1 there, 0 where it would have to be fetched first.
 
-A node says which images it has with labels (`model/workloads/image.py`). Where no node has it, or the task needs none, all are
-alike. The shape of a task knows its image only under profiles that have this score: under all others tasks that differ
-in nothing else are one shape.
+A node says which images it has with labels (`model/workloads/image.py`). Where no node has it, or the task needs none,
+all are alike. A shape knows the image of its task only under profiles with this score: under all others, tasks that
+differ in nothing else are one shape.
 """
 
 from typing import ClassVar

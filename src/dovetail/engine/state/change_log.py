@@ -1,0 +1,39 @@
+"""What changed since the last hand-over: the names of changed records, not their contents.
+
+Guarantees: each record is listed once, in the order of its first change. `EngineState.take_changes` turns the list into
+records; nothing here reads them.
+"""
+
+from dataclasses import dataclass, field
+
+from dovetail.model.record import Decision
+from dovetail.model.task import TaskId
+
+
+@dataclass(slots=True)
+class ChangeLog:
+    """Dictionaries serve as ordered sets."""
+
+    decisions: list[Decision] = field(default_factory=list)
+    preempted: int = 0  # tasks that were told to give way
+    workloads: dict[int, None] = field(default_factory=dict)
+    notes: dict[int, None] = field(default_factory=dict)  # workloads whose restart notes changed
+    tasks: dict[TaskId, None] = field(default_factory=dict)
+    nodes: dict[str, None] = field(default_factory=dict)
+    gone_nodes: dict[str, None] = field(default_factory=dict)
+    reservations: dict[int, None] = field(default_factory=dict)
+    outcomes: dict[str, None] = field(default_factory=dict)  # nodes whose success statistics changed
+    network: dict[str, None] = field(default_factory=dict)  # parts of the network description
+
+    def touch_task(self, task: TaskId) -> None:
+        self.tasks[task] = None
+        self.workloads[task.workload] = None
+
+    def clear(self) -> None:
+        self.decisions = []  # the old list belongs to whoever took it
+        self.preempted = 0
+        for marks in (self.workloads, self.notes, self.reservations):
+            marks.clear()
+        for names in (self.nodes, self.gone_nodes, self.outcomes, self.network):
+            names.clear()
+        self.tasks.clear()

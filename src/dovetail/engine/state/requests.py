@@ -1,0 +1,44 @@
+"""Requests: shapes compiled against the resource rows of this cluster, kept while they are in use."""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import replace
+
+from dovetail.cluster.state import Cluster
+from dovetail.engine.state.settings import SchedulerSettings
+from dovetail.engine.state.workload_mix import WorkloadMix
+from dovetail.model.requests.shape import Shape
+from dovetail.model.requests.task_identity import TaskIdentity
+from dovetail.placement.contract import Request
+from dovetail.placement.filters.constraints import is_non_local
+
+_KEPT = 10_000
+
+
+class RequestCache:
+    def __init__(self, cluster: Cluster, mix: WorkloadMix, schedulers: Mapping[str, SchedulerSettings]) -> None:
+        self._cluster, self._mix = cluster, mix
+        self._scopes = {name: tuple(sorted(one.node_selector.items())) for name, one in schedulers.items()}
+        self._requests: OrderedDict[Shape, Request] = OrderedDict()
+
+    def of_shape(self, shape: Shape) -> Request:
+        self._mix.prepare()
+        found = self._requests.get(shape)
+        if found is None or len(found.column) < len(self._cluster.resources.names):
+            needs = {name: float(amount) for name, amount in shape.amounts}
+            column, scope = self._cluster.resources.vector(needs), self._scopes[shape.scheduler]
+            found = Request(shape, column, needs, scope, outlook=self._mix.outlook, non_local=is_non_local(shape))
+            self._requests[shape] = found
+            if len(self._requests) > _KEPT:
+                self._requests.popitem(last=False)
+        return found
+
+    def of_task(self, shape: Shape, identity: TaskIdentity) -> Request:
+        """The same for a task with this identity: placed tasks may repel it or talk to it."""
+        request = self.of_shape(shape)
+        placements = self._cluster.placements
+        repelled = placements.selector_counts.repelled(identity)
+        heard = placements.conversations.with_whom(identity)
+        if not repelled and not heard and not request.non_local:
+            return request
+        return replace(request, identity=identity, repelled=repelled, heard=heard, non_local=True)
