@@ -15,6 +15,7 @@ from tests.property.random_expressions import AMOUNTS, MIG, Expressions, random_
 from dovetail.cluster.arrays import Rows
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.views.view import View
+from dovetail.constraints.explaining import why_not
 from dovetail.constraints.program import NodeProgram
 from dovetail.constraints.syntax import parse, write
 from dovetail.model.resources import CORE_RESOURCES
@@ -136,7 +137,7 @@ def test_parts_joined_together_are_the_whole_and_every_refusal_has_words() -> No
         together = [part.evaluate(view, "default")[0] for part in program.parts]
         assert true.tolist() == [all(column) for column in zip(*(one.tolist() for one in together), strict=True)], text
         for row in cluster.rows.values():
-            words = program.why_not(view, "default", row)
+            words = why_not(program, view, "default", row)
             assert "\n" not in words
             assert (words == "it holds here") == bool(true[row]), (text, words)
 

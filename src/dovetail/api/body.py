@@ -20,7 +20,8 @@ from dovetail.control.plane import ControlPlane
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.document import Document, read_documents
 from dovetail.model.text.quantity import show_bytes
-from dovetail.model.text.reading import check_documents, workloads_of
+from dovetail.model.text.reading import check_documents
+from dovetail.model.workloads.reading import workloads_of
 from dovetail.model.workloads.workload import Workload
 
 Model = TypeVar("Model", bound=BaseModel)

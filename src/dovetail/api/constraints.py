@@ -11,6 +11,7 @@ from dovetail.api.description import takes
 from dovetail.api.replies import Json
 from dovetail.cluster.views.view import View
 from dovetail.constraints.error import ExpressionError
+from dovetail.constraints.explaining import why_not
 from dovetail.constraints.program import NodeProgram, compile_node
 from dovetail.constraints.structure import structure_of, text_of
 from dovetail.control.plane import ControlPlane
@@ -57,7 +58,7 @@ def _nodes(plane: ControlPlane, program: NodeProgram, namespace: str) -> dict[st
     mask = (np.full(view.size, held) if isinstance(held, bool) else held) & view.present
     failing = np.flatnonzero(view.present & ~mask)
     examples = [
-        {"node": view.name(int(row)), "why": program.why_not(view, namespace, int(row))}
+        {"node": view.name(int(row)), "why": why_not(program, view, namespace, int(row))}
         for row in failing[:MOST_EXAMPLES]
     ]
     return {"satisfying": int(mask.sum()), "of": int(view.present.sum()), "failing": examples}

@@ -74,7 +74,7 @@ def field_path(field_name: str) -> tuple[str | int, ...]:
 def read_submission(sources: Sequence[str]) -> Submission:
     """The workloads of all sources as one submission, in which each name stands once in its namespace."""
     from dovetail.model.text.complaint import Complaint, Invalid
-    from dovetail.model.text.reading import read_workloads
+    from dovetail.model.workloads.reading import read_workloads
 
     complaints: list[Complaint] = []
     found = Submission()
@@ -138,7 +138,7 @@ def _contents(given: str) -> Iterable[tuple[str, bytes]]:
 
 def described(fields: dict[str, Any]) -> Submission:
     """One workload from options; those that were not given are left to the defaults."""
-    from dovetail.model.text.reading import workloads_of_data
+    from dovetail.model.workloads.reading import workloads_of_data
 
     return Submission(workloads_of_data(_without_nothing(fields), COMMAND_LINE))
 

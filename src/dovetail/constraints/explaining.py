@@ -18,12 +18,14 @@ MOST_SHOWN = 6
 
 
 def why_not(program: NodeProgram, view: View, namespace: str, position: int) -> str:
+    """Which parts do not hold on the node at this position of the view, with the values found there."""
     here = view.subset(np.array([position], dtype=np.intp))
     failing = [part for part in program.parts if not np.all(part.holds(here, namespace))]
     return "; ".join([_failure(part, EvaluationContext(here, namespace)) for part in failing]) or "it holds here"
 
 
-def cluster_values(program: ClusterProgram, view: View, waiting: int) -> str:
+def cluster_values(program: ClusterProgram, view: View, waiting: int = 0) -> str:
+    """What a condition reads, with its values now, for the log."""
     scene = EvaluationContext(view, "", waiting)
     found = []
     for tree in readings(program.tree)[:MOST_SHOWN]:

@@ -57,12 +57,6 @@ class NodeProgram:
         assert isinstance(found, Column), "a condition"
         return found
 
-    def why_not(self, view: View, namespace: str, position: int) -> str:
-        """Which parts do not hold on the node at that position of the view, with the values found there."""
-        from dovetail.constraints.explaining import why_not  # only those who ask need its words
-
-        return why_not(self, view, namespace, position)
-
     @cached_property
     def parts(self) -> "tuple[NodeProgram, ...]":
         """The conditions that are joined by `&&` at the top; itself, if there is only one."""
@@ -85,12 +79,6 @@ class ClusterProgram:
         found = self._part.run(EvaluationContext(view, "", waiting))
         assert isinstance(found, Column), "a condition"
         return bool(found.data)
-
-    def values(self, view: View, waiting: int = 0) -> str:
-        """What it looks at, with the values of the moment, for the log."""
-        from dovetail.constraints.explaining import cluster_values
-
-        return cluster_values(self, view, waiting)
 
 
 @lru_cache(maxsize=KEPT)

@@ -6,6 +6,7 @@ from tests.unit.constraints.small_cluster import GIB, SPACE, small_cluster, wher
 
 from dovetail.cluster.state import LABELS, PLACEMENTS, RESOURCES, STATUS, TAINTS, Cluster
 from dovetail.cluster.views.view import View
+from dovetail.constraints.explaining import cluster_values
 from dovetail.constraints.program import compile_cluster, compile_node
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
@@ -160,7 +161,7 @@ def test_a_condition_about_the_cluster_is_one_answer(text: str, holds: bool) -> 
 
 def test_a_condition_about_the_cluster_says_what_it_saw() -> None:
     program = compile_cluster('domain("zone", "a").utilisation.cpu > 0.85 || cluster.waiting > 3')
-    said = program.values(View(small_cluster()), 5)
+    said = cluster_values(program, View(small_cluster()), 5)
     assert said == 'domain("zone", "a").utilisation.cpu is 0.25, cluster.waiting is 5'
 
 

@@ -5,6 +5,7 @@ import pytest
 from tests.unit.constraints.small_cluster import SPACE, small_cluster
 
 from dovetail.cluster.views.view import View
+from dovetail.constraints.explaining import why_not
 from dovetail.constraints.program import compile_node
 
 
@@ -35,13 +36,13 @@ from dovetail.constraints.program import compile_node
     ],
 )  # fmt: skip
 def test_the_failing_part_is_named_with_what_was_found(text: str, row: int, words: str) -> None:
-    assert compile_node(text).why_not(View(small_cluster()), SPACE, row) == words
+    assert why_not(compile_node(text), View(small_cluster()), SPACE, row) == words
 
 
 def test_the_position_is_one_of_the_view() -> None:
     view = View(small_cluster())
     some = view.subset(view.rows[4:])
-    assert compile_node("node.tasks == 0").why_not(some, SPACE, 0) == "node.tasks == 0: node.tasks is 1"
+    assert why_not(compile_node("node.tasks == 0"), some, SPACE, 0) == "node.tasks == 0: node.tasks is 1"
 
 
 def test_parts_have_the_text_that_was_written() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.unit.engine.scene import Scene
 
-from dovetail.model.text.reading import read_workloads
+from dovetail.model.workloads.reading import read_workloads
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.filters.spread import SpreadFilter
 from dovetail.placement.filters.workload_affinity import WorkloadAffinityFilter

@@ -12,7 +12,7 @@ from dovetail.backends.docker.settings import DockerSettings
 from dovetail.control.settings import Settings
 from dovetail.model.task import TaskId
 from dovetail.model.text.quantity import format_duration
-from dovetail.model.text.reading import read_workloads
+from dovetail.model.workloads.reading import read_workloads
 
 PAGE = (Path(__file__).parents[3] / "docs" / "docker.md").read_text()
 SETTINGS, WORK, PROFILE = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)

@@ -8,8 +8,8 @@ from tests.unit.engine.scene import Scene
 
 from dovetail.engine.gangs.gang_layout import NO_DOMAIN
 from dovetail.engine.state.settings import EngineSettings
-from dovetail.model.text.reading import read_workloads
 from dovetail.model.workloads.arrangement import Arrangement
+from dovetail.model.workloads.reading import read_workloads
 from dovetail.placement.filters.bandwidth import BandwidthFilter
 from dovetail.placement.gangs.domain_features import FEATURES
 from dovetail.placement.gangs.strategies import STRATEGIES

@@ -6,7 +6,8 @@ from pathlib import Path
 from tests.unit.engine.scene import Scene
 
 from dovetail.model.node import Node
-from dovetail.model.text.reading import read_as, read_workloads
+from dovetail.model.text.reading import read_as
+from dovetail.model.workloads.reading import read_workloads
 from dovetail.placement.filters.gpu_model import GpuModelFilter
 from dovetail.placement.filters.gpus import FreeGpusFilter
 from dovetail.placement.pipeline.profiles import BUILT_IN

@@ -10,7 +10,7 @@ from dovetail.backends.kubernetes.settings import KubernetesSettings
 from dovetail.kubernetes.annotations import asked_in, own_of
 from dovetail.kubernetes.gangs import gang_in
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
-from dovetail.model.text.reading import read_workloads
+from dovetail.model.workloads.reading import read_workloads
 from dovetail.placement.registry import POD_FILTERS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "kubernetes.md").read_text()

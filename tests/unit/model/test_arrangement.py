@@ -8,7 +8,7 @@ from dovetail.model.requests.asks import Layout
 from dovetail.model.requests.shape import Shape
 from dovetail.model.requests.shaping import shape_of
 from dovetail.model.text.complaint import Invalid
-from dovetail.model.text.reading import read_workloads
+from dovetail.model.workloads.reading import read_workloads
 from dovetail.model.workloads.workload import Workload
 
 

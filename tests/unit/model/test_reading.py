@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from dovetail.model.node import Node
 from dovetail.model.text.complaint import Invalid
 from dovetail.model.text.document import read_documents
-from dovetail.model.text.reading import read_as, read_one, read_workloads, workloads_of_data
+from dovetail.model.text.reading import read_as, read_one
+from dovetail.model.workloads.reading import read_workloads, workloads_of_data
 from dovetail.model.workloads.workload import Workload
 
 

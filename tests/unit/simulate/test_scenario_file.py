@@ -6,7 +6,7 @@ import pytest
 
 from dovetail.control.settings import load_settings
 from dovetail.model.text.complaint import Invalid
-from dovetail.model.text.reading import read_workloads
+from dovetail.model.workloads.reading import read_workloads
 from dovetail.simulate.scenario import read_cluster, read_scenario, scenario_of
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -8,6 +8,7 @@ led to it.
 
 from dovetail.cluster.views.view import View
 from dovetail.constraints.error import ExpressionError
+from dovetail.constraints.explaining import cluster_values
 from dovetail.constraints.program import compile_cluster
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.policies import NEVER_SEEN, Active, RuleKey, Ruling
@@ -90,7 +91,7 @@ def _holds(text: str, view: View, waiting: int) -> bool:
 
 def _values(text: str, view: View, waiting: int) -> str:
     try:
-        return compile_cluster(text).values(view, waiting)
+        return cluster_values(compile_cluster(text), view, waiting)
     except ExpressionError as error:
         return str(error)
 

@@ -11,6 +11,7 @@ import numpy as np
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.views.view import View
 from dovetail.constraints.error import ExpressionError
+from dovetail.constraints.explaining import why_not
 from dovetail.constraints.program import compile_node
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.task import TaskId
@@ -64,4 +65,4 @@ class _Requirement:
             self._masks[namespace] = program.holds(self._view, namespace)
         mask = self._masks[namespace]
         holds = mask if isinstance(mask, bool) else bool(np.asarray(mask)[row])
-        return "" if holds else program.why_not(self._view, namespace, row)
+        return "" if holds else why_not(program, self._view, namespace, row)

@@ -7,16 +7,13 @@ error stands in what was written to `location`.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ValidationError
 
 from dovetail.model.text.location import Location
 from dovetail.model.text.strict import AtField, shown
 from dovetail.model.text.wording import wording
-
-if TYPE_CHECKING:
-    from dovetail.model.text.document import Document
 
 MAX_LISTED = 20
 MAX_COMPLAINTS = 100  # a file with more mistakes is mistaken as a whole; a million complaints help nobody
@@ -49,6 +46,18 @@ class Complaint:
             "message": self.message,
             "accepted": list(self.accepted),
         } | ({"detail": self.detail} if self.detail else {})
+
+
+class Source(Protocol):
+    """The text that was validated, as far as a complaint needs it; `Document` is one."""
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def at(self) -> tuple[str | int, ...]: ...
+
+    def line_of(self, path: tuple[str | int, ...]) -> int | None: ...
 
 
 class Invalid(Exception):
@@ -89,7 +98,7 @@ def _without_secrets(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
 
 
 def complaints_of(
-    error: ValidationError, model: type[BaseModel] | None = None, document: "Document | None" = None
+    error: ValidationError, model: type[BaseModel] | None = None, document: Source | None = None
 ) -> list[Complaint]:
     """The errors as complaints. `model` is what was validated (for the names it knows), `document` the input."""
     found = []

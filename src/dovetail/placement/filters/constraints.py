@@ -8,6 +8,7 @@ from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import GROUPS
 from dovetail.cluster.views.view import View
 from dovetail.constraints.error import ExpressionError
+from dovetail.constraints.explaining import why_not
 from dovetail.constraints.program import compile_node
 from dovetail.model.reason import Refused
 from dovetail.model.requests.asks import ConstraintAsk
@@ -73,4 +74,4 @@ class ConstraintsFilter:
         if want.demand is Demand.AVOID:
             return f"still avoids: {want.text}{whose}"
         insists = "still insists: " if want.demand is Demand.PREFER else ""
-        return f"{insists}{compile_node(want.text).why_not(here, request.shape.namespace, 0)}{whose}"
+        return f"{insists}{why_not(compile_node(want.text), here, request.shape.namespace, 0)}{whose}"

@@ -1,0 +1,55 @@
+"""A submission: the workloads of a file or of a request's body, checked together."""
+
+from dovetail.model.text.complaint import MAX_COMPLAINTS, Complaint, Invalid, field_name
+from dovetail.model.text.document import MAX_BYTES, Document, read_documents
+from dovetail.model.text.reading import check_documents
+from dovetail.model.text.strict import shown
+from dovetail.model.workloads.grouping import by_role
+from dovetail.model.workloads.workload import DEFAULT_NAMESPACE, Workload
+
+
+def read_workloads(text: str | bytes, source: str, max_bytes: int = MAX_BYTES) -> list[Workload]:
+    """The workloads of a file or a request's body."""
+    documents = read_documents(text, source, max_bytes)
+    return workloads_of([item for document in documents for item in document.items()], source)
+
+
+def workloads_of_data(data: object, source: str) -> list[Workload]:
+    """The same for data that was parsed elsewhere, such as the JSON of a request: no lines, the same complaints."""
+    return workloads_of([] if data is None else Document(data, source).items(), source)
+
+
+def workloads_of(documents: list[Document], source: str) -> list[Workload]:
+    """The workloads of one submission, in which each name stands once in its namespace."""
+    if not documents:
+        raise Invalid([Complaint(source, None, "", "holds no workload")])
+    complaints = _duplicates(documents)
+    try:
+        workloads = check_documents(Workload, documents)
+    except Invalid as invalid:
+        complaints += invalid.complaints
+    if complaints:
+        raise Invalid(sorted(complaints, key=lambda complaint: complaint.line or 0))
+    return [one for workload in workloads for one in by_role(workload)]
+
+
+def _duplicates(documents: list[Document]) -> list[Complaint]:
+    """Names are compared as written, so that a duplicate is said along with whatever else is wrong."""
+    found: list[Complaint] = []
+    first: dict[tuple[str, str], Document] = {}
+    for document in documents:
+        if not isinstance(document.data, dict):
+            continue
+        namespace, name = document.data.get("namespace", DEFAULT_NAMESPACE), document.data.get("name")
+        if not isinstance(namespace, str) or not isinstance(name, str):
+            continue
+        earlier = first.setdefault((namespace, name), document)
+        if earlier is not document:
+            line = document.line_of(("name",))
+            where = f"in line {earlier.line_of(('name',))}" if line is not None else f"as {field_name(earlier.at)}"
+            words = f"{shown(name)} stands twice in namespace {shown(namespace)}, first {where}; give it another name"
+            field = field_name(("name",) if line is not None else (*document.at, "name"))
+            found.append(Complaint(document.source, line, field, words))
+            if len(found) >= MAX_COMPLAINTS:
+                break
+    return found
