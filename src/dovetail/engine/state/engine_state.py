@@ -2,7 +2,8 @@
 
 import json
 from collections import OrderedDict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from dovetail.cluster.network.domain_table import DomainTable
@@ -321,6 +322,31 @@ class EngineState:
             n = cluster.width
             totals = cluster.resources.schedulable[:, :n][:, cluster.present[:n]].sum(axis=1)
             self._usage.set_capacity(dict(zip(cluster.resources.names, totals.tolist(), strict=True)))
+
+    @contextmanager
+    def no_trace(self) -> Iterator[None]:
+        """For a question: afterwards the state is as it was. Trials undo themselves. This undoes the rest, so that no
+        later decision depends on which questions were asked, or when."""
+        resources, capacity_as_of = len(self.cluster.resources.names), self._capacity_as_of
+        before = [(one, one.cursor, dict(one.evaluator.failures)) for one in self.pipelines.values()]
+        try:
+            with self.victims_table.restored(), self._usage.capacity_restored():
+                yield
+        finally:
+            self._capacity_as_of = capacity_as_of
+            for pipeline, cursor, failures in before:
+                pipeline.cursor, pipeline.evaluator.failures = cursor, failures
+            if len(self.cluster.resources.names) > resources:
+                self._forget_resources(resources)
+
+    def _forget_resources(self, count: int) -> None:
+        """Drop resources that only a question asked for, and what was compiled against them."""
+        self.cluster.resources.forget_after(count)
+        for shape in [shape for shape, request in self._requests.items() if len(request.column) > count]:
+            del self._requests[shape]
+        for pipeline in self.pipelines.values():
+            pipeline.forget_wider(count)
+        self.promises.forget_horizon()
 
     def set_cursors(self, rows: Mapping[str, int]) -> None:
         """Profiles that choose in turn go on after these rows; others have no use for one."""
