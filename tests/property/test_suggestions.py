@@ -13,6 +13,7 @@ from tests.property.stalemate import WANTED, Stage
 
 from dovetail.cluster.invariants import check_invariants
 from dovetail.cluster.views.view import View
+from dovetail.engine.pieces import whole
 from dovetail.engine.scheduling.requests import request_of
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import Work
@@ -45,7 +46,7 @@ def stuck_stage(seed: int) -> Stage | None:
 
 
 def asked(stage: Stage) -> Impasse:
-    return impasse(stage.engine.state, stage.spec, stage.work(WANTED), stage.now)
+    return whole(impasse(stage.engine.state, stage.spec, stage.work(WANTED), stage.now))
 
 
 def test_the_core_is_minimal_and_whoever_follows_a_suggestion_has_it_placed() -> None:

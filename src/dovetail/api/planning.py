@@ -1,20 +1,21 @@
 """Plans: where work would go, asked of the same engine that decides, with the same checks that a submission gets."""
 
-import asyncio
 import time
+from functools import partial
 from typing import Any
 
 from dovetail.api import answers
 from dovetail.api.impasse import NO_IMPASSE, impasse_dict
 from dovetail.control.plane import ControlPlane
 from dovetail.engine.lifecycle.dependencies import Key, key_of
+from dovetail.engine.pieces import IsSpent, Pieces
 from dovetail.engine.planning.plan import Displacement, PlannedTask
 from dovetail.model.reason import Outcome
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.network_cost.communication import Estimate
 
-MOST_WORKLOADS = 500  # of one plan: each is decided for real, and the loop waits meanwhile
+MOST_WORKLOADS = 500  # of one plan: each is decided for real
 MOST_TASKS = 1000  # of one workload
 MOST_DISPLACING = 20  # workloads of one plan for which victims are sought, which takes longer than deciding
 
@@ -25,22 +26,21 @@ def check(plane: ControlPlane, specs: list[Workload]) -> None:
 
 
 async def plans(plane: ControlPlane, specs: list[Workload]) -> list[dict[str, Any]]:
-    """Each workload by itself, on the cluster as it is. Others get their turn between two."""
+    """Each workload by itself, on the cluster as it is when it is looked at."""
     if len(specs) > MOST_WORKLOADS:
         words = f"{len(specs)} workloads; a plan takes at most {MOST_WORKLOADS} at once"
         raise Invalid([Complaint("request body", None, "", words)])
     found: list[dict[str, Any]] = []
     searches = MOST_DISPLACING
-    together = _groups(plane, specs)
+    together = await _groups(plane, specs)
     for spec in specs:
-        plan = _plan(plane, spec, together.get(key_of(spec)), may_search=searches > 0)
+        plan = await plane.ask(partial(_plan, plane, spec, together.get(key_of(spec)), searches > 0))
         searches -= bool(plan["unplaced"])
         found.append(plan)
-        await asyncio.sleep(0)
     return found
 
 
-def _groups(plane: ControlPlane, specs: list[Workload]) -> dict[Key, list[PlannedTask]]:
+async def _groups(plane: ControlPlane, specs: list[Workload]) -> dict[Key, list[PlannedTask]]:
     """The tasks of workloads that start together with others here."""
     members: dict[tuple[str, str], list[Workload]] = {}
     for spec in specs:
@@ -48,15 +48,21 @@ def _groups(plane: ControlPlane, specs: list[Workload]) -> dict[Key, list[Planne
             members.setdefault((spec.namespace, spec.gang.group), []).append(spec)
     found: dict[Key, list[PlannedTask]] = {}
     for group in members.values():
-        planned = plane.questions.plan_group(group, MOST_TASKS, time.time())
+        planned = await plane.ask(partial(_plan_group, plane, group))
         found |= {key_of(spec): tasks for spec, tasks in zip(group, planned, strict=True)}
     return found
 
 
-def _plan(plane: ControlPlane, spec: Workload, tasks: list[PlannedTask] | None, *, may_search: bool) -> dict[str, Any]:
+def _plan_group(plane: ControlPlane, group: list[Workload], _: IsSpent) -> Pieces[list[list[PlannedTask]]]:
+    return plane.questions.plan_group_pieces(group, MOST_TASKS, time.time())
+
+
+def _plan(
+    plane: ControlPlane, spec: Workload, tasks: list[PlannedTask] | None, may_search: bool, is_spent: IsSpent
+) -> Pieces[dict[str, Any]]:
     now = time.time()
     if tasks is None:
-        tasks = plane.questions.plan(spec, MOST_TASKS, now)
+        tasks = yield from plane.questions.plan_pieces(spec, MOST_TASKS, now, is_spent)
     elif tasks[-1].node is None:
         may_search = False  # what is in the way of one of several is not what is in the way of it alone
     placed = sum(task.node is not None for task in tasks)
@@ -66,8 +72,8 @@ def _plan(plane: ControlPlane, spec: Workload, tasks: list[PlannedTask] | None, 
     displaced = None
     impasse = NO_IMPASSE
     if last.node is None and may_search:
-        displaced = None if over_quota else plane.questions.would_displace(spec, now)
-        impasse = plane.questions.impasse(spec, now=now)
+        displaced = None if over_quota else (yield from plane.questions.would_displace_pieces(spec, now))
+        impasse = yield from plane.questions.impasse_pieces(spec, -1, now)
     talk = plane.questions.communication(tasks) if spec.gang is not None and last.node is not None else None
     return {
         "name": spec.name,

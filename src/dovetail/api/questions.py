@@ -16,6 +16,7 @@ from dovetail.api.starts import start_of
 from dovetail.api.workloads import Namespace, summary_of
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.control.plane import ControlPlane
+from dovetail.engine.pieces import Pieces, in_one
 from dovetail.engine.state.work import QueuePlace
 from dovetail.engine.suggestions.suggestions import Impasse
 from dovetail.model.requests.shape import Shape
@@ -42,7 +43,7 @@ async def capacity(request: Request) -> Response:
     spec = await model_in(request, Workload, defaults={"name": "capacity"})
     plane = plane_of(request)
     check(plane, [spec.model_copy(update={"replicas": 1})])
-    room = plane.questions.capacity(spec)
+    room = await plane.ask(lambda is_spent: plane.questions.capacity_pieces(spec, is_spent=is_spent))
     return Json(
         {
             "total": room.total,
@@ -60,25 +61,28 @@ async def explain(request: Request, ref: str, namespace: Namespace = DEFAULT_NAM
     row = await plane.resolve(ref, namespace)
     decisions = await plane.read(plane.store.decisions, row["id"], 1)
     decision = decisions[0] if decisions else None
+    return Json(await plane.ask(lambda _: _explained(plane, row, decision)))
+
+
+def _explained(plane: ControlPlane, row: dict[str, Any], decision: dict[str, Any] | None) -> Pieces[dict[str, Any]]:
     now = position = None
     impasse = NO_IMPASSE
     if row["pending"] and row["finished_at"] is None:
         position = _position(plane, row["id"])
         if row["reason"] not in NOT_FOR_ROOM:
             now = plane.questions.explain(_shape(plane, row), row["id"], time.time()).to_dict()
-        impasse = _impasse(plane, row)
-    return Json(
-        {
-            "workload": summary_of(row),
-            "state": row["state"],
-            "answer": answers.explained(row, decision, now, position, _set_aside(plane, row["id"]), impasse),
-            "decision": decision,
-            "now": now,
-            "position": position,
-            **impasse_dict(impasse),
-            **start_of(plane, row["id"], time.time()),
-        }
-    )
+        impasse = yield from _impasse(plane, row)
+    start = yield from start_of(plane, row["id"], time.time())
+    return {
+        "workload": summary_of(row),
+        "state": row["state"],
+        "answer": answers.explained(row, decision, now, position, _set_aside(plane, row["id"]), impasse),
+        "decision": decision,
+        "now": now,
+        "position": position,
+        **impasse_dict(impasse),
+        **start,
+    }
 
 
 @router.get("/workloads/{ref}/why-not/{node}")
@@ -88,9 +92,10 @@ async def why_not(request: Request, ref: str, node: str, namespace: Namespace = 
     row = await plane.resolve(ref, namespace)
     held = await plane.read(plane.store.node_tasks, node)
     shape = _shape(plane, row)
+    questions, id_ = plane.questions, row["id"]
     try:
-        asked = plane.questions.why_not(shape, node, row["id"], time.time())
-        total, scores = plane.questions.points_of(shape, node)
+        asked = await plane.ask(lambda _: in_one(lambda: questions.why_not(shape, node, id_, time.time())))
+        total, scores = questions.points_of(shape, node)
     except KeyError:
         raise NotFound(f"no node {node[:100]!r}; GET /api/v1/nodes lists them") from None
     holds = any(task["workload"] == row["id"] for task in held)
@@ -120,12 +125,13 @@ def _shape(plane: ControlPlane, row: dict[str, Any]) -> Shape:
         raise Conflict(words) from None
 
 
-def _impasse(plane: ControlPlane, row: dict[str, Any]) -> Impasse:
+def _impasse(plane: ControlPlane, row: dict[str, Any]) -> Pieces[Impasse]:
     """Of work that waits for room or for its quota; whoever waits for something else is told what that is."""
     if row["reason"] in NOT_FOR_ROOM - {"over_quota"} or row["id"] not in plane.engine.state.work:
         return NO_IMPASSE
     try:
-        return plane.questions.impasse(Workload.model_validate(row["spec"]), row["id"], time.time())
+        spec = Workload.model_validate(row["spec"])
+        return (yield from plane.questions.impasse_pieces(spec, row["id"], time.time()))
     except ValueError:  # it was accepted under other settings, and waits as it was accepted
         return NO_IMPASSE
 

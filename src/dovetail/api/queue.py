@@ -34,7 +34,7 @@ async def queue(request: Request, limit: Annotated[int, Query(ge=1, le=10_000)] 
     waiting = {work.id for _, work in placed}
     following = {id_ for ids in state.dependents.values() for id_ in ids if id_ in state.work} - waiting
     placed += [(None, state.work[id_]) for id_ in islice(sorted(following), limit - len(placed))]
-    guesses = plane.questions.starts(now)
+    guesses = await plane.ask(lambda _: plane.questions.starts_pieces(now))
     first = await _first_priorities(plane, [work for _, work in placed], now)
     tree = state.router.queues
     return Json(

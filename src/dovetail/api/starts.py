@@ -3,6 +3,7 @@
 from typing import Any
 
 from dovetail.control.plane import ControlPlane
+from dovetail.engine.pieces import Pieces
 from dovetail.engine.scheduling.forecast import StartGuess
 
 
@@ -16,8 +17,10 @@ def start_fields(guess: StartGuess | None) -> dict[str, Any]:
     }
 
 
-def start_of(plane: ControlPlane, workload: int, now: float) -> dict[str, Any]:
+def start_of(plane: ControlPlane, workload: int, now: float) -> Pieces[dict[str, Any]]:
     """Of one workload; only work that waits has a start to predict."""
     live = plane.engine.state.work.get(workload)
-    waits = live is not None and (live.waiting or live.after)
-    return start_fields(plane.questions.starts(now).get(workload) if waits else None)
+    if live is None or not (live.waiting or live.after):
+        return start_fields(None)
+    guesses = yield from plane.questions.starts_pieces(now)
+    return start_fields(guesses.get(workload))

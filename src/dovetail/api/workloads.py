@@ -102,7 +102,8 @@ async def workload(request: Request, ref: str, namespace: Namespace = DEFAULT_NA
     row = await plane.resolve(ref, namespace)
     counts = {kind: row[kind] for kind in ("pending", "active", "succeeded", "failed", "cancelled")}
     more = {"spec": row["spec"], "tasks": {"total": row["replicas"], **counts}}
-    return Json(summary_of(row) | more | start_of(plane, row["id"], time.time()))
+    start = await plane.ask(lambda _: start_of(plane, row["id"], time.time()))
+    return Json(summary_of(row) | more | start)
 
 
 @router.get("/{ref}/tasks")

@@ -1,7 +1,7 @@
-"""Which volumes each node has attached for its tasks: a node can attach only so many of a driver.
+"""The volumes that each node has attached for its tasks. A node can attach a limited number for each driver.
 
 A volume that several tasks of a node use is attached once. Only tasks with such volumes cost anything.
-Guarantees: counts always follow from the placed tasks, trials included. Left to others: how many a node can attach.
+Guarantees: counts follow from the placed tasks, trials included. Left to others: the limit of each node.
 """
 
 import numpy as np

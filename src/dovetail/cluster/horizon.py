@@ -1,8 +1,8 @@
-"""Room over time: what will be free on which node when, if running work ends as expected and promises are kept.
+"""Free capacity over time, if running work ends as expected and promises are kept.
 
-A `RowProfile` is one node's free room as a step function. A `Horizon` is the whole cluster: nodes on which nothing is
-promised only gain room as work ends, so they are walked through in the order of those ends; a node with a promise on
-it gets a profile. Built for one pass of deciding and thrown away; who is promised what is left to the engine.
+A `RowProfile` is one node's free capacity as a step function. A `Horizon` is the whole cluster. Nodes without promises
+only gain capacity as work ends, so they are walked in the order of those ends; a node with a promise gets a profile.
+A horizon is built for one pass of the scheduler and thrown away. Left to others: who is promised what (`engine`).
 """
 
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""What must hold after every step. Tests call this; a violation is a bug in the table named."""
+"""Invariants of the tables, checked by tests after every step. A violation is a bug in the table that is named."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
-"""Who is where: by task, by node, by service, and which workloads are alive under which name.
+"""Placements: by task, by node, by service, and the live workloads by name.
 
-Counts a node are kept sparse (`{row: count}`), since most services live on few nodes; a score that wants them over
-all nodes gets an array made for it.
+Counts by node are sparse (`{row: count}`), since most services run on few nodes. Scores that need them over all nodes
+get an array.
 """
 
 from collections.abc import Iterator

@@ -71,6 +71,14 @@ class ResourceTable:
             column[index[name]] = amount
         return np.array(column)
 
+    def forget_after(self, count: int) -> None:
+        """Drop all resources but the first so many. No node has any of those, and no task asks for them."""
+        for name in self.names[count:]:
+            del self.index[name]
+        del self.names[count:]
+        for name in _TABLES:
+            setattr(self, name, getattr(self, name)[:count])
+
     def amounts(self, column: F8) -> Amounts:
         return {name: int(column[i]) for i, name in enumerate(self.names) if column[i]}
 

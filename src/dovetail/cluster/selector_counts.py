@@ -1,13 +1,15 @@
-"""How many tasks of some kind each node holds: for work that wants to be near to them, apart from them, or spread.
+"""How many tasks of some kind each node holds: for work with affinity, anti-affinity or an even spread.
 
-A tally is made when somebody first asks for it and kept up to date from then on; which tallies a task counts in is
-worked out once for its badge. Where nobody asks, a placement costs nothing more.
-Guarantees: a tally always equals a count over all placed tasks (`check_invariants` compares). Left to others: which
-domain a node is in.
+A tally is made at the first question for it and kept up to date from then on. Which tallies a task counts in is worked
+out once for its badge. Where nobody asks, a placement costs nothing more.
+Guarantees: a tally always equals a count over all placed tasks (`check_invariants` compares). A trial leaves no trace:
+neither in `version` nor in the order of the rules that placed tasks carry. Left to others: which domain a node is in.
 """
 
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping
+from functools import cache
+from hashlib import blake2b
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -27,15 +29,26 @@ K = TypeVar("K", bound=Hashable)
 
 
 class SelectorCount:
-    """`counts` is float64[node], `total` their sum; `version` grows with every change, and no two tallies ever have had
-    the same: one that is made again after it was forgotten differs from what it was."""
+    """`counts` is float64[node], `total` their sum. `version` is a fingerprint of the counts: it is the same again when
+    they are, also for a tally that was dropped and is made again."""
 
     __slots__ = ("counts", "total", "version")
 
-    def __init__(self, width: int, version: int) -> None:
+    def __init__(self, width: int) -> None:
         self.counts: F8 = np.zeros(width)
         self.total = 0
-        self.version = version
+        self.version = 0
+
+    def add(self, row: int, tasks: int) -> None:
+        self.counts[row] += tasks
+        self.total += tasks
+        self.version += tasks * _fingerprint(row)
+
+
+@cache
+def _fingerprint(row: int) -> int:
+    """A number of 128 bits for each row. Sums of them differ where the summands do, but for a vanishing chance."""
+    return int.from_bytes(blake2b(row.to_bytes(8, "big"), digest_size=16).digest(), "big")
 
 
 def selects(selector: Selector, identity: TaskIdentity) -> bool:
@@ -64,7 +77,8 @@ class SelectorCounts:
     def __init__(self) -> None:
         self.repelling: dict[AffinityRule, int] = {}  # rules carried by placed tasks, and by how many
         self._width = FIRST_CAPACITY
-        self._versions = 0
+        self._trials = 0  # that are open, one inside the other
+        self._dropped: dict[AffinityRule, None] = {}  # rules that nobody carries, for the time of the trial
         self._tallies: OrderedDict[Counted, SelectorCount] = OrderedDict()
         self._where: dict[TaskIdentity, dict[int, int]] | None = None  # tasks by row; None until somebody asks
         self._badges = _Index[TaskIdentity]()
@@ -87,11 +101,8 @@ class SelectorCounts:
         concerned = self._concerned.get(identity)
         if concerned is None:
             concerned = self._find_concerned(identity)
-        self._versions += 1
         for selector_count in concerned:
-            selector_count.counts[row] += sign
-            selector_count.total += sign
-            selector_count.version = self._versions
+            selector_count.add(row, sign)
         if identity not in self._where:  # a tally that is made later does not find it
             del self._concerned[identity]
 
@@ -105,14 +116,12 @@ class SelectorCounts:
             self._where = {}
             for identity, row in placed:
                 self._locate(self._where, identity, row, 1)
-        self._versions += 1
-        found = self._tallies[counted] = SelectorCount(self._width, self._versions)
+        found = self._tallies[counted] = SelectorCount(self._width)
         self._counted.add(counted, _any_of(counted))
         for identity in self._badges.find(_any_of(counted)):
             if _counts(counted, identity):
                 for row, tasks in self._where[identity].items():
-                    found.counts[row] += tasks
-                    found.total += tasks
+                    found.add(row, tasks)
                 if identity in self._concerned:
                     self._concerned[identity].append(found)
         self._make_room(max(16, KEPT_BYTES // found.counts.nbytes))
@@ -122,7 +131,20 @@ class SelectorCounts:
         """Rules of placed tasks that keep a task of this badge away from them."""
         if not self.repelling:
             return ()
-        return tuple([rule for rule in self._rules.find((*_tokens(identity), ANY)) if concerns(rule, identity)])
+        found = [rule for rule in self._rules.find((*_tokens(identity), ANY)) if concerns(rule, identity)]
+        return tuple([rule for rule in found if rule not in self._dropped] if self._dropped else found)
+
+    def begin_trial(self) -> None:
+        """Until it ends, rules that nobody carries any more keep their place in the order."""
+        self._trials += 1
+
+    def end_trial(self) -> None:
+        """Everything is undone: a rule that nobody carries now was new in the trial."""
+        self._trials -= 1
+        if not self._trials and self._dropped:
+            for rule in self._dropped:
+                self._rules.remove(rule, _about(rule))
+            self._dropped.clear()
 
     def kept(self) -> Mapping[Counted, SelectorCount]:
         """For checking."""
@@ -137,11 +159,17 @@ class SelectorCounts:
     def _carry(self, rule: AffinityRule, sign: int) -> None:
         carried = self.repelling.get(rule, 0) + sign
         if carried == sign:
-            self._rules.add(rule, _about(rule))
+            if rule in self._dropped:
+                del self._dropped[rule]
+            else:
+                self._rules.add(rule, _about(rule))
         if carried:
             self.repelling[rule] = carried
+            return
+        del self.repelling[rule]
+        if self._trials:
+            self._dropped[rule] = None
         else:
-            del self.repelling[rule]
             self._rules.remove(rule, _about(rule))
 
     def _locate(self, where: dict[TaskIdentity, dict[int, int]], identity: TaskIdentity, row: int, sign: int) -> None:

@@ -1,8 +1,12 @@
-"""The cluster: every table, the only door for changes, trials that undo themselves, and the log of what changed.
+"""The cluster: every table, the methods that change them, trials that undo themselves, and the log of changed rows.
 
-Rows are given to nodes in the order they join; a row that a node left is given again, the lowest first, so that which
-row comes next follows from those in use and survives a restart. Ties between equally good nodes go to the lower row, so
-rows are part of every decision, and replaying the same events repeats them.
+Nodes get rows in the order in which they join. A vacant row is reused, the lowest first, so the next row follows from
+the rows in use and survives a restart. Ties between equally good nodes go to the lower row: rows are part of every
+decision, and the same events give the same rows.
+
+Guarantees: a trial leaves no trace. When it ends, every table, the change log, `changes` and the order of the tasks on
+each node are what they were. Caches read the log through a `LogCursor`, which sees to it that rows of a trial are read
+again when it is undone. Left to others: what a change means (`engine`), which nodes suit a task (`placement`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +16,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, FIRST_CAPACITY, I4, grown
+from dovetail.cluster.change_log import LogCursor
 from dovetail.cluster.devices import DeviceTable, Slots
 from dovetail.cluster.labels import LabelTable
 from dovetail.cluster.network.topology import NetworkTopology
@@ -34,7 +39,7 @@ DEVICES = "devices"
 GROUPS = (RESOURCES, PLACEMENTS, LABELS, TAINTS, STATUS, DEVICES)
 
 PACE_KEPT = 0.9
-"""Of the weight of what was noted before: about the last ten tasks of a node tell how quick it is."""
+"""The weight that earlier values keep: about the last ten tasks of a node tell how fast it is."""
 
 _KIND_BITS = {kind: 1 << i for i, kind in enumerate(WorkloadKind)}
 _LOG_LIMIT = 200_000
@@ -73,12 +78,16 @@ class Cluster:
         self.quarantines: dict[str, str] = {}  # why nothing new goes there for a while
         self.drained: set[str] = set()
         self.log: dict[str, list[int]] = {group: [] for group in GROUPS}
-        self.changes = 0  # entries ever made in the log, a placement counting once
+        # Names the state of the tables: two different states never have the same number. A trial that ends restores it.
+        self.changes = 0
+        self.changes_before = 0  # the number before the last change
         self.generation = 0  # nodes that came, went or were defined anew
         self.epoch = 0  # bumped when a cached result cannot be mended row by row
         self._runs: dict[WorkloadKind, B1 | bool] = {}
         self._vacant: list[int] = []  # a heap
         self._undo: list[Callable[[], object]] | None = None
+        self._readers: dict[int, LogCursor] = {}  # of the log, in this trial, by identity
+        self._last_change = 0
 
     @property
     def width(self) -> int:
@@ -88,9 +97,9 @@ class Cluster:
     # --- nodes -----------------------------------------------------------------------------------------------
 
     def join(self, node: Node, at: int | None = None) -> int:
-        """Add a node, or take over its new definition. It is online from now on; a cordon stays.
+        """Add a node, or replace its definition. It is online from now on; a cordon stays.
 
-        `at` puts a new node into the row it had before a restart; nodes are put back by ascending row.
+        `at` puts a new node into the row that it had before a restart; nodes are restored by ascending row.
         """
         row = self.rows.get(node.name)
         if row is None:
@@ -144,6 +153,8 @@ class Cluster:
 
     def set_cordoned(self, name: str, cordoned: bool, reason: str = "") -> None:
         row = self.rows[name]
+        if self._undo is not None:
+            self._undo.append(self._cordon_undo(name))
         self.cordoned[row] = cordoned
         if not cordoned:
             self.drained.discard(name)
@@ -151,8 +162,19 @@ class Cluster:
         self._refresh_ready(row)
         self._touch(row, (STATUS,))
 
+    def _cordon_undo(self, name: str) -> Callable[[], None]:
+        was, reasons, drained = bool(self.cordoned[self.rows[name]]), dict(self.cordon_reasons), name in self.drained
+
+        def undo() -> None:
+            self.set_cordoned(name, was)
+            self.cordon_reasons = reasons
+            if drained:
+                self.drained.add(name)
+
+        return undo
+
     def set_quarantined(self, name: str, reason: str) -> None:
-        """Nothing new goes there until it is lifted with an empty reason."""
+        """No new task goes there until it is lifted with an empty reason."""
         row = self.rows[name]
         _note(self.quarantines, name, reason)
         self._refresh_ready(row)
@@ -168,7 +190,7 @@ class Cluster:
             self._touch(int(row), (STATUS,))
 
     def observe(self, name: str, used: Amounts, now: float | None = None) -> None:
-        """Measured use; without `now` it does not count for the trend."""
+        """Record measured use; without `now` it does not count for the trend."""
         row = self.rows[name]
         self.resources.observe(row, used)
         if now is not None:
@@ -176,7 +198,7 @@ class Cluster:
         self._touch(row, (RESOURCES,))
 
     def reserve(self, name: str, amounts: Amounts, sign: int = 1) -> None:
-        """Hold capacity back (sign 1) or let it go again (sign -1)."""
+        """Hold capacity back (sign 1) or release it (sign -1)."""
         row = self.rows[name]
         column = self.resources.vector(amounts)
         self.resources.hold(row, column, sign)
@@ -190,21 +212,21 @@ class Cluster:
         self.outcome_changes += 1
 
     def note_pace(self, name: str, slowdown: float) -> None:
-        """A task there took so many times as long as usual; what was noted before counts a little less each time. Not
-        for trials either."""
+        """A task there took `slowdown` times as long as usual. Earlier values count a little less each time. Not for
+        trials either."""
         row = self.rows[name]
         self.pace_sum[row] = self.pace_sum[row] * PACE_KEPT + slowdown
         self.pace_weight[row] = self.pace_weight[row] * PACE_KEPT + 1.0
         self.outcome_changes += 1
 
     def set_outcomes(self, name: str, outcomes: Outcomes) -> None:
-        """As they were counted before a restart."""
+        """Restore the counts after a restart."""
         row = self.rows[name]
         self.succeeded[row], self.failed[row], self.pace_sum[row], self.pace_weight[row] = outcomes
         self.outcome_changes += 1
 
     def outcomes(self, name: str) -> Outcomes:
-        """How tasks fared there since it joined."""
+        """How tasks ended on the node since it joined, and how fast they ran."""
         row = self.rows[name]
         paces = float(self.pace_sum[row]), float(self.pace_weight[row])
         return Outcomes(int(self.succeeded[row]), int(self.failed[row]), *paces)
@@ -232,7 +254,7 @@ class Cluster:
         )
 
     def reason(self, name: str) -> str:
-        """Why nothing new goes there: its silence, or else its cordon, or else its quarantine."""
+        """Why no new task goes there: the node is offline, or cordoned, or in quarantine."""
         return self.offline_reasons.get(name) or self.cordon_reasons.get(name) or self.quarantines.get(name, "")
 
     def record(self, name: str) -> NodeRecord:
@@ -249,7 +271,7 @@ class Cluster:
     # --- the network -----------------------------------------------------------------------------------------
 
     def set_topology(self, definition: Topology) -> None:
-        """Another description of the network; an empty one forgets it. Not for trials."""
+        """Replace the description of the network; an empty one removes it. Not for trials."""
         own = {name: self.topology.own(name, self.labels.row(row)) for name, row in self.rows.items()}
         self.topology.set(definition)
         for name, labels in own.items():
@@ -258,19 +280,19 @@ class Cluster:
         self.epoch += 1
 
     def set_distance(self, one: str, other: str, distance: float | None) -> None:
-        """Between two nodes, whatever links say; None: as links say. Not for trials."""
+        """Override the distance between two nodes; None removes the override. Not for trials."""
         self.topology.distances.set(one, other, distance)
         self.topology.version += 1
         self.epoch += 1
 
     def clear_distances(self) -> None:
-        """Forget all that were set by hand. Not for trials."""
+        """Remove all overrides. Not for trials."""
         self.topology.distances.clear()
         self.topology.version += 1
         self.epoch += 1
 
     def reserve_bandwidth(self, key: str, code: int, mbps: float, sign: int = 1) -> None:
-        """Hold bandwidth of the links up from a domain (sign 1) or let it go (sign -1). `key` is the label of the level
+        """Hold bandwidth of a domain's uplinks (sign 1) or release it (sign -1). `key` is the label of the level
         (`domains.level_key`), `code` the domain's in that column; at the level `host` it is a row."""
         self.topology.bandwidth.add(key, code, sign * mbps)
         if self._undo is not None:
@@ -289,8 +311,8 @@ class Cluster:
         gpus: GpuAsk | None = None,
         slots: Slots | None = None,
     ) -> Slots:
-        """The task takes the column on the node, and of its GPUs these slots or else those that suit `gpus` best (any
-        will do if nothing is said of them). Which it got: none where they do not fit, as a filter should have said."""
+        """Place the task: it takes the column on the node, and these GPU slots, or else those that suit `gpus` best.
+        Returns the slots; none if they do not fit, which a filter should have noticed."""
         given: Slots = ()
         if gpu := column.item(_GPU):
             given = (self.devices.choose(row, gpus or _ask(gpu)) or ()) if slots is None else slots
@@ -300,13 +322,13 @@ class Cluster:
         self.placements.add(task, Placement(row, column, service, victim_info, identity, given))
         self.log[RESOURCES].append(row)
         self.log[PLACEMENTS].append(row)
-        self.changes += 1
+        self._new_state()
         if self._undo is not None:
             self._undo.append(lambda: self._unplace(task))
         return given
 
     def place_many(self, placements: list[tuple[TaskId, Placement]]) -> None:
-        """Many at once, as after a restart; not for trials. Cached results start afresh."""
+        """Many at once, as after a restart; not for trials. Caches are made anew."""
         assert self._undo is None, "a trial cannot undo this"
         nodes: dict[int, tuple[F8, list[int]]] = {}
         for task, placement in placements:
@@ -323,19 +345,21 @@ class Cluster:
         self.epoch += 1
 
     def remove(self, task: TaskId) -> Placement:
+        if self._undo is None:
+            return self._unplace(task)
         row = self.placements.by_task[task].row
-        unseen = self.resources.unseen[:, row].copy() if self._undo is not None else None
+        unseen, in_order = self.resources.unseen[:, row].copy(), dict(self.placements.by_row[row])
         placement = self._unplace(task)
-        if self._undo is not None and unseen is not None:
-            self._undo.append(lambda: self._put_back(task, placement, unseen))
+        self._undo.append(lambda: self._put_back(task, placement, unseen, in_order))
         return placement
 
-    def _put_back(self, task: TaskId, placement: Placement, unseen: F8) -> None:
+    def _put_back(self, task: TaskId, placement: Placement, unseen: F8, in_order: dict[TaskId, None]) -> None:
         self.place(
             *(task, placement.row, placement.column, placement.service, placement.victim_info, placement.identity),
             slots=placement.slots,
         )
         self.resources.unseen[: len(unseen), placement.row] = unseen
+        self.placements.by_row[placement.row] = in_order
 
     def _unplace(self, task: TaskId) -> Placement:
         placement = self.placements.remove(task)
@@ -348,25 +372,52 @@ class Cluster:
 
     @contextmanager
     def trial(self) -> Iterator[None]:
-        """Place, remove and reserve as you like: everything is undone at the end. Trials nest."""
-        outer, self._undo = self._undo, []
+        """Place, remove, reserve and cordon as you like: everything is undone at the end. Trials nest."""
+        outer, outer_readers, before = self._undo, self._readers, self.changes
+        least_free_slots = self.resources.least_free_slots
+        positions = {group: len(rows) for group, rows in self.log.items()}
+        self._undo, self._readers = [], {}
+        self.placements.selector_counts.begin_trial()
         try:
             yield
         finally:
             steps, self._undo = self._undo, None
             for step in reversed(steps):
                 step()
-            self._undo = outer
+            self.placements.selector_counts.end_trial()
+            self.resources.least_free_slots = least_free_slots
+            self._rewind(positions)
+            outer_readers.update(self._readers)  # they have read the log of the outer trial as well
+            self._undo, self._readers, self.changes = outer, outer_readers, before
+
+    def log_was_read(self, reader: LogCursor) -> None:
+        """Told by the cursor, which a trial that ends sets back."""
+        if self._undo is not None:
+            self._readers[id(reader)] = reader
+
+    def _rewind(self, positions: dict[str, int]) -> None:
+        """Cut the log back to where the trial began, and tell whoever read what is cut off."""
+        rows: dict[str, set[int]] = {}
+        for group, position in positions.items():
+            log = self.log[group]
+            rows[group] = set(log[position:])
+            del log[position:]
+        for reader in self._readers.values():
+            reader.rewind(positions, rows)
 
     # --- keeping track ---------------------------------------------------------------------------------------
 
     def _touch(self, row: int, groups: tuple[str, ...]) -> None:
         for group in groups:
             self.log[group].append(row)
-        self.changes += 1
+        self._new_state()
+
+    def _new_state(self) -> None:
+        self._last_change += 1
+        self.changes_before, self.changes = self.changes, self._last_change
 
     def trim_log(self) -> None:
-        """Keep the change log short; cached results start afresh when it is cut."""
+        """Keep the change log short; caches are made anew when it is cut."""
         if len(self.log[RESOURCES]) > _LOG_LIMIT:
             for rows in self.log.values():
                 rows.clear()

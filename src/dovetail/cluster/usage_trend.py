@@ -1,12 +1,12 @@
-"""Where measured use is going: Holt's linear trend over the measurements of each node.
+"""The trend of measured use: Holt's linear method over the measurements of each node.
 
-    level, slope  float64[resource, node]: smoothed use, and by how much it changes a second
-    at            float64[node]: when the last measurement was taken
-    count         int32[node]: how many there were
+    level, slope  float64[resource, node]: smoothed use, and its change per second
+    at            float64[node]: time of the last measurement
+    count         int32[node]: number of measurements
 
-Smoothing follows the time between measurements, not their number, so that a node that reports twice as often is
-forecast alike. A slope begins at nothing and has to show itself for some minutes before it is believed: a jump between
-the first two reports of a node says little. Not remembered over a restart. Left to others: the clock.
+Smoothing follows the time between measurements, not their number, so a node that reports twice as often gets the same
+forecast. A slope starts at 0 and must persist for some minutes: a jump between the first two reports of a node says
+little. Not remembered over a restart. Left to others: the clock.
 """
 
 import math

@@ -28,6 +28,7 @@ from dovetail.control.metrics import Metrics
 from dovetail.control.network import NetworkDoors, read_topology_file
 from dovetail.control.node_doors import NodeDoors
 from dovetail.control.policies import PolicyDoors, check_names
+from dovetail.control.question_desk import QuestionDesk
 from dovetail.control.reservation_doors import ReservationDoors
 from dovetail.control.service_affinity import ServiceAffinity
 from dovetail.control.settings import REGISTERED, Settings
@@ -58,6 +59,7 @@ class ControlPlane:
         self.settings = settings
         self.engine = Engine(settings.scheduling)
         self.questions = Questions(self.engine)
+        self.ask = QuestionDesk(lambda: self.questions.version, settings.loop.slice / 2).ask
         self._announcements = Announcements(self.engine.state.cluster)
         self.metrics = Metrics(self.engine.state)
         self.store: Store = sqlite_store(settings.database)

@@ -117,11 +117,13 @@ class Engine:
     def __init__(self, settings: EngineSettings | None = None) -> None:
         self.settings = settings or EngineSettings()
         self.state = EngineState(self.settings)
+        self.version = 0  # grows with every event and Tick
         self._now = 0.0
 
     def handle(self, event: Event, now: float) -> list[Command]:
         """Take in one event. What it names but the engine does not know (any more) is ignored: reports repeat."""
         self._now = now
+        self.version += 1
         if not isinstance(event, Tick):
             self.state.wake.event_count += 1
         commands = _HANDLERS[type(event)](self.state, event, now)

@@ -20,6 +20,11 @@ class Contest:
         self.first: Name | None = None
         self._heap: list[tuple[float, Name]] = []
 
+    def copy(self) -> "Contest":
+        found = Contest()
+        found.values, found.first, found._heap = dict(self.values), self.first, list(self._heap)
+        return found
+
     def set(self, name: Name, value: float) -> None:
         """Enter, or stand at another value from now on."""
         values, heap = self.values, self._heap

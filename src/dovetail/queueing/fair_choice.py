@@ -9,6 +9,7 @@ Ties go to the queue written first, the tenant whose name sorts first, the small
 """
 
 from collections.abc import Iterable, Iterator
+from copy import copy
 from heapq import heapify, heappop, heappush
 from math import inf
 from typing import NamedTuple
@@ -139,9 +140,13 @@ class FairChoice:
         return value + since / self._ageing_s
 
     def in_order(self, now: float) -> Iterator[QueueEntry]:
-        """All of them in the order in which they would go if each took at once what it asks for and none came back."""
-        self._catch_up(now)
-        return self._rehearse(ROOT, now)
+        """All of them in the order in which they would go if each took at once what it asks for and none came back.
+        Looking changes nothing: when values are brought up to date decides between tenants whose past fades."""
+        found = copy(self)
+        found._contests = [contest.copy() for contest in self._contests]
+        found._since, found._due_at, found._touched = [*self._since], [*self._due_at], dict(self._touched)
+        found._catch_up(now)
+        return found._rehearse(ROOT, now)
 
     def _rehearse(self, queue: int, now: float) -> Iterator[QueueEntry]:
         if now >= self._due_at[queue]:

@@ -84,7 +84,11 @@ class PendingQueue:
     def __iter__(self) -> Iterator[int]:
         """All of them, next first, as of the last `peek`; costs only as far as one looks. With `by_tenant` it is the
         order in which they would go if each started at once. Whoever changes the line meanwhile starts anew."""
-        entries = self._all.in_order() if self._fair is None else self._fair.in_order(self._now)
+        return self.in_order(self._now)
+
+    def in_order(self, now: float) -> Iterator[int]:
+        """The same as of another moment; no later `peek` notices it."""
+        entries = self._all.in_order() if self._fair is None else self._fair.in_order(now)
         return (entry.id for entry in entries)
 
     def position(self, id_: int) -> int | None:

@@ -6,7 +6,8 @@ queue, since queues share first and their tenants then; `share_of_tenant` counts
 Left to others: limits (`quota`), who borrows (`borrowing`), who goes next (`line`), when to charge.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -26,6 +27,14 @@ class Past(NamedTuple):
     tenant: str | None
     as_of: float
     average: dict[str, float]
+
+
+class Held(NamedTuple):
+    """What one task holds, and of whom."""
+
+    queue: int
+    user: str | None
+    amounts: Mapping[str, int]
 
 
 class Usage:
@@ -57,6 +66,33 @@ class Usage:
         if inverse != self._inverse:
             self._inverse = inverse
             self.epoch += 1
+
+    @contextmanager
+    def capacity_restored(self) -> Iterator[None]:
+        """Whoever sets a capacity meanwhile leaves no trace."""
+        inverse, epoch = self._inverse, self.epoch
+        try:
+            yield
+        finally:
+            self._inverse, self.epoch = inverse, epoch
+
+    @contextmanager
+    def without(self, held: Sequence[Held]) -> Iterator[None]:
+        """As if queues and users did not hold these amounts: for limits and guarantees. Shares of tenants, the past and
+        the order of the line stay as they are."""
+        self._hold(held, -1)
+        try:
+            yield
+        finally:
+            self._hold(held, 1)
+
+    def _hold(self, held: Sequence[Held], times: int) -> None:
+        for queue, user, amounts in held:
+            for code in self.tree.queues[queue].lineage:
+                self._queues[code].change(amounts, times)
+            for code in self._users_counted[queue]:
+                if (account := self._users.get((code, user or ""))) is not None:
+                    account.change(amounts, times)
 
     def charge(
         self, queue: int, user: str | None, tenant: str, amounts: Mapping[str, int], times: int, now: float

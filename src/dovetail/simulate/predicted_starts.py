@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any
 
 from dovetail.engine.engine import Engine
+from dovetail.engine.pieces import whole
 from dovetail.engine.scheduling.forecast import StartGuess, guesses
 
 
@@ -39,7 +40,7 @@ class PredictedStarts:
         if not engine.state.work[workload].waiting:
             return
         self.waited += 1
-        found = guesses(engine.state, now).get(workload)
+        found = whole(guesses(engine.state, now)).get(workload)
         if found is not None:
             self._told[workload] = found
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.unit.engine.scene import Scene
 
+from dovetail.engine.pieces import whole
 from dovetail.engine.suggestions.changes import definition, merge_patch
 from dovetail.engine.suggestions.fit_trial import at_once
 from dovetail.engine.suggestions.suggestions import Impasse, Suggestion, impasse
@@ -23,7 +24,7 @@ def asked(scene: Scene, replicas: int, topology: dict[str, Any], **fields: Any) 
     scene.submit("gang", **wanted)
     scene.tick()
     spec = Workload.model_validate({"name": "gang"} | wanted)
-    found = impasse(scene.engine.state, spec, scene.work("gang"), scene.now)
+    found = whole(impasse(scene.engine.state, spec, scene.work("gang"), scene.now))
     for one in found.suggestions:
         if one.patch is not None and one.kind != "priority":
             _follow(scene, spec, one)
@@ -79,7 +80,7 @@ def test_work_that_is_only_planned_is_told_the_same() -> None:
     scene = leaves(3, 3, 0, 0)
     fields: dict[str, Any] = {"replicas": 5, "gang": {"min": 5}, "resources": {"cpu": 4}}
     spec = Workload.model_validate({"name": "planned", "topology": {"required": "leaf"}} | fields)
-    found = impasse(scene.engine.state, spec, None, scene.now)
+    found = whole(impasse(scene.engine.state, spec, None, scene.now))
     assert of_kind(found, "topology") == ["let it lie in one spine instead of in one leaf"]
 
 

@@ -6,7 +6,9 @@ import pytest
 
 from dovetail.cluster.invariants import check_invariants
 from dovetail.engine.engine import Engine
-from dovetail.engine.planning.plan import plan, within_quota, would_displace
+from dovetail.engine.pieces import whole
+from dovetail.engine.planning import plan as planning
+from dovetail.engine.planning.plan import Displacement, PlannedTask, within_quota
 from dovetail.engine.state.settings import EngineSettings
 from dovetail.model.event import NodeJoined, Submitted, TaskStarted, Tick
 from dovetail.model.node import Node
@@ -18,6 +20,14 @@ QUEUES = {
     "owner": {"guaranteed": {"cpu": 8}},
     "guest": {},
 }
+
+
+def plan(engine: Any, spec: Workload, most: int, now: float) -> list[PlannedTask]:
+    return whole(planning.plan(engine, spec, most, now))
+
+
+def would_displace(engine: Any, spec: Workload, now: float) -> Displacement | None:
+    return whole(planning.would_displace(engine, spec, now))
 
 
 def work(name: str, **fields: Any) -> Workload:

@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.unit.engine.scene import Scene
 
+from dovetail.engine.pieces import whole
 from dovetail.engine.suggestions.suggestions import Impasse, Suggestion, impasse
 from dovetail.model.event import NodeCordoned, NodeDrained, PolicySet
 from dovetail.model.policy import Policy
@@ -17,7 +18,7 @@ def asked(scene: Scene, **fields: Any) -> Impasse:
     spec = {"name": "waits", "resources": {"cpu": 1}} | fields
     scene.submit("waits", **fields)
     scene.tick()
-    return impasse(scene.engine.state, Workload.model_validate(spec), scene.work("waits"), scene.now)
+    return whole(impasse(scene.engine.state, Workload.model_validate(spec), scene.work("waits"), scene.now))
 
 
 def core(found: Impasse) -> list[tuple[str, str, int]]:

@@ -1,7 +1,8 @@
-"""Who talks to whom, of the work that holds nodes: by workload that is talked to, those that say so and how much.
+"""Declared traffic between workloads that hold nodes, by receiver: which workloads send to it, and how much.
 
-What a workload says of itself is in its shape; this is the other direction, for whoever is named by others.
-Written by `PlacementTable` as tasks come and go; most work names nobody, and costs nothing here.
+A shape holds what its workload declares itself. This table holds the other direction, for workloads that others name.
+`PlacementTable` writes it as tasks come and go. Work that declares no traffic costs nothing here.
+Guarantees: the answers follow from the placed tasks alone, not from the order in which they came.
 """
 
 from dovetail.model.requests.task_identity import TaskIdentity
@@ -11,8 +12,10 @@ Said = tuple[tuple[str, int], ...]
 
 class Conversations:
     def __init__(self) -> None:
-        self.said: dict[tuple[str, str], dict[str, int]] = {}  # by namespace and name: Mbps by who says so
-        self._tasks: dict[TaskIdentity, int] = {}  # with something to say: how many tasks hold a node
+        self.said: dict[
+            tuple[str, str], dict[TaskIdentity, int]
+        ] = {}  # by namespace and name of the receiver: Mbps by sender
+        self._tasks: dict[TaskIdentity, int] = {}  # of senders: how many tasks hold a node
 
     def count(self, identity: TaskIdentity, change: int) -> None:
         before = self._tasks.get(identity, 0)
@@ -24,18 +27,22 @@ class Conversations:
         if bool(before) == bool(after):
             return
         for to, mbps in identity.talks:
-            about = self.said.setdefault((identity.namespace, to), {})
+            senders = self.said.setdefault((identity.namespace, to), {})
             if after:
-                about[identity.workload] = mbps
+                senders[identity] = mbps
             else:
-                about.pop(identity.workload, None)  # two badges of one name, for as long as the old one is stopped
-                if not about:
+                senders.pop(identity, None)
+                if not senders:
                     del self.said[identity.namespace, to]
 
     def with_whom(self, identity: TaskIdentity) -> Said:
-        """Who of the work that holds nodes talks to the one with this badge, and at how many Mbps; by name. What it
-        says of itself it knows."""
-        about = self.said.get((identity.namespace, identity.workload)) if self.said else None
-        if not about:
+        """Workloads that hold nodes and send to the one with this badge, and at how many Mbps; by name. Itself is left
+        out. Of two definitions of one workload (the old one is being stopped) the one with more traffic counts."""
+        senders = self.said.get((identity.namespace, identity.workload)) if self.said else None
+        if not senders:
             return ()
-        return tuple(sorted((name, mbps) for name, mbps in about.items() if name != identity.workload))
+        by_name: dict[str, int] = {}
+        for sender, mbps in senders.items():
+            if sender.workload != identity.workload:
+                by_name[sender.workload] = max(mbps, by_name.get(sender.workload, 0))
+        return tuple(sorted(by_name.items()))

@@ -1,9 +1,9 @@
-"""Distance between nodes, 0 to 100: the doors through which everybody asks for it.
+"""Distance between nodes, 0 to 100: the functions that everybody asks.
 
-By the labels that say behind which switch, in which rack and zone a node is, the narrowest level two nodes share
-decides: the same node is 0 apart, nodes with nothing in common 100, and the levels that some node carries divide the
-way between evenly. Where a topology says how fast links are, distances follow from them (`path`): by level, or by the
-shortest way in its graph. What somebody set by hand counts before all of it.
+Without a described topology the narrowest level that two nodes share decides: the same node is 0 apart, nodes with
+nothing in common are 100 apart, and the levels in use divide the range evenly. Where a topology gives link speeds,
+distances follow from them (`path`): by level, or by the shortest path in its graph. A distance set by hand overrides
+both.
 """
 
 import numpy as np

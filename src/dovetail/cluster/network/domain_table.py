@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dovetail.cluster.arrays import F8, Rows
+from dovetail.cluster.change_log import LogCursor
 from dovetail.cluster.labels import LabelColumn
 from dovetail.cluster.network.domains import SINGLE, level_column
 from dovetail.cluster.network.levels import PresentLevel, present_levels
@@ -67,7 +68,7 @@ class DomainTable:
         self._cluster = cluster
         self._levels: dict[int, _Level] = {}  # by identity of the label's column
         self._values: F8 = np.zeros((0, 0))  # float64[measure, node], as they are in the sums
-        self._read: dict[str, int] = {}
+        self._log = LogCursor(cluster, _READ)
         self._made_of: tuple[int, ...] = ()
 
     # --- asking ----------------------------------------------------------------------------------------------
@@ -135,18 +136,14 @@ class DomainTable:
     def refresh(self) -> None:
         """Take in what changed since the last time; for many changes at once that costs as much as beginning anew."""
         cluster = self._cluster
-        made_of = (cluster.epoch, cluster.width, len(cluster.resources.names))
-        if made_of != self._made_of:
+        made_of = (cluster.width, len(cluster.resources.names))
+        if self._log.is_lost or made_of != self._made_of:
             self._begin(made_of)
             return
-        changed: list[int] = []
-        for group in _READ:
-            log = cluster.log[group]
-            changed += log[self._read[group] :]
-            self._read[group] = len(log)
+        changed = set[int]().union(*self._log.changed().values())
         if not changed:
             return
-        rows = np.unique(np.array(changed, dtype=np.intp))
+        rows = np.array(sorted(changed), dtype=np.intp)
         after = self._measured(rows)
         for level in self._levels.values():
             level.mend(rows, self._values[:, rows], after)
@@ -154,7 +151,7 @@ class DomainTable:
 
     def _begin(self, made_of: tuple[int, ...]) -> None:
         self._made_of = made_of
-        self._read = {group: len(self._cluster.log[group]) for group in _READ}
+        self._log.skip()
         self._values = self._measured(np.arange(self._cluster.width))
         self._levels = {}
         for level in present_levels(self._cluster):

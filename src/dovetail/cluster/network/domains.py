@@ -1,6 +1,6 @@
-"""Domains: the nodes behind one switch. A node without the level's label is a domain of its own.
+"""Domains: the nodes that share one value of a level's label. A node without the label is a domain of its own.
 
-Sums over a domain are given to each of its nodes, so that a score about domains is an array over nodes like any other.
+Sums over a domain are given to each of its nodes, so a score about domains is an array over nodes like any other.
 """
 
 import numpy as np

@@ -1,12 +1,12 @@
-"""What gangs hold of the links up from domains: as much as their tasks can send out of there, as they lie now.
+"""The uplink bandwidth that gangs hold: what their tasks can send out of each domain, as they are placed now.
 
-A gang that says what each task must be able to send to the others (`topology.bandwidth`) holds that much for every task
-inside a domain, of the links up from it, as long as others of the gang are outside; where all are inside it holds
-nothing. What is held follows from where the tasks are and from the labels of their nodes at this moment. It is worked
-out when somebody asks: for gangs of which a task came or left since, and for all of them when nodes or the topology
-changed. So trials, restarts, moves and new labels need nothing of their own.
-Guarantees: what is held is the sum over gangs, exactly: amounts are whole numbers. Written by `PlacementTable` as tasks
-come and go; work that says nothing of bandwidth costs nothing here.
+A gang that declares what each task must be able to send to the others (`topology.bandwidth`) holds that much of a
+domain's uplinks for every task inside, as long as other tasks of the gang are outside. Where all are inside it holds
+nothing. What is held follows from the placements and the labels of nodes. It is worked out on demand: for gangs that
+gained or lost a task, and for all gangs when nodes or the topology changed. So trials, restarts, moves and new labels
+need no code of their own.
+Guarantees: what is held is the exact sum over gangs, since amounts are whole numbers. `PlacementTable` writes here as
+tasks come and go; work that declares no bandwidth costs nothing.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,8 @@
-"""The levels that nodes are in, as arrays; what lies between nodes that share one, and what the links up carry.
+"""The topology levels of nodes as arrays, the links between nodes that share one, and what the uplinks carry.
 
-Where a topology is described, its levels count; else those of the usual labels that some node carries. Of links that
-nobody described, `model.topology.DEFAULT_LINKS` says what they are like. Widest first; nodes that share nothing meet
-above the widest. In a graph of links, paths are those of the graph.
+If a topology is described, its levels count; otherwise those of the usual labels that some node carries. Links that
+nobody described are as `model.topology.DEFAULT_LINKS` says. Levels are ordered widest first; nodes that share none
+meet above the widest. In a graph of links, paths are those of the graph.
 """
 
 from dataclasses import dataclass

@@ -1,10 +1,9 @@
-"""Shortest ways through a graph of links, by latency; of equals the one with fewer links, then the wider one, then
-the one that loses less.
+"""Shortest paths through a graph of links: by latency, then by number of links, then by bandwidth, then by loss.
 
-Hosts that hang on one switch by the same kind of link are one class: what holds between two of them holds between any
-two, so that a fabric of a hundred thousand hosts has as many classes as switches. A host with several links is a class
-of its own. Distances are float32[class, class], at most 64 MiB; ways from one class are found when they are asked for.
-SciPy, which finds them, is loaded only where somebody describes links.
+Hosts on one switch with the same kind of link form a class: what holds between two of them holds between any two. So
+a fabric of a hundred thousand hosts has as many classes as switches. A host with several links is a class of its own.
+Distances are float32[class, class], at most 64 MiB; paths from one class are computed on demand. SciPy computes them
+and is loaded only where links are described.
 """
 
 from collections import OrderedDict

@@ -1,7 +1,7 @@
-"""What is left of the bandwidth between one node and all others: the least of the links on the way.
+"""The bandwidth left between one node and all others: the least of the links on the path.
 
-The same as `levels.path_between` says of two, for all nodes at once. From a node to itself it is endless; where there
-is no way, or it is not known, there is none.
+The same as `levels.path_between` for all nodes at once. It is infinite from a node to itself, and 0 where no path is
+known.
 """
 
 import numpy as np

@@ -1,9 +1,9 @@
-"""What the cluster knows of the network: the levels described, where hosts are, links, and distances set by hand.
+"""What the cluster knows of the network: described levels, the domains of hosts, links, and distances set by hand.
 
-Domains are label columns: where a topology puts a host into a domain, the node carries the label of that level from
-then on, over what it says of itself, which is kept and comes back when the topology goes. Hosts that are no nodes
-(yet) are kept too. Written by `Cluster` only, which is the door for changes and keeps labels and topology together.
-Guarantees: levels, labels, paths and bandwidths are always those of one description.
+Domains are label columns. Where a topology puts a host into a domain, the node carries the label of that level. The
+node's own label is kept and comes back when the topology goes. Hosts that are not nodes (yet) are kept too. Only
+`Cluster` writes here; it keeps labels and topology consistent.
+Guarantees: levels, labels, paths and bandwidths always belong to one description.
 """
 
 from collections.abc import Iterable, Mapping

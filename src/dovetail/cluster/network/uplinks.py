@@ -1,9 +1,9 @@
-"""What the links up from domains have left for one more task of a gang, or for the tasks of a new one.
+"""The uplink bandwidth that is left for one more task of a gang, or for the tasks of a new one.
 
-Only links of which a topology says what they carry set a limit: in a graph of links all of them, by levels those with a
-`bandwidth`; at the level `host` that is the link of each node. Of other links nothing is known, and nobody is refused.
-Guarantees: answers follow from where the gang is now, trials included. Left to others: who holds how much of which
-links (`gang_flows`), and what that leaves (`levels.bandwidth_of`).
+Only links with a described bandwidth set a limit: in a graph of links all of them, by levels those with a `bandwidth`;
+at the level `host` the link of each node. Nothing is known of other links, and nobody is refused for them.
+Guarantees: answers follow from where the gang is now, trials included. Left to others: what gangs hold (`gang_flows`),
+and what that leaves (`levels.bandwidth_of`).
 """
 
 from typing import NamedTuple

@@ -1,8 +1,8 @@
-"""How many copies of a task each node has room for, over arrays, with amounts that may be varied.
+"""How many copies of a task each node has room for, as arrays, also with other amounts.
 
-Guarantees: exact for a request whose nodes are judged by their own rows, where a copy takes nothing but its amounts
-(`is_exact`); for others, and where another amount of GPUs is tried, it is the most there can be. Room that is promised
-to others for the time is not counted. Left to others: whether the nodes allow the task at all.
+Guarantees: exact where nodes are judged by their own rows and a copy takes nothing but its amounts (`is_exact`).
+Elsewhere, and for other amounts of GPUs, an upper bound. Room that is promised to others does not count.
+Left to others: whether the nodes allow the task at all.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
-"""When enough of what runs will have ended for so many tasks to fit at once, over arrays of all placed tasks.
+"""The earliest moment at which enough running tasks have ended for a number of new tasks to fit at once.
 
-Guarantees: the earliest such moment, if tasks end when they are expected to and nothing else starts; those without an
-expected end stay. What was promised to others is left to whoever asks: the answer is to be rehearsed.
+Guarantees: it is the earliest, if tasks end as expected and nothing else starts. Tasks without an expected end stay.
+Left to others: promises to other work. The caller rehearses the answer.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What would happen to workloads of one group that are not submitted yet: planned together, as they would start."""
+"""Plans for workloads of one group that are not submitted yet: all of them start together."""
 
 from dovetail.engine.gangs.group_trial import GroupTrial, try_parts
 from dovetail.engine.gangs.one_by_one import TrialSubject

@@ -1,16 +1,18 @@
-"""What would happen to work that is not submitted yet: where its tasks would go, and who would have to give way.
+"""Plans for work that is not submitted yet: where its tasks would go, and which tasks it would preempt.
 
-Guarantees: decided by the pipeline that decides for real, in a trial that undoes itself; quotas come first, as they do
-for real, then promises to others, then room. A gang is planned whole or not at all. Nothing is changed. Left to
+Guarantees: the pipeline that decides for real decides here too, in a trial that undoes itself. The order is the same:
+first quotas, then promises to others, then room. A gang is planned whole or not at all. Nothing is changed. Left to
 others: the words (`api.answers`), and work that already waits (`forecast`).
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from dovetail.cluster.devices import Slots
 from dovetail.cluster.horizon import NEVER
 from dovetail.engine.gangs.gang_trial import layout_of, places_to_clear, try_party
 from dovetail.engine.gangs.one_by_one import TrialSubject
+from dovetail.engine.pieces import IsSpent, Pieces, never, whole
 from dovetail.engine.preemption.preempting import PreemptionRequest, find_room, may_displace, to_be_tried
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.reason import Explanation, Outcome
@@ -37,7 +39,7 @@ class PlannedTask:
 
 @dataclass(frozen=True, slots=True)
 class Victim:
-    """A task that would have to give way, and the seconds of its work that would be lost."""
+    """A task that would be preempted, and the seconds of its work that would be lost."""
 
     task: TaskId
     namespace: str
@@ -49,20 +51,22 @@ class Victim:
 
 @dataclass(frozen=True, slots=True)
 class Displacement:
-    """So many tasks would fit if the victims gave way."""
+    """The number of tasks that would fit if the victims were preempted."""
 
     tasks: int
     victims: tuple[Victim, ...]
 
 
-def plan(state: EngineState, spec: Workload, most: int, now: float) -> list[PlannedTask]:
-    """The tasks that may run at once, one after the other; the first that has no place is the last. Raises what
+def plan(
+    state: EngineState, spec: Workload, most: int, now: float, is_spent: IsSpent = never
+) -> Pieces[list[PlannedTask]]:
+    """The tasks that may run at once, one after the other. The first task without a node ends the plan. Raises what
     routing raises."""
     terms = state.terms(spec)
     wanted = min(spec.replicas, spec.concurrency or spec.replicas, most)
     allowed, over = within_quota(state, spec, wanted)
     trial = _Trial(state, spec, terms.shape, now)
-    found = trial.run(allowed)
+    found = yield from trial.run(allowed, is_spent)
     if over is not None and len(found) == allowed and all(task.node is not None for task in found):
         words = Explanation(Outcome.OVER_QUOTA, over.message, terms.shape.profile, len(state.cluster.rows), ())
         found.append(PlannedTask(allowed, None, words))
@@ -74,27 +78,30 @@ def plan(state: EngineState, spec: Workload, most: int, now: float) -> list[Plan
 
 
 def request_for(state: EngineState, spec: Workload, shape: Shape, now: float, owner: int = _TRIAL_WORKLOAD) -> Request:
-    """What one task of it would ask for, and what promises to others than the owner leave it."""
+    """The request of one of its tasks, with the capacity that promises to others than the owner leave."""
     return _Trial(state, spec, shape, now, owner).request()
 
 
 def count_placed(
     state: EngineState, spec: Workload, shape: Shape, most: int, now: float, owner: int = _TRIAL_WORKLOAD
 ) -> int:
-    """How many of so many tasks find a node, placed one after the other; quotas are left out. `owner`: the live
-    workload that asks, so that what it was promised itself does not stand in its way."""
-    return sum(task.node is not None for task in _Trial(state, spec, shape, now, owner).run(most))
+    """How many of `most` tasks find a node, placed one after the other; quotas are left out. `owner`: the live workload
+    that asks; promises to it do not count against it."""
+    return sum(task.node is not None for task in whole(_Trial(state, spec, shape, now, owner).run(most)))
 
 
-def nodes_in_turn(state: EngineState, spec: Workload, shape: Shape, most: int) -> list[str]:
-    """The nodes of so many tasks, placed one after the other until one finds none; promises are left out."""
+def nodes_in_turn(
+    state: EngineState, spec: Workload, shape: Shape, most: int, is_spent: IsSpent = never
+) -> Pieces[list[str]]:
+    """The nodes of `most` tasks, placed one after the other until one finds none; promises are left out."""
     copies = spec.model_copy(update={"replicas": most})
-    return [task.node for task in _Trial(state, copies, shape, 0.0).run(most) if task.node is not None]
+    tasks = yield from _Trial(state, copies, shape, 0.0).run(most, is_spent)
+    return [task.node for task in tasks if task.node is not None]
 
 
-def would_displace(state: EngineState, spec: Workload, now: float) -> Displacement | None:
-    """The cheapest victims that make room for as many of its tasks as may run at once, or else for one of them; for a
-    gang for all of it. None: it may displace nobody, that does not help, or it does not need to."""
+def would_displace(state: EngineState, spec: Workload, now: float) -> Pieces[Displacement | None]:
+    """The cheapest victims that make room for as many of its tasks as may run at once, or else for one task; for a gang
+    always for all of it. None: it may preempt nobody, preemption does not help, or it is not needed."""
     terms = state.terms(spec)
     rank = spec.priority.rank
     if not may_displace(state, terms.shape, rank):
@@ -110,16 +117,21 @@ def would_displace(state: EngineState, spec: Workload, now: float) -> Displaceme
             claim = PreemptionRequest(shape, rank, queue, count)
             party = TrialSubject(_TRIAL_WORKLOAD, shape, identity_for(spec, shape))
             places = places_to_clear(state, party, replace(request, promised=None), count)
-            rooms = [room for place in places if (room := find_room(state, claim, place, now)) is not None]
+            rooms = []
+            for place in places:
+                if (room := find_room(state, claim, place, now)) is not None:
+                    rooms.append(room)
+                yield
             for room in sorted(rooms, key=lambda room: room.cost):
                 if not to_be_tried(state, request) or _fits_without(state, spec, shape, room.tasks, count, now):
                     victims = tuple(_victim(state, task, now) for task in room.tasks)
                     return Displacement(count, victims) if victims else None
+                yield
     return None
 
 
 def identity_for(spec: Workload, shape: Shape) -> TaskIdentity:
-    """What other work would know its tasks by."""
+    """What identifies its tasks to the affinity rules of other work."""
     return identity_of(
         *(spec.namespace, spec.name, shape.service, labels_of(spec), shape.company, shape.traffic, shape.bandwidth_mbps)
     )
@@ -128,7 +140,7 @@ def identity_for(spec: Workload, shape: Shape) -> TaskIdentity:
 def _fits_without(
     state: EngineState, spec: Workload, shape: Shape, victims: tuple[TaskId, ...], count: int, now: float
 ) -> bool:
-    """Victims are sought by room alone: whether the tasks then keep their rules about each other has to be tried."""
+    """Victims are chosen by amounts alone. Whether the tasks then satisfy their other rules has to be tried."""
     with state.cluster.trial():
         for task in victims:
             state.cluster.remove(task)
@@ -136,7 +148,7 @@ def _fits_without(
 
 
 def within_quota(state: EngineState, spec: Workload, wanted: int) -> tuple[int, OverQuota | None]:
-    """How many of so many tasks its queue may take now, and what is in the way of the next."""
+    """How many of `wanted` tasks its queue may take now, and which limit stops the next one."""
     queue = state.router.queue(spec.queue, spec.namespace)
     if not state.accounts.limited[queue]:
         return wanted, None
@@ -161,8 +173,17 @@ def within_quota(state: EngineState, spec: Workload, wanted: int) -> tuple[int, 
     return low, replace(found, used=found.used + low * each, asked=each)  # as it is when those before it run
 
 
+class _Placed(NamedTuple):
+    """A task that was decided, to be placed again when the plan goes on."""
+
+    task: TaskId
+    request: Request
+    row: int
+    slots: Slots | None
+
+
 class _Trial:
-    """Placing tasks for the time of a question."""
+    """Places tasks for the time of a question."""
 
     def __init__(
         self, state: EngineState, spec: Workload, shape: Shape, now: float, owner: int = _TRIAL_WORKLOAD
@@ -173,28 +194,40 @@ class _Trial:
         self._badge = identity_for(spec, shape)
         self._party = TrialSubject(_TRIAL_WORKLOAD, shape, self._badge)
 
-    def run(self, most: int) -> list[PlannedTask]:
-        cluster, pipeline = self._state.cluster, self._pipeline
-        found: list[PlannedTask] = []
-        cursor = pipeline.cursor
-        with cluster.trial():
-            if self._spec.gang is not None and layout_of(self._state, self._party) is not None:
-                found = self._gang(min(self._spec.gang.min, most))
-            for replica in range(len(found), most):
-                if found and found[-1].node is None:
-                    break
-                task = TaskId(_TRIAL_WORKLOAD, replica)
-                request, choice = self._decide(task)
-                node = None if choice.row is None else cluster.names[choice.row]
-                found.append(PlannedTask(replica, node, choice.explanation))
-                if choice.row is None:
-                    break
-                self._place(task, request, choice.row, choice.slots)
-        pipeline.cursor = cursor
-        return found
+    def run(self, most: int, is_spent: IsSpent = never) -> Pieces[list[PlannedTask]]:
+        """One task after the other, until one finds no node. At least one task is decided in each piece."""
+        pipeline, found = self._pipeline, list[PlannedTask]()
+        placed: list[_Placed] = []
+        while True:
+            cursor = pipeline.cursor
+            with self._state.cluster.trial():
+                for one in placed:
+                    self._place(*one)
+                done = self._go_on(most, found, placed, is_spent)
+            pipeline.cursor = cursor
+            if done:
+                return found
+            yield
 
-    def _gang(self, count: int) -> list[PlannedTask]:
-        """Those that must start together, where they would lie together."""
+    def _go_on(self, most: int, found: list[PlannedTask], placed: list[_Placed], is_spent: IsSpent) -> bool:
+        """Is it done? Otherwise the time of this piece is used up."""
+        gang = self._spec.gang
+        if not found and gang is not None and layout_of(self._state, self._party) is not None:
+            found += self._gang(min(gang.min, most), placed)
+        for replica in range(len(found), most):
+            if found and (found[-1].node is None or is_spent()):
+                return found[-1].node is None
+            task = TaskId(_TRIAL_WORKLOAD, replica)
+            request, choice = self._decide(task)
+            node = None if choice.row is None else self._state.cluster.names[choice.row]
+            found.append(PlannedTask(replica, node, choice.explanation))
+            if choice.row is not None:
+                placed.append(_Placed(task, request, choice.row, choice.slots))
+                self._place(*placed[-1])
+        return True
+
+    def _gang(self, count: int, placed: list[_Placed]) -> list[PlannedTask]:
+        """The tasks that must start together, as their layout arranges them."""
         request = self.request()
         found = try_party(self._state, self._party, request, list(range(count)), begun=False)
         if found.refusal is not None:
@@ -202,12 +235,13 @@ class _Trial:
         planned = []
         for replica, choice in enumerate(found.choices):
             assert choice.row is not None
-            self._place(TaskId(_TRIAL_WORKLOAD, replica), request, choice.row, choice.slots)
+            placed.append(_Placed(TaskId(_TRIAL_WORKLOAD, replica), request, choice.row, choice.slots))
+            self._place(*placed[-1])
             planned.append(PlannedTask(replica, self._state.cluster.names[choice.row], choice.explanation))
         return planned
 
     def _decide(self, task: TaskId) -> tuple[Request, Choice]:
-        """As it is, and then with less and less of what it insists on."""
+        """With all its preferences, then with fewer and fewer of those it insists on."""
         repeats = self._spec.replicas > 1
         request = self.request()
         choice = self._pipeline.decide(request, str(task), repeats=repeats)
@@ -248,7 +282,7 @@ class _Trial:
 
 
 def expected_run_s(state: EngineState, spec: Workload, shape: Shape) -> float | None:
-    """How long its tasks would be taken to run, as it is for work that was submitted."""
+    """The expected run time of its tasks, as for submitted work."""
     declared_s = spec.deadline.run_for
     if state.backfill_states[shape.scheduler].backfill.run_times == "declared":
         return declared_s

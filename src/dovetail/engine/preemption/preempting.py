@@ -5,7 +5,6 @@ others borrow. The victims are told to stop; their room is promised to the preem
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
@@ -68,24 +67,11 @@ def may_displace(state: EngineState, shape: Shape, rank: int) -> bool:
 
 def find_room(state: EngineState, claim: PreemptionRequest, request: Request, now: float) -> Victims | None:
     """The cheapest victims that make the claim fit; None if it may displace nobody or that does not help."""
-    with _as_if_gone(state, now):
-        return _find_room(state, claim, request, now)
-
-
-@contextmanager
-def _as_if_gone(state: EngineState, now: float) -> Iterator[None]:
-    """What is being stopped counts for nobody while guarantees are looked at: else several could each take, of what a
-    queue borrows, what one of them took already, and the queue would take it back in turn."""
+    # What is being stopped counts for nobody while guarantees are looked at: else several could each take, of what a
+    # queue borrows, what one of them took already, and the queue would take it back in turn.
     going = [state.work[task.workload] for task in state.stopping] if state.router.queues.shared_out else []
-    eased = set(state.wake.queues_freed)
-    for work in going:
-        state.charge(work, -1, now)
-    try:
-        yield
-    finally:
-        for work in going:
-            state.charge(work, 1, now)
-        state.wake.queues_freed = eased
+    with state.accounts.usage.without([work.held for work in going]):
+        return _find_room(state, claim, request, now)
 
 
 def _find_room(state: EngineState, claim: PreemptionRequest, request: Request, now: float) -> Victims | None:

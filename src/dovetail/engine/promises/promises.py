@@ -160,6 +160,9 @@ class Promises:
                 self._horizon.occupy(row, now, end, column)
             self._stamp = (now, self._cluster.changes)
 
+    def forget_horizon(self) -> None:
+        self._horizon = None
+
     def horizon(self, now: float, work: int = -1, namespace: str = "") -> Horizon:
         """Room over time with every promise kept but those to this work."""
         return self._but_for(now, (work,), namespace)

@@ -1,9 +1,9 @@
-"""What moving tasks would win back of the GPU capacity that typical work cannot use: an estimate, in a trial.
+"""An estimate of the GPU capacity that moving tasks would make usable again.
 
-Greedy: tasks of the nodes with most unusable capacity are placed anew one after the other, where the profile
-`fragmentation` would put them now, and a move stays if less is unusable afterwards by more than a little. So it says
-what a few moves would do, not what the best ones could. Gangs, work that may not be preempted and work that is being
-stopped stay where they are. Guarantees: nothing is changed.
+Greedy, in a trial: tasks of the nodes with most unusable capacity are placed again one after the other by the profile
+`fragmentation`. A move is kept if it wins more than `LEAST_WON`. So the result says what a few moves would achieve, not
+the optimum. Gangs, work that may not be preempted and tasks that are being stopped stay where they are.
+Guarantees: nothing is changed.
 """
 
 from dataclasses import dataclass

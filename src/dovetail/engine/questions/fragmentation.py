@@ -1,10 +1,10 @@
-"""How much free GPU capacity typical work cannot use: of the cluster, of each domain, and by what is asked for.
+"""GPU fragmentation: how much free GPU capacity typical work cannot use, by cluster, by domain and by typical request.
 
-    unusable   of what is free on a node, what a typical task cannot use there, on average over the mix
-    useless    what not one of the typical asks can use
+    unusable   of what is free on a node, what a typical task cannot use there, averaged over the workload mix
+    useless    what none of the typical requests can use
 
-Guarantees: nothing is changed; nodes that take no work are left out. Left to others: what moving work would win back
-(`defragmenting`), and the words.
+Guarantees: nothing is changed. Nodes that take no work are left out. Left to others: how much moving tasks would win
+back (`defragmenting`), and the words.
 """
 
 from dataclasses import dataclass

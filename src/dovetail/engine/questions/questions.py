@@ -1,13 +1,17 @@
-"""Questions that change nothing: plan, why-not, explain, capacity, diagnostics.
+"""Read-only questions: plan, why-not, explain, capacity, suggestions, forecasts, nodes in numbers.
 
-All are answered by the same pipeline that decides, on the same state, in trials that undo themselves.
+The pipeline that decides answers them, on the same state, in trials that undo themselves.
+Guarantees: a question leaves no trace. Which questions are asked, and when, changes no later command and no persisted
+byte (`EngineState.no_trace`). Long questions come in pieces (`*_pieces`, see `pieces`): whoever runs them compares
+`version` before each piece. Their answers are kept while nothing changes (`AnswerCache`).
+Left to others: words for people (`api.answers`), time (`control.question_desk`).
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,8 +21,10 @@ from dovetail.engine.gangs.communication import estimate_for
 from dovetail.engine.gangs.gang_trial import layout_of, try_together
 from dovetail.engine.gangs.headroom import Headroom
 from dovetail.engine.gangs.one_by_one import TrialSubject
+from dovetail.engine.pieces import IsSpent, Pieces, in_one, never, whole, without_trace
 from dovetail.engine.planning.group_plan import plan_group
 from dovetail.engine.planning.plan import Displacement, PlannedTask, nodes_in_turn, plan, would_displace
+from dovetail.engine.questions.answer_cache import NOT_KEPT, AnswerCache
 from dovetail.engine.scheduling.forecast import StartGuess, guesses
 from dovetail.engine.scheduling.requests import request_of
 from dovetail.engine.scheduling.watches import reads_amounts
@@ -32,13 +38,14 @@ from dovetail.placement.contract import Request
 from dovetail.placement.network_cost.communication import Estimate
 from dovetail.placement.pipeline.refusal import refusals
 
-KEPT_S = 5.0
 MOST_IN_TURN = 2000
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """Every filter's word against the node, or, if it may take the task, how it ranks against the best."""
+    """Every filter that refuses the node; or, if none does, how the node ranks."""
 
     node: str
     refusals: list[Refused]
@@ -46,7 +53,7 @@ class WhyNot:
     feasible: int
     best_node: str | None
     explanation: Explanation
-    together: str = ""  # why its tasks, which must lie together, fit nowhere as a whole
+    together: str = ""  # why the gang fits nowhere as a whole, though one task would fit here
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +63,11 @@ class FreeCapacity:
     total: int
     by_node: list[tuple[str, int]]
     explanation: Explanation
-    at_least: bool = False  # nobody counted further
+    at_least: bool = False  # counting stopped here
 
 
 class GpuUse(NamedTuple):
-    """One GPU of a node, and how many thousandths of it tasks have."""
+    """One GPU of a node, and the thousandths of it that tasks use."""
 
     slot: int
     device: Device
@@ -69,7 +76,7 @@ class GpuUse(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeUse:
-    """One node in numbers: amounts by resource, and what runs there."""
+    """One node in numbers: amounts by resource, and the number of its tasks."""
 
     name: str
     backend: str
@@ -106,7 +113,23 @@ class Questions:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._state = engine.state
-        self._guesses: tuple[float, int, dict[int, StartGuess]] = (0.0, -1, {})
+        self._answers = AnswerCache()
+
+    @property
+    def version(self) -> Hashable:
+        """Differs whenever an answer might."""
+        cluster = self._state.cluster
+        return self._engine.version, cluster.changes, cluster.generation, cluster.epoch
+
+    def _kept(self, question: Hashable, now: float, pieces: Callable[[], Pieces[T]]) -> Pieces[T]:
+        """The answer that is kept, or a new one."""
+        version = self.version
+        found = self._answers.get(version, question, now)
+        if found is NOT_KEPT:
+            found = yield from without_trace(self._state, pieces())
+            self._answers.keep(version, question, now, found)
+        answer: T = found
+        return answer
 
     def shape(self, spec: Workload) -> Shape:
         """Raises what routing raises: unknown scheduler or profile."""
@@ -114,35 +137,53 @@ class Questions:
 
     def plan(self, spec: Workload, most: int = 1000, now: float = 0.0) -> list[PlannedTask]:
         """Where the tasks would go now, one after the other, without doing it."""
-        return plan(self._state, spec, most, now)
+        return whole(self.plan_pieces(spec, most, now))
+
+    def plan_pieces(
+        self, spec: Workload, most: int, now: float, is_spent: IsSpent = never
+    ) -> Pieces[list[PlannedTask]]:
+        question = ("plan", spec.model_dump_json(), most)
+        return self._kept(question, now, lambda: plan(self._state, spec, most, now, is_spent))
 
     def plan_group(self, specs: list[Workload], most: int = 1000, now: float = 0.0) -> list[list[PlannedTask]]:
         """The same for workloads that start together."""
-        return plan_group(self._state, specs, most, now)
+        return whole(self.plan_group_pieces(specs, most, now))
+
+    def plan_group_pieces(self, specs: list[Workload], most: int, now: float) -> Pieces[list[list[PlannedTask]]]:
+        question = ("plan_group", *(spec.model_dump_json() for spec in specs), most)
+        return self._kept(question, now, lambda: in_one(lambda: plan_group(self._state, specs, most, now)))
 
     def communication(self, tasks: Sequence[PlannedTask]) -> Estimate | None:
-        """How long planned tasks would take to exchange data; None where all are on one node, or nobody says where
-        nodes are in the network."""
+        """How long planned tasks would take to exchange data; None if all are on one node, or if the network is not
+        described."""
         rows = self._state.cluster.rows
         return estimate_for(self._state, [rows[task.node] for task in tasks if task.node is not None])
 
     def would_displace(self, spec: Workload, now: float) -> Displacement | None:
-        """Who would have to give way for work that does not fit."""
-        return would_displace(self._state, spec, now)
+        """Which tasks would be preempted for work that does not fit."""
+        return whole(self.would_displace_pieces(spec, now))
+
+    def would_displace_pieces(self, spec: Workload, now: float) -> Pieces[Displacement | None]:
+        question = ("would_displace", spec.model_dump_json())
+        return self._kept(question, now, lambda: would_displace(self._state, spec, now))
 
     def impasse(self, spec: Workload, workload: int = -1, now: float = 0.0) -> Impasse:
-        """What keeps a workload from being placed whole, and what would change that; of a live one, for what waits of
-        it."""
-        return impasse(self._state, spec, self._state.work.get(workload), now)
+        """What keeps a workload from being placed whole, and what would help. For a live workload this is about its
+        waiting tasks."""
+        return whole(self.impasse_pieces(spec, workload, now))
+
+    def impasse_pieces(self, spec: Workload, workload: int, now: float) -> Pieces[Impasse]:
+        question = ("impasse", spec.model_dump_json(), workload)
+        return self._kept(question, now, lambda: impasse(self._state, spec, self._state.work.get(workload), now))
 
     def explain(self, shape: Shape, workload: int = -1, now: float = 0.0) -> Explanation:
-        """What the pipeline says about one more task of this shape, now; of a live workload, with what others were
-        promised."""
-        pipeline, request = self._state.pipelines[shape.profile], self._request(shape, workload, now)
-        return self._apart(request, workload) or pipeline.decide(request, "explain").explanation
+        """What the pipeline says about one more task of this shape. For a live workload promises to others count."""
+        with self._state.no_trace():
+            pipeline, request = self._state.pipelines[shape.profile], self._request(shape, workload, now)
+            return self._apart(request, workload) or pipeline.decide(request, "explain").explanation
 
     def _apart(self, request: Request, workload: int) -> Explanation | None:
-        """Why a gang whose tasks must lie together cannot start, where one task could."""
+        """Why a gang with a layout cannot start, where one task could."""
         work = self._state.work.get(workload)
         if work is None or work.gang_short < 2 or len(work.waiting) < work.gang_short:
             return None
@@ -155,6 +196,10 @@ class Questions:
         return self._state.request(shape) if work is None else request_of(self._state, work, now)
 
     def why_not(self, shape: Shape, node: str, workload: int = -1, now: float = 0.0) -> WhyNot:
+        with self._state.no_trace():
+            return self._why_not(shape, node, workload, now)
+
+    def _why_not(self, shape: Shape, node: str, workload: int, now: float) -> WhyNot:
         cluster = self._state.cluster
         row = cluster.rows[node]
         pipeline, request = self._state.pipelines[shape.profile], self._request(shape, workload, now)
@@ -174,19 +219,31 @@ class Questions:
 
     def points_of(self, shape: Shape, node: str) -> tuple[float, dict[str, float]]:
         """Total and points per score of one node, feasible or not."""
-        pipeline, request = self._state.pipelines[shape.profile], self._state.request(shape)
-        view = View(self._state.cluster).subset(np.array([self._state.cluster.rows[node]], dtype=np.intp))
-        scored = pipeline.evaluator.score(request, view)
+        with self._state.no_trace():
+            pipeline, request = self._state.pipelines[shape.profile], self._state.request(shape)
+            view = View(self._state.cluster).subset(np.array([self._state.cluster.rows[node]], dtype=np.intp))
+            scored = pipeline.evaluator.score(request, view)
         points = [p if isinstance(p, float) else float(p[0]) for p in scored.points]
         return float(scored.total[0]), dict(zip(pipeline.settings.scores, points, strict=True))
 
     def capacity(self, spec: Workload, most_nodes: int = 100) -> FreeCapacity:
-        """How many more tasks of this shape fit: on each node as many as its scarcest requested resource allows; where
-        one matters to the next, as many as find a node one after the other."""
+        """How many more tasks of this shape fit: on each node as many as its scarcest requested resource allows. Where
+        one task matters to the next, as many as find a node one after the other."""
+        return whole(self.capacity_pieces(spec, most_nodes))
+
+    def capacity_pieces(self, spec: Workload, most_nodes: int = 100, is_spent: IsSpent = never) -> Pieces[FreeCapacity]:
+        question = ("capacity", spec.model_dump_json(), most_nodes)
+        return self._kept(question, 0.0, lambda: self._capacity(spec, most_nodes, is_spent))
+
+    def _capacity(self, spec: Workload, most_nodes: int, is_spent: IsSpent) -> Pieces[FreeCapacity]:
         shape = self.shape(spec)
         pipeline, request = self._state.pipelines[shape.profile], self._state.request(shape)
         if request.non_local or reads_amounts(shape):
-            return self._room_in_turn(spec, shape, most_nodes)
+            nodes = Counter((yield from nodes_in_turn(self._state, spec, shape, MOST_IN_TURN, is_spent)))
+            total = nodes.total()
+            return FreeCapacity(
+                total, nodes.most_common(most_nodes), self.explain(shape), at_least=total == MOST_IN_TURN
+            )
         view = View(self._state.cluster)
         filtered = pipeline.evaluator.run_filters(request, view)
         rows = np.flatnonzero(filtered.alive)
@@ -194,11 +251,6 @@ class Questions:
         order = np.argsort(-fits, kind="stable")[:most_nodes]
         by_node = [(self._state.cluster.names[int(rows[i])], int(fits[i])) for i in order]
         return FreeCapacity(int(fits.sum()) if len(rows) else 0, by_node, self.explain(shape))
-
-    def _room_in_turn(self, spec: Workload, shape: Shape, most_nodes: int) -> FreeCapacity:
-        nodes = Counter(nodes_in_turn(self._state, spec, shape, MOST_IN_TURN))
-        total = nodes.total()
-        return FreeCapacity(total, nodes.most_common(most_nodes), self.explain(shape), at_least=total == MOST_IN_TURN)
 
     def node(self, name: str) -> NodeUse:
         """Raises KeyError for an unknown node."""
@@ -283,15 +335,12 @@ class Questions:
         ]
 
     def starts(self, now: float) -> dict[int, StartGuess]:
-        """When waiting workloads will probably start, by id; those of which that can be told. Planning the queue takes
-        a while on a large cluster, so an answer is kept for a moment while nothing changes."""
-        stamp = self._state.cluster.changes
-        at, seen, found = self._guesses
-        if seen != stamp or not at <= now < at + KEPT_S:
-            found = guesses(self._state, now)
-            self._guesses = (now, stamp, found)
-        return found
+        """When waiting workloads will probably start, by id; those without a forecast are left out."""
+        return whole(self.starts_pieces(now))
+
+    def starts_pieces(self, now: float) -> Pieces[dict[int, StartGuess]]:
+        return self._kept("starts", now, lambda: guesses(self._state, now))
 
     def queue(self, limit: int = 1000) -> list[int]:
-        """Waiting workloads in the order they would be looked at: queued ones, then those set aside."""
+        """Waiting workloads in scheduling order: first the pending queues, then parked work."""
         return list(islice(self._state.pending.ids(), limit))

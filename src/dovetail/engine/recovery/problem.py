@@ -7,6 +7,7 @@ gangs.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 import numpy as np
 
@@ -141,7 +142,8 @@ def _movables(state: EngineState, rank: int, now: float) -> tuple[Movables, tupl
     columns: list[F8] = []
     allowed: list[B1] = []
     found: list[tuple[tuple[float, ...], TaskId, int, int]] = []
-    for task, placement in cluster.placements.by_task.items():
+    # By id: the order of the table depends on trials and restarts.
+    for task, placement in sorted(cluster.placements.by_task.items(), key=itemgetter(0)):
         victim_info = placement.victim_info
         if victim_info.unit >= 0 or not victim_info.preemptible or victim_info.rank < rank or task in state.stopping:
             continue

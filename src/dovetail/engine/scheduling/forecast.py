@@ -1,6 +1,6 @@
-"""When waiting work will probably start: the queue planned forward in its order, with run times as they usually are.
+"""Expected starts of waiting work: the queue planned forward in its order, with usual run times.
 
-The expected start comes from that plan; the range around it from how wrong earlier expectations were
+The expected start comes from that plan. The range around it comes from the errors of earlier forecasts
 (`queueing.start_error`). Work whose start depends on something without a known end has no expected start. Nothing is
 decided here and nothing is promised.
 """
@@ -12,13 +12,14 @@ from itertools import groupby, islice
 from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.horizon import NEVER, Horizon, Release
 from dovetail.cluster.views.view import View
+from dovetail.engine.pieces import Pieces, whole
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import QueuePlace, Work
 from dovetail.model.requests.shape import Shape
 from dovetail.model.task import TaskId
 from dovetail.queueing.run_times import outlived
 
-#: So many workloads are planned, by order; whoever stands behind them is told nothing yet.
+#: The first so many workloads are planned; the others have no forecast yet.
 PLANNED = 200
 _TASKS_PLANNED = 16  # of one workload that does not start together
 _GRACE_S = 10.0
@@ -36,9 +37,10 @@ class StartGuess:
     late: float
 
 
-def guesses(state: EngineState, now: float, most: int = PLANNED) -> dict[int, StartGuess]:
-    """By workload, for those whose start can be told."""
-    return {id_: guess(state, expected, now) for id_, expected in expected_starts(state, now, most).items()}
+def guesses(state: EngineState, now: float, most: int = PLANNED) -> Pieces[dict[int, StartGuess]]:
+    """By workload; those without a forecast are left out."""
+    starts = yield from expected_starts(state, now, most)
+    return {id_: guess(state, expected, now) for id_, expected in starts.items()}
 
 
 def guess(state: EngineState, expected: float, now: float) -> StartGuess:
@@ -46,17 +48,18 @@ def guess(state: EngineState, expected: float, now: float) -> StartGuess:
     return StartGuess(min(now + early_s, expected), expected, max(now + late_s, expected))
 
 
-def expected_starts(state: EngineState, now: float, most: int = PLANNED) -> dict[int, float]:
-    """Every waiting workload in order gets the first room that those before it leave."""
+def expected_starts(state: EngineState, now: float, most: int = PLANNED) -> Pieces[dict[int, float]]:
+    """Every waiting workload, in order, gets the first slot that those before it leave."""
     horizon = _horizon(state, now)
     masks: dict[Shape, B1] = {}
     found: dict[int, float] = {}
-    for id_ in islice(in_order(state, now), most):
+    for id_ in list(islice(in_order(state, now), most)):
+        yield
         work = state.work[id_]
         if work.queue_place is QueuePlace.OVER_QUOTA:
             continue
         promise = state.promises.of_work.get(id_)
-        if promise is not None and promise.clearing:  # as soon as those who have to go are gone
+        if promise is not None and promise.clearing:  # as soon as its victims are gone
             found[id_] = now + _GRACE_S
             continue
         start = _plan(state, horizon, work, _mask(state, work.shape, masks))
@@ -66,27 +69,26 @@ def expected_starts(state: EngineState, now: float, most: int = PLANNED) -> dict
 
 
 def in_order(state: EngineState, now: float) -> Iterator[int]:
-    """Everyone that waits for room, each scheduler's by its order."""
+    """Everything that waits for capacity: scheduler by scheduler, each in its order."""
     for name, line in state.pending.lines.items():
         blocked = state.pending.blocked[name]
         if line.ordering.by_tenant:
-            line.peek(now)
-            yield from [*blocked, *line]
+            yield from [*blocked, *line.in_order(now)]
         else:
             yield from sorted([*line, *blocked], key=lambda id_: (state.pending.key(state.work[id_]), id_))
 
 
 def sample(state: EngineState, now: float) -> None:
-    """Remember now and then what was expected of those that wait, to learn from it when they start."""
+    """Record the forecast of waiting work now and then, to compare it with the real start."""
     if state.learned.set_aside < _SAMPLE_EVERY or now < state.learned.sampled_at + _SAMPLE_EVERY_S:
         return
     state.learned.sampled_at, state.learned.set_aside = now, 0
-    for id_, expected in expected_starts(state, now, _SAMPLED).items():
+    for id_, expected in whole(expected_starts(state, now, _SAMPLED)).items():
         state.learned.expected_starts.setdefault(id_, (now, expected))
 
 
 def learn(state: EngineState, work: Work, now: float) -> None:
-    """It starts: was that to be expected?"""
+    """The work starts: learn from the error of its forecast."""
     expected = state.learned.expected_starts.pop(work.id, None)
     if expected is not None:
         at, start = expected
@@ -117,7 +119,7 @@ def _mask(state: EngineState, shape: Shape, masks: dict[Shape, B1]) -> B1:
 
 
 def _horizon(state: EngineState, now: float) -> Horizon:
-    """Room over time by expected run times, reservations kept; what heads were promised is planned anew."""
+    """Capacity over time by expected run times. Reservations are kept; promises to heads of queues are planned anew."""
     ends = _expected_ends(state, now)
     by_row: dict[int, list[Release]] = {}
     for release in ends:

@@ -78,7 +78,9 @@ def lane_refusal(state: EngineState, work: Work, together: int) -> str | None:
     cluster = state.cluster
     tables, ready = cluster.resources, cluster.ready[: cluster.width]
     for resource, amount in work.shape.amounts:
-        row = tables.index[resource]
+        row = tables.index.get(resource)
+        if row is None:
+            continue  # no node has any of it, and a filter says so
         free = float(tables.free[row, : cluster.width][ready].sum())
         total = float(tables.schedulable[row, : cluster.width][ready].sum())
         if free - amount * together < lane * total - 1e-6:

@@ -6,6 +6,7 @@ a half-life the moment of each charge counts, so then nothing is put off.
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from dovetail.cluster.state import Cluster
 from dovetail.engine.state.memory import Remembered
@@ -62,6 +63,16 @@ class Accounts:
             n = cluster.width
             totals = cluster.resources.schedulable[:, :n][:, cluster.present[:n]].sum(axis=1)
             self.put_off.set_capacity(dict(zip(cluster.resources.names, totals.tolist(), strict=True)))
+
+    @contextmanager
+    def capacity_restored(self) -> Iterator[None]:
+        """For a question: `refresh_capacity` inside is undone."""
+        as_of = self._capacity_as_of
+        try:
+            with self.put_off.capacity_restored():
+                yield
+        finally:
+            self._capacity_as_of = as_of
 
     def parts(self) -> Iterator[Remembered]:
         yield Remembered("usage", self._write, self._read)

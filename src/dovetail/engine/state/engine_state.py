@@ -7,6 +7,7 @@ Event handlers and the scheduler take it; nobody outside the engine does. What i
 import json
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from dovetail.cluster.network.domain_table import DomainTable
@@ -220,6 +221,29 @@ class EngineState:
         self.stopping.pop(task, None)
         self.charge(work, -1, now)
         return placement.row
+
+    @contextmanager
+    def no_trace(self) -> Iterator[None]:
+        """For a question: afterwards the state is as it was. Trials undo themselves. This undoes the rest, so that no
+        later decision depends on which questions were asked, or when."""
+        resources = len(self.cluster.resources.names)
+        before = [(one, one.cursor, dict(one.evaluator.failures)) for one in self.pipelines.values()]
+        try:
+            with self.victims_table.restored(), self.accounts.capacity_restored():
+                yield
+        finally:
+            for pipeline, cursor, failures in before:
+                pipeline.cursor, pipeline.evaluator.failures = cursor, failures
+            if len(self.cluster.resources.names) > resources:
+                self._forget_resources(resources)
+
+    def _forget_resources(self, count: int) -> None:
+        """Drop resources that only a question asked for, and what was compiled against them."""
+        self.cluster.resources.forget_after(count)
+        self.requests.forget_wider(count)
+        for pipeline in self.pipelines.values():
+            pipeline.forget_wider(count)
+        self.promises.forget_horizon()
 
     def set_cursors(self, rows: Mapping[str, int]) -> None:
         """Profiles that choose in turn go on after these rows; others have no use for one."""

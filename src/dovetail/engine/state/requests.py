@@ -42,3 +42,8 @@ class RequestCache:
         if not repelled and not heard and not request.non_local:
             return request
         return replace(request, identity=identity, repelled=repelled, heard=heard, non_local=True)
+
+    def forget_wider(self, count: int) -> None:
+        """Drop what was compiled against more resources than these."""
+        for shape in [shape for shape, request in self._requests.items() if len(request.column) > count]:
+            del self._requests[shape]

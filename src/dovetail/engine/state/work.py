@@ -16,6 +16,7 @@ from dovetail.model.requests.shape import Shape
 from dovetail.model.requests.task_identity import TaskIdentity, identity_of, pod_identity
 from dovetail.model.task import FINISHED, HOLDING, MOVES, TaskId, TaskState, WorkloadState
 from dovetail.model.workloads.workload import Condition
+from dovetail.queueing.usage import Held
 
 if TYPE_CHECKING:
     from dovetail.engine.state.groups import Group
@@ -121,6 +122,11 @@ class Work:
     @property
     def key(self) -> tuple[str, str]:
         return self.namespace, self.name
+
+    @property
+    def held(self) -> Held:
+        """What one of its tasks that hold a node is charged with."""
+        return Held(self.queue, self.terms.user, dict(self.terms.shape.amounts))
 
     @property
     def gang_short(self) -> int:

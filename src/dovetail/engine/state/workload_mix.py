@@ -94,9 +94,8 @@ class WorkloadMix:
         cluster, tables = self._cluster, self._cluster.resources
         n = cluster.width
         cpu, gpu = (tables.capacity[tables.index[name], :n].sum() for name in (CPU, GPU))
-        if gpu:
-            usual = TypicalAsk(int(cpu * WHOLE / gpu), 0, GpuAsk(count=1))
-            self.outlook.expect(Typical([usual], [1.0]))
+        usual = [TypicalAsk(int(cpu * WHOLE / gpu), 0, GpuAsk(count=1))] if gpu else []
+        self.outlook.expect(Typical(usual, [1.0]) if usual else None)
 
     def _build(self, counts: dict[TypicalAsk, float]) -> None:
         self._built = counts

@@ -1,8 +1,8 @@
-"""Changes to a workload's definition: what would be written otherwise, in words and as a JSON merge patch.
+"""Changes to a workload's definition, in words and as a JSON merge patch.
 
-A change edits a draft, the definition as JSON, so that several can be made one after the other; what they come to is
-the patch between the definition and the draft. Guarantees: `merge_patch(definition, patch_between(definition, draft))`
-is the draft. Which changes make sense is left to `remedies` and `measures`, whether they help to `rehearsal`.
+A change edits a draft, which is the definition as JSON. Several changes can edit one draft; the patch is the difference
+between definition and draft. Guarantees: `merge_patch(definition, patch_between(definition, draft))` is the draft.
+Left to others: which changes make sense (`remedies`, `measures`), and whether they help (`rehearsal`).
 """
 
 from collections.abc import Callable, Iterable

@@ -1,8 +1,8 @@
-"""One part of a required expression made looser, so that given nodes satisfy it.
+"""Relaxing one part of a required expression, so that given nodes satisfy it.
 
-A comparison of a label with values gets more values, one of a number with a bound gets another bound, anything else is
-left out. Guarantees: the other parts of the expression stay as they were written. Whether the looser expression holds
-is left to the compiled expression itself, in the rehearsal.
+A comparison of a label with values gets more values, a comparison with a bound gets another bound, anything else is
+removed. Guarantees: the other parts of the expression stay as they were written. Left to others: whether the relaxed
+expression holds (the rehearsal compiles it and asks).
 """
 
 from collections.abc import Iterator

@@ -1,10 +1,10 @@
-"""Would it be placed whole, if something were different? Tried on the real state and taken back.
+"""Would a workload be placed whole if something were different? Tried on the real state, and rolled back.
 
-Guarantees: nothing is changed. All tasks that may run at once find a node, placed one after the other by the pipeline
-that decides, within quotas and with promises to others kept. Where many copies of a task would have to be placed and
-nodes are judged by their own rows alone, they are counted instead, which comes to the same; a gang with a layout is
-arranged as it would be for real. How much is tried is limited by the nodes that are looked at; what is beyond the limit
-does not fit. Left to others: what to try (`remedies`, `measures`, `looser_layouts`).
+Guarantees: nothing is changed. The pipeline that decides places all tasks that may run at once, one after the other,
+within quotas and with promises to others kept. Where tasks are many and nodes are judged by their own rows alone,
+copies are counted instead, with the same result. A gang with a layout is arranged as it would be for real. The effort
+is limited by the number of nodes evaluated; what exceeds the limit counts as not fitting.
+Left to others: what to try (`remedies`, `measures`, `looser_layouts`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -67,7 +67,7 @@ class FitTrial:
     def anew(self) -> Iterator[None]:
         """As if it had just been submitted: none of its tasks holds a node."""
         own = [] if self.work is None or not self.work.holding else list(self._own_tasks(self.work))
-        with without(self.state, own, self.now):
+        with without(self.state, own):
             yield
 
     def copies(self) -> F8:
@@ -90,7 +90,7 @@ class FitTrial:
 
     def fits_without(self, tasks: Iterable[TaskId], at: float | None = None) -> bool:
         """If these tasks were gone; with `at`, at that moment."""
-        with without(self.state, tasks, self.now):
+        with without(self.state, tasks):
             return self._fits(self.spec, self.shape, self.wanted, self.now if at is None else at)
 
     def fits_with(self, node: str) -> bool:
@@ -175,31 +175,18 @@ def at_once(spec: Workload) -> int:
 
 
 @contextmanager
-def without(state: EngineState, tasks: Iterable[TaskId], now: float) -> Iterator[None]:
+def without(state: EngineState, tasks: Iterable[TaskId]) -> Iterator[None]:
     """As if these tasks held no node: their room is free, and their queues are not charged for them."""
     gone = list(tasks)
-    eased = set(state.wake.queues_freed)
-    with state.cluster.trial():
+    with state.cluster.trial(), state.accounts.usage.without([state.work[task.workload].held for task in gone]):
         for task in gone:
             state.cluster.remove(task)
-            state.charge(state.work[task.workload], -1, now)
-        try:
-            yield
-        finally:
-            for task in gone:
-                state.charge(state.work[task.workload], 1, now)
-            state.wake.queues_freed = eased
+        yield
 
 
 @contextmanager
 def uncordoned(state: EngineState, node: str) -> Iterator[None]:
     """As if somebody had uncordoned the node."""
-    cluster = state.cluster
-    reason, drained = cluster.cordon_reasons.get(node, ""), node in cluster.drained
-    cluster.set_cordoned(node, False)
-    try:
+    with state.cluster.trial():
+        state.cluster.set_cordoned(node, False)
         yield
-    finally:
-        cluster.set_cordoned(node, True, reason)
-        if drained:
-            cluster.drained.add(node)

@@ -1,9 +1,9 @@
-"""What its user could write otherwise about how a gang lies in the network: candidates, most of them tried already.
+"""Relaxed topology requirements for a gang that fits nowhere: candidates, most of them tried already.
 
-A gang that fits nowhere as it should lie may fit in a wider domain, with smaller slices or without them, with less
-bandwidth, or if fewer of its tasks must start together. Guarantees: nothing but `topology` and the number that start
-together is changed, and no more of it than must be: the narrowest level, the largest slices and the most bandwidth
-that will do. A level that is given up stays preferred. Who would have to give way is left to `measures`.
+The gang may fit in a wider domain, with smaller slices or none, with less bandwidth, or if fewer of its tasks must
+start together. Guarantees: only `topology` and the number that start together are changed, and as little as possible:
+the narrowest level, the largest slices and the most bandwidth that fit. A level that is no longer required stays
+preferred. Left to others: which tasks would have to be preempted (`measures`).
 """
 
 from collections.abc import Callable, Iterator

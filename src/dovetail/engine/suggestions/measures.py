@@ -1,8 +1,8 @@
-"""What would help beside asking for something else of a node: waiting, uncordoning, others giving way, another queue,
-fewer tasks at once. Candidates, not yet checked.
+"""What would help besides other requirements: waiting, uncordoning, eviction, another queue, fewer tasks at once.
+These are candidates, not yet checked.
 
-Guarantees: nobody is named who must not be disturbed (`disruption.allowed: false`, gangs and budgets as preemption
-keeps them). Whether a candidate helps is left to `rehearsal`.
+Guarantees: no task is named that must not be disturbed (`disruption.allowed: false`, gangs, disruption budgets).
+Left to others: whether a candidate helps (`rehearsal`).
 """
 
 from collections.abc import Iterator

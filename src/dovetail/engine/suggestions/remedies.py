@@ -1,9 +1,9 @@
-"""What its user could write otherwise so that nodes which fail few requirements pass: candidates, not yet checked.
+"""Changes to a workload's requirements that would let more nodes pass: candidates, not yet checked.
 
-For every small set of requirements that some nodes fail and nothing else, the nodes are grouped by what would have to
-be changed for them (their zone, their taints, their backend…), and each group that is large enough becomes a candidate:
-the changes for it, with amounts as large as the group still has room for. Guarantees: never more than three changes
-together; nothing that is not the workload's own is changed. Whether a candidate helps is left to `rehearsal`.
+For every small set of requirements that is all that some nodes fail, these nodes are grouped by what would have to
+change for them (zone, taints, backend, …). Each group that is large enough becomes a candidate: the changes for it,
+with amounts as large as the group has room for. Guarantees: at most three changes together; only what the workload
+itself asks for is changed. Left to others: whether a candidate helps (`rehearsal`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,10 +1,10 @@
-"""What a workload asks of a node, taken apart: one requirement for each thing that its user wrote.
+"""The requirements of a workload, one for each thing that its user wrote, and the nodes that fail them.
 
-Guarantees: which nodes satisfy a requirement is said by the very filter that decides, asked with a shape that holds
-this requirement and nothing else; no rule is written a second time. Wishes are left out, also those that are insisted
-on: they are given up before anything waits. What is not the workload's own (readiness, the scheduler's scope, filters
-of other packages) decides which nodes are looked at; what was promised to others is left out.
-Leaves to others: which of them no node satisfies together (`core`), and what to change (`remedies`).
+Guarantees: the filter that decides also says which nodes satisfy a requirement. It is asked with a shape that holds
+this requirement and nothing else, so no rule is written twice. Preferences are left out: they are dropped before
+anything waits. What is not the workload's own (readiness, the scheduler's scope, filters of other packages) decides
+which nodes are considered. Promises to others are left out.
+Left to others: which requirements no node satisfies together (`core`), and what to change (`remedies`).
 """
 
 from collections.abc import Iterator

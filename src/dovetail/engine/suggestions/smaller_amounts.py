@@ -1,7 +1,7 @@
-"""How much of some resources a workload could ask for so that enough of its tasks fit on given nodes.
+"""Smaller amounts that a workload could ask for, so that enough of its tasks fit on given nodes.
 
-Guarantees: amounts are of the kind people write, and no more than its quota leaves for each task. Where enough tasks do
-not fit with amounts worth asking for, the answer is what the node has free that lacks least, for as many as fit then.
+Guarantees: amounts are round numbers as people write them, and no more than the quota leaves for each task. Where
+enough tasks do not fit with reasonable amounts, the answer is what the best node has free, for as many as fit then.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,9 @@
-"""Why work waits, and the smallest changes with which it would not: the core, and suggestions that were tried.
+"""Why work waits, and the smallest changes that would let it start: the unsatisfiable core, and tested suggestions.
 
-Guarantees: the core is of the workload's own requirements (and of policies, which are named), over the nodes that take
-new work. Every suggestion was rehearsed: with it the whole workload is placed, as things are now. Candidates that fail,
-or that would take too much work to try, are left out. Nothing is changed by asking. Those that wait before it in the
-queue are not looked at: they may be quicker. Left to others: sentences (`api.answers`).
+Guarantees: the core consists of the workload's own requirements (and of policies, which are named), over the nodes that
+take new work. Every suggestion was rehearsed: with it the whole workload is placed on the cluster as it is now.
+Candidates that fail, or that cost too much to try, are left out. Asking changes nothing. Work ahead in the queue
+is ignored: it may be quicker. Left to others: sentences (`api.answers`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from dovetail.cluster.views.view import View
 from dovetail.engine.gangs.headroom import Headroom
+from dovetail.engine.pieces import Pieces
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import Work
 from dovetail.engine.suggestions.changes import DefinitionChange, Draft, redefined
@@ -59,7 +60,7 @@ class Impasse:
     suggestions: tuple[Suggestion, ...]
 
 
-def impasse(state: EngineState, spec: Workload, work: Work | None, now: float) -> Impasse:
+def impasse(state: EngineState, spec: Workload, work: Work | None, now: float) -> Pieces[Impasse]:
     """Of a workload as it was defined; `work` if it is live and waits. Raises what routing raises."""
     rehearsal = FitTrial(state, spec, work, now)
     if not rehearsal.wanted:
@@ -70,17 +71,22 @@ def impasse(state: EngineState, spec: Workload, work: Work | None, now: float) -
     over = over_quota(rehearsal, spec)
     fit = rehearsal.how_many_fit() if core is None and len(here.taking.rows) else 0
     layouts = LooserLayouts(rehearsal)
-    candidates = list(Measures(rehearsal, over).candidates(here.closed, here.headroom, fit))
+    candidates: list[Measure] = []
+    yield
+    for measure in Measures(rehearsal, over).candidates(here.closed, here.headroom, fit):
+        candidates.append(measure)
+        yield
     with rehearsal.anew():  # who changes a definition submits it again, and what it holds is free
         afresh = here if not rehearsal.held else _Position(rehearsal, requirements, at_once(spec))
         candidates += _changes(afresh.remedies())
         if fit < rehearsal.wanted and (core is None or _is_about_layout(here.taking, core.members)):
             candidates += _changes((change,) for change in layouts.candidates())
+    suggestions = yield from _tried(rehearsal, candidates)
     return Impasse(
         core=() if core is None else tuple(_member(here.taking, position) for position in core.members),
         core_exact=core is None or core.exact,
         waits_for="" if core is not None else _waits_for(here.taking, fit, rehearsal.wanted, over, layouts),
-        suggestions=tuple(_tried(rehearsal, candidates)),
+        suggestions=tuple(suggestions),
     )
 
 
@@ -146,22 +152,23 @@ def _joined(changes: tuple[DefinitionChange, ...], words: str, kind: str, cost: 
     return DefinitionChange(words, kind, cost, edit)
 
 
-def _tried(rehearsal: FitTrial, candidates: list[Measure]) -> Iterator[Suggestion]:
+def _tried(rehearsal: FitTrial, candidates: list[Measure]) -> Pieces[list[Suggestion]]:
     """The mildest first, as many as are told."""
     kinds: dict[str, int] = {}
     seen: set[str] = set()
-    told = 0
+    told: list[Suggestion] = []
     for measure in sorted(candidates, key=lambda one: one.cost)[:_MOST_TRIED]:
-        if told == MOST_SUGGESTIONS:
-            return
+        if len(told) == MOST_SUGGESTIONS:
+            break
         if measure.words in seen or kinds.get(measure.kind, 0) >= _MOST_OF_A_KIND:
             continue
+        yield
         seen.add(measure.words)
         found = _try(rehearsal, measure)
         if found is not None:
             kinds[measure.kind] = kinds.get(measure.kind, 0) + 1
-            told += 1
-            yield found
+            told.append(found)
+    return told
 
 
 def _try(rehearsal: FitTrial, measure: Measure) -> Suggestion | None:

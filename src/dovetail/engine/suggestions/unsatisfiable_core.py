@@ -1,10 +1,10 @@
 """The smallest unsatisfiable core: the fewest requirements that no node satisfies together.
 
-Every node fails some set of requirements; a set of requirements that has one of each of those is one that no node
-satisfies, so the smallest core is a minimum hitting set. Sets are whole numbers, one bit a requirement.
+Every node fails some set of requirements. A set that shares a requirement with each of those is satisfied by no node,
+so the smallest core is a minimum hitting set. Sets are whole numbers, one bit for each requirement.
 
-Guarantees: a core that is returned is one; `exact` says that none is smaller. What is left out as too much work is
-counted in steps, not in time. What the requirements are, and who fails them, is left to `requirements`.
+Guarantees: what is returned is a core; `exact` says that no smaller one exists. The search is limited by steps, not by
+time. Left to others: what the requirements are, and which nodes fail them (`requirements`).
 """
 
 from collections.abc import Iterable, Sequence

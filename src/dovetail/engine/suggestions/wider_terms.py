@@ -1,7 +1,7 @@
-"""Required affinity terms made wider, so that nodes which fail all of them pass one.
+"""Relaxing required affinity terms, so that nodes which fail all of them pass one.
 
-The term that fails in the fewest comparisons is changed in just those: a value more, a bound moved, a comparison left
-out where no value would do. What a comparison means is said by `cluster.labels`, here as everywhere.
+The term with the fewest failing comparisons is changed in just those: a value is added, a bound is moved, or the
+comparison is removed where no value would do. `cluster.labels` defines what a comparison means.
 """
 
 from collections.abc import Mapping

@@ -19,7 +19,7 @@ class Outlook:
     prices: F8 = field(default_factory=lambda: np.zeros(0))  # float64[kind]: GPUs lost for each GPU taken of it
     prices_epoch: int = 0
 
-    def expect(self, typical: Typical) -> None:
+    def expect(self, typical: Typical | None) -> None:
         self.typical = typical
         self.typical_epoch += 1
 

@@ -121,6 +121,12 @@ class Pipeline:
         if standing is not None:
             standing.took(row)
 
+    def forget_wider(self, resources: int) -> None:
+        """Drop what is kept of shapes that were compiled against more resources than these."""
+        wider = [shape for shape, standing in self._standings.items() if len(standing.request.column) > resources]
+        for shape in wider:
+            del self._standings[shape]
+
     # --- two ways to the same answer -------------------------------------------------------------------------
 
     def _from_standing(self, request: Request, standing: RankingCache, task: str) -> Choice:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.cluster.arrays import B1, F8, Rows
+from dovetail.cluster.change_log import LogCursor
 from dovetail.cluster.state import DEVICES, PLACEMENTS, RESOURCES, Cluster
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import NodePoints
@@ -40,7 +41,6 @@ class RankingCache:
     total: F8
     counts: list[int]
     _changes: int
-    _seen: dict[str, int]
     _epochs: tuple[int, ...]
     _failures: list[str]
     _failed: bool
@@ -64,6 +64,7 @@ class RankingCache:
         changed = (RESOURCES, PLACEMENTS) if request.shape.gpus is None else (RESOURCES, PLACEMENTS, DEVICES)
         self._own_groups = [group for group in changed if group in self._reads]
         self._own_rows: set[int] = set()  # taken by us since the last refresh
+        self._log = LogCursor(cluster, self._reads)
         self._streak = 0
         self._evaluate_all()
 
@@ -86,7 +87,7 @@ class RankingCache:
 
     def refresh(self) -> None:
         """Take in everything that changed in the cluster since the last call."""
-        if self._epoch != self._cluster.epoch or len(self.total) != self._cluster.width:
+        if self._log.is_lost or len(self.total) != self._cluster.width:
             self._evaluate_all()
             return
         if self._evaluator.minds_outlook:
@@ -94,16 +95,10 @@ class RankingCache:
         if self._changes == self._cluster.changes:
             return
         self._changes = self._cluster.changes
-        dirty: set[int] = set()
-        groups: set[str] = set()
-        for group, seen in self._seen.items():
-            log = self._cluster.log[group]
-            if seen < len(log):
-                dirty.update(log[seen:])
-                groups.add(group)
-                self._seen[group] = len(log)
-        if not dirty:
+        changed = self._log.changed()
+        if not changed:
             return
+        groups, dirty = set(changed), set[int]().union(*changed.values())
         if len(dirty) > 64 + len(self.total) // 4:
             self._evaluate_all()
             return
@@ -143,7 +138,7 @@ class RankingCache:
             self._own_rows.add(row)
             return
         lookahead = self._leaders.lookaheads.get(row)
-        if lookahead is None or self._changes + 1 != self._cluster.changes:
+        if lookahead is None or self._changes != self._cluster.changes_before:
             return  # something else changed too: the next refresh evaluates the row
         lookahead.step += 1
         if lookahead.step >= len(lookahead.totals):
@@ -152,9 +147,8 @@ class RankingCache:
             lookahead = self._leaders.lookaheads.get(row)
             if lookahead is None:
                 return
-        for group in self._own_groups:
-            self._seen[group] += 1
-        self._changes += 1
+        self._log.skip_one(self._own_groups)
+        self._changes = self._cluster.changes
         step = lookahead.step
         self._set_row(row, lookahead.totals[step], lookahead.points[:, step], lookahead.masks[:, step])
 
@@ -162,9 +156,9 @@ class RankingCache:
 
     def _evaluate_all(self) -> None:
         cluster, evaluator = self._cluster, self._evaluator
-        self._epoch, self._changes = cluster.epoch, cluster.changes
+        self._changes = cluster.changes
+        self._log.skip()
         self._epochs = evaluator.epochs(self.request) if evaluator.minds_outlook else ()
-        self._seen = {group: len(cluster.log[group]) for group in self._reads}
         width = cluster.width
         self._failures = [""] * (len(evaluator.filters) + len(evaluator.scores))
         self.masks = np.empty((len(evaluator.filters), width), dtype=np.bool_)

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows
-from dovetail.cluster.state import PLACEMENTS, RESOURCES
+from dovetail.cluster.change_log import LogCursor
+from dovetail.cluster.state import PLACEMENTS, RESOURCES, Cluster
 from dovetail.model.requests.shape import Shape
 from dovetail.placement.contract import Request
 from dovetail.placement.preemption.nomination import Budgets, NominatedPlacements, RankedNomination
@@ -30,12 +31,11 @@ class _Asked(NamedTuple):
 class _Kept:
     """`measures`: float64[measure, row], infinite where it helps nobody."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, cluster: Cluster, width: int) -> None:
         self.measures: F8 = np.full((MEASURES, width), np.inf)
         self.looked_at: B1 = np.zeros(width, dtype=np.bool_)
         self.coming, self.seen_coming = NominatedPlacements(), 0
-        self.seen = (0, 0)
-        self.epoch = -1
+        self.log = LogCursor(cluster, (PLACEMENTS, RESOURCES))
 
 
 class Reprieves:
@@ -67,7 +67,7 @@ class Reprieves:
     def _of(self, asked: _Asked, width: int) -> _Kept:
         found = self._kept.pop(asked, None)
         if found is None or len(found.looked_at) != width:
-            found = _Kept(width)
+            found = _Kept(self._stakes.cluster, width)
         self._kept[asked] = found  # the last is the one that was asked for last
         while len(self._kept) > KEPT:
             del self._kept[next(iter(self._kept))]
@@ -93,14 +93,11 @@ class Reprieves:
 
     def _changed(self, kept: _Kept, candidates: B1, coming: NominatedPlacements) -> Rows:
         """Candidates that were not looked at since something about them changed."""
-        cluster = self._stakes.cluster
-        logs = cluster.log[PLACEMENTS], cluster.log[RESOURCES]
-        if kept.epoch != cluster.epoch:
+        if kept.log.is_lost:
             kept.looked_at[:] = False
-        else:
-            for log, seen in zip(logs, kept.seen, strict=True):
-                kept.looked_at[log[seen:]] = False
-        kept.epoch, kept.seen = cluster.epoch, (len(logs[0]), len(logs[1]))
+            kept.log.skip()
+        for rows in kept.log.changed().values():
+            kept.looked_at[list(rows)] = False
         kept.looked_at[kept.coming.log[kept.seen_coming :]] = False
         if coming is not kept.coming:
             kept.looked_at[[*kept.coming.rows, *coming.rows]] = False

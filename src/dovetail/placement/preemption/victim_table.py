@@ -8,14 +8,16 @@ Leaves to others: who may be a victim (`pool`), and which are (`single`, `gang`)
 taking the task off its node is not in the log and is not noticed.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
 from dovetail.cluster.arrays import B1, F8, grown
+from dovetail.cluster.change_log import LogCursor
 from dovetail.cluster.placements import RANKS, Placement, VictimInfo
 from dovetail.cluster.state import PLACEMENTS, Cluster
 from dovetail.model.task import TaskId
@@ -92,8 +94,7 @@ class VictimTable:
     ganged_units: I8  # and the codes of their gangs
     first: I8  # by row: its first slot
     unit_codes: dict[int, int]
-    _epoch: int
-    _seen: int  # entries of the log
+    _saved: dict[str, object] | None = None  # what is restored at the end of a question; empty: nothing changed yet
     _used: int  # slots given to rows, also those that a row left behind
     _wanted: int  # slots in use when the arrays were made
     _length: I8  # by row: its tasks
@@ -101,6 +102,7 @@ class VictimTable:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
+        self._log = LogCursor(cluster, (PLACEMENTS,))
         self._begin_again()
 
     @property
@@ -111,21 +113,42 @@ class VictimTable:
     def refresh(self) -> None:
         """Take in everything that changed in the cluster since the last call."""
         cluster = self.cluster
-        log = cluster.log[PLACEMENTS]
         grew = cluster.width != len(self.first) or len(cluster.resources.names) != len(self.amounts)
-        if self._epoch != cluster.epoch or grew:
+        if self._log.is_lost or grew:
             self._begin_again()
             return
-        if self._seen == len(log):
+        if self._log.is_at_end:
             return
-        dirty = sorted(set(log[self._seen :]))
-        self._seen = len(log)
+        self._save()
+        dirty = sorted(self._log.changed()[PLACEMENTS])
         if len(dirty) > FEW_ROWS + cluster.width // 4:
             self._begin_again()
             return
         self._mend(dirty)
         if self._used > 2 * self._wanted or len(self.unit_codes) > 4 * len(cluster.placements.by_task) + 1024:
             self._begin_again()
+
+    @contextmanager
+    def restored(self) -> Iterator[None]:
+        """At the end the arrays are as they were. For questions: where tasks lie in the arrays decides between equally
+        good victims, and depends on when the arrays were refreshed."""
+        outer, self._saved = self._saved, {}
+        try:
+            yield
+        finally:
+            saved = self._saved
+            vars(self).update(saved)
+            self._saved = outer
+
+    def _save(self) -> None:
+        """Before the first change, if all changes are to be undone."""
+        if self._saved == {}:
+            kept = {name: value for name, value in vars(self).items() if name not in ("cluster", "_saved")}
+            copied = {n: value.copy() for n, value in kept.items() if isinstance(value, (np.ndarray, dict, LogCursor))}
+            arrays = replace(
+                self.arrays, **{one.name: getattr(self.arrays, one.name).copy() for one in fields(VictimArrays)}
+            )
+            self._saved = kept | copied | {"arrays": arrays}
 
     @property
     def lengths(self) -> I8:
@@ -151,7 +174,8 @@ class VictimTable:
 
     def _begin_again(self) -> None:
         cluster = self.cluster
-        self._epoch, self._seen = cluster.epoch, len(cluster.log[PLACEMENTS])
+        self._save()
+        self._log.skip()
         self.unit_codes = {}
         counts = np.array([len(tasks) for tasks in cluster.placements.by_row], dtype=np.int64)
         self._length = counts
