@@ -114,7 +114,6 @@ class EngineState:
         self.dependents: dict[int, list[int]] = {}  # by workload: who waits for its end
         self.finishing: deque[int] = deque()  # workloads that ended: whoever waits for them has to be told
         self.trouble: dict[str, NodeFailures] = {}
-        self.gangs: dict[int, None] = {}
         self.groups = Groups()
         self.budgeted: dict[int, None] = {}  # workloads with a disruption budget
         self.pod_budgets: Sequence[Budget] = ()  # of pods, by selectors; whoever adapts Kubernetes keeps them
@@ -218,7 +217,7 @@ class EngineState:
             since=now,
             checkpoint_s=terms.checkpoint_s,
             min_run_s=terms.min_run_s,
-            unit=_unit(work),
+            unit=-1 if work.group is None or terms.loose else work.group.id,
             group=work.id,
             queue=work.queue,
             preemptible=terms.preemptible,
@@ -226,14 +225,12 @@ class EngineState:
             priority=terms.priority or 0,
         )
 
-    def admit(self, work: Work, group_notes: list[int] | None = None) -> None:
+    def admit(self, work: Work) -> None:
         """From now on the workload is live: known by name, and waiting if any of its tasks is."""
         self.work[work.id] = work
-        if work.terms.group:
-            self.groups.admit(work, group_notes)
+        if work.group is None:
+            self.groups.admit(work)
         self.cluster.placements.directory[work.key] = (work.id, work.replicas)
-        if work.terms.gang_min and not work.terms.loose:
-            self.gangs[work.id] = None
         if work.terms.max_unavailable:
             self.budgeted[work.id] = None
         for other in work.after:
@@ -362,7 +359,7 @@ class EngineState:
         for id_ in self.changed_notes:  # whoever is forgotten may leave something behind that others remember
             work = self.work.get(id_)
             if work is not None:
-                changes.notes[id_] = _notes(work)
+                changes.notes[id_] = _notes(work, self.recoveries.targets(id_))
         changes.nodes = [self.cluster.record(name) for name in self.changed_nodes if name in self.cluster.rows]
         changes.nodes_gone = [name for name in self.gone_nodes if name not in self.cluster.rows]
         # A node that left and came back since then starts from nothing, and its old counts must not outlive it.
@@ -420,25 +417,19 @@ class EngineState:
         if (group := self.groups.forget(work)) is not None:
             self.changed_notes.update(dict.fromkeys(group.members))
         self.expected_starts.pop(work.id, None)
-        self.gangs.pop(work.id, None)
         self.budgeted.pop(work.id, None)
         if self.cluster.placements.directory.get(work.key, (None, 0))[0] == work.id:
             del self.cluster.placements.directory[work.key]
 
 
-def _unit(work: Work) -> int:
-    """With whom it falls: the gang, or the group."""
-    if work.terms.loose:
-        return -1
-    return work.group.id if work.group is not None else work.id if work.terms.gang_min else -1
-
-
-def _notes(work: Work) -> str:
+def _notes(work: Work, targets: dict[str, str]) -> str:
     """What a restart needs to know of a workload beyond its definition and its tasks."""
     after = {str(id_): str(condition) for id_, condition in work.after.items()}
     found = {"rank": work.rank, "after": after, "delayed": {str(r): at for r, at in work.delayed.items()}}
-    if work.group is not None:
+    if work.group is not None and not work.group.is_solo:
         found["group"] = work.group.notes()
     if work.recovery is not None:
         found["recovery"] = work.recovery.to_json()
+    if targets:
+        found["moves"] = targets
     return json.dumps(found)
