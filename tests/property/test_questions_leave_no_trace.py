@@ -123,7 +123,7 @@ class Twins:
         """So that gangs break and are to be recovered."""
         state = self.quiet.state
         placed = state.cluster.placements.by_task
-        found = sorted({placed[task].row for task in placed if task.workload in state.gangs})
+        found = sorted({placed[task].row for task in placed if state.work[task.workload].group is not None})
         return state.cluster.names[self.r.choice(found)] if found else self._node()
 
     def _submitted(self) -> Submitted:

@@ -13,8 +13,8 @@ from tests.property.stalemate import WANTED, Stage
 
 from dovetail.cluster.invariants import check_invariants
 from dovetail.cluster.views.view import View
+from dovetail.engine.gangs.requests import request_of
 from dovetail.engine.pieces import whole
-from dovetail.engine.scheduling.requests import request_of
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import Work
 from dovetail.engine.suggestions.requirements import (

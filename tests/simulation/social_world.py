@@ -14,8 +14,8 @@ from tests.simulation.misfortune import Deed
 from tests.simulation.shared_world import SHARED_DEEDS, SharedWorld, shared_work
 
 from dovetail.engine.gangs.gang_trial import try_together
+from dovetail.engine.gangs.requests import request_of
 from dovetail.engine.scheduling.reordering import lane_refusal
-from dovetail.engine.scheduling.requests import request_of
 from dovetail.engine.state.work import QueuePlace, Work
 from dovetail.model.command import Bind, Command
 from dovetail.model.workloads.workload import Workload

@@ -12,7 +12,7 @@ gone, is stopped and not reported again: nothing runs twice unnoticed.
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from dovetail.model.event import Event
 from dovetail.model.node import Node
@@ -32,7 +32,7 @@ class Capabilities:
     gang: bool = False  # can start several tasks as one
     requeue: bool = False  # can run a task again by itself
     suspend: bool = False
-    migrate: bool = False
+    migrate: bool = False  # moves a running task to another of its nodes: it is a `MigratingBackend`
     executes: bool = False  # can run a command beside a task
     sees_own_writes: bool = True  # `status` knows of a bind or stop that has returned
     stale_for_s: float = 0.0  # a change in the backend may be reported so much later, when all is well
@@ -156,4 +156,14 @@ class Backend(Protocol):
 
     async def close(self) -> None:
         """Stop watching. What runs goes on running where the backend can leave it running."""
+        ...
+
+
+@runtime_checkable
+class MigratingBackend(Protocol):
+    """What a backend with `capabilities.migrate` can do besides."""
+
+    async def migrate(self, key: str, node: str) -> None:
+        """Make the attempt continue on another of the backend's nodes, under the same key. Migrating it again to the
+        same node changes nothing. Raises Refusal if it still runs where it was: the caller then stops it."""
         ...

@@ -13,14 +13,14 @@ from collections.abc import Awaitable, Callable, Iterable
 
 import structlog
 
-from dovetail.backends.contract import Assignment, Backend, Refusal
+from dovetail.backends.contract import Assignment, Backend, MigratingBackend, Refusal
 from dovetail.control.backend_health import Health
 from dovetail.control.breaker import FAILURES_UNTIL_OPEN, FIRST_PAUSE_S, LONGEST_PAUSE_S, Breaker, Circuit, Subject
 from dovetail.control.inbox import News
 from dovetail.control.outgoing import Outgoing, outbox_name
 from dovetail.control.settings import Loop as LoopSettings
-from dovetail.model.command import Bind, Stop
-from dovetail.model.event import BackendHealthChanged, BindFailed, Event, TaskBound
+from dovetail.model.command import Bind, Move, Stop
+from dovetail.model.event import BackendHealthChanged, BindFailed, Event, TaskBound, TaskMoved
 from dovetail.model.node import Node
 from dovetail.model.workloads.workload import Workload
 
@@ -157,11 +157,26 @@ class Executor:
         return [TaskBound(command.task, command.key)]
 
     async def _stop(self, command: Stop) -> list[Event]:
+        if isinstance(command, Move) and await self._migrated(command):
+            self._stopping.discard(command.key)
+            return [TaskMoved(command.task, command.key, command.target)]
         await self.backend.stop(command.key, command.reason)
         self._stopping.discard(command.key)
         if ("bind", command.key) in self._open:  # put aside, and never to run any more
             self._settled("bind", command.key, [])
         return []
+
+    async def _migrated(self, command: Move) -> bool:
+        """False: it has to be stopped, and started again on its target."""
+        if not command.live or not self.backend.capabilities.migrate:
+            return False
+        assert isinstance(self.backend, MigratingBackend)
+        try:
+            await self.backend.migrate(command.key, command.target)
+        except Refusal as refusal:
+            log.info("backend refuses to migrate", key=command.key, reason=self.cleaned(str(refusal)))
+            return False
+        return True
 
     # --- health ------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail.engine.events import external_work, node_loss, nodes, tasks, topology, workloads
+from dovetail.engine.lifecycle import moving
 from dovetail.engine.lifecycle.quarantine import probe
 from dovetail.engine.lifecycle.task_lifecycle import release_dependents
 from dovetail.engine.policies.adjustments import schedule_rule_check
@@ -25,6 +26,7 @@ from dovetail.model.event import (
     DistancesSet,
     DomainFailed,
     Event,
+    MoveAsked,
     NodeCordoned,
     NodeDrained,
     NodeHealthChanged,
@@ -39,6 +41,7 @@ from dovetail.model.event import (
     Submitted,
     TaskBound,
     TaskFinished,
+    TaskMoved,
     TaskStarted,
     Tick,
     TopologySet,
@@ -101,6 +104,8 @@ _HANDLERS: dict[type, Handler] = {
     TaskBound: tasks.bound,
     TaskStarted: tasks.started,
     TaskFinished: tasks.finished,
+    TaskMoved: moving.task_moved,
+    MoveAsked: moving.move_asked,
     BindFailed: tasks.bind_failed,
     ReservationMade: reservations.made,
     ReservationReleased: reservations.released,

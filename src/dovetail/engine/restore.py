@@ -11,6 +11,7 @@ from heapq import heapify
 from dovetail.cluster.placements import Placement
 from dovetail.engine.events.workloads import set_timers
 from dovetail.engine.lifecycle.task_lifecycle import TO_RUN_ELSEWHERE
+from dovetail.engine.recovery.problem import missing
 from dovetail.engine.reservations import reservations
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.recoveries import Recovery
@@ -86,6 +87,7 @@ def _restore_work(
     )
     if state.policies:
         work.set_shape(state.policies.in_force(terms, work.namespace, work.name))
+    state.groups.admit(work, notes.get("group"))  # what is at stake for its tasks follows from it
     shape = work.shape
     service = shape.service_key
     for task in restored.tasks:
@@ -101,6 +103,10 @@ def _restore_work(
         run_s = state.expected_s(work)
         if run_s is not None:
             state.ends.set(task.task, (since if task.started_at is None else task.started_at) + run_s)
+    for replica, node in notes.get("moves", {}).items():
+        if node in state.cluster.rows:
+            column = state.request(shape).column
+            state.recoveries.keep(state.cluster, TaskId(work.id, int(replica)), node, column)
     if "recovery" in notes and terms.gang_min:
         work.recovery = Recovery.from_json(notes["recovery"])
         state.recoveries.mending[work.id] = None
@@ -109,10 +115,12 @@ def _restore_work(
         state.timers.set(TimerKind.RETRY, TaskId(work.id, replica), at)
     work.waiting = [replica for replica in work.waiting if replica not in work.delayed]
     heapify(work.waiting)
+    if work.recovery is not None:
+        work.recovery.planned = all(TaskId(work.id, replica) in state.recoveries.kept for replica in missing(work))
     if work.holding:
         state.charge(work, work.holding, record.started_at or restored.submitted_at)
     set_timers(state, work, restored.submitted_at + _promoted_for_s(state, restored, work))
-    state.admit(work, notes.get("group"))
+    state.admit(work)
 
 
 def _promoted_for_s(state: EngineState, restored: RestoredWorkload, work: Work) -> float:

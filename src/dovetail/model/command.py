@@ -55,6 +55,19 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
+class Move(Stop):
+    """Move one attempt to another node of its backend.
+
+    Before: it is bound under `key` on `node`, and its capacity is reserved on `target`. After: it runs on `target`
+    under the same key, if `live` allows that and the backend migrates live. Otherwise a Move is a Stop: nothing runs
+    under `key`, and a Bind on `target` follows under the next key. After a restart an open Move is sent as a Stop.
+    """
+
+    target: str
+    live: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Wake:
     """Send a Tick at this moment even if nothing happens before."""
 

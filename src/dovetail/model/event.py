@@ -137,6 +137,24 @@ class TaskFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskMoved:
+    """The backend migrated a running attempt: it continues on this node, under the same key."""
+
+    task: TaskId
+    key: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class MoveAsked:
+    """Somebody wants a running task to continue on another node. Ignored where that node may not take it now."""
+
+    task: TaskId
+    node: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class BindFailed:
     """The backend did not take it and is sure of that: nothing runs under this key."""
 
@@ -222,6 +240,8 @@ Event = (
     | TaskBound
     | TaskStarted
     | TaskFinished
+    | TaskMoved
+    | MoveAsked
     | BindFailed
     | ReservationMade
     | ReservationReleased

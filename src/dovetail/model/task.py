@@ -55,6 +55,7 @@ MOVES: dict[tuple[TaskState, TaskState], str] = {
     (TaskState.RUNNING, TaskState.STOPPING): "cancelled or evicted",
     (TaskState.STOPPING, TaskState.CANCELLED): "stopped as asked",
     (TaskState.STOPPING, TaskState.PENDING): "evicted; waits for another node",
+    (TaskState.STOPPING, TaskState.RUNNING): "migrated live; it continues on another node",
     (TaskState.STOPPING, TaskState.SUCCEEDED): "it ended by itself first",
     (TaskState.STOPPING, TaskState.FAILED): "it ended by itself first",
 }

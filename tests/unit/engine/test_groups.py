@@ -366,3 +366,31 @@ def test_roles_reach_the_engine_by_any_door() -> None:
         scene.submit(**one.model_dump(exclude_unset=True, mode="json") | {"name": one.name})
     assert len(scene.tick()) == 3
     assert told(scene, "t-a").outcome == "placed"
+
+
+def test_a_gang_is_a_group_with_one_member() -> None:
+    scene = Scene()
+    scene.join("n1", cpu=4)
+    scene.submit("alone", cpu=1, replicas=2)
+    scene.submit("gang", cpu=1, replicas=3, gang={"min": 2})
+    (group,) = scene.engine.state.groups.all()
+    assert group.is_solo
+    assert (list(group.members), group.least, group.short) == ([scene.ids["gang"]], 2, 2)
+    assert scene.engine.state.groups.named("default", "") is None
+    scene.tick()
+    assert (group.short, group.slack) == (0, 0)
+    scene.end_all("alone")
+    scene.tick()
+    assert group.slack == 1
+    scene.end_all("gang")
+    assert not scene.engine.state.groups
+
+
+def test_after_a_restart_a_group_is_still_evicted_as_a_whole() -> None:
+    scene = Scene()
+    for number in range(4):
+        scene.join(f"n{number}", cpu=2)
+    pair(scene)
+    scene.restart()
+    units = {placement.victim_info.unit for placement in scene.engine.state.cluster.placements.by_task.values()}
+    assert units == {scene.ids["a"]}

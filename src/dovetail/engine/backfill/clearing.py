@@ -1,4 +1,4 @@
-"""Whether room that is made for somebody is there yet."""
+"""Whether the capacity that is being cleared for a preemptor is free yet."""
 
 from dovetail.engine.promises.promises import Promise
 from dovetail.engine.state.engine_state import EngineState
@@ -6,7 +6,7 @@ from dovetail.engine.state.work import Work
 
 
 def is_clearing(state: EngineState, work: Work) -> bool:
-    """Are victims still being stopped on rows that were promised to it?"""
+    """Are victims still stopping on rows that were cleared for it?"""
     promise = state.promises.of_work.get(work.id)
     if promise is None or not promise.clearing:
         return False
@@ -14,7 +14,7 @@ def is_clearing(state: EngineState, work: Work) -> bool:
 
 
 def waits_for_victims(state: EngineState, work: Work) -> bool:
-    """The same, unless there is room enough on those rows with some of them still there."""
+    """The same, unless it fits on those rows while some victims are still there."""
     return is_clearing(state, work) and not _has_room(state, state.promises.of_work[work.id])
 
 

@@ -1,6 +1,7 @@
 """Events about nodes and backends: who is there, who is not, and what has to leave them."""
 
 from dovetail.engine.events.node_loss import fell_silent, lose_tasks, speaks_again
+from dovetail.engine.lifecycle.moving import move_away
 from dovetail.engine.lifecycle.task_lifecycle import stop_task
 from dovetail.engine.reservations.reservations import forget_node, mend, node_joined
 from dovetail.engine.state.engine_state import EngineState
@@ -83,7 +84,7 @@ def drained(state: EngineState, event: NodeDrained, now: float) -> list[Command]
     return [
         command
         for task in sorted(cluster.placements.by_row[row])
-        for command in stop_task(state, state.work[task.workload], task, f"drained: {event.reason}", evicting=True)
+        for command in move_away(state, state.work[task.workload], task, f"drained: {event.reason}", now)
     ]
 
 

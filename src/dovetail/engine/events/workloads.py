@@ -46,7 +46,7 @@ def take_in(state: EngineState, work: Work, now: float) -> None:
     state.learned.mix.saw(work.shape, work.replicas)
     state.admit(work)
     state.changes.workloads[work.id] = None
-    if work.group is not None:
+    if work.group is not None and not work.group.is_solo:
         _join(state, work.group)
 
 
@@ -77,6 +77,7 @@ def cancel_asked(state: EngineState, event: CancelAsked, now: float) -> list[Com
     work = state.work.get(event.workload)
     if work is None:
         return []
+    dequeue(state, work)  # while it still counts as what it was queued as
     work.cancelled = True
     work.reason, work.message = "cancelled", event.reason
     state.changes.workloads[work.id] = None

@@ -1,7 +1,7 @@
-"""What a gang needs of the links between its tasks, as the arrangement of all of them sees it, and the words for it.
+"""The bandwidth a gang needs between its tasks: how many tasks each domain's uplinks allow, and messages about it.
 
-Where all tasks are placed together, the links up from each domain allow so many tasks there (`placement.uplink_room`).
-Tasks that join others of their gang, or of their group, are looked at one by one (`placement.filters.bandwidth`).
+It applies where all tasks are placed together (`placement.uplink_room`). Tasks that join others of their gang or group
+are checked one by one instead (`placement.filters.bandwidth`).
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from dovetail.placement.gangs.uplink_room import UplinkRoom
 
 
 class GangBandwidth:
-    """`allowed`: for the arranger; None where links set no limit, or others of the gang have nodes."""
+    """`allowed`: for the arranger; None where links set no limit, or tasks of the gang have nodes already."""
 
     def __init__(self, cluster: Cluster, tiers: Tiers, mbps: int, identity: TaskIdentity) -> None:
         self._cluster, self._tiers, self._mbps = cluster, tiers, mbps
@@ -30,12 +30,12 @@ class GangBandwidth:
 
     @property
     def is_settled(self) -> bool:
-        """Does the arrangement as a whole keep to what links carry?"""
+        """Does the arrangement by itself stay within what the links carry?"""
         return not self._mbps or (self._room is not None and self._room.is_whole)
 
     def too_narrow(self, arranger: Arranger, named: Callable[[int, int], str]) -> str:
-        """Of a gang that fits nowhere and would if links carried more: which keep most of it away from the domain with
-        most room. `named`: a tier and a domain, in words."""
+        """For a gang that would fit if links carried more: the uplink that keeps most of it out of the domain with most
+        capacity. `named`: the name of a domain of a tier."""
         if self._room is None:
             return ""
         unfit = arranger.unfit()
@@ -50,7 +50,7 @@ class GangBandwidth:
         return f"{asked} {where}, and {named(tier, domain)} has {format_bandwidth(left)} left, {enough}"
 
     def unlimited(self) -> tuple[str, ...]:
-        """Levels of which nobody says what their links carry: there bandwidth is not looked at."""
+        """Levels whose link capacity the topology does not state: bandwidth is not checked there."""
         levels = unlimited_levels(self._cluster) if self._mbps else []
         if not levels:
             return ()

@@ -1,8 +1,8 @@
-"""One gang looked at as a whole: how many of its tasks each node could take, the domain it goes to, and the words.
+"""The layout of one gang as a whole: how many of its tasks each node can take, the domain it goes to, and why.
 
-Guarantees: where nothing but room and the network decides (`_is_settled`), the verdict is exact. Where tasks of the
-gang matter to each other in other ways as well (an even spread, apart in a rack, an expression about amounts), the
-domains that have the room are tried, the best first, up to a number; with slices, each with one arrangement.
+Guarantees: the answer is exact where capacity and the network decide alone (`_is_settled`). Where tasks of the gang
+depend on each other in other ways too (spread, anti-affinity within a rack, an expression about amounts), the domains
+with enough capacity are tried, the best first, up to a limit; with slices, one arrangement in each.
 """
 
 from dataclasses import replace
@@ -39,7 +39,7 @@ from dovetail.placement.pipeline.pipeline import Choice
 
 NO_DOMAIN = "no_domain_fits"
 _MOST_DOMAINS = 16
-_MOST_TASKS = 4096  # placed in all of those together: the answer must not keep others waiting
+_MOST_TASKS = 4096  # tried in all of those together, which bounds the time that others wait
 _TAKEN = frozenset({RESOURCES, PLACEMENTS, DEVICES})
 _COUNTED = (
     ResourcesFilter,
@@ -48,7 +48,7 @@ _COUNTED = (
     WorkloadAffinityFilter,
     SpreadFilter,
     BandwidthFilter,
-)  # their verdict is looked into here
+)  # computed here for the whole gang
 
 
 class GangLayout:
@@ -93,7 +93,7 @@ class GangLayout:
 
     @property
     def _is_settled(self) -> bool:
-        """Does nothing but room and the network decide how many tasks go where?"""
+        """Do capacity and the network alone decide how many tasks go where?"""
         evaluator, shape, identity = self._pipeline.evaluator, self._party.shape, self._party.identity
         if not self._links.is_settled or not all(_alone_on_host(rule) or _together(rule) for rule in self._own):
             return False
@@ -111,7 +111,7 @@ class GangLayout:
 
     @property
     def span(self) -> tuple[int, int]:
-        """The widest and the narrowest tier that it may or should lie in."""
+        """The widest tier that it may, and the narrowest that it should be placed in."""
         return self._arranger.widest, self._arranger.narrowest
 
     def points(self, tier: int) -> F8:
@@ -132,14 +132,14 @@ class GangLayout:
         return rank_domains(self._prospect(tier), self._strategy, self._state.router.strategies[BALANCED])
 
     def _rows_in(self, tier: int, domain: int) -> tuple[int, ...]:
-        """The node of each task, if all go there. Kept: a domain that was compared may be the one that is taken."""
+        """The node of each task, if all go to this domain. Cached: a compared domain may be the one chosen."""
         found = self._rows.get((tier, domain))
         if found is None:
             found = self._rows[tier, domain] = self._arranger.arranged(tier, domain).rows
         return found
 
     def _tried(self, narrowest: int) -> TrialResult:
-        """Domain after domain, the best first, until the rules about each other are kept in one."""
+        """One domain after the other, the best first, until the tasks keep their rules about each other in one."""
         last = TrialResult([])
         left = min(_MOST_DOMAINS, max(1, _MOST_TASKS // len(self._replicas)))
         for tier in range(narrowest, self._arranger.widest - 1, -1):
@@ -164,7 +164,7 @@ class GangLayout:
         return found
 
     def _in_order(self, tier: int, domain: int, notes: tuple[str, ...]) -> TrialResult:
-        """As the arrangement has it, if every task may go where it should once those before it are placed."""
+        """By the arrangement, if every task may go to its node once those before it are placed."""
         rows = self._rows_in(tier, domain)
         cluster, shape, request = self._state.cluster, self._party.shape, self._request
         with cluster.trial():
@@ -181,10 +181,10 @@ class GangLayout:
                     request = replace(request, promised=request.promised.without(row, request.column))
         return TrialResult(self._choices(rows, tier, notes))
 
-    # --- words -----------------------------------------------------------------------------------------------
+    # --- messages --------------------------------------------------------------------------------------------
 
     def _decided(self, ranking: Ranking, tier: int, domain: int) -> tuple[str, ...]:
-        """By which strategy, if there was anything to decide."""
+        """The notes on the strategy that chose the domain, if there was a choice."""
         if self._tiers[tier].level == EVERYWHERE:
             return (*self._complaints, *ranking.notes, *self._links.unlimited())
         words = ranking.words(domain, lambda one: self._named(tier, one))
@@ -217,7 +217,7 @@ class GangLayout:
         return [Choice(row, explained[row]) for row in rows]
 
     def _reached(self, rows: tuple[int, ...], tier: int) -> str:
-        """Which level was reached, and why no narrower one."""
+        """The domain that holds the gang, and why no narrower one does."""
         count, hosts = len(rows), len(set(rows))
         where = self._named(tier, int(self._tiers[tier].codes[rows[0]]))
         words = f"{count} tasks together in {where}, on {hosts} node{'' if hosts == 1 else 's'}"
@@ -248,7 +248,7 @@ class GangLayout:
         return Explanation(reason, words, self._pipeline.name, nodes, (*funnel, step), notes=notes)
 
     def _unknown(self) -> list[str]:
-        """Levels of which no node says anything: there every node is alone."""
+        """Levels that no node has a label for: there every node is a domain of its own."""
         levels = dict.fromkeys(level for level in self._layout.levels if not self._tiers.is_carried(level))
         return [f"no node has a label {level!r}" for level in levels]
 

@@ -1,8 +1,8 @@
-"""Placing several tasks at once: all of them are tried on the real state and taken back; only a whole gang is placed.
+"""Where several tasks of one workload would go at once: all of them are placed in a trial, which is rolled back.
 
-So nobody holds room while the rest of the gang waits, and two gangs cannot each hold half of what both need. A gang
-whose tasks must or should lie together in the network is arranged as a whole (`gang_layout`); others are tried one
-after the other.
+Guarantees: nothing is changed. Since only a complete gang is placed afterwards, no two gangs can each hold half of what
+both need. A gang whose tasks must or should be near each other in the network is laid out as a whole (`gang_layout`);
+other tasks are tried one after the other (`one_by_one`). Leaves to others: several workloads at once (`group_trying`).
 """
 
 from dataclasses import replace
@@ -23,16 +23,15 @@ _MOST_CLEARED = 8
 
 
 def try_together(state: EngineState, work: Work, request: Request, replicas: list[int]) -> TrialResult:
-    """Where these tasks of a workload would go; nothing is changed."""
-    return try_party(
-        state, TrialSubject(work.id, work.shape, work.identity), request, replicas, begun=bool(work.holding)
-    )
+    """Where these tasks of a live workload would go."""
+    begun = work.group is not None and bool(work.group.firm)
+    return try_party(state, TrialSubject(work.id, work.shape, work.identity), request, replicas, begun)
 
 
 def try_party(
     state: EngineState, party: TrialSubject, request: Request, replicas: list[int], begun: bool
 ) -> TrialResult:
-    """The same of anybody. `begun`: others of its tasks have their nodes already, and these go where those are."""
+    """Where these tasks would go. `begun`: others of the gang have nodes already, and these join them there."""
     layout = layout_of(state, party) if len(replicas) > 1 and not begun else None
     if layout is not None:
         return GangLayout(state, party, request, replicas, layout).arranged()
@@ -40,8 +39,8 @@ def try_party(
 
 
 def places_to_clear(state: EngineState, party: TrialSubject, request: Request, count: int) -> list[Request]:
-    """Where others might give way for so many tasks: in one domain of the level it requires that could hold them all if
-    it were empty, those with most room first; anywhere, if it requires none."""
+    """Where victims are sought for so many tasks: anywhere; or, if all must be in one domain, in each domain that could
+    hold them if it were empty, those with most free capacity first."""
     layout = layout_of(state, party) if count > 1 else None
     if layout is None or layout.required is None:
         return [request]
@@ -62,13 +61,13 @@ def places_to_clear(state: EngineState, party: TrialSubject, request: Request, c
 
 
 def layout_of(state: EngineState, party: TrialSubject) -> Layout | None:
-    """How its tasks lie to each other: as it says, and as it must be near itself."""
+    """The layout of its tasks: the one it asks for, narrowed by rules that keep it near its own tasks."""
     shape = party.shape
     near = [
         rule.level
         for rule in shape.company
         if rule.relation is Relation.NEAR and rule.weight is None and rule.distance is None
-        # Where others of those run, it may go to any of them, and need not be in one place itself.
+        # Where others match the rule too, its tasks may go to any of those, and need not be in one domain.
         if concerns(rule, party.identity) and not _others_run(state, rule, party.identity)
     ]
     if not near:
@@ -80,7 +79,7 @@ def layout_of(state: EngineState, party: TrialSubject) -> Layout | None:
 
 
 def _others_run(state: EngineState, rule: AffinityRule, identity: TaskIdentity) -> bool:
-    """Does anybody but the gang itself run of those that the rule is about?"""
+    """Do tasks run that match the rule and are not of the gang itself?"""
     placements = state.cluster.placements
     running = {whom: placements.selector_count(whom).total for whom in rule.whom}
     if not any(running.values()):

@@ -1,12 +1,12 @@
-"""The parts of a group tried together, on the real state, and taken back: where all of them would go, or why not.
+"""Where all tasks that have to start together would go, or why they cannot: every part is placed in a trial.
 
-Guarantees: where all tasks are alike, the verdict is that of a gang, exact where a gang's is. Where they differ, the
-domains that have the room for each part by itself are tried, the best first, up to a number: in each the part that is
-hardest to place goes first, and if that leaves no room for another, amounts are packed exactly (`mixed_packing`).
-So the verdict is exact where nothing but amounts and one domain decides, and not too many are of several kinds.
+Guarantees: nothing is changed. One part, or parts that ask for the same, are tried as one gang (`gangs`), exactly where
+that is exact. Where parts differ, the domains with capacity for each part by itself are tried, the best first, up to a
+limit. In each domain the hardest part goes first; if that leaves too little for another, amounts are packed exactly
+(`mixed_packing`). So the answer is exact where amounts and one domain decide alone and there are few different parts.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -17,9 +17,13 @@ from dovetail.cluster.placements import NO_VICTIM_INFO, VictimInfo
 from dovetail.engine.gangs.gang_layout import NO_DOMAIN, GangLayout
 from dovetail.engine.gangs.gang_trial import layout_of, try_party
 from dovetail.engine.gangs.one_by_one import TrialSubject
+from dovetail.engine.gangs.requests import request_of
 from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.groups import GroupPart
+from dovetail.engine.state.work import Work
 from dovetail.model.reason import Explanation
 from dovetail.model.requests.asks import Layout
+from dovetail.model.requests.shape import Shape
 from dovetail.model.resources import GPU
 from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
@@ -27,12 +31,12 @@ from dovetail.placement.gangs.mixed_packing import pack
 from dovetail.placement.pipeline.pipeline import Choice
 
 _MOST_DOMAINS = 16
-_MOST_TASKS = 4096  # placed in all of those together: the answer must not keep others waiting
+_MOST_TASKS = 4096  # tried in all of those together, which bounds the time that others wait
 _TRIAL_WORKLOAD = -2  # never a real id
 
 
 class GroupTrial(NamedTuple):
-    """One part: whose tasks, which of them, and what one of them asks for as things stand when it is its turn."""
+    """One part: whose tasks, which of them, and what one of them asks for at the moment it is tried."""
 
     party: TrialSubject
     replicas: list[int]
@@ -46,18 +50,39 @@ class GroupTrial(NamedTuple):
 
 @dataclass(slots=True)
 class Tried:
-    """A choice for each task of each part; or why the part at `refused` has no place."""
+    """A choice for each task of each part; or why the part at `refused` does not fit."""
 
     choices: list[list[Choice]] = field(default_factory=list)
     refusal: Explanation | None = None
     refused: int = 0
 
 
+def attempts(
+    state: EngineState, parts: list[GroupPart], now: float, shapes: Sequence[Shape] | None = None
+) -> list[GroupTrial]:
+    """`shapes`: of each part, where they are tried with fewer wishes than they have."""
+
+    def attempt(work: Work, replicas: list[int], shape: Shape) -> GroupTrial:
+        def request() -> Request:
+            return request_of(state, work, now, shape)
+
+        victim_info = (
+            state.victim_info(work, now) if len(parts) > 1 else NO_VICTIM_INFO
+        )  # only matters beside other parts
+        return GroupTrial(TrialSubject(work.id, shape, work.identity), replicas, request, victim_info)
+
+    each = shapes or [part.work.shape for part in parts]
+    return [attempt(part.work, part.replicas, shape) for part, shape in zip(parts, each, strict=True)]
+
+
 def try_parts(state: EngineState, parts: list[GroupTrial], *, begun: bool) -> Tried:
-    """Nothing is changed. `begun`: others of the group have their nodes already, and these go where those are."""
+    """`begun`: others of the group have nodes already, and these join them there."""
+    first = parts[0]
+    if len(parts) == 1:
+        found = try_party(state, first.party, first.request(), first.replicas, begun)
+        return Tried([found.choices], found.refusal)
     total = sum(len(part.replicas) for part in parts)
     if _are_alike(parts):
-        first = parts[0]
         party = first.party._replace(id=_TRIAL_WORKLOAD)
         found = try_party(state, party, first.request(), list(range(total)), begun)
         return Tried([], found.refusal) if found.refusal is not None else Tried(_shared_out(found.choices, parts))
@@ -73,7 +98,7 @@ def try_parts(state: EngineState, parts: list[GroupTrial], *, begun: bool) -> Tr
 
 
 def in_turn(state: EngineState, parts: list[GroupTrial], among: B1 | None, begun: bool) -> Tried:
-    """Part after part, the hardest first, on these nodes only. Called in a trial, it leaves nothing behind there."""
+    """One part after the other, the hardest first, on these nodes only."""
     cluster = state.cluster
     found: list[list[Choice]] = [[] for _ in parts]
     with cluster.trial():
@@ -88,7 +113,7 @@ def in_turn(state: EngineState, parts: list[GroupTrial], among: B1 | None, begun
 
 
 def put(state: EngineState, part: GroupTrial, request: Request, choices: list[Choice]) -> list[Choice]:
-    """Place what was chosen, in a trial; the choices with the GPUs they got."""
+    """Place the choices, inside a trial of the caller. Returns them with the GPUs they got."""
     found = []
     shape = part.party.shape
     for replica, choice in zip(part.replicas, choices, strict=True):
@@ -102,7 +127,7 @@ def put(state: EngineState, part: GroupTrial, request: Request, choices: list[Ch
 
 
 def hardest_first(state: EngineState, parts: list[GroupTrial]) -> list[int]:
-    """GPUs are scarcer than anything; then by the largest share of the cluster that one task takes."""
+    """The order of the parts: by GPUs of one task, then by the largest share of the cluster that one task takes."""
     tables, n = state.cluster.resources, state.cluster.width
     totals = dict(zip(tables.names, tables.schedulable[:, :n].sum(axis=1).tolist(), strict=True))
 
@@ -121,7 +146,7 @@ def only_among(request: Request, among: B1 | None) -> Request:
 
 
 def _by_domain(state: EngineState, parts: list[GroupTrial], layout: Layout) -> Tried:
-    """From the narrowest level that will do to the widest that may be, where there is room for each part."""
+    """From the narrowest level it may use to the widest, the domains with capacity for each part."""
     tiers = state.tiers.of(layout.levels)
     first = hardest_first(state, parts)[0]
     layouts = [_layout(state, part, layout) for part in parts]
@@ -153,7 +178,7 @@ def _layout(state: EngineState, part: GroupTrial, layout: Layout) -> GangLayout:
 
 
 def _exactly(state: EngineState, parts: list[GroupTrial], copies: list[F8], among: B1 | None) -> Tried | None:
-    """Packed by amounts, and then tried task by task, since other rules may stand against it."""
+    """Packed by amounts, and then tried task by task, since other filters may refuse it."""
     cluster = state.cluster
     free = cluster.resources.free[:, : cluster.width]
     columns = [cluster.resources.vector(dict(part.party.shape.amounts)) for part in parts]
@@ -180,7 +205,7 @@ def _exactly(state: EngineState, parts: list[GroupTrial], copies: list[F8], amon
 
 
 def _without_domain(state: EngineState, parts: list[GroupTrial], layouts: list[GangLayout]) -> Tried:
-    """No domain has the room for each of them: the part that has none by itself tells best why."""
+    """No domain has capacity for each part: a part that fits nowhere even by itself explains it best."""
     for index in hardest_first(state, parts):
         alone = layouts[index].arranged()
         if alone.refusal is not None:
@@ -192,7 +217,7 @@ def _without_domain(state: EngineState, parts: list[GroupTrial], layouts: list[G
 
 
 def _are_alike(parts: list[GroupTrial]) -> bool:
-    """One shape, and nobody else tells them apart."""
+    """They have one shape, and no other work tells them apart."""
     first = parts[0].party
     return all(
         part.party.shape == first.shape
@@ -203,6 +228,6 @@ def _are_alike(parts: list[GroupTrial]) -> bool:
 
 
 def _shared_out(choices: list[Choice], parts: list[GroupTrial]) -> list[list[Choice]]:
-    """In order of rank."""
+    """Hand the choices to the parts in order of rank."""
     rest = iter(choices)
     return [[next(rest) for _ in part.replicas] for part in parts]

@@ -1,5 +1,4 @@
-"""Several tasks tried one after the other on the real state, each where it is best off once those before it are placed;
-everything is taken back."""
+"""Several tasks placed one after the other in a trial, each on its best node given those before it."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -15,14 +14,14 @@ from dovetail.placement.pipeline.pipeline import Choice
 
 @dataclass(slots=True)
 class TrialResult:
-    """A row and its explanation for each task, or how many found room and why the next one did not."""
+    """A row and its explanation for each task; or those that found a node, and why the next one did not."""
 
     choices: list[Choice]
     refusal: Explanation | None = None
 
 
 class TrialSubject(NamedTuple):
-    """Whose tasks they are: of a live workload, or of one that somebody asks about."""
+    """Whose tasks they are: a live workload's, or those of one that is only asked about."""
 
     id: int
     shape: Shape

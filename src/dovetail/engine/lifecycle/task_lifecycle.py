@@ -1,7 +1,7 @@
-"""The steps of a task's life that several events lead to: being stopped, ending, going back to wait.
+"""The task lifecycle: the transitions that several events lead to. A task is stopped, ends, or becomes pending again.
 
-Each keeps the counts, the queues and the gang in step, and leaves the room on the node to whoever knows that the task
-is gone (`EngineState.release`).
+Guarantees: each transition keeps the workload's counts, the pending queue and the group consistent. Leaves to others:
+releasing the node's capacity, which the caller does once the task is known to be gone (`EngineState.release`).
 """
 
 from heapq import heappush
@@ -16,20 +16,20 @@ from dovetail.model.command import Command, Stop, attempt_key
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workloads.workload import Condition
 
-#: Reasons of STOPPING that mean "to run elsewhere"; a restart tells by them.
+#: Reasons of STOPPING after which the task runs elsewhere; a restart recognises it by them.
 EVICTING, PREEMPTING, CANCELLING, MOVING = "evicting", "preempting", "cancelling", "moving"
 TO_RUN_ELSEWHERE = frozenset({EVICTING, PREEMPTING, MOVING})
-#: Why a task waits again that gave way to a recovery.
+#: Why a task is pending that was moved for a recovery.
 MOVED = "moved"
 
 
 def stop_task(
     state: EngineState, work: Work, task: TaskId, reason: str, *, evicting: bool, word: str = EVICTING
 ) -> list[Command]:
-    """Tell it to stop: to run elsewhere if `evicting`, else for good."""
+    """Tell the task to stop: to run elsewhere if `evicting`, else for good."""
     live = work.task(task.replica)
     if live.state is TaskState.STOPPING:
-        if live.evicting and not evicting:  # it was to run elsewhere and now is to end; never the other way round
+        if live.evicting and not evicting:  # an eviction becomes a cancellation, never the other way round
             live.evicting, live.reason, live.message = False, CANCELLING, reason
             state.changes.touch_task(task)
         return []
@@ -37,7 +37,7 @@ def stop_task(
     work.move(live, TaskState.STOPPING, word if evicting else CANCELLING, reason)
     state.stopping[task] = None
     state.changes.touch_task(task)
-    if not work.can_start:  # what waits of a gang waits for those that go, too
+    if not work.can_start:  # the pending tasks of a gang wait for the ones that are stopping
         dequeue(state, work)
     assert live.node is not None
     assert live.backend is not None
@@ -45,7 +45,7 @@ def stop_task(
 
 
 def stop_all(state: EngineState, work: Work, reason: str, *, evicting: bool) -> list[Command]:
-    """Every task of the workload that holds a node."""
+    """Stop every task of the workload that holds a node."""
     return [
         command
         for replica, live in list(work.tasks.items())
@@ -57,7 +57,7 @@ def stop_all(state: EngineState, work: Work, reason: str, *, evicting: bool) -> 
 def end_task(
     state: EngineState, work: Work, task: TaskId, to: TaskState, reason: str, message: str, now: float
 ) -> list[Command]:
-    """It is finished, one way or the other. A gang that cannot be whole any more ends with it."""
+    """The task is finished, with or without success. A gang that can never be complete again fails with it."""
     live = work.task(task.replica)
     work.move(live, to, reason, message)
     live.finished_at = now
@@ -70,14 +70,14 @@ def end_task(
         began = live.started_at if live.started_at is not None else live.placed_at
         state.pending.ended(work, now, None if began is None else now - began)
     commands = keep_gang(state, work, now)
-    requeue(state, work)  # one less runs: another may, where their number is limited
+    requeue(state, work)  # one task less runs: another may start where their number is limited
     return commands
 
 
 def retry_task(
     state: EngineState, work: Work, task: TaskId, reason: str, message: str, now: float, delay_s: float = 0.0
 ) -> list[Command]:
-    """Back to waiting, at once or later."""
+    """The task is pending again, at once or after a delay."""
     live = work.task(task.replica)
     work.move(live, TaskState.PENDING, reason, message)
     live.node = live.backend = None
@@ -101,14 +101,14 @@ def retry_task(
 
 
 def await_promotion(state: EngineState, work: Work, since: float) -> None:
-    """It waits since this moment: after a while that counts for more."""
+    """It has waited since this moment: set the timer that raises its priority."""
     promotion = state.settings.promotion
     if promotion is not None and work.rank > promotion.most.rank:
         state.timers.set(TimerKind.PROMOTION, work.id, since + promotion.after)
 
 
 def wait_again(state: EngineState, work: Work, replica: int) -> None:
-    """The pause after a failure is over."""
+    """The backoff after a failure is over."""
     del work.delayed[replica]
     state.changes.notes[work.id] = None
     heappush(work.waiting, replica)
@@ -116,7 +116,7 @@ def wait_again(state: EngineState, work: Work, replica: int) -> None:
 
 
 def requeue(state: EngineState, work: Work) -> None:
-    """Its tasks have changed: it is looked at again if any of them may start, and else stands in nobody's way."""
+    """Its tasks have changed: queue the workload if any of them may start, else remove it from the queue."""
     if work.can_start:
         state.pending.enqueue(work)
     else:
@@ -124,75 +124,89 @@ def requeue(state: EngineState, work: Work) -> None:
 
 
 def dequeue(state: EngineState, work: Work) -> None:
-    """It waits no longer, or cannot start now: it is nobody's head and is promised nothing."""
+    """Remove a workload that cannot start now from the queue, with its promise and its place as head of the queue."""
     if work.queue_place is QueuePlace.NOWHERE:
         return
     waiting = state.pending
     kinds = (waiting.class_before(work) or waiting.equivalence_class(work), waiting.quota_kind(work))
     waiting.remove(work)
     started(state, work)
-    for kind in kinds:  # those behind it were to come when it was served
+    for kind in kinds:  # others of its equivalence class were parked behind it
         following = waiting.next_of(kind)
         if following is not None:
             waiting.enqueue(state.work[following])
 
 
 def keep_gang(state: EngineState, work: Work, now: float) -> list[Command]:
-    """A gang is whole or not at all: what is left of a broken one gives its nodes back and waits for the others, and
-    one that cannot be whole again fails."""
-    if work.group is not None:
-        return _keep_group(state, work, work.group, now)
-    if work.terms.loose:
-        return []
-    firm = work.holding - work.stopping
-    if (
-        not work.terms.gang_min
-        or work.terminal_reason
-        or work.cancelled
-        or firm + work.succeeded >= work.terms.gang_min
-    ):
-        return []
-    lost = work.done - work.succeeded
-    if work.replicas - lost < work.terms.gang_min:
-        words = f"{lost} of {work.replicas} tasks failed, and the gang needs {work.terms.gang_min}"
-        return fail_workload(state, work, "gang_failed", words, now)
-    if _keeps_its_nodes(state, work, firm, now):
-        return []
-    work.recovery = None  # what was kept for it is given back as soon as this event is dealt with
-    if firm:
-        return stop_all(state, work, f"its gang fell below {work.terms.gang_min} tasks", evicting=True)
-    return []
-
-
-def _keep_group(state: EngineState, work: Work, group: Group, now: float) -> list[Command]:
-    """The same for a group. Members that were cancelled are missed by the others, who wait for somebody in their
-    place."""
-    if work.terminal_reason:
+    """The gang or group of the workload is complete or holds no node: what is left of a broken one gives its nodes back
+    and waits for the rest, and one that can never be complete again fails. Cancelled members are missed by the others,
+    which wait for somebody in their place."""
+    group = work.group
+    if group is None or work.terminal_reason:
         return []
     commands: list[Command] = []
     if group.short and not group.is_loose:
-        failed = group.failed
-        if failed and group.tasks - group.lost < group.least <= group.tasks:
-            words = f"{failed} of the {group.tasks} tasks of group {group.name} failed, and it needs {group.least}"
+        if group.failed and group.tasks - group.lost < group.least <= group.tasks:
+            words = _failure_words(group)
             for member in list(group.members.values()):
                 if not member.terminal_reason and not member.cancelled:
                     commands += fail_workload(state, member, "gang_failed", words, now)
             return commands
-        fresh = state.recoveries.fresh
-        if group.firm and state.settings.recovery.enabled and any(member in fresh for member in group.members):
-            group.mending = True
-        if group.leader is None:  # nobody is there who could take the place of those it lost
-            group.mending = False
-        if group.firm and not group.mending:
-            words = f"its group {group.name} fell below {group.least} tasks"
-            for member in list(group.members.values()):
-                commands += stop_all(state, member, words, evicting=True)
+        keeps_nodes = _is_recovering(state, work, group, now) if group.is_solo else _is_mending(state, group)
+        if group.firm and not keeps_nodes:
+            commands += give_nodes_back(state, group)
     regroup(state, group)
     return commands
 
 
+def give_nodes_back(state: EngineState, group: Group, why: str = "") -> list[Command]:
+    """Every task of a group that fell below its least stops, to start again with the others."""
+    group.mending = False
+    words = _too_few_words(group) + (f": {why}" if why else "")
+    members = list(group.members.values())
+    return [command for member in members for command in stop_all(state, member, words, evicting=True)]
+
+
+def _failure_words(group: Group) -> str:
+    if group.is_solo:
+        return f"{group.lost} of {group.tasks} tasks failed, and the gang needs {group.least}"
+    return f"{group.failed} of the {group.tasks} tasks of group {group.name} failed, and it needs {group.least}"
+
+
+def _too_few_words(group: Group) -> str:
+    name = "gang" if group.is_solo else f"group {group.name}"
+    return f"its {name} fell below {group.least} tasks"
+
+
+def _is_recovering(state: EngineState, work: Work, group: Group, now: float) -> bool:
+    """Does the gang of one workload keep its nodes? It does where it lost tasks with their nodes and nothing else:
+    `recovery` then looks for replacements."""
+    lost = state.recoveries.fresh.get(work.id)
+    able = bool(group.firm) and state.settings.recovery.enabled and not work.delayed
+    if able and lost is not None:
+        if work.recovery is None:
+            work.recovery = Recovery(now)
+            state.recoveries.mending[work.id] = None
+        work.recovery.lost |= lost
+        state.changes.notes[work.id] = None
+    elif not able or work.recovery is None or work.reason != MOVED:
+        work.recovery = None  # the capacity kept for it is released as soon as this event is handled
+    return work.recovery is not None
+
+
+def _is_mending(state: EngineState, group: Group) -> bool:
+    """Does a group of several workloads keep its nodes? It does where it lost tasks with their nodes and others of its
+    tasks can take their place: they are tried before anything else is given back (`group_placing`)."""
+    fresh = state.recoveries.fresh
+    if group.firm and state.settings.recovery.enabled and any(member in fresh for member in group.members):
+        group.mending = True
+    if group.leader is None:
+        group.mending = False
+    return group.mending
+
+
 def regroup(state: EngineState, group: Group) -> None:
-    """Who of it stands in line now: the first for all of them, or everybody for itself."""
+    """Queue its leader while it has to start together, else every member that is ready."""
     short, leader = group.short, group.leader
     for work in list(group.members.values()):
         if work.is_ready and (work is leader if short else True):
@@ -202,24 +216,8 @@ def regroup(state: EngineState, group: Group) -> None:
             dequeue(state, work)
 
 
-def _keeps_its_nodes(state: EngineState, work: Work, firm: int, now: float) -> bool:
-    """A gang that lost tasks with their nodes, and nothing else, is made whole again where that can be done
-    (`recovery`); what is left of it stays meanwhile."""
-    lost = state.recoveries.fresh.get(work.id)
-    if not firm or not state.settings.recovery.enabled or work.delayed:
-        return False
-    if lost is None:
-        return work.recovery is not None and work.reason == MOVED
-    if work.recovery is None:
-        work.recovery = Recovery(now)
-        state.recoveries.mending[work.id] = None
-    work.recovery.lost |= lost
-    state.changes.notes[work.id] = None
-    return True
-
-
 def fail_workload(state: EngineState, work: Work, reason: str, message: str, now: float) -> list[Command]:
-    """Nothing of it may start any more: what waits fails, what runs is stopped."""
+    """No task of it may start any more: pending ones fail, running ones are stopped."""
     work.terminal_reason = reason
     work.reason, work.message = reason, message
     return fail_waiting(state, work, reason, message, now) + stop_all(state, work, message, evicting=False)
@@ -234,7 +232,7 @@ def fail_waiting(
     to: TaskState = TaskState.FAILED,
     only_new: bool = False,
 ) -> list[Command]:
-    """End what waits; with `only_new` what has never had a node."""
+    """End its pending tasks; with `only_new` those that never had a node."""
     replicas = sorted([*work.waiting, *work.delayed])
     chosen = [replica for replica in replicas if not only_new or not work.task(replica).attempt]
     kept = set(replicas) - set(chosen)
@@ -251,7 +249,7 @@ def fail_waiting(
 
 
 def release_dependents(state: EngineState, now: float) -> list[Command]:
-    """Workloads that ended: those that waited for them may start, or fail because they never can."""
+    """Workloads have ended: those that depend on them may start, or fail because they never can."""
     commands: list[Command] = []
     while state.finishing:
         ended = state.finishing.popleft()

@@ -6,6 +6,7 @@ others: the words (`api.answers`), and work that already waits (`forecast`).
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 from dovetail.cluster.devices import Slots
@@ -13,7 +14,13 @@ from dovetail.cluster.horizon import NEVER
 from dovetail.engine.gangs.gang_trial import layout_of, places_to_clear, try_party
 from dovetail.engine.gangs.one_by_one import TrialSubject
 from dovetail.engine.pieces import IsSpent, Pieces, never, whole
-from dovetail.engine.preemption.preempting import PreemptionRequest, find_room, may_displace, to_be_tried
+from dovetail.engine.preemption.preempting import (
+    PreemptionPlan,
+    PreemptionRequest,
+    find_room,
+    may_displace,
+    to_be_tried,
+)
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.requests.shape import Shape
@@ -23,6 +30,7 @@ from dovetail.model.workloads.grouping import labels_of
 from dovetail.model.workloads.workload import Priority, Workload
 from dovetail.placement.contract import Request
 from dovetail.placement.pipeline.pipeline import Choice, Pipeline
+from dovetail.placement.preemption.cheapest import cheapest
 from dovetail.queueing.quota import OverQuota
 
 _TRIAL_WORKLOAD = -1  # never a real id
@@ -113,21 +121,27 @@ def would_displace(state: EngineState, spec: Workload, now: float) -> Pieces[Dis
     queue = state.router.queue(spec.queue, spec.namespace)
     for count in dict.fromkeys(counts):
         if 0 < count <= allowed:
-            request = request_for(state, spec, shape, now)
-            claim = PreemptionRequest(shape, rank, queue, count)
-            party = TrialSubject(_TRIAL_WORKLOAD, shape, identity_for(spec, shape))
-            places = places_to_clear(state, party, replace(request, promised=None), count)
-            rooms = []
-            for place in places:
-                if (room := find_room(state, claim, place, now)) is not None:
-                    rooms.append(room)
-                yield
-            for room in sorted(rooms, key=lambda room: room.cost):
-                if not to_be_tried(state, request) or _fits_without(state, spec, shape, room.tasks, count, now):
-                    victims = tuple(_victim(state, task, now) for task in room.tasks)
-                    return Displacement(count, victims) if victims else None
-                yield
+            found = _cheapest_room(state, spec, PreemptionRequest(shape, rank, queue, count), now)
+            yield
+            if found is not None:
+                victims = tuple(_victim(state, task, now) for task in found.tasks)
+                return Displacement(count, victims) if victims else None
     return None
+
+
+def _cheapest_room(state: EngineState, spec: Workload, claim: PreemptionRequest, now: float) -> PreemptionPlan | None:
+    shape, count = claim.shape, claim.count
+    request = replace(request_for(state, spec, shape, now), promised=None)
+
+    def fits(_: Request, found: PreemptionPlan) -> bool:
+        """Victims are found by amounts alone: only a trial shows that the tasks then keep their rules about others."""
+        with state.cluster.trial():
+            for task in found.tasks:
+                state.cluster.remove(task)
+            return count_placed(state, spec, shape, count, now) == count
+
+    places = places_to_clear(state, TrialSubject(_TRIAL_WORKLOAD, shape, identity_for(spec, shape)), request, count)
+    return cheapest(places, partial(find_room, state, claim, now), fits if to_be_tried(state, request) else None)
 
 
 def identity_for(spec: Workload, shape: Shape) -> TaskIdentity:
@@ -135,16 +149,6 @@ def identity_for(spec: Workload, shape: Shape) -> TaskIdentity:
     return identity_of(
         *(spec.namespace, spec.name, shape.service, labels_of(spec), shape.company, shape.traffic, shape.bandwidth_mbps)
     )
-
-
-def _fits_without(
-    state: EngineState, spec: Workload, shape: Shape, victims: tuple[TaskId, ...], count: int, now: float
-) -> bool:
-    """Victims are chosen by amounts alone. Whether the tasks then satisfy their other rules has to be tried."""
-    with state.cluster.trial():
-        for task in victims:
-            state.cluster.remove(task)
-        return count_placed(state, spec, shape, count, now) == count
 
 
 def within_quota(state: EngineState, spec: Workload, wanted: int) -> tuple[int, OverQuota | None]:

@@ -1,22 +1,26 @@
-"""Having less urgent work give way for work that fits nowhere, if that helps.
+"""Preemption: less urgent work gives way for work that fits nowhere, if that helps.
 
-Guarantees: nobody is told to go unless the work then fits, with its rules about other work and the network; and
-work that keeps losing the room that was cleared for it waits longer each time before it has others go again.
+The profile chooses how victims are found (`ProfileSettings.victims`): the cheapest set, or as kube-scheduler nominates
+a node. Guarantees: nobody is told to go unless the work then fits, with its rules about other work and the network.
+Work that keeps losing the capacity that was cleared for it waits longer each time before it preempts again.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.placements import Placement
 from dovetail.engine.backfill.clearing import is_clearing
-from dovetail.engine.gangs.gang_trial import places_to_clear, try_together
+from dovetail.engine.gangs.gang_trial import places_to_clear, try_party, try_together
+from dovetail.engine.gangs.group_trial import GroupTrial, attempts, hardest_first, only_among, put
 from dovetail.engine.gangs.one_by_one import TrialSubject
+from dovetail.engine.gangs.requests import unpromised_request
 from dovetail.engine.preemption.preempting import (
     PreemptionPlan,
     PreemptionRequest,
-    clearing,
     find_room,
     preempt,
     to_be_tried,
@@ -24,41 +28,33 @@ from dovetail.engine.preemption.preempting import (
 )
 from dovetail.engine.promises.promises import Promise
 from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.groups import GroupPart
 from dovetail.engine.state.timers import TimerKind
 from dovetail.engine.state.work import Work
 from dovetail.model.command import Command
 from dovetail.model.reason import Explanation, Outcome
+from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
-from dovetail.placement.preemption import FREE, Victims
+from dovetail.placement.preemption import FREE, Cost
+from dovetail.placement.preemption.cheapest import cheapest
 from dovetail.placement.preemption.nominate import nominate
 from dovetail.placement.preemption.nomination import NominatedPlacements
 from dovetail.queueing.retry import backoff_s
 
-#: So often others may give way in vain before a workload waits a while with having them do so again.
+#: How often victims may go in vain before a workload backs off from preempting.
 _BAD_LUCK = 2
-#: So often victims are sought on other nodes where those that were found would go in vain.
-_TRIED_AGAIN = 3
+#: How often victims are sought on other nodes where those found first would go in vain.
+_SEARCHES_ELSEWHERE = 3
 
 
 def displace(
-    state: EngineState, work: Work, refusal: Explanation, together: int, now: float, commands: list[Command]
+    state: EngineState, parts: list[GroupPart], refusal: Explanation, now: float, commands: list[Command]
 ) -> Explanation:
-    """Have less urgent work give way, if that helps; what is said of it while it waits."""
-    return displace_by(state, work, refusal, now, commands, lambda: _room(state, work, together, now))
-
-
-def displace_by(
-    state: EngineState,
-    work: Work,
-    refusal: Explanation,
-    now: float,
-    commands: list[Command],
-    search: Callable[[], PreemptionPlan | None],
-) -> Explanation:
-    """The same with any search; what it finds must make the work fit."""
+    """Preempt for tasks that have to start together, if that helps. Returns why they still wait."""
+    work = parts[0].work
     if is_clearing(state, work):
         return replace(refusal, outcome=Outcome.PREEMPTING, message=work.message)
-    if work.displacing:  # they gave way, and it still does not fit: others were quicker, or it keeps losing its room
+    if work.displacing:  # the victims are gone, and it still does not fit: others were quicker
         work.displacing = False
         work.failed_preemptions += 1
         if (again := work.failed_preemptions - _BAD_LUCK) > 0:
@@ -67,34 +63,37 @@ def displace_by(
             )
             state.timers.set(TimerKind.LOOK, work.id, work.preemption_backoff_until)
     kept = state.promises.withdraw(work.id)
-    # Two that claim the same room could take it from each other for ever.
+    # Two workloads that claim the same capacity could take it from each other for ever.
     if work.preemption_searched_at == state.wake.event_count or now < work.preemption_backoff_until:
         _offer(state, kept)
         return refusal
     work.preemption_searched_at = state.wake.event_count
-    found = search()
+    found = VICTIM_SEARCHES[state.pipelines[work.shape.profile].settings.victims](state, parts, now)
     if found is None:
         _offer(state, kept)
         return refusal
     commands += preempt(state, work, found, now)
     work.displacing = True
     words = victims_in_words(state, found.tasks) if found.tasks else "tasks that are stopping already"
-    together = max(1, work.gang_short if work.group is None else work.group.short)
+    together = sum(len(part.replicas) for part in parts)
     message = f"makes room for {together} task{'' if together == 1 else 's'}: waits for {words}"
     return replace(refusal, outcome=Outcome.PREEMPTING, message=message)
 
 
-def _room(state: EngineState, work: Work, together: int, now: float) -> PreemptionPlan | None:
-    if work.shape.kubernetes is not None:
-        return _nominated(state, work)
-    claim = PreemptionRequest(work.shape.least, work.rank, work.queue, together, work.id)
-    request = state.asked(claim.shape, work.identity)
-    victims = _cheapest(state, work, claim, request, now)
-    return None if victims is None else clearing(request, victims)
+def _offer(state: EngineState, kept: Promise | None) -> None:
+    """Others may have the capacity that was cleared for work that cannot use it after all."""
+    if kept is not None and kept.clearing:
+        state.wake.dirty_rows.update(row for row, _ in kept.rows)
 
 
-def _nominated(state: EngineState, work: Work) -> PreemptionPlan | None:
-    """Room for a pod, as Kubernetes makes it."""
+# --- as kube-scheduler does -----------------------------------------------------------------------------------
+
+
+def _nominated(state: EngineState, parts: list[GroupPart], now: float) -> PreemptionPlan | None:
+    """Room for one pod on one node. kube-scheduler has no such rule for gangs: for those the cheapest victims go."""
+    work = parts[0].work
+    if len(parts) > 1 or len(parts[0].replicas) > 1:
+        return _cheapest(state, parts, now)
     if not work.terms.may_preempt:
         return None
     request = state.asked(work.shape, work.identity)
@@ -115,7 +114,7 @@ def _nominated(state: EngineState, work: Work) -> PreemptionPlan | None:
 
 
 def _coming(state: EngineState, work: Work) -> NominatedPlacements:
-    """Pods for which room is being made, and which are at least as urgent: their room is not to be had again."""
+    """Pods that are nominated to a node and at least as urgent: the capacity kept for them is not available."""
     nominated_tasks = state.promises.nominated_tasks
     for owner in nominated_tasks.take_dirty():
         nominated_tasks.forget(owner)
@@ -128,34 +127,81 @@ def _coming(state: EngineState, work: Work) -> NominatedPlacements:
     return nominated_tasks.no_less_urgent(work.terms.priority or 0, but_for=work.id)
 
 
-def _cheapest(state: EngineState, work: Work, claim: PreemptionRequest, request: Request, now: float) -> Victims | None:
-    best: Victims | None = None
-    places = places_to_clear(state, TrialSubject(work.id, claim.shape, work.identity), request, claim.count)
-    again = 0 if claim.shape.gpus is None else _TRIED_AGAIN
-    for place in places:
-        found = find_room(state, claim, place, now)
-        if found is None or (best is not None and best.cost <= found.cost):
-            continue
-        if not to_be_tried(state, request) or _would_fit(state, work, place, found, claim.count):
-            best = found
-        elif again:  # the right amount of GPUs, but in pieces, or of others: somewhere else perhaps
-            again -= 1
-            others = np.ones(state.cluster.width, dtype=np.bool_) if place.among is None else place.among.copy()
-            others[list(found.placements)] = False
-            places.append(replace(place, among=others))
-    return best
+# --- the cheapest victims -------------------------------------------------------------------------------------
 
 
-def _offer(state: EngineState, kept: Promise | None) -> None:
-    """Others may have the room that was cleared for one that cannot use it after all."""
-    if kept is not None and kept.clearing:
-        state.wake.dirty_rows.update(row for row, _ in kept.rows)
+def _cheapest(state: EngineState, parts: list[GroupPart], now: float) -> PreemptionPlan | None:
+    """The cheapest victims that make room for all parts, in one domain if they have to be in one."""
+    if len(parts) == 1:
+        return _cheapest_for_one(state, parts[0], now)
+    tried = attempts(state, parts, now, [part.work.shape.least for part in parts])
+    first = hardest_first(state, tried)[0]
+    request = unpromised_request(state, parts[first].work, tried[first].party.shape)
+    places = places_to_clear(state, tried[first].party, request, len(parts[first].replicas))
+    return cheapest(places, lambda place: _cleared(state, parts, tried, place.among, now))
 
 
-def _would_fit(state: EngineState, work: Work, request: Request, victims: Victims, together: int) -> bool:
-    """Victims are sought by room alone: whether the tasks then keep their rules about each other has to be tried."""
-    with state.cluster.trial():
-        for task in (*victims.tasks, *state.stopping):
-            if task in state.cluster.placements.by_task:
-                state.cluster.remove(task)
-        return try_together(state, work, request, sorted(work.waiting)[:together]).refusal is None
+def _cheapest_for_one(state: EngineState, part: GroupPart, now: float) -> PreemptionPlan | None:
+    work, count = part.work, len(part.replicas)
+    claim = PreemptionRequest(work.shape.least, work.rank, work.queue, count, work.id)
+    request = state.asked(claim.shape, work.identity)
+
+    def fits(place: Request, found: PreemptionPlan) -> bool:
+        with state.cluster.trial():
+            for task in (*found.tasks, *state.stopping):
+                if task in state.cluster.placements.by_task:
+                    state.cluster.remove(task)
+            return try_together(state, work, place, part.replicas).refusal is None
+
+    def elsewhere(place: Request, found: PreemptionPlan) -> Request:
+        """The amount of GPUs was right, but they were in pieces, or not those it asks for."""
+        others = np.ones(state.cluster.width, dtype=np.bool_) if place.among is None else place.among.copy()
+        others[[row for row, _ in found.kept]] = False
+        return replace(place, among=others)
+
+    places = places_to_clear(state, TrialSubject(work.id, claim.shape, work.identity), request, count)
+    searches = 0 if claim.shape.gpus is None else _SEARCHES_ELSEWHERE
+    find, trial = partial(find_room, state, claim, now), fits if to_be_tried(state, request) else None
+    return cheapest(places, find, trial, elsewhere=elsewhere, searches=searches)
+
+
+def _cleared(
+    state: EngineState, parts: list[GroupPart], tried: list[GroupTrial], among: B1 | None, now: float
+) -> PreemptionPlan | None:
+    """One part after the other, each with the victims it needs once those before it are placed."""
+    cluster = state.cluster
+    victims: list[TaskId] = []
+    kept: dict[int, F8] = {}
+    cost: Cost | None = None
+    with cluster.trial():
+        for task in [task for task in state.stopping if task in cluster.placements.by_task]:
+            cluster.remove(task)
+        for index in hardest_first(state, tried):
+            one, work = tried[index], parts[index].work
+            request = only_among(unpromised_request(state, work, one.party.shape), among)
+            found = try_party(state, one.party, request, one.replicas, begun=False)
+            if found.refusal is not None:
+                claim = PreemptionRequest(one.party.shape, work.rank, work.queue, len(one.replicas), work.id)
+                room = find_room(state, claim, now, request)
+                if room is None:
+                    return None
+                cost = room.cost if cost is None else cost.with_more(room.cost)
+                victims += room.tasks
+                for task in room.tasks:
+                    cluster.remove(task)
+                found = try_party(state, one.party, request, one.replicas, begun=False)
+                if found.refusal is not None:
+                    return None
+            for choice in put(state, one, request, found.choices):
+                assert choice.row is not None
+                kept[choice.row] = kept.get(choice.row, np.zeros_like(request.column)) + request.column
+    if cost is None and not state.stopping:
+        return None
+    return PreemptionPlan(tuple(victims), tuple(kept.items()), cost or FREE)
+
+
+#: How victims are found, by `ProfileSettings.victims`.
+VICTIM_SEARCHES: dict[str, Callable[[EngineState, list[GroupPart], float], PreemptionPlan | None]] = {
+    "cheapest": _cheapest,
+    "kubernetes": _nominated,
+}

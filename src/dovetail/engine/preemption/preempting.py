@@ -1,7 +1,8 @@
-"""Making room for work that may displace other work: who has to go, telling them, and keeping the room for it.
+"""The rules of preemption: who may preempt whom, stopping the victims, and keeping their capacity for the preemptor.
 
-More urgent work may displace less urgent work (`may_preempt`), and a queue within its guarantee may take back what
-others borrow. The victims are told to stop; their room is promised to the preemptor until they are gone.
+More urgent work may preempt less urgent work, and a queue within its guarantee may reclaim what other queues borrow.
+The victims are told to stop; their capacity is promised to the preemptor until they are gone. Leaves to others: when to
+preempt (`displacing`), and the search itself (`placement.preemption`).
 """
 
 from collections.abc import Iterator
@@ -31,14 +32,14 @@ from dovetail.placement.pipeline.evaluation import Evaluator
 from dovetail.placement.preemption import Cost, VictimArrays, Victims, find_victims
 from dovetail.placement.preemption.pool import Eligible
 
-#: The least urgent class that may displace anyone.
+#: The least urgent class that may preempt.
 LAST_TO_PREEMPT = Priority.MEDIUM.rank
 _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class PreemptionRequest:
-    """Who wants room: the rank it acts with, its queue, and how many tasks must fit at once."""
+    """Who asks for capacity: its rank, its queue, and how many tasks must fit at once."""
 
     shape: Shape
     rank: int
@@ -48,7 +49,7 @@ class PreemptionRequest:
 
 
 class PreemptionPlan(NamedTuple):
-    """Who must go, what is then kept on which rows for the one that waits, and what it costs."""
+    """The victims, the capacity that is then kept for the preemptor by row, and the cost."""
 
     tasks: tuple[TaskId, ...]
     kept: tuple[tuple[int, F8], ...]
@@ -56,22 +57,27 @@ class PreemptionPlan(NamedTuple):
 
 
 def may_displace(state: EngineState, shape: Shape, rank: int) -> bool:
-    """A first look: is there anybody at all who might have to give way?"""
-    if not state.pipelines[shape.profile].settings.preemption:
+    """A quick check: could there be any victim at all?"""
+    settings = state.pipelines[shape.profile].settings
+    if not settings.preemption:
         return False
-    if shape.kubernetes is not None:
-        return bool(state.cluster.placements.by_task)  # urgency is a whole number there: only a search can tell
+    if settings.victims == "kubernetes":
+        return bool(state.cluster.placements.by_task)  # priorities are whole numbers there: only a search can tell
     below = rank <= LAST_TO_PREEMPT and any(state.cluster.placements.by_rank[rank + 1 :])
     return below or bool(state.router.queues.shared_out)
 
 
-def find_room(state: EngineState, claim: PreemptionRequest, request: Request, now: float) -> Victims | None:
-    """The cheapest victims that make the claim fit; None if it may displace nobody or that does not help."""
-    # What is being stopped counts for nobody while guarantees are looked at: else several could each take, of what a
-    # queue borrows, what one of them took already, and the queue would take it back in turn.
+def find_room(state: EngineState, claim: PreemptionRequest, now: float, request: Request) -> PreemptionPlan | None:
+    """The cheapest victims that make the claim fit; None if there are none or that does not help."""
+    # Do not count stopping tasks as usage while guarantees are checked. Otherwise several preemptors could each
+    # reclaim what one of them reclaimed already, and the queue would take it back in turn.
     going = [state.work[task.workload] for task in state.stopping] if state.router.queues.shared_out else []
     with state.accounts.usage.without([work.held for work in going]):
-        return _find_room(state, claim, request, now)
+        victims = _find_room(state, claim, request, now)
+    if victims is None:
+        return None
+    kept = tuple((row, request.column * len(list(same))) for row, same in groupby(victims.placements))
+    return PreemptionPlan(victims.tasks, kept, victims.cost)
 
 
 def _find_room(state: EngineState, claim: PreemptionRequest, request: Request, now: float) -> Victims | None:
@@ -88,7 +94,7 @@ def _find_room(state: EngineState, claim: PreemptionRequest, request: Request, n
         found = _search(state, claim, request, candidates, reclaim, kept, now)
     if found is None or found.tasks:
         return found
-    # Nobody has to go: then somebody is going already, or only a promise stood in the way, or it was not about room.
+    # No victims: tasks are stopping there already, or only a promise was in the way, or capacity was not the reason.
     rows = set(found.placements)
     going = any(is_being_cleared(state, row) for row in rows)
     return found if going or any(_promised_on(state, rows, claim.work)) else None
@@ -111,15 +117,15 @@ def _search(
             lower &= ~np.isin(victims_table.queue, spared)
         if len(back):
             lower |= np.isin(victims_table.queue, back)
-        lower &= victims_table.group != claim.work  # its own may have been placed as less urgent
+        lower &= victims_table.group != claim.work  # its own tasks may have been placed with a lower priority
         return lower & victims_table.preemptible
 
     return cheapest_victims(state, candidates, request, claim.count, eligible, now)
 
 
 def to_be_tried(state: EngineState, request: Request) -> bool:
-    """Can amounts alone not tell whether the tasks fit once others are gone? They know nothing of other work, nor of
-    GPUs one by one."""
+    """Must a trial show that the tasks fit once the victims are gone? Amounts say nothing about rules on other work,
+    nor about single GPUs."""
     ask = request.shape.gpus
     return (
         request.non_local
@@ -131,9 +137,8 @@ def to_be_tried(state: EngineState, request: Request) -> bool:
 def cheapest_victims(
     state: EngineState, candidates: B1, request: Request, count: int, eligible: Eligible, now: float
 ) -> Victims | None:
-    """Of those eligible, with the disruption budgets and the gangs that there are now."""
-    slack = {id_: _slack(state.work[id_]) for id_ in state.gangs}
-    slack |= {group.id: group.slack for group in state.groups.all() if not group.is_loose}
+    """The cheapest of the eligible tasks, given the present disruption budgets and gangs."""
+    slack = {group.id: group.slack for group in state.groups.all() if not group.is_loose}
     budgets = {id_: _budget(state.work[id_]) for id_ in state.budgeted}
     return find_victims(
         state.cluster,
@@ -149,15 +154,9 @@ def cheapest_victims(
     )
 
 
-def clearing(request: Request, victims: Victims) -> PreemptionPlan:
-    """Room for tasks that all ask for the same."""
-    kept = tuple((row, request.column * len(list(same))) for row, same in groupby(victims.placements))
-    return PreemptionPlan(victims.tasks, kept, victims.cost)
-
-
 def preempt(state: EngineState, work: Work, clearing: PreemptionPlan, now: float) -> list[Command]:
-    """Tell the victims, and keep the room for the work. Who was promised room there and has less right to it has to
-    look for other room."""
+    """Stop the victims and promise their capacity to the work. Others that were promised capacity on these rows lose
+    it and are queued again."""
     commands: list[Command] = []
     why = f"preempted by {work.name} (workload {work.id})"
     for task in clearing.tasks:
@@ -168,7 +167,7 @@ def preempt(state: EngineState, work: Work, clearing: PreemptionPlan, now: float
         state.promises.withdraw(owner)
         state.pending.enqueue(state.work[owner])
     if not any(is_being_cleared(state, row) for row in rows):
-        state.wake.dirty_rows.update(rows)  # nothing to wait for
+        state.wake.dirty_rows.update(rows)  # no victim to wait for
     run_s = state.expected_s(work)
     end = NEVER if run_s is None else now + run_s
     state.promises.make(work.id, Promise(work.name, now, end, clearing.kept, clearing=True))
@@ -193,8 +192,8 @@ def _reclaimable(state: EngineState, claim: PreemptionRequest) -> set[int]:
 
 
 def _guaranteed(state: EngineState, claim: PreemptionRequest) -> set[int]:
-    """Queues that use no more than they were guaranteed. Who would borrow takes nothing from them, however urgent: they
-    would only take it back."""
+    """Queues that use no more than their guarantee. Work that would borrow takes nothing from them, however urgent:
+    they would only reclaim it."""
     if not state.router.queues.shared_out:
         return set()
     borrowed = state.accounts.quotas.borrowing.borrowed
@@ -209,7 +208,7 @@ def _guaranteed(state: EngineState, claim: PreemptionRequest) -> set[int]:
 def _overdrawn(
     state: EngineState, claim: PreemptionRequest, victims: tuple[TaskId, ...], reclaim: set[int]
 ) -> set[int]:
-    """Queues of which so much would be taken that a victim would be within its guarantee and take it back."""
+    """Queues that would lose so much that a victim is within its guarantee and would reclaim it."""
     if not state.router.queues.shared_out:
         return set()
     taken: dict[int, list[Amounts]] = {}
@@ -233,8 +232,7 @@ def _is_too_much(state: EngineState, claim: PreemptionRequest, queue: int, taken
 
 
 def _guarantees(state: EngineState, shape: Shape, queue: int, other: int) -> Iterator[tuple[int, set[str]]]:
-    """The levels of a queue's branch that are guaranteed something that is asked for, up to where it meets that of the
-    other queue."""
+    """Ancestors of a queue that guarantee a requested resource, up to the first it shares with the other queue."""
     tree = state.router.queues
     asked = {name for name, amount in shape.amounts if amount}
     for level in tree[queue].lineage:
@@ -243,7 +241,7 @@ def _guarantees(state: EngineState, shape: Shape, queue: int, other: int) -> Ite
 
 
 def _is_entitled(state: EngineState, queue: int, shape: Shape, count: int, over: int) -> bool:
-    """Would the queue be within a guarantee with so much more that the other queue has no part in?"""
+    """Would the queue, with so much more, stay within a guarantee that the other queue has no part in?"""
     if not state.router.queues.shared_out:
         return False
     amounts, tree = _amounts(shape, count), state.router.queues
@@ -257,7 +255,7 @@ def _is_entitled(state: EngineState, queue: int, shape: Shape, count: int, over:
 
 
 def _candidates(state: EngineState, claim: PreemptionRequest, request: Request, now: float) -> B1:
-    """Rows that pass every filter but room, and that are promised to nobody with as much right to them."""
+    """Rows that pass every filter but capacity, and are not promised to work that keeps its promise."""
     evaluator = state.pipelines[claim.shape.profile].evaluator
     view = View(state.cluster)
     found = evaluator.run_filters(request, view).feasible_ignoring_capacity.copy()
@@ -275,8 +273,8 @@ def _candidates(state: EngineState, claim: PreemptionRequest, request: Request, 
 
 
 def _tells_by_amounts(evaluator: Evaluator, request: Request, view: View) -> B1 | bool:
-    """All nodes but those with room for a task by every amount, and none by their GPUs one by one: who is in the way
-    there amounts do not tell, and nobody would be found who has to go."""
+    """All nodes but those where the amounts fit and single GPUs do not: amounts do not tell who is in the way there, so
+    no victim would be found."""
     plugins = {plugin.name: plugin for plugin in evaluator.filters}
     whole, _ = evaluator.mask(plugins[FreeGpusFilter.name], request, view)
     if whole is True:
@@ -287,21 +285,17 @@ def _tells_by_amounts(evaluator: Evaluator, request: Request, view: View) -> B1 
 
 
 def _yields(state: EngineState, owner: Work, claim: PreemptionRequest) -> bool:
-    """May the claim have room that was promised to another? Only if it is more urgent and the owner does not take what
-    it is guaranteed: else three could take the same room from one another in turn, for ever."""
+    """May the claim take capacity that was promised to the owner? Only if it is more urgent and the owner is not
+    entitled to it by a guarantee: else three could take the same capacity from one another for ever."""
     if claim.rank > LAST_TO_PREEMPT or claim.rank >= owner.rank:
         return False
     return not state.accounts.quotas.entitled(owner.queue, _amounts(owner.shape, max(1, owner.gang_short)))
 
 
 def _promised_on(state: EngineState, rows: set[int], but_to: int) -> Iterator[int]:
-    """Who was promised room on any of the rows."""
+    """Workloads that were promised capacity on any of the rows."""
     found = {owner for row in rows for owner in state.promises.on_row(row)} - {but_to}
     return iter(sorted(found))
-
-
-def _slack(work: Work) -> int:
-    return max(0, work.holding - work.stopping + work.succeeded - work.terms.gang_min)
 
 
 def _budget(work: Work) -> int:

@@ -1,5 +1,7 @@
-"""Who is to come to which row, since others are being stopped there for it: kept from one search for victims to the
-next, and mended where promises changed."""
+"""Pods that are nominated to a node where victims are being stopped for them, by row.
+
+The table is kept from one search for victims to the next and updated where promises changed.
+"""
 
 from collections import Counter
 
@@ -7,19 +9,19 @@ from dovetail.cluster.placements import Placement
 from dovetail.model.task import TaskId
 from dovetail.placement.preemption.nomination import NominatedPlacements
 
-#: After so many changes what was kept of the rows is worked out anew by everybody.
+#: After so many changes the log is dropped, and whoever caches answers by row starts again.
 _CHANGES = 100_000
 
 
 class NominatedTasks:
     def __init__(self) -> None:
         self._coming = NominatedPlacements()
-        self._of: dict[int, tuple[int, list[Placement]]] = {}  # by workload: how urgent it is, and where it goes
+        self._of: dict[int, tuple[int, list[Placement]]] = {}  # by workload: its priority and where it goes
         self._urgencies: Counter[int] = Counter()
         self._stirred: dict[int, None] = {}
 
     def stir(self, owner: int) -> None:
-        """What it was promised has changed."""
+        """Its promise has changed."""
         self._stirred[owner] = None
 
     def take_dirty(self) -> list[int]:
@@ -46,7 +48,7 @@ class NominatedTasks:
             self._coming = self._chosen(min(self._urgencies), but_for=-1)
 
     def no_less_urgent(self, priority: int, but_for: int) -> NominatedPlacements:
-        """Those whose room is not to be had by one of this priority."""
+        """Nominated pods whose capacity a pod of this priority cannot have."""
         if but_for in self._of or (self._urgencies and min(self._urgencies) < priority):
             return self._chosen(priority, but_for)
         return self._coming

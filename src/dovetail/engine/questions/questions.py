@@ -21,12 +21,12 @@ from dovetail.engine.gangs.communication import estimate_for
 from dovetail.engine.gangs.gang_trial import layout_of, try_together
 from dovetail.engine.gangs.headroom import Headroom
 from dovetail.engine.gangs.one_by_one import TrialSubject
+from dovetail.engine.gangs.requests import request_of
 from dovetail.engine.pieces import IsSpent, Pieces, in_one, never, whole, without_trace
 from dovetail.engine.planning.group_plan import plan_group
 from dovetail.engine.planning.plan import Displacement, PlannedTask, nodes_in_turn, plan, would_displace
 from dovetail.engine.questions.answer_cache import NOT_KEPT, AnswerCache
 from dovetail.engine.scheduling.forecast import StartGuess, guesses
-from dovetail.engine.scheduling.requests import request_of
 from dovetail.engine.scheduling.watches import reads_amounts
 from dovetail.engine.suggestions.suggestions import Impasse, impasse
 from dovetail.model.device import Device

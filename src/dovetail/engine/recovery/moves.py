@@ -10,7 +10,8 @@ from heapq import heapify
 import numpy as np
 
 from dovetail.cluster.views.view import View
-from dovetail.engine.lifecycle.task_lifecycle import MOVING, requeue, stop_task
+from dovetail.engine.lifecycle.moving import hold_target, move_task
+from dovetail.engine.lifecycle.task_lifecycle import requeue
 from dovetail.engine.recovery.problem import Case, apart_from_itself
 from dovetail.engine.recovery.progress import tidy_gang
 from dovetail.engine.recovery.spares import release_spares
@@ -44,23 +45,23 @@ def carry_out(state: EngineState, case: Case, plan: RecoveryPlan, now: float) ->
     for movable, row in plan.moves.items():
         task = case.movables[movable]
         work = state.work[task.workload]
-        recoveries.keep(cluster, task, cluster.names[row], state.asked(work.shape, work.identity).column)
-        commands += stop_task(state, work, task, f"makes way for {whom}", evicting=True, word=MOVING)
+        commands += move_task(state, work, task, row, f"makes way for {whom}")
         moved.append(f"{work.name}.{task.replica}")
     for work, replicas, before_rows, places in made_whole(case, plan):
         recovery = work.recovery
         assert recovery is not None
-        column, own = state.asked(work.shape, work.identity).column, 0
+        own = 0
         for replica, before, after in zip(replicas, before_rows, places, strict=True):
             if before == after:
                 continue
             task = TaskId(work.id, replica)
-            recoveries.keep(cluster, task, cluster.names[after], column)
             others = [row for other, row in zip(replicas, places, strict=True) if other != replica]
             recovery.near[replica] = nearness_words(state, work, after, others)
-            if before != LOST:
+            if before == LOST:
+                hold_target(state, work, task, cluster.names[after])
+            else:
                 own += 1
-                commands += stop_task(state, work, task, "moves with its gang", evicting=True, word=MOVING)
+                commands += move_task(state, work, task, after, "moves with its gang")
         recovery.planned, recovery.moved = True, own + len(moved)
         recovery.words = (f"; moved {names(moved)} away" if moved else "") + (
             f"; {own} of its own moved" if own else ""
@@ -88,9 +89,10 @@ def arrive(state: EngineState, now: float) -> list[Command]:
     commands: list[Command] = []
     for task in list(state.recoveries.kept):
         if task in state.recoveries.kept and has_arrived(state, task):
-            work = state.work[task.workload]
+            work, explanation = state.work[task.workload], state.recoveries.kept[task].explanation
             row = state.recoveries.drop(state.cluster, task)
             assert row is not None
+            state.changes.notes[work.id] = None
             # Some of its own may still be where the gang is moving from: how they lie was looked at with the plan.
             # Others may have used up what its queue may hold, too.
             fits = allows(state, state.asked(apart_from_itself(work), work.identity), row)
@@ -99,7 +101,7 @@ def arrive(state: EngineState, now: float) -> list[Command]:
                 if work.recovery is not None:
                     work.recovery.planned = False
                 continue
-            _take(state, work, task, row, now, commands)
+            _take(state, work, task, row, explanation or _explained(state, work, task, row), now, commands)
     for id_ in list(state.recoveries.mending):
         commands += tidy_gang(state, id_, now)
     return commands
@@ -119,16 +121,27 @@ def allows(state: EngineState, request: Request, row: int) -> bool:
     return bool(state.pipelines[request.shape.profile].evaluator.run_filters(request, view).alive[0])
 
 
-def _take(state: EngineState, work: Work, task: TaskId, row: int, now: float, commands: list[Command]) -> None:
+def _explained(state: EngineState, work: Work, task: TaskId, row: int) -> Explanation:
     node = state.cluster.names[row]
     recovery, said = work.recovery, "moved for a recovery"
     if recovery is not None and task.replica in recovery.lost:
         said = f"takes the place of the one lost on {recovery.lost[task.replica]}"
     near = "" if recovery is None else recovery.near.get(task.replica, "")
     notes = (f"{said}: {near}" if near else said,)
-    explained = Explanation(
+    return Explanation(
         Outcome.PLACED, f"placed on {node}", work.shape.profile, len(state.cluster.rows), (), notes=notes
     )
+
+
+def _take(
+    state: EngineState,
+    work: Work,
+    task: TaskId,
+    row: int,
+    explained: Explanation,
+    now: float,
+    commands: list[Command],
+) -> None:
     others = [replica for replica in work.waiting if replica != task.replica]
     reason, message = work.reason, work.message
     work.waiting = [task.replica]

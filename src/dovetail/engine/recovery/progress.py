@@ -5,7 +5,7 @@ line again, as a whole. Guarantees: whatever became of a gang or a node meanwhil
 once.
 """
 
-from dovetail.engine.lifecycle.task_lifecycle import requeue, stop_all
+from dovetail.engine.lifecycle.task_lifecycle import give_nodes_back, requeue
 from dovetail.engine.recovery.problem import missing
 from dovetail.engine.recovery.wording import RECOVERING, note, replaced_words, what_was_lost
 from dovetail.engine.state.engine_state import EngineState
@@ -59,6 +59,7 @@ def tidy_gang(state: EngineState, id_: int, now: float) -> list[Command]:
 
 def release(state: EngineState, task: TaskId) -> None:
     row = state.recoveries.drop(state.cluster, task)
+    state.changes.notes[task.workload] = None
     if row is not None:
         state.wake.dirty_rows.add(row)
 
@@ -88,9 +89,9 @@ def give_up(state: EngineState, work: Work, why: str) -> list[Command]:
     """It gives its nodes back and waits like anybody else, as a whole."""
     words = f"{what_was_lost(work)}, {why}"
     note(state, work, "given_up", f"gang {work.name} {words}: gives its nodes back and waits")
-    lost = f"its gang fell below {work.terms.gang_min} tasks: {words}"
     _close(state, work)
-    commands = stop_all(state, work, lost, evicting=True)
+    assert work.group is not None
+    commands = give_nodes_back(state, work.group, words)
     work.reason, work.message = RECOVERING, f"{words}; waits to start together again"
     state.changes.workloads[work.id] = None
     requeue(state, work)

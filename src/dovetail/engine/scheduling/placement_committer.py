@@ -1,4 +1,7 @@
-"""Putting decided tasks of one workload on their nodes: what is the same for all of them is worked out once."""
+"""Committing placements of one workload: capacity is allocated, the task is placed, and a Bind command is issued.
+
+What is the same for all tasks of the workload is computed once, and usage is charged in one sum.
+"""
 
 from heapq import heappop
 
@@ -14,7 +17,7 @@ from dovetail.placement.pipeline.pipeline import Choice
 
 
 class PlacementCommitter:
-    """`take` each choice in turn, then `close`: what was taken is charged in one sum."""
+    """`take` each choice in turn, then `close`."""
 
     def __init__(self, state: EngineState, work: Work, request: Request, now: float, commands: list[Command]) -> None:
         self.made = 0
@@ -30,7 +33,7 @@ class PlacementCommitter:
         self._end = None if run_s is None else now + run_s
 
     def take(self, choice: Choice) -> None:
-        """The next waiting task goes where it was decided."""
+        """Place the next pending task on the chosen node."""
         row = choice.row
         assert row is not None
         state, work, now = self._state, self._work, self._now
@@ -62,7 +65,7 @@ class PlacementCommitter:
         self.made += 1
 
     def close(self) -> int:
-        """How many were taken."""
+        """Charge what was placed. Returns how many tasks that were."""
         if self.made:
             self._state.wake.event_count += 1
             self._work.reason = self._work.message = ""

@@ -1,32 +1,29 @@
-"""A slice of deciding: take what waits in order, place it, set aside what fits nowhere, and say why."""
+"""One slice of scheduling: take workloads from the pending queues in order, place their tasks, park what fits nowhere.
+
+Guarantees: about `limit` decisions a slice, with the queues of all schedulers taking turns. Every refusal is recorded
+with its reason. Leaves to others: what happens after a refusal (`group_placing`), and when parked work is queued again
+(`waking`).
+"""
 
 from dovetail.engine.backfill.backfilling import keep_promises, refused, started
-from dovetail.engine.gangs.communication import note_communication
-from dovetail.engine.gangs.gang_trial import try_together
+from dovetail.engine.gangs.requests import request_of, say
 from dovetail.engine.policies.policy_changes import adjust
-from dovetail.engine.preemption.displacing import displace
-from dovetail.engine.preemption.preempting import may_displace
 from dovetail.engine.scheduling.forecast import learn, sample
-from dovetail.engine.scheduling.group_placing import place_group
+from dovetail.engine.scheduling.group_placing import must_wait, place_group, relax_or_preempt
 from dovetail.engine.scheduling.placement_committer import PlacementCommitter
-from dovetail.engine.scheduling.reordering import lane_refusal, reorder
-from dovetail.engine.scheduling.requests import request_of, say
+from dovetail.engine.scheduling.reordering import reorder
 from dovetail.engine.scheduling.waking import wake_next, wake_parked
 from dovetail.engine.scheduling.watches import is_woken_elsewhere, watch_for_changes
 from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.groups import GroupPart
 from dovetail.engine.state.work import QueuePlace, Work
 from dovetail.model.command import Command
 from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.task import TaskId
-from dovetail.placement.contract import Request
-from dovetail.placement.pipeline.pipeline import Choice
-
-#: Looking for victims costs about as much as so many decisions.
-_SEARCH_COST = 50
 
 
 def schedule(state: EngineState, limit: int, now: float) -> list[Command]:
-    """At most about `limit` decisions, the lines of all schedulers taking turns."""
+    """At most about `limit` decisions, the queues of all schedulers taking turns."""
     adjust(state, now)
     state.accounts.refresh_capacity()
     keep_promises(state, now)
@@ -51,7 +48,7 @@ def schedule(state: EngineState, limit: int, now: float) -> list[Command]:
 
 
 def has_waiting(state: EngineState, now: float) -> bool:
-    """Is there something to decide right now?"""
+    """Is there anything to decide right now?"""
     if any(len(line) and not _held_up(state, name, now) for name, line in state.pending.lines.items()):
         return True
     changed = state.wake.dirty_rows or (state.wake.watches and state.wake.watched != state.wake.event_count)
@@ -62,7 +59,7 @@ def has_waiting(state: EngineState, now: float) -> bool:
 
 
 def _held_up(state: EngineState, scheduler: str, now: float) -> bool:
-    """Nobody may overtake its head, and that one cannot start."""
+    """Its head cannot start, and nobody may overtake the head."""
     course = state.backfill_states[scheduler]
     if not course.backfill.strict or course.head is None or state.work[course.head].queue_place is QueuePlace.QUEUED:
         return False
@@ -73,7 +70,7 @@ def _held_up(state: EngineState, scheduler: str, now: float) -> bool:
 
 
 def _next(state: EngineState, scheduler: str, now: float) -> Work | None:
-    """Who is looked at next: the head if it may be tried, then the line in its order or in that of arrival."""
+    """The next workload to decide: the head if it may be tried, then the queue in its order or in order of arrival."""
     course, line = state.backfill_states[scheduler], state.pending.lines[scheduler]
     if _held_up(state, scheduler, now):
         return None
@@ -94,13 +91,13 @@ def _next(state: EngineState, scheduler: str, now: float) -> Work | None:
 
 
 def _decide(state: EngineState, work: Work, limit: int, now: float, commands: list[Command]) -> int:
-    """Place what can be placed of a workload, and see to where it waits afterwards. Returns decisions made."""
-    # Whose turn it is afterwards, if any of its kind was set aside; nearly always nobody was.
+    """Place what can be placed of a workload, and park it or leave it queued. Returns decisions made."""
+    # Others of its equivalence class are next, if any were parked; nearly always none were.
     kind = state.pending.class_before(work) or (state.pending.equivalence_class(work) if state.pending.parked else None)
     quota_kind = state.pending.quota_kind(work) if state.pending.over else None
     made, refusal = _place_waiting(state, work, limit, now, commands)
     if refusal is None or refusal.outcome != Outcome.OVER_QUOTA:
-        wake_next(state, quota_kind)  # its quota had room: perhaps for more
+        wake_next(state, quota_kind)  # its quota had room, perhaps for more
     if made and work.id in state.learned.expected_starts and (refusal is None or made > 1):
         learn(state, work, now)
     if refusal is None:
@@ -120,7 +117,7 @@ def _decide(state: EngineState, work: Work, limit: int, now: float, commands: li
     else:
         watch_for_changes(state, work, parked_with)
         if parked_with != kind:
-            wake_next(state, kind)  # it was kept away by what does not concern the others
+            wake_next(state, kind)  # what refused it does not concern the others
     if refusal.outcome != Outcome.PREEMPTING:
         refused(state, work, now)
     return made
@@ -133,51 +130,40 @@ def _place_waiting(
     cannot go on."""
     made = 0
     while work.can_start and made < limit:
-        if work.group is not None and work.group.short:
-            placed, refusal = place_group(state, work, now, commands)
-            made += placed
-            if refusal is not None:
-                return made, refusal
-            continue
-        together = max(1, work.gang_short)
-        refusal = _over_quota(state, work, together) or _keeps_lane(state, work, together)
-        if refusal is None:
-            request = request_of(state, work, now)
-            placed, refusal = _place(state, work, request, together, limit - made, now, commands)
-            made += placed
+        if work.group is not None and work.group.places_together:
+            spent, refusal = place_group(state, work, now, commands)
+        else:
+            spent, refusal = _place_one_by_one(state, work, limit - made, now, commands)
+        made += spent
         if refusal is not None:
-            made += 1
-            if refusal.outcome != Outcome.OVER_QUOTA:
-                eased = _with_less(state, work, together, now, commands)
-                made += 1 if eased else 0
-                if eased:
-                    continue
-                if may_displace(state, work.shape, work.rank):
-                    made += _SEARCH_COST
-                    refusal = displace(state, work, refusal, together, now, commands)
-            say(state, work, refusal, now)
             return made, refusal
     return made, None
 
 
-def _place(
-    state: EngineState,
-    work: Work,
-    request: Request,
-    together: int,
-    limit: int,
-    now: float,
-    commands: list[Command],
+def _place_one_by_one(
+    state: EngineState, work: Work, limit: int, now: float, commands: list[Command]
 ) -> tuple[int, Explanation | None]:
-    """Tasks one by one, as many as may be; or so many at once."""
-    if together > 1:
-        found = try_together(state, work, request, sorted(work.waiting)[:together])
-        if found.refusal is not None:
-            return 0, found.refusal
-        note_communication(state, found.choices)
-        return _take_all(PlacementCommitter(state, work, request, now, commands), found.choices), None
+    """The same for tasks that need not start with others."""
+    made, refusal = 0, None
+    if state.accounts.limited[work.queue] or state.pending.moving:
+        refusal = must_wait(state, [GroupPart(work, work.waiting[:1])])
+    if refusal is None:
+        made, refusal = _place(state, work, limit, now, commands)
+    if refusal is None:
+        return made, None
+    spent, refusal = relax_or_preempt(state, [GroupPart(work, work.waiting[:1])], refusal, now, commands)
+    if refusal is not None:
+        say(state, work, refusal, now)
+    return made + spent, refusal
+
+
+def _place(
+    state: EngineState, work: Work, limit: int, now: float, commands: list[Command]
+) -> tuple[int, Explanation | None]:
+    """As many tasks as find a node, up to the limit."""
     pipeline = state.pipelines[work.shape.profile]
-    # One by one where each changes what the next may do: promises, quotas, the number that may run.
+    request = request_of(state, work, now)
+    # Each task by itself where it changes what the next may do: promises, quotas, the number that may run.
     alone = request.promised is not None or state.accounts.limited[work.queue] or work.terms.concurrency > 0
     most = 1 if alone else limit
     repeats = len(work.waiting) > 1
@@ -200,52 +186,9 @@ def _place(
 
 
 def _meant_for(state: EngineState, work: Work) -> int | None:
-    """Where others gave way for it, which would be in vain if it went elsewhere; or where somebody expects it."""
+    """The node that was cleared for it, since the victims would be in vain if it went elsewhere; or its nominated
+    node."""
     promise = state.promises.of_work.get(work.id)
     if promise is not None and promise.clearing:
         return promise.rows[0][0]
     return state.cluster.rows.get(work.nominated)
-
-
-def _take_all(taking: PlacementCommitter, choices: list[Choice]) -> int:
-    for choice in choices:
-        taking.take(choice)
-    return taking.close()
-
-
-# --- when it does not fit ------------------------------------------------------------------------------------
-
-
-def _over_quota(state: EngineState, work: Work, together: int) -> Explanation | None:
-    if not state.accounts.limited[work.queue]:
-        return None
-    amounts = {name: amount * together for name, amount in work.shape.amounts}
-    over = state.accounts.quotas.over(work.queue, work.terms.user, amounts)
-    if over is None:
-        return None
-    return Explanation(Outcome.OVER_QUOTA, over.message, work.shape.profile, len(state.cluster.rows), ())
-
-
-def _keeps_lane(state: EngineState, work: Work, together: int) -> Explanation | None:
-    why = lane_refusal(state, work, together) if state.pending.moving else None
-    if why is None:
-        return None
-    return Explanation(Outcome.LANE_KEPT, why, work.shape.profile, len(state.cluster.rows), ())
-
-
-def _with_less(state: EngineState, work: Work, together: int, now: float, commands: list[Command]) -> bool:
-    """Try again without the wishes that are insisted on, giving up those of one priority at a time."""
-    shape = work.shape
-    given_up: list[str] = []
-    while shape.insists:
-        shape, words = shape.eased()
-        given_up += words
-        request = request_of(state, work, now, shape)
-        found = try_together(state, work, request, sorted(work.waiting)[:together])
-        if found.refusal is None:
-            for choice in found.choices:
-                choice.explanation.notes = (*choice.explanation.notes, f"gave up: {'; '.join(given_up)}")
-            note_communication(state, found.choices)
-            _take_all(PlacementCommitter(state, work, request, now, commands), found.choices)
-            return True
-    return False

@@ -28,7 +28,7 @@ def is_woken_elsewhere(state: EngineState, work: Work) -> bool:
 
 def watch_for_changes(state: EngineState, work: Work, kind: EquivalenceClass) -> None:
     """Keep watch for work of this kind, which has just been set aside."""
-    works = [work] if work.group is None else [part.work for part in work.group.parts()]
+    works = [work] if work.group is None else [part.work for part in work.group.parts()] or [work]
     looking = [one for one in works if is_woken_elsewhere(state, one)]
     if not looking:
         return

@@ -92,7 +92,6 @@ class EngineState:
         # Live work, by id, and where it waits.
         self.work: dict[int, Work] = {}
         self.groups = Groups()
-        self.gangs: dict[int, None] = {}
         self.budgeted: dict[int, None] = {}  # workloads with a disruption budget
         self.pod_budgets: Sequence[Budget] = ()  # disruption budgets of pods, by selector
         self.pending = PendingWork(
@@ -181,7 +180,7 @@ class EngineState:
             since=now,
             checkpoint_s=terms.checkpoint_s,
             min_run_s=terms.min_run_s,
-            unit=_unit(work),
+            unit=-1 if work.group is None or terms.loose else work.group.id,
             group=work.id,
             queue=work.queue,
             preemptible=terms.preemptible,
@@ -189,14 +188,12 @@ class EngineState:
             priority=terms.priority or 0,
         )
 
-    def admit(self, work: Work, group_notes: list[int] | None = None) -> None:
+    def admit(self, work: Work) -> None:
         """From now on the workload is live: known by name, and waiting if any of its tasks is."""
         self.work[work.id] = work
-        if work.terms.group:
-            self.groups.admit(work, group_notes)
+        if work.group is None:
+            self.groups.admit(work)
         self.cluster.placements.directory[work.key] = (work.id, work.replicas)
-        if work.terms.gang_min and not work.terms.loose:
-            self.gangs[work.id] = None
         if work.terms.max_unavailable:
             self.budgeted[work.id] = None
         for other in work.after:
@@ -302,7 +299,7 @@ class EngineState:
         for id_ in self.changes.notes:  # last: a workload that is forgotten may change the notes of its group
             work = self.work.get(id_)
             if work is not None:
-                changes.notes[id_] = _notes(work)
+                changes.notes[id_] = _notes(work, self.recoveries.targets(id_))
 
     def _take_nodes(self, changes: Changes) -> None:
         log, rows = self.changes, self.cluster.rows
@@ -335,25 +332,19 @@ class EngineState:
         if (group := self.groups.forget(work)) is not None:
             self.changes.notes.update(dict.fromkeys(group.members))
         self.learned.expected_starts.pop(work.id, None)
-        self.gangs.pop(work.id, None)
         self.budgeted.pop(work.id, None)
         if self.cluster.placements.directory.get(work.key, (None, 0))[0] == work.id:
             del self.cluster.placements.directory[work.key]
 
 
-def _unit(work: Work) -> int:
-    """With whom it falls: the gang, or the group."""
-    if work.terms.loose:
-        return -1
-    return work.group.id if work.group is not None else work.id if work.terms.gang_min else -1
-
-
-def _notes(work: Work) -> str:
+def _notes(work: Work, targets: dict[str, str]) -> str:
     """What a restart needs to know of a workload beyond its definition and its tasks."""
     after = {str(id_): str(condition) for id_, condition in work.after.items()}
     found = {"rank": work.rank, "after": after, "delayed": {str(r): at for r, at in work.delayed.items()}}
-    if work.group is not None:
+    if work.group is not None and not work.group.is_solo:
         found["group"] = work.group.notes()
     if work.recovery is not None:
         found["recovery"] = work.recovery.to_json()
+    if targets:
+        found["moves"] = targets
     return json.dumps(found)

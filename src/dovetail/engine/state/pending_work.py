@@ -185,12 +185,12 @@ class PendingWork:
         namespace = work.namespace if work.namespace in self.namespaces_with_reservations else ""
         turn = (work.queue, work.terms.tenant) if work.shape.scheduler in self._fair else None
         repelled, own = self._repelled(work), _about_itself(work)
-        group = -1 if work.group is None or not work.group.short else work.group.id
+        group = -1 if work.group is None or work.group.is_solo or not work.group.short else work.group.id
         return EquivalenceClass(work.shape, work.terms.run_s, work.gang_short, namespace, turn, repelled, group, own)
 
     def quota_kind(self, work: Work) -> QuotaClass:
         shape = work.shape
-        group = -1 if work.group is None else work.group.id
+        group = -1 if work.group is None or work.group.is_solo else work.group.id
         return QuotaClass(work.queue, work.terms.user, shape.amounts, work.gang_short, shape.scheduler, group)
 
     def next_of(self, kind: EquivalenceClass | QuotaClass) -> int | None:

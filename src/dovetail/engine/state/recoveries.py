@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import Cluster
+from dovetail.model.reason import Explanation
 from dovetail.model.recovery import RecoveryNote
 from dovetail.model.task import TaskId
 
@@ -41,8 +42,11 @@ class Recovery:
 
 
 class KeptCapacity(NamedTuple):
+    """Capacity reserved for a task that moves to the node; `explanation`: why there, if somebody chose it."""
+
     node: str
     column: F8
+    explanation: Explanation | None = None
 
 
 @dataclass(slots=True)
@@ -67,9 +71,16 @@ class Recoveries:
 
     # --- room ------------------------------------------------------------------------------------------------
 
-    def keep(self, cluster: Cluster, task: TaskId, node: str, column: F8) -> None:
+    def keep(
+        self, cluster: Cluster, task: TaskId, node: str, column: F8, explanation: Explanation | None = None
+    ) -> None:
+        self.drop(cluster, task)
         cluster.reserve(node, cluster.resources.amounts(column))
-        self.kept[task] = KeptCapacity(node, column)
+        self.kept[task] = KeptCapacity(node, column, explanation)
+
+    def targets(self, workload: int) -> dict[str, str]:
+        """By replica: the node that capacity is kept on. A restart has to know."""
+        return {str(task.replica): kept.node for task, kept in self.kept.items() if task.workload == workload}
 
     def drop(self, cluster: Cluster, task: TaskId) -> int | None:
         """Give back what was kept for a task; the row, if its node is there."""

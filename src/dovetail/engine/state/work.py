@@ -100,7 +100,7 @@ class Work:
     cancelled: bool = False
     nominated: str = ""  # the node where somebody expects its next task
     terminal_reason: str = ""  # why no task of it may start any more
-    group: "Group | None" = None  # with whom it starts
+    group: "Group | None" = None  # the tasks that start together with its own; None: each starts by itself
     recovery: Recovery | None = None  # a gang that lost tasks and keeps the nodes of the others
     told: WorkloadRecord | None = None  # the last record that was handed over
     shape: Shape = field(init=False)  # as asked for, with what policies add to it
@@ -130,18 +130,13 @@ class Work:
 
     @property
     def gang_short(self) -> int:
-        """How many of its waiting tasks must find a node together; 0 where they may come one by one."""
-        if self.group is not None:
-            return self.group.alike(self)
-        if not self.terms.gang_min or (self.terms.loose and (self.holding > self.stopping or self.succeeded)):
-            return 0
-        return max(0, self.terms.gang_min - (self.holding - self.stopping) - self.succeeded)
+        """How many tasks like its own must find a node together; 0 where each may start by itself."""
+        return 0 if self.group is None else self.group.short_of(self)
 
     @property
     def at_limit(self) -> bool:
-        """No more of its tasks may run at once, or not as many as have to start together."""
-        together = 1 if self.group is not None else max(1, self.gang_short)
-        return bool(self.terms.concurrency) and self.holding + together > self.terms.concurrency
+        """No more of its tasks may run at once."""
+        return bool(self.terms.concurrency) and self.holding >= self.terms.concurrency
 
     @property
     def at_once(self) -> int:
@@ -156,14 +151,13 @@ class Work:
 
     @property
     def is_ready(self) -> bool:
-        """Not too many run, it waits for no other workload, its gang is complete."""
+        """Not too many run, and it waits for no other workload."""
         return (
             bool(self.waiting)
             and not self.after
             and not self.at_limit
             and not self.terminal_reason
             and self.recovery is None
-            and (not self.terms.gang_min or self.gang_short <= len(self.waiting))
         )
 
     def task(self, replica: int) -> LiveTask:

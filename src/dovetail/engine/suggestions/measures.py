@@ -18,14 +18,21 @@ from dovetail.engine.gangs.headroom import Headroom
 from dovetail.engine.gangs.one_by_one import TrialSubject
 from dovetail.engine.planning.earliest_start import EarliestStart, soonest
 from dovetail.engine.planning.plan import identity_for
-from dovetail.engine.preemption.preempting import LAST_TO_PREEMPT, PreemptionRequest, cheapest_victims, find_room
+from dovetail.engine.preemption.preempting import (
+    LAST_TO_PREEMPT,
+    PreemptionPlan,
+    PreemptionRequest,
+    cheapest_victims,
+    find_room,
+)
 from dovetail.engine.suggestions.changes import DefinitionChange, fewer_at_once, set_field
 from dovetail.engine.suggestions.fit_trial import FitTrial
 from dovetail.engine.suggestions.requirements import Findings
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Priority, Workload
 from dovetail.placement.contract import Request
-from dovetail.placement.preemption import VictimArrays
+from dovetail.placement.preemption import VictimArrays, Victims
+from dovetail.placement.preemption.cheapest import cheapest
 from dovetail.queueing.quota import OverQuota
 
 _MOST_VICTIMS_FOR = 4  # tasks at once for which others are looked for: for many it takes too long
@@ -124,19 +131,18 @@ class Measures:
             others: B1 = victims_table.group != own
             return victims_table.preemptible & others
 
-        domains = self._domains(request)
-        sought = []
-        for place in domains:
+        def find(place: Request) -> Victims | None:
             here = places if place.among is None else places & place.among
             victims = cheapest_victims(state, here, request, self._wanted, eligible, self._now)
-            if victims is not None and victims.tasks:
-                sought.append(victims)
-        sought.sort(key=lambda one: one.cost)
-        if len(domains) > 1:
-            sought = [one for one in sought[:_MOST_DOMAINS] if self._rehearsal.fits_without(one.tasks)]
-        if not sought:
+            return victims if victims is not None and victims.tasks else None
+
+        def fits(_: Request, victims: Victims) -> bool:
+            return self._rehearsal.fits_without(victims.tasks)
+
+        domains = self._domains(request)
+        found = cheapest(domains, find, fits if len(domains) > 1 else None, _MOST_DOMAINS)
+        if found is None:
             return
-        found = sought[0]
         cost = 3.0 + 0.2 * (len(found.tasks) - 1)
         words = f"evict {self._victims(found.tasks)}"
         named = [self._name(task) for task in found.tasks]
@@ -157,8 +163,12 @@ class Measures:
             return
         queue = state.router.queue(spec.queue, spec.namespace)
         claim = PreemptionRequest(request.shape, rank, queue, together, rehearsal.owner)
-        rooms = [find_room(state, claim, place, self._now) for place in self._domains(request)]
-        found = min((room for room in rooms if room is not None and room.tasks), key=lambda one: one.cost, default=None)
+
+        def find(place: Request) -> PreemptionPlan | None:
+            room = find_room(state, claim, self._now, place)
+            return room if room is not None and room.tasks else None
+
+        found = cheapest(self._domains(request), find)
         if found is not None:
             priority = tuple(Priority)[rank]
             words = f"raise its priority to {priority}: {self._victims(found.tasks)} would give way"

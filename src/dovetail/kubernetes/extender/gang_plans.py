@@ -18,8 +18,7 @@ import numpy as np
 from dovetail.cluster.arrays import B1, Rows
 from dovetail.cluster.views.view import View
 from dovetail.engine.engine import Engine
-from dovetail.engine.gangs.group_trial import GroupTrial, Tried, only_among, try_parts
-from dovetail.engine.scheduling.group_placing import attempts
+from dovetail.engine.gangs.group_trial import GroupTrial, Tried, attempts, only_among, try_parts
 from dovetail.engine.state.groups import Group, GroupPart
 from dovetail.kubernetes.extender.keeping import Keeping, Kept, kept_for
 from dovetail.kubernetes.scheduler.known import Known, Place
@@ -145,7 +144,7 @@ class GangPlans:
         now = self._now()
         tried = try_parts(self._state, _but(attempts(self._state, parts, now), banned), begun=begun)
         if tried.refusal is not None and any(part.work.shape.insists for part in parts):
-            eased = _but(attempts(self._state, parts, now, least=True), banned)
+            eased = _but(attempts(self._state, parts, now, [part.work.shape.least for part in parts]), banned)
             without = try_parts(self._state, eased, begun=begun)
             return without if without.refusal is None else tried
         return tried

@@ -74,9 +74,9 @@ def engine_for(settings: KubernetesSchedulerSettings) -> Engine:
 
 
 def _for_pods(profile: ProfileSettings) -> ProfileSettings:
-    """With the filters that pods need, whatever others it names."""
+    """With the filters that pods need, whatever others it names, and with their rule of preemption."""
     missing = [name for name in POD_FILTERS if name not in profile.filters]
-    return profile.model_copy(update={"filters": [*profile.filters, *missing]}) if missing else profile
+    return profile.model_copy(update={"filters": [*profile.filters, *missing], "victims": "kubernetes"})
 
 
 def line_of(name: str) -> str:

@@ -21,6 +21,10 @@ class ProfileSettings(Strict):
     select: Literal["best", "round_robin", "random"] = "best"
     order: Name = "priority"
     preemption: bool = Field(default=True, description="may urgent work displace less urgent work")
+    victims: Literal["cheapest", "kubernetes"] = Field(
+        default="cheapest",
+        description="how victims are chosen: the cheapest of all, or for pods as kube-scheduler does",
+    )
     settings: dict[str, dict[str, Any]] = {}
     on_filter_error: Literal["refuse", "skip"] = "refuse"
 

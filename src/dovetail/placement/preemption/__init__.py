@@ -1,6 +1,8 @@
-"""Preemption: who must give way so that a task, or a whole gang, fits.
+"""Preemption: which running tasks must be evicted so that a task, or a whole gang, fits.
 
-Guarantees: the cheapest victims by the order in `cost`, exactly for one task and for small cases; nobody goes in vain.
+There are two searches. `search` finds the cheapest victims by the order in `cost`, exactly for one task and for small
+cases. `nominating` finds those that kube-scheduler would choose. `cheapest` compares several places. Guarantees: no
+victim is evicted in vain; nothing here changes the cluster. Leaves to others: who may preempt whom, and stopping them.
 """
 
 from dovetail.placement.preemption.cost import FREE, Cost

@@ -1,8 +1,8 @@
-"""What room on a node must cost at least, for all nodes at once.
+"""Lower bounds of what making room costs, for all nodes at once.
 
 A *head* is what weighs more than lost work (budgets, gangs, victims too soon) as one whole number, for a task taken
-alone. Whatever set makes room on a node, its head is not below that of its dearest task; so nodes are looked at class
-by class, and within a class by the least work that can be lost.
+alone. The head of a set of victims is not below that of its most expensive task, so nodes are searched class by class,
+and within a class by the least work that can be lost.
 Guarantees: no set of victims on a node costs less than `least` of the class the node is found in.
 """
 
@@ -21,7 +21,7 @@ _DIGIT_MASK = (1 << _DIGITS) - 1
 
 
 class PriorityClass(NamedTuple):
-    """Rows that victims of this head or less make room on, and no less will do; the least of work and of victims."""
+    """Rows where the victims' head is at least this, with the least work lost and the fewest victims."""
 
     head: int
     rows: Rows
@@ -30,7 +30,7 @@ class PriorityClass(NamedTuple):
 
 
 def least(head: int, lost_s: float = 0, victims: float = 1) -> int:
-    """The least price of a class at so much work lost by so many."""
+    """The least price of a class with so much work lost and so many victims."""
     counts = (head >> 2 * _DIGITS) * VIOLATION + (head >> _DIGITS & _DIGIT_MASK) * BROKEN_GANG
     return counts + (head & _DIGIT_MASK) * TOO_SOON + int(lost_s) * LOST_SECOND + int(victims) * VICTIM
 
@@ -50,7 +50,7 @@ def heads(pool: VictimPool) -> I8:
 
 
 def _soon_in(pool: VictimPool, units: I8) -> I8:
-    """By gang, for these: how many of it have not had their least run time."""
+    """By gang: how many of its tasks have not had their least run time."""
     asked: B1 = np.zeros(len(pool.table.unit_codes), dtype=np.bool_)
     asked[units] = True
     members = np.flatnonzero(asked[pool.ganged_units])
@@ -61,10 +61,10 @@ def _soon_in(pool: VictimPool, units: I8) -> I8:
 def classes(
     pool: VictimPool, room: F8, wanted: I8, worth: Callable[[int], bool], few: int = 0
 ) -> Iterator[PriorityClass]:
-    """Rows that can be made to hold as many tasks as wanted, cheapest class first, as long as a head is worth it.
+    """Rows that can be cleared for as many tasks as wanted, cheapest class first, as long as a head is worth it.
 
-    With `few`, only rows that could hold the cheapest victims of a class come, and so many of them with a close bound;
-    else all rows do, with close bounds."""
+    With `few`, only rows that could hold the cheapest victims of a class, and so many of them with a tight bound; else
+    all rows, with tight bounds."""
     waiting = pool.holds(pool.most, wanted)
     places = np.flatnonzero(pool.takeable[pool.slots] & waiting[pool.rows])
     of_places = heads(pool)[places]
@@ -88,7 +88,7 @@ def classes(
 
 
 def _contenders(pool: VictimPool, places: I8, missing: F8, found: Rows) -> tuple[I8, Rows]:
-    """Where one task alone would do, whoever loses more than it is out, and so is a row where nobody else is left."""
+    """Where evicting one task is enough, drop all tasks that lose more, and rows that are left without any."""
     enough = places
     for amounts, need in zip(pool.amounts, missing, strict=True):
         enough = enough[amounts[enough] >= need[pool.rows[enough]]]
@@ -121,7 +121,7 @@ def _least(pool: VictimPool, places: I8, missing: F8, found: Rows, few: int) -> 
 
 
 def _by_best_rate(rows: I8, lost_s: F8, size: F8, need: F8) -> F8:
-    """By row: the least work lost if all that is missing came at the lowest rate there is."""
+    """By row: the least work lost if everything missing were freed at the lowest rate on that row."""
     needed = need[rows]
     useful = (needed > 0) & (size > 0)
     needed = needed[useful]
@@ -131,7 +131,7 @@ def _by_best_rate(rows: I8, lost_s: F8, size: F8, need: F8) -> F8:
 
 
 def _by_parts(rows: I8, lost_s: F8, size: F8, need: F8) -> tuple[F8, F8]:
-    """By row: the least work lost if parts of tasks could be taken, and how many tasks of the largest size it needs."""
+    """By row: the least work lost if tasks could be evicted in part, and how many tasks of the largest size it is."""
     useful = (need[rows] > 0) & (size > 0)
     rows, lost_s, size = rows[useful], lost_s[useful], size[useful]
     needed = need[rows]

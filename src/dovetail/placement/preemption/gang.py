@@ -1,7 +1,7 @@
-"""Room for several tasks at once: the lowest price for each task that then fits, again and again.
+"""Room for several tasks at once, greedily: repeat the step with the lowest price for each task that then fits.
 
-A move frees room on one node for one or more tasks, or breaks a gang and counts what that frees everywhere. All moves
-wait in one heap by estimate; a move is worked out only when it comes to the top, so few nodes are looked at closely.
+A step frees capacity on one node for one or more tasks, or breaks a gang and counts what that frees everywhere. All
+steps wait in one heap by estimate; a step is computed only when it reaches the top, so few nodes are searched closely.
 Guarantees: all tasks fit afterwards, or None; no victim is useless.
 Leaves to others: the exact answer where the case is small (`small`).
 """
@@ -21,7 +21,7 @@ from dovetail.placement.preemption.single import missing_for, take_all
 from dovetail.placement.preemption.victim_ledger import VictimLedger
 from dovetail.placement.preemption.victim_table import I8
 
-#: Steps of branch and bound for one node, and for all; after that the greedy answer of each node must do.
+#: Steps of branch and bound for one node, and for all; after that each node's greedy answer is used.
 ROW_STEPS = 150
 ALL_STEPS = 8_000
 #: Gains tried on one node.
@@ -32,17 +32,17 @@ _ROW, _UNIT = 0, 1
 
 
 @dataclass(slots=True)
-class GangVictims:
+class ClearingStep:
     key: int  # price a task: its place in the heap
     gain: int
     offers: list[Offer]
-    stamp: int  # how many moves had been made when it was worked out
-    coupled: bool  # other moves may make it dearer
+    stamp: int  # how many steps had been made when it was computed
+    coupled: bool  # other steps may make it more expensive
 
 
 class GangSearch:
     def __init__(self, pool: VictimPool, count: int, ledger: VictimLedger | None = None) -> None:
-        """`ledger`: who goes in any case; it is written on."""
+        """`ledger`: victims that are fixed already; the search adds to it."""
         self.pool, self.count = pool, count
         self.ledger = VictimLedger(pool) if ledger is None else ledger
         self.room: F8 = pool.room + pool.freed(np.array(sorted(self.ledger.victims), dtype=np.int64))
@@ -51,7 +51,7 @@ class GangSearch:
         self._moves_made = 0
         self._steps_left = ALL_STEPS
         self._changed: dict[int, int] = {}  # by row: after how many moves its room changed last
-        self._moves: dict[tuple[int, int], GangVictims] = {}
+        self._moves: dict[tuple[int, int], ClearingStep] = {}
         self._heap: list[tuple[int, int, int]] = []  # price a task, kind, row or gang
 
     def _still_missing(self) -> int:
@@ -65,7 +65,7 @@ class GangSearch:
             move = self._moves.get((kind, name))
             if move is None or not self._holds(kind, name, move):
                 self._work_out(kind, name)
-            elif key == move.key:  # else it was worked out since, and waits at its new place
+            elif key == move.key:  # else it was computed since then, and waits at its new place
                 self._make(take_all(self.ledger, move.offers))
         if self.missing > 0:
             self._take_everyone()
@@ -74,7 +74,7 @@ class GangSearch:
     # --- estimates -------------------------------------------------------------------------------------------
 
     def _row_estimates(self) -> list[tuple[int, int, int]]:
-        """The least price a task, thought of as one more task on a node and as all that the node could take."""
+        """By row: a lower bound of the price for each task, from one more task up to all that the node could take."""
         pool = self.pool
         most = np.minimum(pool.fits(pool.most) - self.fits, min(MOST_GAIN, self.missing))
         prices: dict[int, int] = {}
@@ -86,7 +86,7 @@ class GangSearch:
         return [(price, _ROW, row) for row, price in prices.items()]
 
     def _unit_estimates(self) -> list[tuple[int, int, int]]:
-        """Gangs that would free room for a task at least, by what all of them loses and where."""
+        """Gangs that free capacity for at least one task, by what the whole gang would lose."""
         pool = self.pool
         places = np.flatnonzero(pool.takeable[pool.slots] & (pool.units >= 0))
         places = places[pool.breakables(pool.units[places])]
@@ -109,22 +109,22 @@ class GangSearch:
 
     # --- moves -----------------------------------------------------------------------------------------------
 
-    def _holds(self, kind: int, name: int, move: GangVictims) -> bool:
+    def _holds(self, kind: int, name: int, move: ClearingStep) -> bool:
         if move.gain > self.missing or (move.coupled and move.stamp < self._moves_made):
             return False
         return kind == _UNIT or move.stamp >= self._changed.get(name, 0)
 
     def _work_out(self, kind: int, name: int) -> None:
-        """The move as things stand, back into the heap at what it really costs; nothing if it gains nothing."""
+        """Compute the step as things stand and push it with its real price; drop it if it gains nothing."""
         found = self._row_move(name) if kind == _ROW else self._unit_move(name)
         if found is not None:
             self._moves[kind, name] = found
             heappush(self._heap, (found.key, kind, name))
 
-    def _row_move(self, row: int) -> GangVictims | None:
+    def _row_move(self, row: int) -> ClearingStep | None:
         offers = offers_of(self.pool, self.ledger, row)
         room = self.room[:, row].tolist()
-        best: GangVictims | None = None
+        best: ClearingStep | None = None
         for gain in range(1, min(self.missing, MOST_GAIN) + 1):
             missing = missing_for(self.pool, room, int(self.fits[row]) + gain)
             below = None if best is None else -(-best.key * gain // _SHARE)
@@ -134,12 +134,12 @@ class GangSearch:
             self._steps_left -= steps - max(search.steps_left, 0)
             if found is not None:
                 coupled = any(offer.unit >= 0 or offer.groups for offer in found)
-                best = GangVictims(search.price * _SHARE // gain, gain, found, self._moves_made, coupled)
+                best = ClearingStep(search.price * _SHARE // gain, gain, found, self._moves_made, coupled)
             elif not search.possible:
                 break
         return best
 
-    def _unit_move(self, unit: int) -> GangVictims | None:
+    def _unit_move(self, unit: int) -> ClearingStep | None:
         if unit in self.ledger.broken:
             return None
         slots = self.ledger.breaking(unit)
@@ -150,7 +150,7 @@ class GangSearch:
             return None
         price = self.ledger.price(unit)
         offer = Offer((), price, price, slots[0], unit, True, {})
-        return GangVictims(price * _SHARE // gain, gain, [offer], self._moves_made, coupled=True)
+        return ClearingStep(price * _SHARE // gain, gain, [offer], self._moves_made, coupled=True)
 
     def _make(self, gone: list[int]) -> None:
         rows, freed = self.pool.freed_where(gone)
@@ -160,12 +160,12 @@ class GangSearch:
         self._moves_made += 1
         for row in rows.tolist():
             self._changed[row] = self._moves_made
-            # Who was broken elsewhere may have made this node cheaper: it is worked out again at once.
+            # A gang broken elsewhere may have made this node cheaper: it is computed again at once.
             if self.pool.candidates[row]:
                 heappush(self._heap, (0, _ROW, row))
 
     def _take_everyone(self) -> None:
-        """The last resort, where gangs that give some gave them on the wrong nodes: all who may go, go."""
+        """The last resort, where gangs lost tasks on the wrong nodes: evict everyone who may be evicted."""
         gone: list[int] = []
         for slot in self.pool.slots[self.pool.takeable[self.pool.slots]].tolist():
             unit = self.pool.unit(slot)

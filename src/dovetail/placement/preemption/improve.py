@@ -1,8 +1,8 @@
-"""Second thoughts about room for several tasks: what if this gang, or these victims of one node, were spared?
+"""Improving an answer for several tasks: what if this gang, or these victims of one node, were spared?
 
-One part of the answer after the other, the dearest first, is given back and forbidden, and the rest made up for
-elsewhere. What comes out cheaper takes the place of the answer.
-Guarantees: never dearer than before, and nobody goes in vain. How often it tries follows from the size of the case.
+One part of the answer after the other, the most expensive first, is spared and excluded, and replaced elsewhere. If the
+result is cheaper, it becomes the answer.
+Guarantees: never more expensive than before, and no needless victim. The number of tries follows from the problem size.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from dovetail.placement.preemption.trim import Trimmer
 from dovetail.placement.preemption.victim_ledger import VictimLedger
 from dovetail.placement.preemption.victim_table import I8
 
-#: What all tries may cost: one costs about as much as there are nodes and takeable tasks, and twenty for each victim.
+#: The budget of all tries: one costs about the number of nodes and takeable tasks, plus twenty for each victim.
 EFFORT = 24_000
 MOST_TRIES = 32
 
@@ -39,7 +39,7 @@ def improved(pool: VictimPool, ledger: VictimLedger, free: I8, count: int) -> Vi
 
 
 def _parts(ledger: VictimLedger) -> Iterator[tuple[int, ...]]:
-    """Slots of each broken gang, and of the single victims of each node; the dearest first."""
+    """Slots of each broken gang, and of the single victims of each node; the most expensive first."""
     pool = ledger.pool
     parts: dict[tuple[bool, int], list[int]] = {}
     for slot in sorted(ledger.victims):
@@ -54,7 +54,7 @@ def _parts(ledger: VictimLedger) -> Iterator[tuple[int, ...]]:
 def _without(
     pool: VictimPool, ledger: VictimLedger, part: tuple[int, ...], free: I8, count: int
 ) -> VictimLedger | None:
-    """The answer made up again without this part, if that is cheaper."""
+    """Another answer without this part, if it is cheaper."""
     rest = VictimLedger(pool)
     gone = ledger.victims.difference(part)
     for unit in sorted(ledger.broken):

@@ -1,7 +1,7 @@
-"""What it takes on each node to make room for a task of one shape and priority, kept from call to call.
+"""A cache of the victims on each node for a task of one shape and priority.
 
-A hundred pods of one template that find a full cluster ask the same of every node again and again; only rows that have
-changed since are looked at anew.
+A hundred pods of one template that meet a full cluster ask the same of every node again and again; only rows that have
+changed since are computed again.
 Guarantees: the best row is the one that looking at all rows would give. Nothing is kept where disruption budgets or
 promised room have a say in it, which change without any row doing so.
 """
@@ -19,7 +19,7 @@ from dovetail.placement.preemption.nomination import Budgets, NominatedPlacement
 from dovetail.placement.preemption.reprieve import MEASURES, reprieve, standing
 from dovetail.placement.preemption.victim_table import VictimTable
 
-#: Of so many shapes and priorities.
+#: How many pairs of shape and priority are cached.
 KEPT = 8
 
 
@@ -29,7 +29,7 @@ class _Asked(NamedTuple):
 
 
 class _Kept:
-    """`measures`: float64[measure, row], infinite where it helps nobody."""
+    """`measures`: float64[measure, row], infinite where preemption does not help."""
 
     def __init__(self, cluster: Cluster, width: int) -> None:
         self.measures: F8 = np.full((MEASURES, width), np.inf)
@@ -48,7 +48,7 @@ class Reprieves:
     def best(
         self, request: Request, candidates: B1, priority: int, budgets: Budgets, coming: NominatedPlacements
     ) -> RankedNomination | None:
-        """The best of the candidate rows; None: it helps on none of them. The stakes are up to date."""
+        """The best of the candidate rows; None if preemption helps on none. The stakes must be up to date."""
         if budgets.any or request.promised is not None:
             rows = np.flatnonzero(candidates)
             found = reprieve(self._stakes, request, rows, priority, budgets, coming)
@@ -92,7 +92,7 @@ class Reprieves:
             kept.measures[:, found.rows] = found.measures
 
     def _changed(self, kept: _Kept, candidates: B1, coming: NominatedPlacements) -> Rows:
-        """Candidates that were not looked at since something about them changed."""
+        """Candidates that have changed since they were computed."""
         if kept.log.is_lost:
             kept.looked_at[:] = False
             kept.log.skip()

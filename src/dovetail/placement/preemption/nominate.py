@@ -1,12 +1,12 @@
-"""Room for one task of a priority by a whole number, as Kubernetes makes it: on one node, from everyone less urgent.
+"""Preemption for one pod as kube-scheduler does it: a node, and its victims among the pods of lower priority.
 
-On each node everyone less urgent is taken away, and if the task then fits they are let back one by one, the most urgent
-first, as long as it still does; who may not come back is a victim. Those whose disruption budget would be overrun are
-let back before all others. The node whose victims compare best (`nomination`) is nominated.
+On each node all pods of lower priority are removed. If the pod then fits, they are reprieved one by one, the most
+important first, as long as it still fits; the rest are victims. Pods whose disruption budget would be violated are
+reprieved before all others. The node whose victims compare best (`nomination`) is nominated.
 
-Guarantees: pure; the cluster is left as it is. Answers are those of kube-scheduler, were it to look at all nodes. Where
-amounts alone decide, one pass over arrays of all tasks finds them (`reprieve`); otherwise trials do.
-Left to others: telling the victims, and keeping the room.
+Guarantees: pure; the cluster is not changed. The answer is kube-scheduler's, if it looked at all nodes. Where amounts
+alone decide, one pass over arrays of all tasks finds it (`reprieve`); otherwise trials do (`reprieve_trials`).
+Leaves to others: stopping the victims, and keeping the capacity.
 """
 
 from collections.abc import Sequence
@@ -37,8 +37,8 @@ def nominate(
     coming: NominatedPlacements | None = None,
     candidates: B1 | None = None,
 ) -> Nomination | None:
-    """The node where it costs least to make room for one task, and who has to go; None: nowhere does that help. Keep
-    `victims_table` from call to call. `candidates`: nodes that lack room at most, where that is known."""
+    """The node whose victims compare best; None if preemption helps nowhere. Keep `victims_table` from call to call.
+    `candidates`: nodes that lack nothing but capacity, where that is known."""
     coming, asked = coming or NominatedPlacements(), Budgets(budgets)
     trials = Trials(cluster, evaluator, request, priority, asked, coming)
     if request.non_local:
@@ -47,7 +47,7 @@ def nominate(
     if candidates is None:
         candidates = evaluator.run_filters(request, View(cluster)).feasible_ignoring_capacity
     candidates = candidates.copy()
-    # Of who is to come amounts alone matter, unless it would keep the task away.
+    # Of nominated pods only their amounts matter, unless one of them repels others.
     special = np.array([row for row in sorted(coming.wary) if candidates[row]], dtype=np.intp)
     candidates[special] = False
     victims_table.refresh()

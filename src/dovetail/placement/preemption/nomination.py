@@ -1,7 +1,7 @@
-"""Who would have to go on one node for a task of a priority by a whole number, and how such answers compare.
+"""The victims on one node for a pod of a given priority, and how such answers compare.
 
-The comparison is kube-scheduler's: disruption budgets overrun, how urgent the most urgent victim is, all their
-urgencies together, how many they are, and how long ago the most urgent of them began.
+The comparison is kube-scheduler's: violated disruption budgets, the highest priority of a victim, the sum of their
+priorities, how many there are, and how long ago the most important of them started.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,7 +18,7 @@ ABOVE_ALL = 1 << 31
 
 
 class Budget(NamedTuple):
-    """How many more of some tasks may be disturbed; `exempt` are being disturbed with leave already."""
+    """How many more of some tasks may be disturbed; `exempt` are being disturbed with permission already."""
 
     whom: Selector
     allowed: int
@@ -26,7 +26,7 @@ class Budget(NamedTuple):
 
 
 class Nomination(NamedTuple):
-    """The row, who has to go there (the most important first), and how many of them overrun a budget."""
+    """The row, its victims (the most important first), and how many of them violate a budget."""
 
     row: int
     victims: tuple[TaskId, ...]
@@ -34,8 +34,8 @@ class Nomination(NamedTuple):
 
 
 class NominatedPlacements:
-    """Tasks that are to come to rows and have as much right to the room there. `wary`: rows with one that may keep
-    others away; `log`: rows in the order in which they changed, for who keeps what it found out about rows."""
+    """Nominated tasks by row, whose capacity is not available there. `wary`: rows with one that may repel others;
+    `log`: rows in the order in which they changed, for caches by row."""
 
     def __init__(self, tasks: Mapping[int, Sequence[tuple[TaskId, Placement]]] | None = None) -> None:
         self._tasks: dict[int, dict[TaskId, Placement]] = {}
@@ -80,7 +80,7 @@ class RankedNomination(NamedTuple):
 
 
 class Budgets:
-    """Who overruns a budget if everyone of a node had to go."""
+    """Which tasks violate a budget if all of a node were evicted."""
 
     def __init__(self, budgets: Sequence[Budget]) -> None:
         self._budgets = budgets
@@ -102,7 +102,7 @@ class Budgets:
         return found
 
     def overrun(self, tasks: Sequence[tuple[TaskId, TaskIdentity | None]]) -> list[bool]:
-        """For each of a node's tasks, the most important first, whether it goes beyond what a budget allows."""
+        """For each of a node's tasks, the most important first, whether evicting it violates a budget."""
         left = [budget.allowed for budget in self._budgets]
         found = []
         for task, identity in tasks:
@@ -118,7 +118,7 @@ class Budgets:
 def order_of(
     row: int, violations: int, priorities: Sequence[int], since: Sequence[float]
 ) -> tuple[int, int, int, int, float, int]:
-    """What kube-scheduler compares victims by, in its order; ties go to the lower row."""
+    """What kube-scheduler compares, in its order; ties go to the lower row."""
     highest = max(priorities)
     began = min(start for start, priority in zip(since, priorities, strict=True) if priority == highest)
     total = sum(priority + ABOVE_ALL for priority in priorities)

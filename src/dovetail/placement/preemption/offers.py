@@ -1,4 +1,4 @@
-"""What one node could give up, and at what price, as things stand: single tasks, and gangs as a whole.
+"""The possible victims of one node with their prices: single tasks, and gangs as a whole.
 
 Guarantees: an offer's `weight` is what it costs if taken alone, on top of what the ledger holds already; taken with
 others it never costs less. Offers come in a fixed order, by task.
@@ -30,7 +30,7 @@ class Offer:
     groups: Mapping[int, int]  # victims by group, where a group has a budget
 
     def like(self, other: "Offer") -> bool:
-        """Either would do as well as the other, in whatever company."""
+        """The two are interchangeable, whatever else is chosen."""
         return (
             self.sizes == other.sizes
             and self.weight == other.weight
@@ -42,7 +42,7 @@ class Offer:
 
 
 def offers_of(pool: VictimPool, ledger: VictimLedger, row: int, below: int | None = None) -> list[Offer]:
-    """Those that cost less than `below`, as far as that is seen at once."""
+    """Those that cost less than `below`, as far as a quick check tells."""
     unbroken = below is not None and below <= BROKEN_GANG
     at = pool.table.slots(row)
     slots = (np.flatnonzero(pool.takeable[at]) + at.start).tolist()

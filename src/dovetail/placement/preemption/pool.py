@@ -1,11 +1,11 @@
-"""Who may be a victim in one call, what each of them frees and costs, and which least urgent classes could be enough.
+"""The possible victims of one search: what each of them frees and costs, and which priority classes could be enough.
 
-A task of a gang that can lose nobody brings all the others with it; so it may be taken only if all of them may, and it
-counts as urgent as the most urgent of them. A gang that can lose some gives up to so many singly.
-A *place* is an index into the short arrays of those who may go at one threshold; a slot is one into the table's.
+A gang that can lose no task is evicted as a whole: a task of it is eligible only if all of them are, and counts with
+the priority of the most urgent. A gang that can lose some tasks loses up to that many singly.
+A *place* is an index into the short arrays of those eligible at one threshold; a slot is an index into the table.
 Guarantees: nothing here changes the cluster or the table. `thresholds` never skips a class that would be enough; where
-gangs give some but must not be broken, a class it offers may still turn out not to be.
-Leaves to others: choosing (`row`, `single`, `gang`, `small`) and keeping account of what was chosen (`ledger`).
+gangs may lose some tasks but not be broken, a class it offers may turn out not to be enough.
+Leaves to others: choosing (`row`, `single`, `gang`, `small`) and recording what was chosen (`ledger`).
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping

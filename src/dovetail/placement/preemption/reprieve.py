@@ -1,7 +1,7 @@
-"""Letting back as many as can stay, on many nodes at once, where amounts alone decide.
+"""Reprieving as many victims as can stay, on many nodes at once, where amounts alone decide.
 
 Guarantees: the same answer as trying node by node (`reprieve_trials`), in one pass for each place in a node's order of
-importance, over arrays of all nodes that are looked at.
+importance, over arrays of all nodes considered.
 """
 
 from typing import NamedTuple
@@ -20,12 +20,12 @@ from dovetail.placement.preemption.nomination import (
 )
 from dovetail.placement.preemption.victim_table import I8, VictimTable
 
-#: How a row's victims compare: violations, most urgent, all urgencies, how many, minus when the most urgent began.
+#: How a row's victims compare: violations, highest priority, sum of priorities, how many, minus the latest start.
 MEASURES = 5
 
 
 class Reprieved(NamedTuple):
-    """Rows on which it helps if some go, in order; `measures` is float64[measure, row], lower is better. The victims of
+    """Rows on which preemption helps, in order; `measures` is float64[measure, row], lower is better. The victims of
     the i-th row are `slots[starts[i]:starts[i + 1]]`."""
 
     rows: I8
@@ -42,7 +42,7 @@ def reprieve(
     budgets: Budgets,
     coming: NominatedPlacements,
 ) -> Reprieved | None:
-    """What it takes on each of these rows to make room for one task; None: it helps on none of them."""
+    """The victims on each of these rows that make room for one task; None if preemption helps on none."""
     arrays = victims_table.arrays
     needed = np.flatnonzero(request.column > 0)
     need = request.column[needed, None]

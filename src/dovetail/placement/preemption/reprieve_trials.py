@@ -1,7 +1,7 @@
-"""Letting back as many as can stay, node by node in trials: for tasks that look at more than amounts.
+"""Reprieving as many victims as can stay, node by node in trials: for tasks whose filters read more than amounts.
 
-Guarantees: the cluster is left as it is. Where enough nodes are found to choose from, the rest is not looked at; as
-many are enough as for kube-scheduler.
+Guarantees: the cluster is not changed. The search stops once it has found as many nodes to choose from as
+kube-scheduler wants.
 """
 
 from dataclasses import replace
@@ -24,7 +24,7 @@ from dovetail.placement.preemption.nomination import (
     order_of,
 )
 
-#: So many nodes to choose from are enough, or so large a share of all that might do.
+#: This many nodes are enough to choose from, or this share of all candidates.
 ENOUGH, ENOUGH_SHARE = 100, 0.1
 #: Filters whose answer may change when other work goes.
 _MOVABLE = frozenset(
@@ -33,12 +33,12 @@ _MOVABLE = frozenset(
         *("promised", "gpus", "resources"),
     )
 )
-#: With whom a pod must be cannot be had by sending somebody away, unless something else stands in the way first.
+#: Evicting others does not satisfy a pod's affinity, unless another filter refuses the node first.
 _COMPANY = "pod_affinity"
 
 
 class Trials:
-    """Node by node, with everything that filters look at."""
+    """Node by node, with every filter."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Trials:
         self._gone: dict[TaskId, Placement] = {}  # on the node that is tried
 
     def candidates(self) -> B1:
-        """Rows that only such filters refuse as may come to another answer when others are gone."""
+        """Rows that are refused only by filters whose answer may change when others are evicted."""
         view = View(self._cluster)
         found = view.present.copy()
         refused = np.zeros(view.size, dtype=np.bool_)
@@ -137,7 +137,7 @@ class Trials:
         self._cluster.place(task, was.row, was.column, was.service, was.victim_info, was.identity, slots=was.slots)
 
     def _fits(self, row: int) -> bool:
-        """With those that are to come, and without: they may end up elsewhere."""
+        """With the nominated tasks and without them: they may end up elsewhere."""
         coming = self._coming.on(row)
         if coming:
             with self._cluster.trial():

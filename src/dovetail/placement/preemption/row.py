@@ -1,7 +1,7 @@
-"""The cheapest offers of one node that together make room: branch and bound, after a greedy first answer.
+"""The cheapest offers of one node that together free enough: branch and bound, after a greedy first answer.
 
-Guarantees: what is returned covers what is missing and none of it is useless; it is the cheapest unless the search ran
-out of steps. Of tasks that are alike the first go. Deterministic: steps are counted, not timed.
+Guarantees: the answer covers what is missing without a needless victim, and is the cheapest unless the search ran out
+of steps. Of equal tasks the first are evicted. Deterministic: steps are counted, not timed.
 """
 
 from collections import Counter
@@ -103,7 +103,7 @@ class RowSearch:
     # --- greedy ----------------------------------------------------------------------------------------------
 
     def _greedy(self, offers: Sequence[Offer]) -> None:
-        """Take the best rates until there is room, then give back what turned out useless, the dearest first."""
+        """Take the best rates until enough is free, then spare what is not needed, the most expensive first."""
         left = list(self._missing)
         for offer in offers:
             if all(amount <= 0 for amount in left):

@@ -1,9 +1,9 @@
 """The cheapest victims that make room for a task, or for all tasks of a gang at once.
 
-Guarantees: pure and deterministic; the cluster is left as it is. Either all `count` tasks fit once the victims are
-gone, and none of the victims could be spared, or the answer is None because not even taking everyone would do.
-Leaves to others: which nodes the constraints allow, who may preempt whom, telling the victims, and the grace period.
-Room is what the allocations leave, also where a profile places by measured use.
+Guarantees: pure and deterministic; the cluster is not changed. Either all `count` tasks fit once the victims are gone,
+and no victim could be spared, or the answer is None because evicting everyone would not be enough.
+Leaves to others: which nodes the filters allow, who may preempt whom, stopping the victims, and the grace period.
+Capacity is what allocations leave, also where a profile places by measured use.
 """
 
 from collections.abc import Collection, Mapping
@@ -26,7 +26,7 @@ from dovetail.placement.preemption.victim_table import I8, VictimTable
 
 
 class Victims(NamedTuple):
-    """Who must go, the rows of the tasks they make room for, and what it costs."""
+    """The victims, the rows of the tasks they make room for, and the cost."""
 
     tasks: tuple[TaskId, ...]
     placements: tuple[int, ...]
@@ -45,10 +45,10 @@ def find_victims(
     exclude: Collection[TaskId] = (),
     victims_table: VictimTable | None = None,
 ) -> Victims | None:
-    """`candidates`: rows that pass every filter but "is there room". `budgets`: by group, how many more may be
-    disturbed; `slack`: by gang, how many it can lose and go on. `exclude`: tasks being stopped already; their room
-    counts as free, and neither budgets nor slack are charged for them here. Keep `victims_table` from call to call:
-    making it anew looks at every placed task."""
+    """`candidates`: rows that pass every filter but capacity. `budgets`: by workload, how many more tasks may be
+    disturbed; `slack`: by gang, how many tasks it can lose and continue. `exclude`: tasks that are stopping already;
+    their capacity counts as free, and neither budgets nor slack are charged for them here. Keep `victims_table` from
+    call to call: building it reads every placed task."""
     table = VictimTable(cluster) if victims_table is None else victims_table
     table.refresh()
     pool = VictimPool(table, candidates[: cluster.width], column, eligible, now, budgets, slack, exclude)
@@ -82,7 +82,7 @@ def _victims(pool: VictimPool, ledger: VictimLedger, free: I8, count: int) -> Vi
 
 
 def _rows(free: I8, fits: I8, count: int) -> tuple[int, ...]:
-    """The row of each task: room that is free now first, then what the victims leave, the lowest rows first."""
+    """The row of each task: free capacity first, then what the victims leave, the lowest rows first."""
     first = np.repeat(np.arange(len(free)), free)[:count]
     then = np.repeat(np.arange(len(fits)), fits - free)[: count - len(first)]
     return tuple(sorted([*first.tolist(), *then.tolist()]))

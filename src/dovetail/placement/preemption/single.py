@@ -1,7 +1,7 @@
-"""Room for one task: nodes from the most promising on, until no other can be cheaper.
+"""Room for one task: nodes are searched from the most promising on, until no other can be cheaper.
 
-Guarantees: the victims are the cheapest there are, and of equal ones those on the lowest row, unless the search ran
-out of steps; then they are the cheapest of the nodes looked at, which were the most promising.
+Guarantees: the cheapest victims, and of equal ones those on the lowest row. If the search runs out of steps, they are
+the cheapest of the nodes searched so far.
 """
 
 import numpy as np
@@ -12,12 +12,12 @@ from dovetail.placement.preemption.pool import VictimPool
 from dovetail.placement.preemption.row import RowSearch
 from dovetail.placement.preemption.victim_ledger import VictimLedger
 
-#: Steps of branch and bound for one node, and for all. Steps are counted, so that answers do not hang on the machine.
+#: Steps of branch and bound for one node, and for all. Steps are counted, so answers do not depend on the machine.
 ROW_STEPS = 1_000
 ALL_STEPS = 3_000
-#: Rows that get a closer bound, which is dearer than the first.
+#: Rows that get a tighter bound, which costs more than the first one.
 FEW = 128
-#: Looking at a node costs about as much as so many steps.
+#: Searching a node costs about as much as this many steps.
 STEPS_A_ROW = 20
 
 
@@ -61,7 +61,7 @@ def missing_for(pool: VictimPool, room: list[float], count: int) -> tuple[int, .
 
 
 def take_all(ledger: VictimLedger, offers: list[Offer]) -> list[int]:
-    """Into the books; returns the slots of everyone who goes."""
+    """Record them. Returns the slots of all victims."""
     gone: list[int] = []
     for offer in offers:
         if offer.breaks:

@@ -1,9 +1,9 @@
 """Small cases exactly: every set of gangs to break, and for each the best of all sets of single victims.
 
-With the broken gangs fixed, nodes touch each other only through budgets and through gangs that give some. Each node
-has a short list of choices (sets of which nobody is useless, none worse than another in every way); they are combined
-node by node, cut off where even the cheapest rest is too dear.
-Guarantees: the answer is the cheapest of all, unless `STEPS` ran out; None if nothing is below the price to beat.
+Once the broken gangs are fixed, nodes depend on each other only through budgets and through gangs that lose some tasks.
+Each node has a short list of choices: sets without a needless victim, none worse than another in every respect. They
+are combined node by node, with branch and bound.
+Guarantees: the answer is the cheapest, unless `STEPS` ran out; None if nothing is below the price to beat.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
-"""Giving back: victims that turned out not to be needed go on running.
+"""Trimming an answer: victims that turned out not to be needed are spared.
 
-Guarantees: afterwards nobody can be spared; returning any one victim, or any broken gang, leaves too little room.
-Leaves to others: finding another set altogether.
+Guarantees: afterwards sparing any one victim, or any broken gang, leaves too little capacity.
+Leaves to others: finding another set of victims.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ class Trimmer:
         self._spare = int(free.sum()) + int((fits - free[rows]).sum()) - count
 
     def run(self) -> None:
-        """Whole gangs first, the dearest first."""
+        """Whole gangs first, the most expensive first."""
         ledger, pool = self._ledger, self._pool
         for unit in sorted(ledger.broken, key=lambda unit: (-ledger.pool.price(unit), unit)):
             if self._give_back(pool.members(unit)):
@@ -41,7 +41,7 @@ class Trimmer:
         return self._pool.weight(slot) + (VIOLATION if over else 0)
 
     def _spare_most(self, unit: int) -> None:
-        """A broken gang that could have gone on without those who are needed."""
+        """A broken gang that can continue without the victims that are needed."""
         members = sorted(self._pool.members(unit), key=lambda slot: (-self._pool.weight(slot), -slot))
         back = [slot for slot in members if self._give_back([slot])]
         needed = [slot for slot in members if slot not in set(back)]

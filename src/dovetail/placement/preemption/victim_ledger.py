@@ -1,7 +1,7 @@
-"""The account of what has been taken so far: victims, budgets used, gangs that gave some and gangs that are broken.
+"""The victims chosen so far: budgets used, gangs that lose some tasks, and gangs that are broken.
 
-Guarantees: `total` is what the victims cost together, budgets and gangs included; `take` and `forgive` are each
-other's reverse. A gang that lost more than it can is broken and all of it is taken.
+Guarantees: `total` is what the victims cost together, budgets and gangs included; `take` and `forgive` are inverse to
+each other. A gang that loses more than it can is broken, and all its tasks are victims.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ class VictimLedger:
         self.total = 0
 
     def may_give(self, unit: int) -> int:
-        """How many more a gang can lose and go on."""
+        """How many more tasks a gang can lose and continue."""
         return self.pool.slack.get(unit, 0) - self.given[unit]
 
     def overrun(self, counts: Mapping[int, int]) -> int:
@@ -38,7 +38,7 @@ class VictimLedger:
         return counts
 
     def breaking(self, unit: int) -> list[int]:
-        """Who goes if this gang is broken now, apart from those who went already."""
+        """The further victims if this gang is broken now."""
         return [slot for slot in self.pool.members(unit) if slot not in self.victims]
 
     def price(self, unit: int) -> int:
@@ -48,7 +48,7 @@ class VictimLedger:
         return self.pool.price(unit) - paid + self.overrun(self.groups(rest))
 
     def take(self, slot: int) -> None:
-        """One task that stands alone, or of a gang that can lose it."""
+        """Evict one task that is in no gang, or in one that can lose it."""
         unit = self.pool.unit(slot)
         self._count(slot)
         if unit >= 0:
@@ -64,14 +64,14 @@ class VictimLedger:
         return rest
 
     def forgive(self, slot: int) -> None:
-        """Take back `take`."""
+        """Undo `take`."""
         unit = self.pool.unit(slot)
         self._uncount(slot)
         if unit >= 0:
             self.given[unit] -= 1
 
     def mend(self, unit: int) -> list[int]:
-        """Take back that a gang was broken: all of it goes on."""
+        """Undo breaking a gang: all of it continues."""
         members = self.pool.members(unit)
         for slot in members:
             self._uncount(slot)

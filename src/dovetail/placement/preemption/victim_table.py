@@ -1,4 +1,4 @@
-"""What every placed task has at stake, as arrays over all of them, kept up to date instead of gathered anew.
+"""The cost of evicting each placed task, as arrays over all of them, updated from the cluster's change log.
 
 A node's tasks lie side by side, ordered by id, with a little room to grow. When the cluster's log says that a row's
 placements changed, that row alone is written again; a row that outgrows its place moves to the end. Sums by row and
@@ -35,7 +35,7 @@ FEW_ROWS = 64
 
 @dataclass(slots=True)
 class VictimArrays:
-    """One entry a slot. Where `placed` is false nobody is, and the rest says nothing."""
+    """One entry a slot. Where `placed` is false the slot is empty, and the rest is meaningless."""
 
     placed: B1
     workload: I8
@@ -111,7 +111,7 @@ class VictimTable:
         return len(self.arrays.placed)
 
     def refresh(self) -> None:
-        """Take in everything that changed in the cluster since the last call."""
+        """Apply everything that changed in the cluster since the last call."""
         cluster = self.cluster
         grew = cluster.width != len(self.first) or len(cluster.resources.names) != len(self.amounts)
         if self._log.is_lost or grew:

@@ -1,4 +1,4 @@
-"""What a task of live work asks for at this moment, and what is said of work that is refused."""
+"""What a task of live work asks for at this moment, and the record of why refused work waits."""
 
 from dataclasses import replace
 
@@ -11,22 +11,26 @@ from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
 
 
-def request_of(state: EngineState, work: Work, now: float, shape: Shape | None = None) -> Request:
-    """What one of its tasks asks for, and what promises to others leave it. `shape`: with less than it wishes for."""
+def unpromised_request(state: EngineState, work: Work, shape: Shape | None = None) -> Request:
+    """What one of its tasks asks for, whatever is promised to others. `shape`: its own with fewer wishes."""
     asked = state.asked(work.shape, work.identity)
     request = state.pipelines[work.shape.profile].for_task(asked, work.id, work.replicas)
-    if shape is not None:
-        request = replace(request, shape=shape)
+    return request if shape is None or shape is work.shape else replace(request, shape=shape)
+
+
+def request_of(state: EngineState, work: Work, now: float, shape: Shape | None = None) -> Request:
+    """The same within what promises to others leave."""
+    request = unpromised_request(state, work, shape)
     if state.promises:
-        fellows = () if work.group is None else work.group.members
-        promised = state.promises.against(work.id, work.namespace, state.expected_s(work), now, fellows)
+        members = () if work.group is None else work.group.members
+        promised = state.promises.against(work.id, work.namespace, state.expected_s(work), now, members)
         if promised is not None:
             return replace(request, promised=promised)
     return request
 
 
 def say(state: EngineState, work: Work, refusal: Explanation, now: float) -> None:
-    """Why it waits, if that is news."""
+    """Record why the work waits, unless that was its reason before."""
     if not work.reason:
         state.learned.set_aside += 1
     if (work.reason, work.message) != (refusal.outcome, refusal.message):

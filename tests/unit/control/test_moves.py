@@ -1,0 +1,96 @@
+"""How a Move is carried out: live where the backend migrates, as a stop where it does not or refuses to."""
+
+import asyncio
+
+import pytest
+from tests.unit.control.test_plane import work
+
+from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Price, Refusal, Report, Status
+from dovetail.control.execution import Executor
+from dovetail.control.inbox import News
+from dovetail.control.settings import Loop
+from dovetail.model.command import Move
+from dovetail.model.event import Event, TaskMoved
+from dovetail.model.node import Node
+from dovetail.model.task import TaskId
+from dovetail.model.workloads.workload import Workload
+
+TASK = TaskId(1, 0)
+
+
+class Mover:
+    """A backend that notes what it is asked to do."""
+
+    name = "lab"
+
+    def __init__(self, *, migrate: bool = True, refuses: bool = False) -> None:
+        self.capabilities = Capabilities(migrate=migrate)
+        self.refuses = refuses
+        self.asked: list[tuple[str, str]] = []
+
+    async def migrate(self, key: str, node: str) -> None:
+        self.asked.append(("migrate", node))
+        if self.refuses:
+            raise Refusal("its disk is local")
+
+    async def stop(self, key: str, reason: str) -> None:
+        self.asked.append(("stop", reason))
+
+    async def nodes(self) -> list[Node]:
+        return []
+
+    async def prices(self) -> dict[str, Price]:
+        return {}
+
+    async def status(self, key: str) -> Status:
+        raise KeyError(key)
+
+    async def start(self, report: Report) -> None: ...
+
+    async def bind(self, assignment: Assignment) -> None: ...
+
+    async def reconcile(self, assignments: list[Assignment]) -> None: ...
+
+    async def logs(self, key: str, offset: int, limit: int) -> LogChunk:
+        raise KeyError(key)
+
+    async def close(self) -> None: ...
+
+
+def carried_out(backend: Mover, *, live: bool = True) -> list[Event]:
+    """The events that follow from one Move from a to b."""
+
+    async def run() -> list[Event]:
+        told: list[News] = []
+
+        async def spec_of(_: int) -> Workload:
+            return work("web")
+
+        executor = Executor(backend, spec_of, told.append, Loop())
+        executor.begin()
+        executor.put(Move(TASK, "a", "lab", "1.0.1", "drained", "b", live))
+        assert await executor.settled_within(10)
+        await executor.close()
+        assert [done for event_count in told for done in event_count.done] == [("stop", "1.0.1")]
+        return [event for event_count in told for event in event_count.events]
+
+    return asyncio.run(run())
+
+
+def test_a_backend_that_migrates_moves_the_task_live() -> None:
+    backend = Mover()
+    assert carried_out(backend) == [TaskMoved(TASK, "1.0.1", "b")]
+    assert backend.asked == [("migrate", "b")]
+
+
+@pytest.mark.parametrize(("migrate", "live"), [(False, True), (True, False)])
+def test_everywhere_else_a_move_is_a_stop(migrate: bool, live: bool) -> None:
+    backend = Mover(migrate=migrate)
+    assert carried_out(backend, live=live) == []
+    assert backend.asked == [("stop", "drained")]
+
+
+def test_a_task_that_the_backend_refuses_to_migrate_is_stopped() -> None:
+    backend = Mover(refuses=True)
+    assert carried_out(backend) == []
+    assert backend.asked == [("migrate", "b"), ("stop", "drained")]
