@@ -21,7 +21,6 @@ from dovetail.engine.planning.group_plan import plan_group
 from dovetail.engine.planning.plan import Displacement, PlannedTask, nodes_in_turn, plan, would_displace
 from dovetail.engine.scheduling.forecast import StartGuess, guesses
 from dovetail.engine.scheduling.requests import request_of
-from dovetail.engine.scheduling.watches import reads_amounts
 from dovetail.engine.suggestions.suggestions import Impasse, impasse
 from dovetail.model.device import Device
 from dovetail.model.reason import Explanation, Refused
@@ -185,12 +184,13 @@ class Questions:
         one matters to the next, as many as find a node one after the other."""
         shape = self.shape(spec)
         pipeline, request = self._state.pipelines[shape.profile], self._state.request(shape)
-        if request.non_local or reads_amounts(shape):
-            return self._room_in_turn(spec, shape, most_nodes)
         view = View(self._state.cluster)
+        headroom = Headroom(pipeline.evaluator, request, view)
+        if not headroom.is_exact:
+            return self._room_in_turn(spec, shape, most_nodes)
         filtered = pipeline.evaluator.run_filters(request, view)
         rows = np.flatnonzero(filtered.alive)
-        fits = Headroom(pipeline.evaluator, request, view).copies(rows, request.needs)
+        fits = headroom.copies(rows, request.needs)
         order = np.argsort(-fits, kind="stable")[:most_nodes]
         by_node = [(self._state.cluster.names[int(rows[i])], int(fits[i])) for i in order]
         return FreeCapacity(int(fits.sum()) if len(rows) else 0, by_node, self.explain(shape))
