@@ -10,20 +10,19 @@ from dovetail.cluster.state import RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.model.device import WHOLE
 from dovetail.model.resources import CPU, GPU
-from dovetail.model.text.strict import Strict
 from dovetail.placement import registry
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import Request, Score
 from dovetail.placement.pipeline.profiles import BUILT_IN, ProfileSettings
 
 LARGEST_CPU, LARGEST_GPU = 128_000.0, 8.0 * WHOLE  # of any node of theirs; both count alike
 
 
-class AnyDevice:
+class AnyDevice(Score):
     """A share goes to any device with room for it, by lot."""
 
     name: ClassVar[str] = "openb_any_device"
     reads: ClassVar[frozenset[str]] = frozenset()
-    Settings: ClassVar[type[Strict]] = NoSettings
+    chooses_devices: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self._chance = np.random.default_rng(0)
@@ -39,13 +38,12 @@ class AnyDevice:
         return (int(self._chance.choice(fits)),)
 
 
-class SmallestRest:
+class SmallestRest(Score):
     """BestFit as published: the node with the least left of CPU and GPU, in whole percent; the device likewise, which
     is what our own table does."""
 
     name: ClassVar[str] = "openb_smallest_rest"
     reads: ClassVar[frozenset[str]] = frozenset({RESOURCES})
-    Settings: ClassVar[type[Strict]] = NoSettings
 
     def points(self, request: Request, view: View) -> F8 | float:
         cpu, gpu = view.free(CPU), view.free(GPU)

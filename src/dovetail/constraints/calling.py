@@ -1,6 +1,6 @@
-"""Functions in an expression: arithmetic, methods, conversions, and what reads the cluster.
+"""Type-checks functions in an expression: arithmetic, methods, conversions, and functions that read the cluster.
 
-The second half of the checker: `checking` has the rest, and the way from one part to the next.
+The second half of the checker; `checking` has the rest, and the recursion over the tree.
 """
 
 from collections.abc import Callable, Collection
@@ -19,7 +19,7 @@ READERS = frozenset({"domain", "workload", "distance"})
 
 
 class Calls:
-    """Of one expression. `any` checks a part of it, `value` one that must be a value."""
+    """For one expression. `any` checks a part of it, `value` a part that must be a value."""
 
     def __init__(self, text: str, *, of_cluster: bool = False) -> None:
         self.text = text
@@ -188,6 +188,6 @@ def a(kind: Type) -> str:
 
 
 def near(word: str, known: Collection[str]) -> str:
-    """' Did you mean …?' or nothing; capitals are what is most often wrong."""
+    """' Did you mean …?' or nothing; wrong capitals are the most frequent mistake."""
     same = [one for one in known if one.lower() == word.lower()]
     return f" Did you mean {same[0]!r}?" if same else closest(word, known)

@@ -1,8 +1,8 @@
 """From tree to typed parts that can be computed: every name known, every type right, or an error at the exact place.
 
-Guarantees: what passes cannot fail in evaluation except in the ways the language calls errors of a node. Types are
-CEL's, with whole numbers and doubles comparable with each other but never mixed in arithmetic. The tree is no deeper
-than `syntax` accepts, so recursion is safe.
+Guarantees: what passes cannot fail in evaluation except by what the language calls an error of a node. Types are CEL's;
+integers and doubles can be compared with each other but not mixed in arithmetic. The tree is no deeper than `syntax`
+accepts, so recursion is safe.
 """
 
 from typing import NoReturn
@@ -22,10 +22,10 @@ _CONSTANTS = {bool: BOOL, int: INT, float: DOUBLE, str: STRING}
 
 
 class Checker(Calls):
-    """One expression, about nodes or (`of_cluster`) about the whole cluster. `notes` fills as it is checked."""
+    """One expression, about nodes or (`of_cluster`) about the whole cluster. `notes` fills during the check."""
 
     def condition(self, tree: Tree) -> VocabularyPart:
-        """The whole expression, which must be true or false."""
+        """The whole expression, which must be a bool."""
         part = self.value(tree)
         if part.type != BOOL:
             self.refuse(tree, f"the expression must be true or false, but this is {a(part.type)}{_compare(part)}")

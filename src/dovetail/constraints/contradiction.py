@@ -1,10 +1,10 @@
-"""Requirements of one workload that no node whatsoever could meet together.
+"""Finds requirements of one workload that no node whatsoever could meet together.
 
-Guarantees: what is refused here no conceivable node satisfies; where that cannot be shown with little work it is
-accepted, and the scheduler will say why nothing fits. Named is a small set of requirements: without any one of them the
-others could hold. Wishes are no requirements, whatever their priority: they are given up when nothing fits. Left to
-others: whether an expression makes sense (`program`), what can be known of texts (`texts`), of numbers (`ranges`) and
-of other work (`opposites`), and the nodes there really are.
+Guarantees: no conceivable node satisfies what is refused here. What cannot be shown with little work is accepted, and
+the scheduler will say why nothing fits. The error names a small set of requirements: without any one of them the others
+could hold. Preferences are not requirements, whatever their priority: they are given up when nothing fits.
+Left to others: whether an expression makes sense (`program`), what is known of strings (`texts`), of numbers (`ranges`)
+and of other work (`opposites`), and the real nodes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -61,7 +61,7 @@ class Contradiction(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """What a workload requires of nodes; alike in all workloads of one kind."""
+    """What a workload requires of nodes; equal for all workloads of one kind."""
 
     selector: tuple[tuple[str, str], ...]
     amounts: tuple[tuple[str, int], ...]
@@ -113,7 +113,7 @@ def _requirements(asked: _Asked, room: ResourceCeiling) -> Iterator[ConflictingR
 
 
 def _holds(resource: str, amount: int, room: ResourceCeiling) -> Cases:
-    """The node has room for it now, so it is at least so large."""
+    """The node has room for the task now, so it is at least that large."""
     unit = 1000 if resource in IN_THOUSANDTHS else None
     asked = amount if unit is None else amount / unit
     ratio = room.ratio(resource)
@@ -129,7 +129,7 @@ def _at_least(what: str, resource: str, amount: float) -> OrderTest:
 
 
 def _affinity(terms: Sequence[Sequence[Match]]) -> Iterator[ConflictingRequirement]:
-    """Any one of the terms; the only one there is must hold match by match."""
+    """Any one of the terms; a single term must hold match by match."""
     path: Path = ("node_affinity", "required")
     if len(terms) == 1:
         for index, match in enumerate(terms[0]):
@@ -169,8 +169,8 @@ def _smallest(asked: list[ConflictingRequirement], search: JointSearch) -> list[
 def _needed(
     given: list[ConflictingRequirement], asked: list[ConflictingRequirement], search: JointSearch, *, new: bool
 ) -> list[ConflictingRequirement]:
-    """Of what is asked, as little as contradicts what is given: by halves, for a few of many are to be found. `new`
-    says that what is given has grown since it was looked at."""
+    """The fewest of the requirements that contradict what is given, found by bisection, since few of many are expected.
+    `new` says that what is given has grown since the last look."""
     if new and _never(given, search):
         return []
     if len(asked) == 1:
@@ -193,7 +193,7 @@ def _told(core: list[ConflictingRequirement]) -> Contradiction:
 
 
 def _named(one: ConflictingRequirement, beside: ConflictingRequirement) -> str:
-    """With its field, unless it is said already: in the words themselves, or by what stands beside it."""
+    """With its field, unless the words or the neighbouring text name it already."""
     if one.path == beside.path or one.path[0] in SIMPLE:
         return _short(one.words)
     return f"{field_name(one.path)}: {_short(one.words)}"

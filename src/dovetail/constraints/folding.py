@@ -1,8 +1,8 @@
-"""What an expression is worth when everything it speaks of is known, or when nothing has to be.
+"""The value of an expression where everything it refers to is known, or constant.
 
-Guarantees: a value that is returned is the one the array program would compute. Whatever this page does not understand
-is `UNKNOWN`, never a guess; what the language calls an error on a node (a label that is missing, a division by zero) is
-`FAILED`. Types are not checked here: an expression has passed the checker before.
+Guarantees: a returned value is the one the array program would compute. What this module does not understand is
+`UNKNOWN`, never a guess; what the language calls an error on a node (a missing label, a division by zero) is `FAILED`.
+Types are not checked here: the expression has passed the checker before.
 """
 
 import math
@@ -54,7 +54,7 @@ def is_number(value: Any) -> bool:
 
 
 def _joined(decisive: bool, values: list[Any]) -> Any:
-    """One side that decides outweighs an error, and what is not known, on the other."""
+    """One deciding side outweighs an error or an unknown on the other."""
     if any(value is decisive for value in values):
         return decisive
     for nothing in (UNKNOWN, FAILED):
@@ -103,7 +103,7 @@ def _computed(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def divided(left: Any, right: Any) -> Any:
-    """Whole numbers are cut towards zero; a fraction divided by zero is infinite or no number at all."""
+    """Integers are truncated towards zero; a double divided by zero is infinite or NaN."""
     if isinstance(left, int):
         quotient = abs(left) // abs(right)
         return quotient if (left < 0) == (right < 0) else -quotient
@@ -131,7 +131,7 @@ def _among(value: Any, items: Any) -> bool:
 
 
 def _scaled(factor: int) -> Callable[[Any], int]:
-    """Fractions that do not come out whole are left to the program, which knows how it rounds."""
+    """Fractions that are not whole are left to the program, which knows how it rounds."""
 
     def scale(amount: Any) -> int:
         if not is_number(amount) or amount * factor != int(amount * factor):
@@ -142,7 +142,7 @@ def _scaled(factor: int) -> Callable[[Any], int]:
 
 
 def _read(read: Callable[[str], Any]) -> Callable[[Any], Any]:
-    """A conversion of a text; one that is not possible is an error."""
+    """A conversion of a string; an impossible one is an error."""
 
     def convert(value: Any) -> Any:
         if not isinstance(value, str):

@@ -1,8 +1,8 @@
-"""Can numbers lie to each other as several comparisons say?
+"""Can numbers satisfy several comparisons at once?
 
-Each number that a comparison speaks of has a range; comparisons narrow ranges until nothing changes or one is empty.
-Guarantees: a no is right, given what `ranges` takes for granted; stopping early is to accept. A comparison with a
-number that is written out is dealt with once, when it comes; those between two numbers are looked at again.
+Each number in a comparison has a range; comparisons narrow ranges until nothing changes or one is empty.
+Guarantees: a no is right, given the assumptions of `ranges`; stopping early means yes. A comparison with a literal is
+handled once, when it is added; those between two numbers are examined again.
 """
 
 import math
@@ -20,7 +20,7 @@ EXACT = 2**53  # whole numbers beyond it are not told apart in the columns
 
 
 class Numbers:
-    """What is known of numbers that lie to each other as was said so far."""
+    """What is known of numbers after the comparisons so far."""
 
     __slots__ = ("_ranges", "_relations", "_room", "_ways")
 
@@ -31,11 +31,11 @@ class Numbers:
         self._ranges: dict[Tree, Range] = {}
 
     def __len__(self) -> int:
-        """How much there is to look at when something is added."""
+        """How much there is to examine when something is added."""
         return len(self._relations) + len(self._ranges)
 
     def and_also(self, orders: Iterable[OrderTest]) -> "Numbers | None":
-        """With more comparisons; None if no numbers can lie so."""
+        """With more comparisons; None if no numbers satisfy them."""
         more = Numbers(self._room)
         more._ways, more._relations, more._ranges = dict(self._ways), dict(self._relations), dict(self._ranges)
         return more if more._take(orders) and more._settle() else None
@@ -69,7 +69,7 @@ class Numbers:
         return True
 
     def _narrow(self, left: Tree, right: Tree, ways: frozenset[str]) -> bool:
-        """False if that leaves nothing."""
+        """False if nothing is left."""
         one, other = self._range(left), self._range(right)
         if one is None or other is None or (NEITHER in ways and (one.no_number or other.no_number)):
             return True
@@ -80,7 +80,7 @@ class Numbers:
         return not kept.empty
 
     def _range(self, tree: Tree) -> Range | None:
-        """None for what is no number."""
+        """None for what is not a number."""
         if isinstance(tree, Literal):
             return _of_literal(tree)
         found = self._computed(tree) if isinstance(tree, Call) and tree.name in COMPUTED else None
@@ -105,7 +105,7 @@ class Numbers:
 
 
 def _kept(one: Range, other: Range, ways: frozenset[str]) -> Range:
-    """What is left of one, if it lies to the other in one of these ways."""
+    """What is left of one range, if it compares to the other in one of these ways."""
     strictly = EQUAL not in ways
     if MORE not in ways:
         one = one.at_most(other.high, strictly or other.below_high)

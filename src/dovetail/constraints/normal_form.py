@@ -1,9 +1,10 @@
 """When an expression is true: a choice of cases, each of them atoms that hold together (a disjunctive normal form).
 
 Negations are pushed down with the language's own meaning, in which an error is neither true nor false: `!(x == "a")`
-needs the label to be there, `!has(x)` needs it not to be. Guarantees: on every node where the expression is true, all
-atoms of at least one case hold. The reverse need not be so: what is not understood is left out of a case, and an
-expression with too many cases says nothing at all. Whether atoms can hold together is left to `together`.
+needs the label to be there, `!has(x)` needs it to be absent.
+Guarantees: on every node where the expression is true, all atoms of at least one case hold. The reverse need not be so:
+what is not understood is left out of a case, and an expression with too many cases says nothing at all. Whether atoms
+can hold together is left to `together`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -38,7 +39,7 @@ _MIRRORED = {LESS: MORE, MORE: LESS, EQUAL: EQUAL, NEITHER: NEITHER}
 
 @dataclass(frozen=True, slots=True)
 class TextTest:
-    """`test`, which speaks of nothing but the text `subject`, is true or is false there (an error is neither)."""
+    """`test`, which depends on nothing but the string `subject`, is true or is false there (an error is neither)."""
 
     subject: Tree
     test: Tree
@@ -55,7 +56,7 @@ class Matched:
 
 @dataclass(frozen=True, slots=True)
 class OrderTest:
-    """How two values lie to each other: one of `ways`."""
+    """How two values compare: one of `ways`."""
 
     left: Tree
     right: Tree
@@ -64,7 +65,7 @@ class OrderTest:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """Something not understood that is true or is false; it is not both."""
+    """Something not understood that is true or false, but not both."""
 
     tree: Tree
     holds: bool
@@ -85,12 +86,12 @@ class NormalPart(NamedTuple):
 
 
 class _TooMany(Exception):
-    """More cases than are worth looking at."""
+    """More cases than are worth examining."""
 
 
 @lru_cache(maxsize=1024)
 def parts_of(text: str) -> tuple[NormalPart, ...]:
-    """The parts of an expression. One that is too large to look at is always true here."""
+    """The parts of an expression. One that is too large to examine counts as always true."""
     tree, found = parse(text), []
     for part in tree.args if isinstance(tree, Call) and tree.name == "&&" else (tree,):
         try:
@@ -203,7 +204,7 @@ def mirrored(ways: AbstractSet[str]) -> frozenset[str]:
 
 
 def _folded(tree: Tree) -> Tree | None:
-    """A literal, if it is worth the same on every node; None if that is an error."""
+    """A literal, if it has the same value on every node; None if that is an error."""
     value = value_of(tree)
     if value is FAILED:
         return None
@@ -239,7 +240,7 @@ def is_text(tree: Tree) -> bool:
 
 
 def texts_in(tree: Tree) -> Iterator[Tree]:
-    """The labels and names it speaks of."""
+    """The labels and names it refers to."""
     if is_text(tree):
         key = tree.args[0] if isinstance(tree, Call) else None
         yield tree if key is None else Index(LABELS, key)
@@ -249,14 +250,14 @@ def texts_in(tree: Tree) -> Iterator[Tree]:
 
 
 def _others_in(tree: Tree) -> bool:
-    """Does it speak of anything but texts?"""
+    """Does it refer to anything but strings?"""
     if is_text(tree):
         return False
     return isinstance(tree, Name) or any(map(_others_in, children_of(tree)))
 
 
 def _conditional(tree: Tree) -> bool:
-    """Is a part of it evaluated on some nodes only, or not looked at where another part decides?"""
+    """Is a part of it evaluated on some nodes only, or skipped where another part decides?"""
     if isinstance(tree, Call) and tree.name in ("&&", "||", "?:", "in"):
         return True
     return any(map(_conditional, children_of(tree)))

@@ -1,10 +1,10 @@
-"""Rules about other work that exclude each other: near to somebody and apart from the same one.
+"""Finds rules about other work that exclude each other: near to some tasks and apart from the same ones.
 
-Guarantees: a pair is named only if no node could satisfy both, wherever the other work runs. Nodes of one domain may
-be in different domains of any other level (labels are what people make them), so only a host is known to lie inside
-every level; who says `zone` is taken to mean nodes that are in one. A rule about the workload's own tasks binds the
-first of them to nobody, so it counts only where several have to be there at once. Left to others: what the rules mean
-for nodes (`placement/company`).
+Guarantees: a pair is named only if no node could satisfy both, wherever the other work runs. Nodes of one domain may be
+in different domains of any other level (labels are free), so only a host is known to lie inside every level; `zone` is
+taken to mean nodes that are in one. A rule about the workload's own tasks does not bind the first of them, so it counts
+only where several must start at once.
+Left to others: what the rules mean for nodes (`placement/company`).
 """
 
 from itertools import combinations
@@ -21,7 +21,7 @@ Path = tuple[str | int, ...]
 
 
 def opposites(spec: Workload) -> tuple[Path, str] | None:
-    """The path of a rule, and the words that name the one it cannot hold together with."""
+    """The path of a rule, and the words that name the one that it excludes."""
     required = [(path, rule) for path, rule in _rules(spec) if rule.weight is None]
     together = 1 if spec.gang is None else spec.gang.min
     own = Selector((spec.namespace,), workload=spec.name)
@@ -49,14 +49,14 @@ def _rules(spec: Workload) -> list[tuple[Path, AffinityRule]]:
 
 
 def _same_people(near: AffinityRule, apart: AffinityRule) -> bool:
-    """Everybody it may be near to is somebody it must be apart from."""
+    """Every task it may be near to is one that it must be apart from."""
     if apart.but is not None:
         return False
     return all(any(_covers(wide, narrow) for wide in apart.whom) for narrow in near.whom)
 
 
 def _covers(wide: Selector, narrow: Selector) -> bool:
-    """Whoever the narrow one selects, the wide one selects too."""
+    """The wide selector selects every task that the narrow one selects."""
     if wide.namespaces and not (narrow.namespaces and set(narrow.namespaces) <= set(wide.namespaces)):
         return False
     for field in ("workload", "service", "conflict"):
@@ -82,8 +82,8 @@ def _first(near: AffinityRule, spec: Workload) -> bool:
 
 
 def _so_many_exclude(one: AffinityRule, other: AffinityRule, together: int) -> bool:
-    """Its own tasks in so many domains: each in a new one until then, afterwards in one of those. `together` of them
-    have to be there at once."""
+    """Its own tasks in n domains: each in a new one until then, afterwards in one of those. `together` of them must
+    start at once."""
     if one.relation is other.relation:
         return one.level == other.level and one.domains != other.domains and together > min(one.domains, other.domains)
     domains, rule = (one, other) if one.relation is Relation.DOMAINS else (other, one)

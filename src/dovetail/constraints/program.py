@@ -1,8 +1,8 @@
 """Compiled expressions: programs over all nodes of a view at once, checked when they are submitted.
 
 Guarantees: compiling never evaluates, evaluating never fails, and no step loops over nodes. A node on which the
-expression is an error does not satisfy it. Programs are kept, so that compiling a text again costs nothing. Left to
-others: when to evaluate again (`reads`, `non_local`, `levels` and `workloads` say what a result depends on).
+expression is an error does not satisfy it. Programs are cached by text.
+Left to others: when to evaluate again (`reads`, `non_local`, `levels` and `workloads` say what a result depends on).
 """
 
 from functools import cached_property, lru_cache

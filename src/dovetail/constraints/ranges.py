@@ -1,4 +1,4 @@
-"""What can be known of a number on a node before anything is said about it: its range, and what bounds it.
+"""What is known of a number on a node before any comparison: its range, and what bounds it.
 
 Guarantees: true of every node that holds no more than it has. Amounts are not negative and no larger than the capacity,
 which overcommit may stretch; a share lies between 0 and 1; a domain has at least what each of its nodes has. Where
@@ -40,8 +40,8 @@ class ResourceCeiling(NamedTuple):
 
 
 class Range(NamedTuple):
-    """Numbers from `low` to `high`, one of the ends or both left out, `holes` left out too. `whole` ones only, perhaps;
-    `no_number` if it may be none (NaN)."""
+    """Numbers from `low` to `high`, possibly without the ends and without `holes`. `whole`: integers only; `no_number`:
+    it may be NaN."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -106,7 +106,7 @@ def numbers_in(tree: Tree) -> Iterator[Hashable]:
 
 @lru_cache(maxsize=KEPT)
 def granted(tree: Tree, room: ResourceCeiling) -> tuple[OrderTest, ...]:
-    """What is so on every node, about the amounts a number is made of."""
+    """What holds on every node, about the amounts a number is made of."""
     match tree:
         case Index(Select(of, str(name)), Literal(str(resource)) as key) if name in AMOUNTS:
             found = _no_more_than_capacity(of, resource, key, room)
@@ -130,7 +130,7 @@ def _no_more_than_capacity(of: Tree, resource: str, key: Literal, room: Resource
 
 @lru_cache(maxsize=KEPT)
 def natural(tree: Tree, room: ResourceCeiling) -> Range:
-    """What is known of a number before anything is said about it."""
+    """What is known of a number before any comparison."""
     match tree:
         case Index(Select(of, str(name)), Literal(str(resource))) if of == NODE or isinstance(of, Call | Name):
             if name in AMOUNTS:

@@ -1,4 +1,4 @@
-"""What an expression looks at: the parts of a tree that are read from the cluster and not computed."""
+"""What an expression reads: the parts of a tree that are read from the cluster and not computed."""
 
 from dovetail.constraints.calling import READERS
 from dovetail.constraints.tree import Call, Index, ListOf, Literal, Name, Select, Tree, children_of

@@ -1,8 +1,9 @@
-"""A first look at an expression, before any parser sees it: how long, how many parts, how deeply nested.
+"""A first check of an expression before any parser sees it: how long, how many parts, how deeply nested.
 
-Guarantees: takes time in proportion to the length, whatever the text; refuses what is too large, and strings that are
-not closed. Strings and comments are blanked out without moving anything, so that the parser's own patterns never meet
-what users put into them. Left to others: what the text means.
+Guarantees: time is linear in the length, whatever the text; it refuses what is too large, and strings that are not
+closed. Strings and comments are blanked out in place, so that the parser's patterns never meet what users put into
+them.
+Left to others: what the text means.
 """
 
 import re

@@ -1,8 +1,8 @@
 """What a program reads: one view, seen from one namespace.
 
 Guarantees: whatever the view shows (all rows, a few, or nodes as they would be), every array has one entry for each of
-its nodes, or none where all are alike. Amounts come in the smallest unit, as the tables hold them; a resource nobody
-has ever had is 0. Sums over domains are made once in an evaluation.
+its nodes, or none where all are equal. Amounts come in the smallest unit, as in the tables; a resource that no node has
+is 0. Sums over domains are computed once in an evaluation.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ _KINDS = tuple(
 
 
 class EvaluationContext:
-    """Evaluations do not outlive the moment: what is kept here is true only while nothing changes."""
+    """For one evaluation: what is cached here is true only while nothing changes."""
 
     def __init__(self, view: View, namespace: str, waiting: int = 0) -> None:
         self.view = view
@@ -152,7 +152,7 @@ class EvaluationContext:
 
 
 def _read(view: View, what: str, resource: str) -> F8 | None:
-    """A view of nodes as they would be has its own way of reading, so the method is looked up on it."""
+    """A view of nodes as they would be overrides the method, so it is looked up on the view."""
     if what == NODES:
         return view.present.astype(np.float64)
     read: Callable[[str], F8 | None] = getattr(view, what)
@@ -160,6 +160,6 @@ def _read(view: View, what: str, resource: str) -> F8 | None:
 
 
 def _share(part: F8, whole: F8) -> F8:
-    """Of what there is, how much is taken; 0 where there is nothing."""
+    """The share in use; 0 where there is nothing."""
     shape = np.broadcast_shapes(part.shape, whole.shape)
     return np.asarray(np.divide(part, whole, out=np.zeros(shape), where=whole > 0))

@@ -53,7 +53,7 @@ def parse(text: str) -> Tree:
 
 
 def parse_as_written(text: str) -> Tree:
-    """The tree with its macros, for those who give lists a meaning that are not written out."""
+    """The tree with its macros, for callers that give a meaning to macros over other lists."""
     scanned = scan(text)
     tree = _Builder(text).build(_read(text, scanned))
     if levels_of(tree) > MAX_TREE_DEPTH:
@@ -91,7 +91,7 @@ def _read(text: str, scanned: Scanned) -> Any:
 
 
 def _complaint(scanned: Scanned, at: int) -> str:
-    """What does not belong there, from what stands before and after."""
+    """What is wrong at a place, from what comes before and after it."""
     before = next((token for start, token in reversed(scanned.tokens) if start < at), "")
     here = next((token for start, token in scanned.tokens if start >= at), "")
     shown = "this string" if here == '""' else here
@@ -111,7 +111,7 @@ def _complaint(scanned: Scanned, at: int) -> str:
 
 
 class _Builder:
-    """Goes through the parser's tree without recursion, children first: it may be as deep as the text is long."""
+    """Walks the parser's tree without recursion, children first: it may be as deep as the text is long."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -1,9 +1,9 @@
-"""Can a label (or a name) have a value of which several tests hold?
+"""Can a label (or a name) have a value that satisfies several tests?
 
-Guarantees: `tested` says no only if no value fits, and a missing label neither, where labels can be missing. Tests that
-treat all values alike but those they mention (`==`, `!=`, `in`, `has`) are decided exactly: any other value stands for
-all others. With one of them that leaves a few values only, every other test is tried on these few. Of the rest,
-beginnings and endings that exclude each other are noticed. Two texts are compared where one has few values left.
+Guarantees: `tested` says no only if no value fits, nor a missing label where labels can be missing. Tests that treat
+all values alike except those they mention (`==`, `!=`, `in`, `has`) are decided exactly: one other value stands for all
+others. If such a test leaves only a few values, every other test is tried on those. Otherwise prefixes and suffixes
+that exclude each other are noticed. Two strings are compared where one has few values left.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,8 +22,8 @@ Value = str | None
 
 
 class Tested(NamedTuple):
-    """A text, and tests that all hold of it. `few` are the values it can have, if only some that are mentioned can be;
-    `lacking`, whether the label can be missing."""
+    """A string, and tests that all hold of it. `few`: the values it can have, if only some of the mentioned ones;
+    `lacking`: whether the label can be missing."""
 
     tests: tuple[Test, ...]
     few: tuple[str, ...] | None
@@ -31,7 +31,7 @@ class Tested(NamedTuple):
 
 
 def tested(subject: Tree, tests: tuple[Test, ...]) -> Tested | None:
-    """None if there is no value of which all tests hold, and a missing label is none either."""
+    """None if no value satisfies all tests, and a missing label does not either."""
     lacking = can_lack(subject) and _fit(tests, None)
     few = _few(subject, tests)
     found = Tested(tests, few, lacking)
@@ -45,7 +45,7 @@ def tested(subject: Tree, tests: tuple[Test, ...]) -> Tested | None:
 
 
 def no_pair_fits(ways: AbstractSet[str], left: Tested, right: Tested) -> bool:
-    """Can two texts not lie to each other so? Answered where one has few values left."""
+    """Can two strings not compare so? Answered where one has few values left."""
     if left.few is not None and right.few is not None:
         return not any(_way(one, other) in ways for one, other in product(left.few, right.few))
     if ways != {EQUAL}:
@@ -84,7 +84,7 @@ def _fits(test: Test, value: Value) -> bool:
 
 
 def _mentioned(subject: Tree, test: Test) -> list[str] | None:
-    """The values it tells from others; None if it looks into the text, so that any value may be special to it."""
+    """The values it tells from others; None if it looks into the string, so that any value may be special to it."""
     if isinstance(test, Matched):
         return None if test.match.operator in (Operator.GT, Operator.LT) else list(test.match.values)
     match test.test:
@@ -101,7 +101,7 @@ def _mentioned(subject: Tree, test: Test) -> list[str] | None:
 
 
 def _another(values: list[str]) -> str:
-    """A value that is none of these."""
+    """A value that is not one of these."""
     return "x" * (1 + max(map(len, values), default=0))
 
 
@@ -127,7 +127,7 @@ def _ends(subject: Tree, tests: Sequence[Test], function: str, holds: bool) -> I
 
 
 def _numbers_exclude(tests: Sequence[Test]) -> bool:
-    """More than one whole number and less than another, with none between them."""
+    """More than one integer and less than another, with none between them."""
     matches = [test.match for test in tests if isinstance(test, Matched)]
     above = [int(match.values[0]) for match in matches if match.operator is Operator.GT]
     below = [int(match.values[0]) for match in matches if match.operator is Operator.LT]

@@ -1,7 +1,7 @@
-"""Can several requirements hold together? A search for a case of each, so that all their atoms do.
+"""Can several requirements hold together? Searches for one case of each, so that all their atoms hold.
 
-Guarantees: an answer of no is right; to run out of work is to say yes. Requirements that speak of nothing in common
-are looked at apart from each other, and what was found possible is not looked at again when more is added to it.
+Guarantees: a no is right; running out of work means yes. Requirements with nothing in common are examined separately,
+and what was found possible is not examined again when more is added.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class JointSearch:
-    """Answers several questions with one supply of work."""
+    """Answers several questions within one work budget."""
 
     def __init__(self, room: ResourceCeiling, work: int = MOST_WORK) -> None:
         self._room = room
@@ -84,7 +84,7 @@ class _Chosen(NamedTuple):
 
 
 def subjects_of(cases: Cases) -> frozenset[Hashable]:
-    """What they speak of. Requirements that have none of it in common cannot contradict each other."""
+    """What they refer to. Requirements with nothing in common cannot contradict each other."""
     return frozenset(subject for case in cases for atom in case for subject in _subjects(atom))
 
 

@@ -1,6 +1,6 @@
-"""What expressions may speak of: `node`, `domain(…)`, `workload(…)`, `cluster`, and their fields.
+"""What expressions can refer to: `node`, `domain(…)`, `workload(…)`, `cluster`, and their fields.
 
-A *thing* is not a value: it only has fields, which are things or values (*parts*). Each field notes what it reads, so
+A *thing* is not a value: it only has fields, which are things or values (*parts*). Each field records what it reads, so
 that a program knows when its result may change.
 """
 
@@ -25,7 +25,7 @@ Source = Callable[[EvaluationContext, str, str], F8]  # scene, what of it (`free
 
 @dataclass(slots=True)
 class Notes:
-    """What an expression looks at."""
+    """What an expression reads."""
 
     reads: set[str] = field(default_factory=set)
     levels: set[str] = field(default_factory=set)

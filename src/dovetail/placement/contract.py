@@ -1,18 +1,29 @@
-"""What a plugin is. Filters and scores are array functions: one answer a node, no loop over nodes in Python.
+"""The contract of plugins: the base classes of filters and scores, and what they get and give.
 
-Each names the column groups it reads (`cluster.state.GROUPS`), so that its answer can be cached for a shape and
-mended only for the rows that changed. A plugin's typed settings are validated once, when its profile is built.
+Filters and scores are array functions: one answer for each node of a view, without a Python loop over nodes. A plugin
+derives from `Filter` or `Score` and overrides what differs from the defaults. The defaults are the safe ones: a plugin
+that declares nothing is asked again after every change, is tried again after every event, and nobody is evicted for
+it. A plugin's typed settings are validated once, when its profile is built.
+
+Guarantees: everything that the engine knows of a plugin stands in these classes; nothing is looked up by name.
+Left to others: running the plugins and containing their failures (`evaluation`), finding them (`registry`).
 """
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from enum import Enum, IntEnum
+from typing import Any, ClassVar, NamedTuple, Protocol
 
+import numpy as np
 import numpy.typing as npt
 
 from dovetail.cluster.arrays import B1, F8, Rows
+from dovetail.cluster.devices import Slots
+from dovetail.cluster.selector_counts import Counted
+from dovetail.cluster.state import GROUPS
 from dovetail.cluster.views.view import View
-from dovetail.model.reason import Refused
+from dovetail.model.reason import Eviction, Refused, Shortage
 from dovetail.model.requests.asks import AffinityRule
 from dovetail.model.requests.shape import Shape
 from dovetail.model.requests.task_identity import TaskIdentity
@@ -30,10 +41,10 @@ class PromisedRoom:
 
     rows: Rows
     room: F8  # float64[resource, row]
-    whose: Sequence[str] | npt.NDArray[Any]  # for each row, who was promised, in words
+    whose: Sequence[str] | npt.NDArray[Any]  # for each row, the owner of the promise, in words
 
     def without(self, row: int, column: F8) -> "PromisedRoom":
-        """What is left when the column was taken on a row."""
+        """What is left after the column was taken on a row."""
         room = self.room.copy()
         room[: len(column), self.rows == row] -= column[:, None]
         return PromisedRoom(self.rows, room, self.whose)
@@ -44,59 +55,209 @@ class Request:
     """One shape, ready to be evaluated against one cluster."""
 
     shape: Shape
-    column: F8  # float64[resource]: what placing one task takes
+    column: F8  # float64[resource]: what one task takes
     needs: dict[str, float]
     scope: tuple[tuple[str, str], ...] = ()  # labels every node of the scheduler must have
     siblings: tuple[int, int] | None = None  # the task's workload and its replicas; only where a score is not local
     promised: PromisedRoom | None = None
-    identity: TaskIdentity | None = None  # of the task's workload; only where other work matters to it
+    identity: TaskIdentity | None = None  # identity of the task; only where other work matters to it
     repelled: tuple[AffinityRule, ...] = ()  # rules of placed tasks that keep it away from them
-    heard: tuple[tuple[str, int], ...] = ()  # who of the placed work talks to it, and how much in Mbps
-    among: B1 | None = None  # bool[node of the whole cluster]: no others are looked at
-    outlook: Outlook | None = None  # what usually comes, and what is scarce for it; it changes as work comes
-    non_local: bool = False  # its nodes cannot be judged by their own rows alone: nothing of a decision is kept
+    heard: tuple[tuple[str, int], ...] = ()  # placed workloads that send to it, and how much in Mbps
+    among: B1 | None = None  # bool[node of the whole cluster]: only these nodes are considered
+    outlook: Outlook | None = None  # the expected workload mix, and what is scarce for it; it changes as work comes
+    non_local: bool = False  # a node's own row does not decide: nothing of a decision is cached
 
 
-class Filter(Protocol):
-    """Which nodes may take the task.
+# --- what plugins declare --------------------------------------------------------------------------------------
 
-    A plugin that reads less for some requests than `reads` says may have `reads_of(request)`; the same goes for scores.
-    """
+
+class FilterStage(IntEnum):
+    """When a filter runs. In one stage, built-in eligibility filters run before those of other packages, and built-in
+    capacity filters after them, so that the funnel ends with "is there enough free"."""
+
+    ELIGIBILITY = 0  # may the node run the task at all
+    CAPACITY = 1  # is there room now: preemption looks at nodes that only filters of this stage refuse
+
+
+class EvictionHelps(Enum):
+    """Could a filter accept a node after tasks left it?"""
+
+    NEVER = "never"
+    BY_AMOUNTS = "by amounts"  # once enough is free: the search for victims adds up what they free
+    BY_TRIAL = "by trial"  # perhaps: the search removes tasks in a trial and asks again
+    WITH_OTHERS = "with others"  # not for its own sake, only on nodes that another of these filters refuses too
+
+
+class CopyEffect(Enum):
+    """How does one more placed copy of a task change a filter's answer for the next copy?"""
+
+    BY_READS = "by reads"  # in unknown ways, if the filter reads a column group that placing a task changes
+    BY_AMOUNTS = "by amounts"  # only by what the copy takes, which `engine.headroom` counts
+    BY_RULES = "by rules"  # only by rules of the shape about its own gang, which `engine.gang_layout` follows
+
+
+class Concern(Enum):
+    """Whose concern a refusal is. Suggestions treat each differently."""
+
+    WORKLOAD = "workload"  # what the workload requires: named in the core of requirements that no node meets
+    SCHEDULER = "scheduler"  # which nodes the scheduler considers: nodes that it refuses are left out
+    MOMENT = "moment"  # how things are at the moment: not a requirement that anyone could change
+
+
+@dataclass(frozen=True, slots=True)
+class WakeSignals:
+    """What can make a filter accept a node that it refused, beside a change of that node itself: a task left it, it
+    joined or returned, its definition or its measured use changed."""
+
+    counted: tuple[Counted, ...] = ()  # selectors: the number of tasks that they select changed, on any node
+    levels: frozenset[str] = frozenset()  # something changed in the node's domain at one of these levels
+    anything: bool = False  # any event, on any node
+
+    def __or__(self, other: "WakeSignals") -> "WakeSignals":
+        counted = dict.fromkeys((*self.counted, *other.counted))
+        return WakeSignals(tuple(counted), self.levels | other.levels, self.anything or other.anything)
+
+    def __bool__(self) -> bool:
+        return bool(self.counted or self.levels or self.anything)
+
+
+OWN_NODE = WakeSignals()
+ANYTHING = WakeSignals(anything=True)
+
+
+class GroupRefusal(NamedTuple):
+    """Some nodes of a view, what holds of all of them, and whether eviction could help there."""
+
+    positions: Rows
+    message: str
+    eviction: Eviction = Eviction.NEVER
+
+    @property
+    def helps(self) -> bool:
+        return self.eviction is Eviction.HELPS
+
+
+class RefusalSummary(NamedTuple):
+    """Why no node passed one filter: the outcome that the task is filed under, and a sentence."""
+
+    outcome: str
+    message: str
+    eviction: Eviction = Eviction.NEVER
+    shortages: tuple[Shortage, ...] = ()
+
+
+def count_nodes(number: int) -> str:
+    """`1 node`, `2 nodes`"""
+    return f"{number} node" if number == 1 else f"{number} nodes"
+
+
+def in_turn(rules: Iterator[tuple[str, B1 | bool, Eviction]], positions: Rows) -> Iterator[GroupRefusal]:
+    """Group nodes by the first of several rules (message, where it is kept, eviction) that they break."""
+    left = positions
+    for message, answer, eviction in rules:
+        kept: B1 = np.full(len(left), answer) if isinstance(answer, bool) else answer[left]
+        if not kept.all():
+            yield GroupRefusal(left[~kept], message, eviction)
+            left = left[kept]
+    if len(left):
+        yield GroupRefusal(left, "refused")
+
+
+# --- plugins ---------------------------------------------------------------------------------------------------
+
+
+class PlacementPlugin(ABC):
+    """What filters and scores have in common."""
 
     name: ClassVar[str]
-    reason: ClassVar[str]
-    reads: ClassVar[frozenset[str]]
-    Settings: ClassVar[type[Strict]]
+    #: Column groups that the answer depends on. An answer is cached for a shape, and computed again for rows that
+    #: changed in one of these groups.
+    reads: ClassVar[frozenset[str]] = frozenset(GROUPS)
+    #: Validated settings, the only argument of the constructor. With `NoSettings` the constructor takes none.
+    Settings: ClassVar[type[Strict]] = NoSettings
+    #: Does the answer for a node depend on that node's row alone? If not, nothing is cached under the profile.
+    local: ClassVar[bool] = True
+    #: Can it answer for a node as it would be with more copies of the task (`View.after`)?
+    looks_ahead: ClassVar[bool] = True
+    #: Does it read `request.shape.image`? Shapes carry an image only under profiles with such a plugin.
+    sees_image: ClassVar[bool] = False
 
+    def reads_of(self, request: Request) -> frozenset[str]:  # noqa: ARG002 (for overriding)
+        """The column groups that it reads for this request, where that is fewer than `reads`."""
+        return self.reads
+
+
+class Filter(PlacementPlugin):
+    """Decides which nodes may take the task."""
+
+    #: The outcome that a refused task is filed under.
+    reason: ClassVar[str]
+    stage: ClassVar[FilterStage] = FilterStage.ELIGIBILITY
+    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.NEVER
+    #: May it refuse a node that has enough of every amount? There the search by amounts would find no victims.
+    amounts_mislead: ClassVar[bool] = False
+    copy_effect: ClassVar[CopyEffect] = CopyEffect.BY_READS
+    concern: ClassVar[Concern] = Concern.WORKLOAD
+    #: What can make it accept a node that it refused. A task that waits is tried again on these signals only.
+    wakes_on: ClassVar[WakeSignals] = ANYTHING
+
+    def applies(self, request: Request) -> bool:  # noqa: ARG002 (for overriding)
+        """Does the request ask for anything that this filter decides on? Otherwise it is skipped and accepts all."""
+        return True
+
+    @abstractmethod
     def mask(self, request: Request, view: View) -> B1 | bool:
         """True where the node may take the task; a plain bool when the answer is the same for all nodes."""
-        ...
 
+    @abstractmethod
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         """Why the node at this position of the view may not; called only where `mask` said no."""
-        ...
+
+    def wake_signals(self, request: Request) -> WakeSignals:  # noqa: ARG002 (for overriding)
+        """What wakes a task with this request, where that depends on what it asks for."""
+        return self.wakes_on
+
+    def requirement(self, request: Request) -> str:  # noqa: ARG002 (for overriding)
+        """What it requires, in words, for suggestions: `fewer than 20 tasks on the node`."""
+        return f"a node that filter {self.name} accepts"
+
+    def refuse_many(self, request: Request, view: View, positions: Rows) -> Iterator[GroupRefusal]:
+        """Why several nodes may not, in few sentences; by default what holds of the first."""
+        refused = self.refuse(request, view, int(positions[0]))
+        yield GroupRefusal(positions, refused.message, refused.eviction)
+
+    def summarise(self, request: Request, view: View, candidates: B1) -> RefusalSummary:
+        """Why none of the candidates (bool[node of the view]) passes; by default with the first as an example."""
+        position = int(np.flatnonzero(candidates)[0])
+        refused = self.refuse(request, view, position)
+        nodes = count_nodes(int(candidates.sum()))
+        message = f"{self.name} refuses all of {nodes}, such as {view.name(position)}: {refused.message}"
+        return RefusalSummary(refused.reason, message, refused.eviction)
 
 
-class Score(Protocol):
-    """How good each node is: in [0, 1] unless the plugin says otherwise, more is better.
+class Score(PlacementPlugin):
+    """Rates nodes: in [0, 1] unless the plugin says otherwise, more is better."""
 
-    A node's points depend on its own row alone, or the plugin says `local = False`: then nothing is kept for a shape.
-    A built-in score that goes by the outlook as well has `epoch(request)`, a number that changes when its points do for
-    that reason. One that cannot tell how a node would be with more copies says `looks_ahead = False`. One that cares
-    which GPUs of its node a task gets has `devices(request, view)`: the slots on the only node of the view, or None.
-    """
+    #: Do the points depend on `request.outlook`? Then `epoch` says when they change for that reason.
+    uses_outlook: ClassVar[bool] = False
+    #: Does `devices` choose which GPUs of its node a task gets?
+    chooses_devices: ClassVar[bool] = False
 
-    name: ClassVar[str]
-    reads: ClassVar[frozenset[str]]
-    Settings: ClassVar[type[Strict]]
-
+    @abstractmethod
     def points(self, request: Request, view: View) -> F8 | float:
         """One number a node; a plain float when it is the same for all nodes."""
-        ...
+
+    def epoch(self, request: Request) -> int:  # noqa: ARG002 (for overriding)
+        """A number that differs whenever the points differ though no node changed."""
+        return 0
+
+    def devices(self, request: Request, view: View) -> Slots | None:  # noqa: ARG002 (for overriding)
+        """The GPU slots for the task on the only node of the view; None: the device table chooses."""
+        return None
 
 
 class Hook(Protocol):
-    """Told after the fact; runs outside the engine, may do I/O, cannot change the decision."""
+    """Called after a task was placed. Runs outside the engine, may do I/O, cannot change the decision."""
 
     name: ClassVar[str]
     Settings: ClassVar[type[Strict]]

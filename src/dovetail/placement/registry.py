@@ -1,9 +1,10 @@
-"""Every plugin, in the open: one dict a kind, entry points for outsiders, duplicates refused.
+"""All plugins by name: one dict a kind, entry points for other packages, duplicates refused.
 
-Built-in filters run in the order given here, cheap and seldom-changing ones first, so that the funnel reads from
-"is it there" to "is there room".
+Built-in filters run in the order given here, by stage, and in a stage cheap and seldom-changing ones first, so that the
+funnel reads from "is the node there" to "is there enough free".
 """
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -13,7 +14,7 @@ from pydantic import ValidationError
 from dovetail.cluster.state import GROUPS
 from dovetail.model.text.strict import Strict, closest
 from dovetail.model.workloads.arrangement import StrategyName
-from dovetail.placement.contract import Filter, Hook, NoSettings, Score
+from dovetail.placement.contract import Filter, Hook, NoSettings, PlacementPlugin, Score
 from dovetail.placement.filters.backend import BackendFilter
 from dovetail.placement.filters.bandwidth import BandwidthFilter
 from dovetail.placement.filters.constraints import ConstraintsFilter
@@ -55,7 +56,7 @@ from dovetail.placement.scores.proximity import NetworkProximityScore, RelatedPr
 from dovetail.placement.scores.resource_balance import ResourceBalanceScore
 from dovetail.placement.scores.resource_utilisation import ResourceUtilisationScore
 
-FILTERS: dict[str, type[Any]] = {
+FILTERS: dict[str, type[Filter]] = {
     plugin.name: plugin
     for plugin in (
         ReadyFilter,
@@ -74,7 +75,7 @@ FILTERS: dict[str, type[Any]] = {
         ResourcesFilter,
     )
 }
-SCORES: dict[str, type[Any]] = {
+SCORES: dict[str, type[Score]] = {
     plugin.name: plugin
     for plugin in (
         ResourceUtilisationScore,
@@ -100,9 +101,8 @@ SCORES: dict[str, type[Any]] = {
         ImageLocalityScore,
     )
 }
-BUILT_IN_FILTERS = tuple(FILTERS)
 #: What only pods of Kubernetes ask for; run where a profile names them.
-POD_FILTERS: dict[str, type[Any]] = {
+POD_FILTERS: dict[str, type[Filter]] = {
     plugin.name: plugin
     for plugin in (
         PodNodeFilter,
@@ -113,16 +113,15 @@ POD_FILTERS: dict[str, type[Any]] = {
         PodDevicesFilter,
     )
 }
-ABOUT_ROOM = 3  # the last of them: promised to others, in pieces, or taken
 
 FILTER_GROUP, SCORE_GROUP, HOOK_GROUP = "dovetail.filters", "dovetail.scores", "dovetail.hooks"
 STRATEGY_GROUP = "dovetail.strategies"
-_METHODS = {"filter": "mask", "score": "points", "hook": "on_scheduled", "strategy": "points"}
-_READING = frozenset({"filter", "score"})  # see columns of nodes, and have to say which
+_BASES: dict[str, type[Any]] = {"filter": Filter, "score": Score}
+_METHODS = {"hook": "on_scheduled", "strategy": "points"}
 
 
 class PluginError(Exception):
-    """A plugin is missing, double, or cannot be built; says which and what to do."""
+    """A plugin is missing, defined twice, or cannot be built; the message says which one and what to do."""
 
 
 def offered(group: str) -> dict[str, EntryPoint]:
@@ -154,7 +153,7 @@ def scores() -> dict[str, type[Any] | EntryPoint]:
 
 @cache
 def outside_strategies() -> dict[str, EntryPoint]:
-    """Those of other packages; the built-in ones are weights and stand in `strategies`."""
+    """Strategies of other packages; the built-in ones are weights in `strategies`."""
     found = offered(STRATEGY_GROUP)
     for name in found:
         if name in set(StrategyName):
@@ -162,8 +161,21 @@ def outside_strategies() -> dict[str, EntryPoint]:
     return found
 
 
-def _merged(built_in: dict[str, type[Any]], group: str) -> dict[str, type[Any] | EntryPoint]:
-    """An outsider is loaded only when a profile names it: a broken package that nobody uses hurts nobody."""
+def is_built_in(plugin: PlacementPlugin) -> bool:
+    return type(plugin) in {*FILTERS.values(), *POD_FILTERS.values(), *SCORES.values()}
+
+
+@cache
+def sees_image(filters_named: tuple[str, ...], scores_named: tuple[str, ...]) -> bool:
+    """Does any of these plugins look at the image of a task? Unknown ones do not."""
+    named = [filters().get(name) for name in filters_named] + [scores().get(name) for name in scores_named]
+    loaded = [_loaded(one) if isinstance(one, EntryPoint) else one for one in named]
+    return any(one.sees_image for one in loaded if one is not None)
+
+
+def _merged(built_in: Mapping[str, type[Any]], group: str) -> dict[str, type[Any] | EntryPoint]:
+    """A plugin of another package is loaded only when a profile names it, so a broken package that nobody uses does no
+    harm."""
     found = offered(group)
     for name in found:
         if name in built_in:
@@ -207,15 +219,18 @@ def _build(kind: str, known: dict[str, type[Any] | EntryPoint], name: str, setti
 
 
 def _check(plugin: Any, name: str, kind: str) -> None:
-    """An outsider that does not keep to the contract is refused at start, not in the middle of a decision."""
+    """A plugin that breaks the contract is refused at start, not in the middle of a decision."""
+    base = _BASES.get(kind)
+    if base is not None and not isinstance(plugin, base):
+        raise PluginError(f"plugin {name!r} is no {kind}: derive it from dovetail.placement.contract.{base.__name__}")
     if getattr(plugin, "name", None) != name:
         raise PluginError(f"plugin {name!r} calls itself {getattr(plugin, 'name', None)!r}; the two names must agree")
-    if not callable(getattr(plugin, _METHODS[kind], None)):
-        raise PluginError(f"plugin {name!r} has no method {_METHODS[kind]}")
-    if kind not in _READING:
+    if not isinstance(plugin, PlacementPlugin):
+        if not callable(getattr(plugin, _METHODS[kind], None)):
+            raise PluginError(f"plugin {name!r} has no method {_METHODS[kind]}")
         return
-    unknown = sorted(set(getattr(plugin, "reads", ("(missing)",))) - set(GROUPS))
+    unknown = sorted(set(plugin.reads) - set(GROUPS))
     if unknown:
         raise PluginError(f"plugin {name!r} reads {', '.join(unknown)}; column groups are {', '.join(GROUPS)}")
-    if kind == "filter" and not isinstance(getattr(plugin, "reason", None), str):
+    if isinstance(plugin, Filter) and not isinstance(getattr(plugin, "reason", None), str):
         raise PluginError(f"filter {name!r} needs a `reason`, the word that a refused task is filed under")

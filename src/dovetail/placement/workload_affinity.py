@@ -1,8 +1,10 @@
-"""Where a task would keep a rule about other tasks: near to them, apart from them, in so many domains, evenly spread.
+"""Workload affinity: where a task keeps a rule about other tasks (near them, apart from them, in n domains, evenly
+spread).
 
-One array function a rule, for filters (a rule without a weight is a requirement) and scores (with one it is a wish)
-alike. Guarantees: answers follow from the tallies as they are now, trials included. A node without the label of a level
-is in no domain: it is near to nobody and apart from everybody, and nothing is spread over it.
+One array function a rule, for filters (a rule without a weight is a requirement) and scores (a rule with a weight is a
+preference).
+Guarantees: answers follow from the selector counts as they are now, trials included. A node without the label of a
+level is in no domain: it is near nobody and apart from everybody, and nothing is spread over it.
 """
 
 import numpy as np
@@ -20,7 +22,7 @@ from dovetail.placement.filters.taints import tolerated
 
 
 def keeps(rule: AffinityRule, request: Request, view: View) -> B1 | bool:
-    """Where the task would keep the rule."""
+    """Nodes where the task would keep the rule."""
     counts, total = _counted(rule, view)
     own = request.identity is not None and concerns(rule, request.identity)
     if rule.relation is Relation.APART:
@@ -36,7 +38,7 @@ def keeps(rule: AffinityRule, request: Request, view: View) -> B1 | bool:
 
 
 def let_in(rule: AffinityRule, view: View) -> B1 | bool:
-    """Where placed tasks that carry the rule let the task be."""
+    """Nodes where placed tasks that carry the rule do not keep the task away."""
     return _apart(rule, view.selector_count(rule).counts, view)
 
 
@@ -47,7 +49,7 @@ def _apart(rule: AffinityRule, counts: F8, view: View) -> B1:
 
 
 def _in_so_many(rule: AffinityRule, counts: F8, total: float, view: View) -> B1 | bool:
-    """Until they are in so many domains, the next goes to a new one; then to one of those."""
+    """Until the tasks are in n domains, the next one goes to a new domain; then to one of those."""
     if not total:
         return view.in_some_domain(rule.level)
     here = view.in_domain(rule.level, counts)
@@ -57,7 +59,7 @@ def _in_so_many(rule: AffinityRule, counts: F8, total: float, view: View) -> B1 
 
 
 def _counted(rule: AffinityRule, view: View) -> tuple[F8, float]:
-    """float64[node of the whole cluster]: tasks that the rule is about, and how many there are."""
+    """float64[node of the whole cluster]: tasks that the rule selects on each node, and their total."""
     counts, total = _sum_of(rule.whom, view)
     if rule.but is not None:
         own = view.selector_count(rule.but)
@@ -75,8 +77,8 @@ def _sum_of(whom: tuple[Selector, ...], view: View) -> tuple[F8, float]:
 
 
 def skews(even: SpreadRule, request: Request, view: View) -> tuple[F8, B1 | bool]:
-    """How many more tasks the node's domain would have than the emptiest one, with this task; and where the node is in
-    a domain at all. Only domains with a node that the task could go to count."""
+    """How many more tasks the node's domain would have than the emptiest one, with this task; and whether the node is
+    in a domain. Only domains with a node that the task could go to count."""
     counts, _ = _sum_of(even.whom, view)
     eligible = _eligible(request, view.whole)
     per_domain, least = view.domain_counts(even.level, counts, eligible, even.min_domains)
@@ -85,8 +87,8 @@ def skews(even: SpreadRule, request: Request, view: View) -> tuple[F8, B1 | bool
 
 
 def _eligible(request: Request, view: View) -> B1:
-    """Nodes that the task could go to as far as what it says of nodes themselves is concerned. Wishes do not count, not
-    even those that are insisted on: given up, they leave the balance as it was."""
+    """Nodes that the task could go to by what it requires of nodes themselves. Preferences do not count, not even those
+    that are insisted on: giving them up must not change the balance."""
     shape = request.shape
     found = view.ready
     if request.scope:

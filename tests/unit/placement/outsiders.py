@@ -8,7 +8,7 @@ from dovetail.cluster.state import LABELS, PLACEMENTS, RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
 from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import Filter, NoSettings, Request, Score
 from dovetail.placement.gangs.domain_features import Prospect
 
 
@@ -20,7 +20,7 @@ class FussySettings(Strict):
     sign: int
 
 
-class Good:
+class Good(Filter):
     """A filter with settings: at most so many tasks a node."""
 
     name: ClassVar[str] = "limit"
@@ -40,7 +40,7 @@ class Good:
         return Refused(self.name, self.reason, f"{view.name(position)} already runs {self.most} tasks")
 
 
-class OddFilter:
+class OddFilter(Filter):
     """Answers whatever it was last told to; raises if that is an exception."""
 
     name: ClassVar[str] = "odd_filter"
@@ -82,7 +82,7 @@ class FussyStrategy:
         return self.sign * np.arange(prospect.domains)
 
 
-class OddScore:
+class OddScore(Score):
     name: ClassVar[str] = "odd_score"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS})
     Settings: ClassVar[type[Strict]] = NoSettings
@@ -98,7 +98,7 @@ def _given(answer: Any, view: View) -> Any:
     return answer(view) if callable(answer) else answer
 
 
-class ByRow:
+class ByRow(Score):
     """A score that a test can follow: the later a node joined, the better."""
 
     name: ClassVar[str] = "by_row"
@@ -109,7 +109,7 @@ class ByRow:
         return view.rows * 0.01
 
 
-class CountsTasks:
+class CountsTasks(Score):
     """Reads placements, so nothing may be evaluated ahead: the fewer tasks of any service, the better."""
 
     name: ClassVar[str] = "counts_tasks"
@@ -130,10 +130,12 @@ class ReadsUnknown(ByRow):
     reads: ClassVar[frozenset[str]] = frozenset({"weather"})
 
 
-class HasNoMask:
+class HasNoMask(Filter):
     name: ClassVar[str] = "has_no_mask"
     reason: ClassVar[str] = "x"
-    reads: ClassVar[frozenset[str]] = frozenset()
+
+    def refuse(self, request: Request, view: View, position: int) -> Refused:
+        raise NotImplementedError
 
 
 class HasNoReason(OddFilter):

@@ -38,7 +38,8 @@ def occupy(cluster: Cluster, row: int, task: TaskId = SOME_TASK, service: str | 
 
 def masked(name: str, cluster: Cluster, request: Request, **settings: Any) -> list[bool]:
     """What one filter says of each node."""
-    answer = build_filter(name, settings).mask(request, View(cluster))
+    plugin = build_filter(name, settings)
+    answer = plugin.mask(request, View(cluster)) if plugin.applies(request) else True
     return [answer] * cluster.width if isinstance(answer, bool) else answer.tolist()
 
 

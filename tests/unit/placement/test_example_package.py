@@ -11,6 +11,9 @@ from tests.unit.placement.conftest import Offer
 from tests.unit.placement.scene import choose, cluster_of, occupy, request_for, scored
 
 from dovetail.control.settings import Settings, load_settings
+from dovetail.engine.pieces import whole
+from dovetail.engine.suggestions.suggestions import impasse
+from dovetail.model.workloads.workload import Workload
 from dovetail.placement.pipeline.pipeline import Pipeline
 from dovetail.placement.pipeline.refusal import refusals
 from dovetail.placement.registry import PluginError, build_filter, build_hook, build_score, build_strategy
@@ -63,6 +66,23 @@ def test_the_filter_refuses_full_nodes_and_says_that_eviction_would_help() -> No
     assert (refused.reason, refused.message) == ("too_many_tasks", "runs 1 tasks and may run 1")
     assert choose(pipeline, cluster, request, 0).row == 1
     assert choose(pipeline, cluster, request, 1).explanation.outcome == "too_many_tasks"
+
+
+def test_urgent_work_displaces_other_work_on_nodes_that_the_filter_calls_full() -> None:
+    profile = settings().scheduling.profiles["quiet"].model_dump()
+    profile["settings"]["max_tasks_per_node"] = {"most": 1}
+    scene = Scene(profiles={"quiet": profile}, default_profile="quiet")
+    scene.join("n1")
+    scene.run("low", priority="batch")
+    spec = {"name": "urgent", "resources": {"cpu": 1}, "priority": "critical"}
+    stuck = whole(impasse(scene.engine.state, Workload.model_validate(spec), None, scene.now))
+    assert [one.requirement for one in stuck.core] == ["fewer than 1 tasks on the node"]
+    scene.submit("urgent", priority="critical")
+    scene.tick()
+    assert scene.stopping() == ["low.0"]
+    scene.stopped()
+    scene.tick()
+    assert scene.on("urgent") == ["n1"]
 
 
 def test_its_typed_settings_are_checked_at_start() -> None:

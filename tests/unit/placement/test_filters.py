@@ -10,7 +10,7 @@ from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
-from dovetail.placement.registry import BUILT_IN_FILTERS, FILTERS, build_filter
+from dovetail.placement.registry import FILTERS, build_filter
 
 NVME, HDD = {"labels": {"disk": "nvme"}}, {"labels": {"disk": "hdd"}}
 
@@ -22,8 +22,9 @@ def refusal(name: str, cluster: Cluster, request: Request, row: int = 0, **setti
 def test_the_funnel_reads_from_is_it_there_to_is_there_room() -> None:
     about_the_node = ("ready", "scope", "backend", "node_selector", "node_affinity", "taints", "gpu_model")
     about_others = ("constraints", "workload_affinity", "spread", "bandwidth")
-    assert (*about_the_node, *about_others, "promised", "gpus", "resources") == BUILT_IN_FILTERS
-    assert tuple(FILTERS) == BUILT_IN_FILTERS
+    assert (*about_the_node, *about_others, "promised", "gpus", "resources") == tuple(FILTERS)
+    stages = [plugin.stage for plugin in FILTERS.values()]
+    assert stages == sorted(stages)
 
 
 # --- ready -------------------------------------------------------------------------------------------------------

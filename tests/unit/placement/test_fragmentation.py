@@ -12,7 +12,7 @@ from dovetail.cluster.views.view import View
 from dovetail.engine.state.workload_mix import ask_of
 from dovetail.model.task import TaskId
 from dovetail.placement import registry
-from dovetail.placement.contract import Request
+from dovetail.placement.contract import Request, Score
 from dovetail.placement.fragmentation.alike import WORTH_COMPARING
 from dovetail.placement.fragmentation.outlook import Outlook
 from dovetail.placement.fragmentation.scarcity import FIRST_STEPS, levelled
@@ -149,9 +149,10 @@ def test_a_kind_of_which_nothing_is_free_is_neither_scarce_nor_in_the_way() -> N
     assert np.isfinite(pull).all()
 
 
-class BadDevices:
+class BadDevices(Score):
     name: ClassVar[str] = "bad_devices"
     reads: ClassVar[frozenset[str]] = frozenset()
+    chooses_devices: ClassVar[bool] = True
     answer: ClassVar[Any] = None
 
     def points(self, request: Request, view: View) -> float:

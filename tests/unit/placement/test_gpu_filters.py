@@ -9,6 +9,8 @@ from dovetail.model.reason import Eviction
 from dovetail.model.task import TaskId
 from dovetail.placement.filters.gpu_model import GpuModelFilter
 from dovetail.placement.filters.gpus import FreeGpusFilter
+from dovetail.placement.pipeline.evaluation import Evaluator
+from dovetail.placement.pipeline.profiles import ProfileSettings
 from dovetail.placement.pipeline.refusal import refusals
 
 A100 = {"gpus": [{"count": 4, "model": "A100", "memory": "40GiB"}]}
@@ -88,10 +90,12 @@ def test_a_share_fits_where_one_gpu_has_so_much_left() -> None:
 
 def test_a_plain_request_reads_nothing_of_devices_that_it_need_not() -> None:
     cluster = cluster_of(A100)
-    assert GpuModelFilter().reads_of(request_for(cluster, resources={"gpu": 1})) == frozenset()
-    assert GpuModelFilter().reads_of(request_for(cluster, resources={"gpu": 1, "gpu_model": "A100"})) == {LABELS}
-    assert FreeGpusFilter().reads_of(request_for(cluster, resources={"cpu": 1})) == frozenset()
-    assert DEVICES in FreeGpusFilter().reads_of(request_for(cluster, resources={"gpu": 1}))
+    evaluator = Evaluator("tried", ProfileSettings())
+    assert evaluator.reads_of(GpuModelFilter(), request_for(cluster, resources={"gpu": 1})) == frozenset()
+    picky = request_for(cluster, resources={"gpu": 1, "gpu_model": "A100"})
+    assert evaluator.reads_of(GpuModelFilter(), picky) == {LABELS}
+    assert evaluator.reads_of(FreeGpusFilter(), request_for(cluster, resources={"cpu": 1})) == frozenset()
+    assert DEVICES in evaluator.reads_of(FreeGpusFilter(), request_for(cluster, resources={"gpu": 1}))
     assert FreeGpusFilter().mask(request_for(cluster, resources={"gpu": 1}), View(cluster)) is True, (
         "amounts tell it all"
     )

@@ -1,13 +1,20 @@
 """Finding and building plugins: unknown, double, broken and misconfigured ones are named at start."""
 
+import ast
+from pathlib import Path
+
 import pytest
 from tests.unit.placement.conftest import Offer
 from tests.unit.placement.outsiders import Good
 
+from dovetail.placement import registry
 from dovetail.placement.pipeline.evaluation import Evaluator
 from dovetail.placement.pipeline.profiles import BUILT_IN, ProfileSettings
 from dovetail.placement.registry import (
+    FILTERS,
     HOOK_GROUP,
+    POD_FILTERS,
+    SCORES,
     PluginError,
     build_filter,
     build_hook,
@@ -86,8 +93,8 @@ def test_a_package_that_cannot_be_imported_hurts_only_who_names_it(offer: Offer)
     [
         ("scores", "misnamed", "Misnamed", "calls itself 'something_else'"),
         ("scores", "reads_unknown", "ReadsUnknown", "reads weather; column groups are resources, placements"),
-        ("scores", "odd_filter", "OddFilter", "has no method points"),
-        ("filters", "has_no_mask", "HasNoMask", "has no method mask"),
+        ("scores", "odd_filter", "OddFilter", "is no score: derive it from dovetail.placement.contract.Score"),
+        ("filters", "has_no_mask", "HasNoMask", "cannot be built: TypeError: .*abstract method '?mask"),
         ("filters", "has_no_reason", "HasNoReason", "needs a `reason`"),
         ("scores", "cannot_be_built", "CannotBeBuilt", "cannot be built: OSError: no licence server"),
     ],
@@ -98,3 +105,26 @@ def test_a_plugin_that_breaks_the_contract_is_refused_at_start(
     offer("other", {f"dovetail.{group}": {name: f"{HERE}:{value}"}})
     with pytest.raises(PluginError, match=words):
         (build_score if group == "scores" else build_filter)(name, {})
+
+
+def test_the_engine_asks_plugins_what_they_are_and_knows_none_of_their_classes() -> None:
+    known = {plugin.__name__ for table in (FILTERS, POD_FILTERS, SCORES) for plugin in table.values()}
+    source = Path(registry.__file__).parents[1]
+    modules = [*(source / "engine").rglob("*.py"), *(source / "placement" / "preemption").rglob("*.py")]
+    assert modules
+    for module in modules:
+        tree = ast.parse(module.read_text())
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        plugins = [one for one in imports if (one.module or "").startswith("dovetail.placement.")]
+        named = {alias.name for one in plugins for alias in one.names}
+        assert not named & known, f"{module.name} imports {sorted(named & known)}; declare it in the contract instead"
+
+
+def test_every_built_in_plugin_says_what_it_reads_and_every_filter_what_wakes_it() -> None:
+    """The defaults are safe, and slow: a built-in plugin has no excuse."""
+    filters_here = {**FILTERS, **POD_FILTERS}
+    for plugin in (*filters_here.values(), *SCORES.values()):
+        assert any("reads" in vars(base) for base in plugin.__mro__[:-3]), f"{plugin.name} does not say what it reads"
+    for name, plugin in filters_here.items():
+        says = "wakes_on" in vars(plugin) or "wake_signals" in vars(plugin)
+        assert says, f"{name} does not say what wakes it"

@@ -1,4 +1,9 @@
-"""At most so many tasks a node: a filter with typed settings and a refusal that says what would have to change."""
+"""At most so many tasks a node: a filter with typed settings that takes part in everything a built-in one does.
+
+Beside `mask` and `refuse` it declares: it is about capacity and evictions help, so urgent work may displace less urgent
+work (`stage`, `eviction_helps`); only what happens on a node can make it accept that node, so a waiting task is not
+tried again after every event (`wakes_on`); and what suggestions call its limit (`requirement`).
+"""
 
 from typing import Annotated, ClassVar
 
@@ -10,18 +15,21 @@ from dovetail.cluster.state import RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import Request
+from dovetail.placement.contract import OWN_NODE, EvictionHelps, Filter, FilterStage, Request, WakeSignals
 
 
 class MaxTasksPerNodeSettings(Strict):
     most: Annotated[int, Field(ge=1)]
 
 
-class MaxTasksPerNode:
+class MaxTasksPerNode(Filter):
     name: ClassVar[str] = "max_tasks_per_node"
     reason: ClassVar[str] = "too_many_tasks"
     reads: ClassVar[frozenset[str]] = frozenset({RESOURCES})
     Settings: ClassVar[type[Strict]] = MaxTasksPerNodeSettings
+    stage: ClassVar[FilterStage] = FilterStage.CAPACITY
+    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.BY_TRIAL
+    wakes_on: ClassVar[WakeSignals] = OWN_NODE
 
     def __init__(self, settings: MaxTasksPerNodeSettings) -> None:
         self._most = settings.most
@@ -33,6 +41,9 @@ class MaxTasksPerNode:
         running = int(self._running(view)[position])
         message = f"runs {running} tasks and may run {self._most}"
         return Refused(self.name, self.reason, message, Eviction.HELPS)
+
+    def requirement(self, request: Request) -> str:  # noqa: ARG002 (the same for every request)
+        return f"fewer than {self._most} tasks on the node"
 
     def _running(self, view: View) -> npt.NDArray[np.float64]:
         """Every task takes one slot of its node, so allocated slots are running tasks."""

@@ -16,7 +16,7 @@ from dovetail.cluster.views.view import View
 from dovetail.model.requests.asks import Match
 from dovetail.model.text.strict import Strict
 from dovetail.model.workloads.selection import LabelKey, LabelValue, Operator
-from dovetail.placement.contract import Request
+from dovetail.placement.contract import Request, Score
 
 
 class QuietRackSettings(Strict):
@@ -26,7 +26,7 @@ class QuietRackSettings(Strict):
     quiet: list[LabelValue] = Field(min_length=1)
 
 
-class QuietRack:
+class QuietRack(Score):
     name: ClassVar[str] = "quiet_rack"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS, RESOURCES})
     Settings: ClassVar[type[Strict]] = QuietRackSettings

@@ -94,6 +94,12 @@ class NodeColumns(RowsOfView):
     def cordoned(self) -> B1:
         return self._cut(self._cluster.cordoned)
 
+    @property
+    def quarantined(self) -> B1:
+        found = np.zeros(self._cluster.width, dtype=np.bool_)
+        found[[self._cluster.rows[name] for name in self._cluster.quarantines]] = True
+        return self._cut(found)
+
     def status_reason(self, position: int) -> str:
         return self._cluster.reason(self.name(position))
 

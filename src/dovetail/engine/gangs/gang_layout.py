@@ -12,7 +12,6 @@ import numpy as np
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.network.domains import SINGLE, level_column
 from dovetail.cluster.selector_counts import concerns, selects
-from dovetail.cluster.state import DEVICES, PLACEMENTS, RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.engine.gangs.communication import add_notes
 from dovetail.engine.gangs.gang_bandwidth import GangBandwidth
@@ -23,13 +22,8 @@ from dovetail.model.reason import Explanation, FunnelStep, NodePoints, Outcome
 from dovetail.model.requests.asks import AffinityRule, Layout, Relation
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.affinity import HOST
-from dovetail.placement.contract import Request
-from dovetail.placement.filters.bandwidth import NO_BANDWIDTH, BandwidthFilter
-from dovetail.placement.filters.gpus import FreeGpusFilter
-from dovetail.placement.filters.promised import PromisedFilter
-from dovetail.placement.filters.resources import ResourcesFilter
-from dovetail.placement.filters.spread import SpreadFilter
-from dovetail.placement.filters.workload_affinity import WorkloadAffinityFilter
+from dovetail.placement.contract import CopyEffect, Request
+from dovetail.placement.filters.bandwidth import NO_BANDWIDTH
 from dovetail.placement.gangs.arranger import Arranger
 from dovetail.placement.gangs.domain_choice import Ranking, judge, rank_domains
 from dovetail.placement.gangs.domain_features import Prospect
@@ -39,16 +33,7 @@ from dovetail.placement.pipeline.pipeline import Choice
 
 NO_DOMAIN = "no_domain_fits"
 _MOST_DOMAINS = 16
-_MOST_TASKS = 4096  # tried in all of those together, which bounds the time that others wait
-_TAKEN = frozenset({RESOURCES, PLACEMENTS, DEVICES})
-_COUNTED = (
-    ResourcesFilter,
-    FreeGpusFilter,
-    PromisedFilter,
-    WorkloadAffinityFilter,
-    SpreadFilter,
-    BandwidthFilter,
-)  # computed here for the whole gang
+_MOST_TASKS = 4096  # placed in all of those together: the answer must not keep others waiting
 
 
 class GangLayout:
@@ -99,8 +84,7 @@ class GangLayout:
             return False
         if any(even.weight is None and any(selects(one, identity) for one in even.whom) for even in shape.spread):
             return False
-        others = [plugin for plugin in evaluator.filters if not isinstance(plugin, _COUNTED)]
-        return all(_TAKEN.isdisjoint(evaluator.reads_of(plugin, self._request)) for plugin in others)
+        return not evaluator.copies_interact(self._request, CopyEffect.BY_AMOUNTS, CopyEffect.BY_RULES)
 
     # --- choosing --------------------------------------------------------------------------------------------
 

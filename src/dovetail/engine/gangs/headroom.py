@@ -9,19 +9,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dovetail.cluster import state as groups
 from dovetail.cluster.arrays import F8, Rows
 from dovetail.cluster.views.view import View
 from dovetail.model.resources import GPU
-from dovetail.placement.contract import Request
-from dovetail.placement.filters.gpus import FreeGpusFilter
-from dovetail.placement.filters.promised import PromisedFilter
-from dovetail.placement.filters.resources import ResourcesFilter
-from dovetail.placement.filters.workload_affinity import WorkloadAffinityFilter
+from dovetail.placement.contract import CopyEffect, Request
 from dovetail.placement.pipeline.evaluation import Evaluator
-
-#: What one more copy changes on its node.
-_TAKEN = frozenset({groups.RESOURCES, groups.PLACEMENTS, groups.DEVICES})
 
 
 class Headroom:
@@ -32,13 +24,8 @@ class Headroom:
     @property
     def is_exact(self) -> bool:
         """Does a copy leave the verdict of every filter but those about room as it is, on all nodes?"""
-        shape, request = self._request.shape, self._request
-        if request.non_local or shape.company or shape.spread or request.repelled:
-            return False
-        # Nobody keeps it away, and it keeps away from nobody: what others are placed does not matter to it.
-        settled = (ResourcesFilter, FreeGpusFilter, PromisedFilter, WorkloadAffinityFilter)
-        others = [plugin for plugin in self._evaluator.filters if not isinstance(plugin, settled)]
-        return all(_TAKEN.isdisjoint(self._evaluator.reads_of(plugin, request)) for plugin in others)
+        request = self._request
+        return not request.non_local and not self._evaluator.copies_interact(request, CopyEffect.BY_AMOUNTS)
 
     def total(self) -> int:
         """Copies on all nodes that allow the task."""
@@ -47,9 +34,7 @@ class Headroom:
 
     def free(self, resource: str, rows: Rows) -> F8:
         """What a copy could take: free, and not promised to others while it would run."""
-        resources = self._evaluator.filters[-1]
-        assert isinstance(resources, ResourcesFilter), "profiles end with the resources filter"
-        found = resources.free(self._view, resource)
+        found = self._evaluator.resources.free(self._view, resource)
         if found is None:
             return np.zeros(len(rows))
         free: F8 = found[rows]

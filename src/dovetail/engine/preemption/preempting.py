@@ -26,11 +26,10 @@ from dovetail.model.resources import Amounts
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Priority
 from dovetail.placement.contract import Request
-from dovetail.placement.filters.gpus import FreeGpusFilter
-from dovetail.placement.filters.resources import ResourcesFilter
 from dovetail.placement.pipeline.evaluation import Evaluator
 from dovetail.placement.preemption import Cost, VictimArrays, Victims, find_victims
-from dovetail.placement.preemption.pool import Eligible
+from dovetail.placement.preemption.pool import Eligible, VictimPool
+from dovetail.placement.preemption.trial_search import TrialSearch
 
 #: The least urgent class that may preempt.
 LAST_TO_PREEMPT = Priority.MEDIUM.rank
@@ -130,6 +129,7 @@ def to_be_tried(state: EngineState, request: Request) -> bool:
     return (
         request.non_local
         or request.shape.layout is not None
+        or _refused_until_trial(state, request) is not None
         or (ask is not None and (ask.is_picky or ask.share > 0 or state.cluster.devices.shares > 0))
     )
 
@@ -140,9 +140,11 @@ def cheapest_victims(
     """The cheapest of the eligible tasks, given the present disruption budgets and gangs."""
     slack = {group.id: group.slack for group in state.groups.all() if not group.is_loose}
     budgets = {id_: _budget(state.work[id_]) for id_ in state.budgeted}
-    return find_victims(
+    blocked = _refused_until_trial(state, request)
+    by_amounts = candidates if blocked is None else candidates & ~blocked
+    found = find_victims(
         state.cluster,
-        candidates,
+        by_amounts,
         request.column,
         count,
         eligible,
@@ -152,6 +154,19 @@ def cheapest_victims(
         state.stopping,
         state.victims_table,
     )
+    if blocked is None or count > 1 or (found is not None and not found.tasks):
+        return found
+    evaluator = state.pipelines[request.shape.profile].evaluator
+    state.victims_table.refresh()
+    there = candidates & blocked
+    pool = VictimPool(state.victims_table, there, request.column, eligible, now, budgets, slack, state.stopping)
+    tried = TrialSearch(pool, evaluator, request, state.stopping).run()
+    return min((one for one in (found, tried) if one is not None), key=lambda one: one.cost, default=None)
+
+
+def _refused_until_trial(state: EngineState, request: Request) -> B1 | None:
+    """Nodes whose victims amounts do not tell, because a filter looks at something else."""
+    return state.pipelines[request.shape.profile].evaluator.refused_until_trial(request, View(state.cluster))
 
 
 def preempt(state: EngineState, work: Work, clearing: PreemptionPlan, now: float) -> list[Command]:
@@ -275,12 +290,12 @@ def _candidates(state: EngineState, claim: PreemptionRequest, request: Request, 
 def _tells_by_amounts(evaluator: Evaluator, request: Request, view: View) -> B1 | bool:
     """All nodes but those where the amounts fit and single GPUs do not: amounts do not tell who is in the way there, so
     no victim would be found."""
-    plugins = {plugin.name: plugin for plugin in evaluator.filters}
-    whole, _ = evaluator.mask(plugins[FreeGpusFilter.name], request, view)
-    if whole is True:
-        return True
-    enough, _ = evaluator.mask(plugins[ResourcesFilter.name], request, view)
-    found: B1 = np.logical_or(whole, np.logical_not(enough))
+    found: B1 | bool = True
+    for plugin in evaluator.misled_by_amounts:
+        whole, _ = evaluator.mask(plugin, request, view)
+        if whole is not True:
+            enough, _ = evaluator.mask(evaluator.resources, request, view)
+            found = found & np.logical_or(whole, np.logical_not(enough))
     return found
 
 

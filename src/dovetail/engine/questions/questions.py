@@ -27,7 +27,6 @@ from dovetail.engine.planning.group_plan import plan_group
 from dovetail.engine.planning.plan import Displacement, PlannedTask, nodes_in_turn, plan, would_displace
 from dovetail.engine.questions.answer_cache import NOT_KEPT, AnswerCache
 from dovetail.engine.scheduling.forecast import StartGuess, guesses
-from dovetail.engine.scheduling.watches import reads_amounts
 from dovetail.engine.suggestions.suggestions import Impasse, impasse
 from dovetail.model.device import Device
 from dovetail.model.reason import Explanation, Refused
@@ -238,16 +237,17 @@ class Questions:
     def _capacity(self, spec: Workload, most_nodes: int, is_spent: IsSpent) -> Pieces[FreeCapacity]:
         shape = self.shape(spec)
         pipeline, request = self._state.pipelines[shape.profile], self._state.request(shape)
-        if request.non_local or reads_amounts(shape):
+        view = View(self._state.cluster)
+        headroom = Headroom(pipeline.evaluator, request, view)
+        if not headroom.is_exact:
             nodes = Counter((yield from nodes_in_turn(self._state, spec, shape, MOST_IN_TURN, is_spent)))
             total = nodes.total()
             return FreeCapacity(
                 total, nodes.most_common(most_nodes), self.explain(shape), at_least=total == MOST_IN_TURN
             )
-        view = View(self._state.cluster)
         filtered = pipeline.evaluator.run_filters(request, view)
         rows = np.flatnonzero(filtered.alive)
-        fits = Headroom(pipeline.evaluator, request, view).copies(rows, request.needs)
+        fits = headroom.copies(rows, request.needs)
         order = np.argsort(-fits, kind="stable")[:most_nodes]
         by_node = [(self._state.cluster.names[int(rows[i])], int(fits[i])) for i in order]
         return FreeCapacity(int(fits.sum()) if len(rows) else 0, by_node, self.explain(shape))

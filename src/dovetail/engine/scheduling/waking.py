@@ -16,7 +16,6 @@ from dovetail.engine.state.pending_work import EquivalenceClass, QuotaClass, Wat
 from dovetail.engine.state.work import Work
 from dovetail.model.requests.shape import Shape
 from dovetail.placement.contract import Request
-from dovetail.placement.filters.resources import ResourcesFilter
 
 
 def wake_parked(state: EngineState) -> None:
@@ -107,8 +106,7 @@ class _Room:
         """Where measured use counts, only the full evaluation can tell."""
         if self._most is None:
             return False
-        resources = self._state.pipelines[request.shape.profile].evaluator.filters[-1]
-        if isinstance(resources, ResourcesFilter) and resources.by_observation:
+        if self._state.pipelines[request.shape.profile].evaluator.resources.by_observation:
             return True
         needs = request.column
         n = len(needs)

@@ -12,47 +12,40 @@ import numpy as np
 from dovetail.cluster.arrays import Rows
 from dovetail.cluster.network.domains import SINGLE, level_column
 from dovetail.cluster.selector_counts import Counted
-from dovetail.cluster.state import PLACEMENTS, RESOURCES, STATUS
-from dovetail.constraints.program import compile_node
+from dovetail.cluster.state import STATUS
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.pending_work import EquivalenceClass, Watch
 from dovetail.engine.state.work import Work
-from dovetail.model.requests.asks import AffinityRule, Selector
-from dovetail.model.requests.shape import Shape
+from dovetail.placement.contract import OWN_NODE, WakeSignals
 
 
 def is_woken_elsewhere(state: EngineState, work: Work) -> bool:
     """May it fit one day on a node on which nothing has ended?"""
-    return state.asked(work.shape, work.identity).non_local or reads_amounts(work.shape)
+    return state.asked(work.shape, work.identity).non_local or bool(_signals(state, work))
 
 
 def watch_for_changes(state: EngineState, work: Work, kind: EquivalenceClass) -> None:
     """Keep watch for work of this kind, which has just been set aside."""
     works = [work] if work.group is None else [part.work for part in work.group.parts()] or [work]
-    looking = [one for one in works if is_woken_elsewhere(state, one)]
-    if not looking:
-        return
-    counted: dict[Counted, None] = {}
-    levels: set[str] = set()
-    for one in looking:
-        repelled = state.asked(one.shape, one.identity).repelled
-        # Who keeps it away by distance does so beyond any domain.
-        afar = [rule for rule in repelled if rule.distance is not None]
-        counted |= dict.fromkeys([*_counted(one.shape), *afar])
-        levels.update(_levels(one.shape, repelled))
-    # Whoever leaves any node may have held something of links that it needs.
-    anything = any(reads_amounts(one.shape) or one.shape.bandwidth_mbps for one in looking)
-    if not counted and not levels and not anything:  # only wishes look around, and those keep nobody waiting
+    signals = OWN_NODE
+    for one in works:
+        signals |= _signals(state, one)
+    if not signals:
         state.wake.watches.pop(kind, None)
         return
     state.wake.watches[kind] = Watch(
-        tuple(counted),
-        frozenset(levels),
-        anything,
-        _versions(state, tuple(counted)),
+        signals.counted,
+        signals.levels,
+        signals.anything,
+        _versions(state, signals.counted),
         _nodes(state),
         state.wake.event_count,
     )
+
+
+def _signals(state: EngineState, work: Work) -> WakeSignals:
+    """What its filters wait for."""
+    return state.pipelines[work.shape.profile].evaluator.wake_signals(state.asked(work.shape, work.identity))
 
 
 def rows_to_wake(state: EngineState, watch: Watch, rows: Rows) -> Rows | None:
@@ -93,28 +86,3 @@ def _with_domains(state: EngineState, rows: Rows, levels: frozenset[str]) -> Row
 
 def _versions(state: EngineState, counted: tuple[Counted, ...]) -> tuple[int, ...]:
     return tuple([state.cluster.placements.selector_count(one).version for one in counted])
-
-
-def _counted(shape: Shape) -> list[Counted]:
-    """Work whose coming or going anywhere may let it in."""
-    found: list[Counted] = [whom for rule in shape.company if rule.weight is None for whom in rule.whom]
-    found += [whom for even in shape.spread if even.weight is None for whom in even.whom]
-    if shape.kubernetes is not None:
-        found += shape.kubernetes.counted()
-    for want in shape.wants:
-        if want.must_hold:
-            names = sorted(compile_node(want.text).workloads)
-            found += [Selector((shape.namespace,), workload=name) for name in names]
-    return found
-
-
-def _levels(shape: Shape, repelled: tuple[AffinityRule, ...]) -> list[str]:
-    found = [rule.level for rule in (*shape.company, *repelled) if rule.weight is None]
-    found += [even.level for even in shape.spread if even.weight is None]
-    return found + [level for want in shape.wants if want.must_hold for level in compile_node(want.text).levels]
-
-
-def reads_amounts(shape: Shape) -> bool:
-    """An expression may come to hold when something is placed, too: `domain("leaf").allocated.gpu > 0`."""
-    wants = [compile_node(want.text) for want in shape.wants if want.must_hold]
-    return any(program.reads & {RESOURCES, PLACEMENTS} for program in wants)

@@ -28,7 +28,7 @@ from dovetail.engine.state.requests import RequestCache
 from dovetail.engine.state.settings import EngineSettings, Router
 from dovetail.engine.state.terms import Terms, terms_of
 from dovetail.engine.state.timers import Timers
-from dovetail.engine.state.wake_signals import WakeSignals
+from dovetail.engine.state.wake_state import WakeState
 from dovetail.engine.state.work import Work
 from dovetail.model.record import Changes, Decision, ReservationRecord
 from dovetail.model.requests.asks import AffinityRule
@@ -83,7 +83,7 @@ class EngineState:
         }
         # Bookkeeping.
         self.changes = ChangeLog()
-        self.wake = WakeSignals()
+        self.wake = WakeState()
         self.learned = Learned(self.cluster)
         self.accounts = Accounts(self.cluster, self.router.queues, settings.fair)
         self.timers = Timers()

@@ -10,7 +10,7 @@ from dovetail.model.requests.terms import Terms, terms_json
 from dovetail.model.workloads.constraint import Constraint
 from dovetail.model.workloads.grouping import labels_of
 from dovetail.model.workloads.workload import Workload
-from dovetail.placement.scores.image_locality import ImageLocalityScore
+from dovetail.placement.registry import sees_image
 
 __all__ = ["Terms", "terms_json", "terms_of", "wants_of"]
 
@@ -20,10 +20,10 @@ def terms_of(router: Router, spec: Workload) -> Terms:
     scheduler, profile = router.route(spec)
     disruption = spec.disruption
     wants = wants_of(spec.constraints) if spec.constraints else ()
+    plugins = router.profiles[profile]
+    by_image = sees_image(tuple(plugins.filters), tuple(plugins.scores))
     return Terms(
-        shape=shape_of(
-            spec, scheduler, profile, wants, by_image=ImageLocalityScore.name in router.profiles[profile].scores
-        ),
+        shape=shape_of(spec, scheduler, profile, wants, by_image=by_image),
         retries=spec.retries,
         queue=spec.queue,
         user=spec.user,

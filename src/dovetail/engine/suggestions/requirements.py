@@ -2,9 +2,9 @@
 
 Guarantees: the filter that decides also says which nodes satisfy a requirement. It is asked with a shape that holds
 this requirement and nothing else, so no rule is written twice. Preferences are left out: they are dropped before
-anything waits. What is not the workload's own (readiness, the scheduler's scope, filters of other packages) decides
-which nodes are considered. Promises to others are left out.
-Left to others: which requirements no node satisfies together (`core`), and what to change (`remedies`).
+anything waits. A filter about the workload that has no requirement of its own here (those of other packages) is one
+requirement. Filters about the scheduler decide which nodes are considered. Promises to others are left out.
+Left to others: which requirements no node satisfies together (`unsatisfiable_core`), and what to change (`remedies`).
 """
 
 from collections.abc import Iterator
@@ -21,16 +21,12 @@ from dovetail.model.resources import GPU, SLOTS, show_amount
 from dovetail.model.text.complaint import field_name
 from dovetail.model.workloads.constraint import ConstraintKind as Demand
 from dovetail.model.workloads.workload import Workload, WorkloadKind
-from dovetail.placement.contract import Filter, Request
+from dovetail.placement.contract import Concern, Filter, Request
 from dovetail.placement.pipeline.evaluation import Evaluator
 
-READY, BACKEND, SELECTOR, AFFINITY = "ready", "backend", "node_selector", "node_affinity"
+BACKEND, SELECTOR, AFFINITY = "backend", "node_selector", "node_affinity"
 TAINTS, CONSTRAINTS, COMPANY, SPREAD = "taints", "constraints", "workload_affinity", "spread"
-PROMISED, RESOURCES, GPU_MODEL, FREE_GPUS = "promised", "resources", "gpu_model", "gpus"
-#: Filters that are not asked which nodes are looked at: about its own requirements, or about how things are just now.
-_OWN = frozenset({BACKEND, SELECTOR, AFFINITY, TAINTS, CONSTRAINTS, COMPANY, SPREAD, RESOURCES, READY, PROMISED}) | {
-    *(GPU_MODEL, FREE_GPUS)
-}
+RESOURCES, GPU_MODEL, FREE_GPUS = "resources", "gpu_model", "gpus"
 
 #: Whose rules about other work are that the workload did not write itself.
 _NOT_ITS_OWN = "a policy"
@@ -185,12 +181,22 @@ class Examination:
     def findings(self, requirements: tuple[WorkloadRequirement, ...]) -> tuple[Findings, Findings]:
         """Over nodes that are there and in the scheduler's scope: those that take new work, and those that do not."""
         open_to_it, ready = self._open(), self._view.ready
+        requirements = (*requirements, *self._of_other_filters(requirements))
         verdicts = np.array([self.satisfies(one) for one in requirements]).reshape(len(requirements), self._view.size)
         taking, closed = np.flatnonzero(open_to_it & ready), np.flatnonzero(open_to_it & ~ready)
         return (
             Findings(requirements, taking, ~verdicts[:, taking]),
             Findings(requirements, closed, ~verdicts[:, closed]),
         )
+
+    def _of_other_filters(self, requirements: tuple[WorkloadRequirement, ...]) -> Iterator[WorkloadRequirement]:
+        """One for each filter that decides about the workload and that none of the requirements names."""
+        named = {one.filter for one in requirements}
+        for plugin in self._evaluator.filters:
+            if plugin.concern is Concern.WORKLOAD and plugin.name not in named:
+                words = self._evaluator.requirement(plugin, self._request)
+                if words is not None:
+                    yield WorkloadRequirement((), words, plugin.name, self._request.shape)
 
     def satisfies(self, requirement: WorkloadRequirement) -> B1:
         """bool[node]"""
@@ -230,7 +236,7 @@ class Examination:
         """Nodes that are kept from it by nothing but its own requirements, their state and what was promised."""
         found = self._view.present.copy()
         for plugin in self._evaluator.filters:
-            if plugin.name not in _OWN:
+            if plugin.concern is Concern.SCHEDULER:
                 answer, _ = self._evaluator.mask(plugin, self._request, self._view)
                 found &= answer
         return found

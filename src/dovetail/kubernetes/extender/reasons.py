@@ -5,35 +5,16 @@ Guarantees: array functions over the filters' own answers; nothing is worked out
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
 from dovetail.cluster.arrays import B1, Rows
 from dovetail.cluster.views.view import View
-from dovetail.model.reason import Eviction
-from dovetail.model.requests.asks import Relation
-from dovetail.placement.contract import Filter, Request
-from dovetail.placement.filters.constraints import ConstraintsFilter, holds
-from dovetail.placement.filters.resources import ResourcesFilter
-from dovetail.placement.filters.taints import TaintsFilter
-from dovetail.placement.filters.workload_affinity import WorkloadAffinityFilter
+from dovetail.placement.contract import Filter, GroupRefusal, Request
 from dovetail.placement.pipeline.evaluation import Evaluator, FilterResult
-from dovetail.placement.workload_affinity import keeps, let_in
-
-_MOST_NAMED = 32
-_NEVER = 1 << 40
 
 
-class Refusal(NamedTuple):
-    """Some nodes of a view, what all of them say, and whether the pod might fit there if other pods were gone."""
-
-    positions: Rows
-    message: str
-    helps: bool
-
-
-def refusals_of(request: Request, evaluator: Evaluator, view: View, filtered: FilterResult) -> Iterator[Refusal]:
+def refusals_of(request: Request, evaluator: Evaluator, view: View, filtered: FilterResult) -> Iterator[GroupRefusal]:
     """Each node that was sifted out, once, by the filter that did it. The view holds rows that are there."""
     alive: B1 = np.ones(view.size, dtype=np.bool_)
     for plugin, stage in zip(evaluator.filters, filtered.stages, strict=True):
@@ -44,74 +25,8 @@ def refusals_of(request: Request, evaluator: Evaluator, view: View, filtered: Fi
             alive = stage
 
 
-def _by_filter(plugin: Filter, request: Request, view: View, out: Rows) -> list[Refusal]:
+def _by_filter(plugin: Filter, request: Request, view: View, out: Rows) -> list[GroupRefusal]:
     try:
-        return list(_by_rule(plugin, request, view, out))
+        return list(plugin.refuse_many(request, view, out))
     except Exception as error:  # as for deciding: whatever a plugin raises, it is named and the answer goes on
-        return [Refusal(out, f"refused by {plugin.name!r}, which failed to say why: {error}", False)]
-
-
-def _by_rule(plugin: Filter, request: Request, view: View, out: Rows) -> Iterator[Refusal]:
-    if isinstance(plugin, ResourcesFilter):
-        yield from _short(plugin, request, view, out)
-    elif isinstance(plugin, ConstraintsFilter):
-        must = [want for want in request.shape.wants if want.must_hold]
-        each = ((f"does not satisfy {want.text}", holds(want, request, view), False) for want in must)
-        yield from _in_turn(each, out)
-    elif isinstance(plugin, WorkloadAffinityFilter):
-        yield from _in_turn(_company(request, view), out)
-    elif isinstance(plugin, TaintsFilter):
-        codes = view.taint_codes[out]
-        for code in np.unique(codes).tolist():
-            yield _alike(plugin, request, view, out[codes == code])
-    else:
-        yield _alike(plugin, request, view, out)
-
-
-#: What is said where a rule is broken, where it is kept, and whether others' going would help.
-Rule = tuple[str, B1 | bool, bool]
-
-
-def _company(request: Request, view: View) -> Iterator[Rule]:
-    for rule in request.shape.company:
-        if rule.weight is None:
-            yield f"would not be {rule}", keeps(rule, request, view), rule.relation is Relation.APART
-    for rule in request.repelled:
-        yield f"pods there keep it away: it must stay {rule}", let_in(rule, view), True
-
-
-def _alike(plugin: Filter, request: Request, view: View, out: Rows) -> Refusal:
-    """The words of one of them do for all."""
-    refused = plugin.refuse(request, view, int(out[0]))
-    return Refusal(out, refused.message, refused.eviction is Eviction.HELPS)
-
-
-def _in_turn(rules: Iterator[Rule], out: Rows) -> Iterator[Refusal]:
-    """By the first of several rules that a node breaks."""
-    left = out
-    for message, answer, helps in rules:
-        kept: B1 = np.full(len(left), answer) if isinstance(answer, bool) else answer[left]
-        if not kept.all():
-            yield Refusal(left[~kept], message, helps)
-            left = left[kept]
-    if len(left):
-        yield Refusal(left, "refused", False)
-
-
-def _short(plugin: ResourcesFilter, request: Request, view: View, out: Rows) -> Iterator[Refusal]:
-    """By which resources are short; whether others' going would help depends on what the node has at all."""
-    names = list(request.needs)[:_MOST_NAMED]
-    kinds = np.zeros(len(out), dtype=np.int64)  # a bit for each resource that is short, and the highest for "never"
-    for i, name in enumerate(names):
-        needed = request.needs[name]
-        free, most, kept = plugin.free(view, name), view.schedulable(name), view.reserved(name)
-        if free is None or most is None or kept is None:
-            kinds |= (1 << i) | _NEVER
-            continue
-        kinds |= (free[out] < needed).astype(np.int64) << i
-        kinds |= np.where(most[out] - kept[out] < needed, _NEVER, 0)
-    for kind in np.unique(kinds).tolist():
-        short = ", ".join(name for i, name in enumerate(names) if kind >> i & 1)
-        never = bool(kind & _NEVER)
-        words = f"never has enough {short}" if never else f"too little {short} free"
-        yield Refusal(out[kinds == kind], words, not never)
+        return [GroupRefusal(out, f"refused by {plugin.name!r}, which failed to say why: {error}")]

@@ -1,4 +1,6 @@
-"""What a task asks of nodes and of other work, each part in a form that is cheap to compare and to hash."""
+"""What a task requires and prefers of nodes and of other work, each part in a form that is cheap to compare and to
+hash.
+"""
 
 import re
 from enum import StrEnum
@@ -35,7 +37,7 @@ Term = tuple[Match, ...]
 
 
 class Tolerance(NamedTuple):
-    """A toleration as placement sees it, cheap to compare: which taints it makes up for."""
+    """A toleration in hashable form: which taints it tolerates."""
 
     key: str | None
     operator: TolerationOperator
@@ -59,7 +61,7 @@ class Tolerance(NamedTuple):
 
 
 class Insisted(NamedTuple):
-    """A wish that is a demand until nothing fits; the lowest priority number is given up first."""
+    """A preference that is a requirement until nothing fits; the lowest priority number is given up first."""
 
     priority: int
     term: Term
@@ -71,7 +73,7 @@ class WeightedMatch(NamedTuple):
 
 
 class ConstraintAsk(NamedTuple):
-    """An expression about nodes: a requirement, or a wish with a weight, insisted on while it has a priority."""
+    """An expression about nodes: a requirement, or a preference with a weight, insisted on while it has a priority."""
 
     demand: Demand
     text: str
@@ -85,7 +87,7 @@ class ConstraintAsk(NamedTuple):
 
 
 class Selector(NamedTuple):
-    """Some tasks: all that is given holds of them. No namespaces: of all namespaces."""
+    """Selects tasks: all given conditions hold of them. No namespaces: of all namespaces."""
 
     namespaces: tuple[str, ...]
     workload: str | None = None
@@ -106,8 +108,8 @@ class Relation(StrEnum):
 
 
 class AffinityRule(NamedTuple):
-    """How a task lies to other tasks: near to any of them or apart from all of them, in a domain of the level or by
-    distance; or with them in so many domains. A wish if it has a weight, else a requirement."""
+    """Workload affinity: near to any of the selected tasks or apart from all of them, in a domain of the level or by
+    distance; or with them in n domains. A preference if it has a weight, else a requirement."""
 
     relation: Relation
     whom: tuple[Selector, ...]
@@ -127,7 +129,7 @@ class AffinityRule(NamedTuple):
 
 class GpuAsk(NamedTuple):
     """Which GPUs one task gets: `count` whole ones or, where that is 0, `share` thousandths of a single one; of one of
-    the models (any, if none is named; the first is best), each with at least so many bytes of memory."""
+    the models (any, if none is named; the first is preferred), each with at least this many bytes of memory."""
 
     count: int = 0  # type: ignore[assignment]  # tuples have a method of this name, which nobody calls here
     share: int = 0
@@ -137,12 +139,12 @@ class GpuAsk(NamedTuple):
 
     @property
     def each(self) -> int:
-        """Thousandths that are taken of each device."""
+        """Thousandths taken of each device."""
         return WHOLE if self.count else self.share
 
     @property
     def is_picky(self) -> bool:
-        """Not every GPU will do, or not any of them together."""
+        """Does it accept only some GPUs, or only some of them together?"""
         return bool(self.models) or self.memory > 0 or self.same_island
 
     def __str__(self) -> str:
@@ -155,14 +157,15 @@ class GpuAsk(NamedTuple):
 
 
 def gpus_in(amount: float) -> GpuAsk | None:
-    """What is asked for where only an amount of GPUs is known, in thousandths."""
+    """The GPUs requested where only an amount is known, in thousandths."""
     if not amount:
         return None
     return GpuAsk(count=int(amount) // WHOLE) if amount >= WHOLE else GpuAsk(share=int(amount))
 
 
 class Layout(NamedTuple):
-    """How the tasks of a gang lie to each other: levels by name, slices as (size, level), large ones first."""
+    """How the tasks of a gang are placed relative to each other: levels by name, slices as (size, level), large ones
+    first."""
 
     required: str | None = None
     preferred: str | None = None
@@ -177,7 +180,7 @@ class Layout(NamedTuple):
 
 
 class SpreadRule(NamedTuple):
-    """Spread: at most `max_skew` more of them in a domain of the level than in the emptiest one."""
+    """Spread: at most `max_skew` more of the selected tasks in a domain of the level than in the emptiest one."""
 
     level: str
     max_skew: int

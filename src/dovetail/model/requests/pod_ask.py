@@ -1,18 +1,17 @@
 """What a Kubernetes pod asks for beyond what all work can: rules whose meaning only Kubernetes has.
 
 Carried by `Shape.kubernetes`, None for all other work. Everything is resolved already (selectors, namespaces, volumes
-and their nodes), so that a filter works with arrays over labels and tallies alone, and two pods of one template are
-equal. Left to others: reading pods (`dovetail.kubernetes`), and saying again what is asked when a volume or a
-namespace has changed.
+and their nodes), so that a filter works with arrays over labels and selector counts alone, and two pods of one template
+are equal.
+Left to others: reading pods (`dovetail.kubernetes`), and making a new shape when a volume or a namespace has changed.
 
-Facts about nodes and pods that are no labels in Kubernetes are kept as labels all the same, under keys with a colon,
-which no label of Kubernetes can have.
+Facts about nodes and pods that are no labels in Kubernetes are stored as labels all the same, under keys with a colon,
+which no Kubernetes label can have.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dovetail.model.requests.asks import AffinityRule, Selector, Term
-from dovetail.model.requests.asks_json import company_from, selector_from, term_from
 
 #: Of nodes: its name, a feature it declares, how many volumes of a driver it can attach, that it has free devices for
 #: certain claims, and one that all nodes have.
@@ -37,8 +36,8 @@ class PodAffinityRule(NamedTuple):
 
 
 class PodSpreadRule(NamedTuple):
-    """A topology spread constraint that must hold. `whom` None: nobody counts. `let_off`: so many fewer are counted in
-    the domain of the one node that is looked at."""
+    """A required topology spread constraint. `whom` None: no pod counts. `let_off`: so many fewer are counted in the
+    domain of the one node that is evaluated."""
 
     label: str
     max_skew: int
@@ -52,15 +51,15 @@ class PodSpreadRule(NamedTuple):
 
 class PodVolume(NamedTuple):
     """A persistent volume that a claim may be bound to, and the nodes it can be used from: any of the terms; None:
-    from all."""
+    all."""
 
     name: str
     nodes: tuple[Term, ...] | None
 
 
 class VolumeClaim(NamedTuple):
-    """A claim that is bound when its pod has a node: to the first of the volumes that is left and can be used from
-    there, or else to one made for it where that is possible."""
+    """A claim that is bound once its pod has a node: to the first volume that is left and usable from there, or else to
+    a newly provisioned one where that is possible."""
 
     volumes: tuple[PodVolume, ...]
     made_at: tuple[Term, ...] | None  # any of the terms; none at all: anywhere; None: nowhere
@@ -90,8 +89,8 @@ class DeviceAsk(NamedTuple):
 
 
 class PodAsk(NamedTuple):
-    """`repels`: pods that must stay away from it once it runs. `asks` is False where filters have nothing to look at,
-    as for most pods."""
+    """`repels`: pods that must stay away from it once it runs. `asks` is False where filters have nothing to decide, as
+    for most pods."""
 
     asks: bool = False
     node_name: str = ""
@@ -104,62 +103,13 @@ class PodAsk(NamedTuple):
 
     @property
     def is_social(self) -> bool:
-        """Can a node not be judged for it by the node's own row alone?"""
+        """Is the pod non-local: does a node's own row not decide whether the node suits it?"""
         return self.together is not None or bool(self.spread) or bool(self.volumes and self.volumes.attached)
 
     def counted(self) -> list[Selector]:
-        """Pods whose coming or going anywhere may let it in."""
+        """Pods that may make it fit when one of them comes or goes anywhere."""
         whom = [one.whom for one in self.spread] + ([] if self.together is None else [self.together.whom])
         return [one for one in whom if one is not None]
 
 
 PLAIN = PodAsk()
-
-
-def pod_ask_from(parts: list[Any]) -> PodAsk:
-    """The inverse of writing it as JSON."""
-    asks, node_name, features, together, spread, volumes, repels, devices = parts
-    return PodAsk(
-        asks,
-        node_name,
-        tuple(features),
-        None if together is None else PodAffinityRule(_selector_from(together[0]), tuple(together[1]), together[2]),
-        tuple(PodSpreadRule(one[0], one[1], _selector_from(one[2]), *one[3:]) for one in spread),
-        None if volumes is None else _volumes_from(*volumes),
-        tuple(map(company_from, repels)),
-        None if devices is None else _devices_from(*devices),
-    )
-
-
-def _selector_from(parts: list[Any] | None) -> Selector | None:
-    return None if parts is None else selector_from(parts)
-
-
-def _terms_from(terms: list[list[list[Any]]] | None) -> tuple[Term, ...] | None:
-    return None if terms is None else tuple(map(term_from, terms))
-
-
-def _devices_from(refused: str, available: list[Any], marked: str) -> DeviceAsk:
-    return DeviceAsk(refused, tuple([tuple(map(term_from, terms)) for terms in available]), marked)
-
-
-def _volumes_from(
-    refused: list[str], bound: list[Any], zones: list[Any], claims: list[Any], attached: list[list[str]]
-) -> VolumeAsk:
-    return VolumeAsk(
-        (refused[0], refused[1]),
-        tuple([tuple(map(term_from, terms)) for terms in bound]),
-        tuple([(key, tuple(values)) for key, values in zones]),
-        tuple(
-            [
-                VolumeClaim(
-                    tuple([PodVolume(name, _terms_from(nodes)) for name, nodes in volumes]),
-                    _terms_from(made_at),
-                    node,
-                    _terms_from(roomy),
-                )
-                for volumes, made_at, node, roomy in claims
-            ]
-        ),
-        tuple([(driver, volume) for driver, volume in attached]),
-    )

@@ -1,12 +1,16 @@
 """Shape: everything about a task that placement looks at, and nothing else.
 
-Tasks of equal shape are interchangeable for the scheduler, which is what lets one evaluation serve thousands of
-them. A shape is hashable, and `to_json`/`from_json` are inverse, so that a restart needs no other definition.
+Tasks of equal shape are interchangeable for the scheduler, so one evaluation serves thousands of them.
+Guarantees: a shape is hashable, and `to_json` and `from_json` are inverse, so a restart needs no other definition. A
+field is named once, in the class: the hash and both directions of the JSON follow from its name, type and default.
+Shapes that were stored before a field was added get its default.
 """
 
 import json
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import cache
+from operator import attrgetter
+from typing import get_type_hints
 
 from dovetail.model.requests.asks import (
     AffinityRule,
@@ -20,20 +24,10 @@ from dovetail.model.requests.asks import (
     WeightedMatch,
     gpus_in,
 )
-from dovetail.model.requests.asks_json import company_from, selector_from, term_from
-from dovetail.model.requests.pod_ask import PodAsk, pod_ask_from
+from dovetail.model.requests.asks_json import Decoder, decoder
+from dovetail.model.requests.pod_ask import PodAsk
 from dovetail.model.resources import GPU
-from dovetail.model.workloads.constraint import ConstraintKind as Demand
-from dovetail.model.workloads.selection import (
-    Effect,
-    TolerationOperator,
-)
 from dovetail.model.workloads.workload import WorkloadKind
-
-_OPTIONAL = (
-    *("service", "node_selector", "required", "preferred", "avoided", "tolerations", "backends", "near", "insisted"),
-    *("wants", "company", "spread", "traffic", "layout", "gpus", "image", "kubernetes"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,31 +60,7 @@ class Shape:
         if self.gpus is None:
             object.__setattr__(self, "gpus", gpus_in(next((a for name, a in self.amounts if name == GPU), 0)))
         # Shapes are dictionary keys on the hottest path: hash the long tuples once, not at every lookup.
-        whole = (
-            self.amounts,
-            self.kind,
-            self.scheduler,
-            self.profile,
-            self.namespace,
-            self.service,
-            self.node_selector,
-            self.required,
-            self.preferred,
-            self.avoided,
-            self.tolerations,
-            self.backends,
-            self.near,
-            self.insisted,
-            self.wants,
-            self.company,
-            self.spread,
-            self.traffic,
-            self.layout,
-            self.gpus,
-            self.image,
-            self.kubernetes,
-        )
-        object.__setattr__(self, "digest", hash(whole))
+        object.__setattr__(self, "digest", hash(_compared(self)))
 
     @property
     def service_key(self) -> tuple[str, str] | None:
@@ -106,45 +76,14 @@ class Shape:
         return self.digest
 
     def to_json(self) -> str:
-        found: dict[str, Any] = {
-            "amounts": dict(self.amounts),
-            "kind": self.kind,
-            "scheduler": self.scheduler,
-            "profile": self.profile,
-            "namespace": self.namespace,
-        }
-        for name in _OPTIONAL:
-            if value := getattr(self, name):
-                found[name] = value
+        found = {name: value for name, value in zip(_NAMES, _compared(self), strict=True) if value or name in _ALWAYS}
+        found["amounts"] = dict(self.amounts)
         return json.dumps(found, separators=(",", ":"))
 
     @staticmethod
     def from_json(text: str) -> "Shape":
-        found = json.loads(text)
-        return Shape(
-            amounts=tuple(found["amounts"].items()),
-            kind=WorkloadKind(found["kind"]),
-            scheduler=found["scheduler"],
-            profile=found["profile"],
-            namespace=found["namespace"],
-            service=found.get("service"),
-            node_selector=tuple((key, value) for key, value in found.get("node_selector", ())),
-            required=tuple(term_from(term) for term in found.get("required", ())),
-            preferred=tuple(WeightedMatch(weight, term_from(term)) for weight, term in found.get("preferred", ())),
-            avoided=tuple(WeightedMatch(weight, term_from(term)) for weight, term in found.get("avoided", ())),
-            tolerations=tuple(_tolerance_from(*parts) for parts in found.get("tolerations", ())),
-            backends=tuple(found.get("backends", ())),
-            near=tuple(found.get("near", ())),
-            insisted=tuple(Insisted(priority, term_from(term)) for priority, term in found.get("insisted", ())),
-            wants=tuple(ConstraintAsk(Demand(demand), *rest) for demand, *rest in found.get("wants", ())),
-            company=tuple(company_from(parts) for parts in found.get("company", ())),
-            spread=tuple(_even_from(*parts) for parts in found.get("spread", ())),
-            traffic=tuple((to, mbps) for to, mbps in found.get("traffic", ())),
-            layout=None if "layout" not in found else _layout_from(*found["layout"]),
-            gpus=None if "gpus" not in found else _gpus_from(*found["gpus"]),
-            image=found.get("image", ""),
-            kubernetes=None if "kubernetes" not in found else pod_ask_from(found["kubernetes"]),
-        )
+        decoders = _decoders()
+        return Shape(**{name: decoders[name](value) for name, value in json.loads(text).items() if name in decoders})
 
     @property
     def insists(self) -> bool:
@@ -171,21 +110,12 @@ class Shape:
         return replace(self, insisted=(), wants=tuple(w._replace(priority=None) for w in self.wants))
 
 
-def _gpus_from(count: int, share: int, models: list[str], memory: int, same_island: bool) -> GpuAsk:
-    return GpuAsk(count, share, tuple(models), memory, same_island)
+_NAMES = tuple([one.name for one in fields(Shape) if one.init])
+_ALWAYS = frozenset([one.name for one in fields(Shape) if one.init and one.default is MISSING])
+_compared = attrgetter(*_NAMES)
 
 
-def _layout_from(
-    required: str | None, preferred: str | None, slices: list[Any], strategy: str, bandwidth_mbps: int = 0
-) -> Layout:
-    return Layout(required, preferred, tuple((size, level) for size, level in slices), strategy, bandwidth_mbps)
-
-
-def _even_from(level: str, max_skew: int, whom: list[Any], min_domains: int, weight: float | None) -> SpreadRule:
-    return SpreadRule(level, max_skew, tuple(map(selector_from, whom)), min_domains, weight)
-
-
-def _tolerance_from(
-    key: str | None, operator: str, value: str, effect: str | None, seconds: float | None = None
-) -> Tolerance:
-    return Tolerance(key, TolerationOperator(operator), value, None if effect is None else Effect(effect), seconds)
+@cache
+def _decoders() -> dict[str, Decoder]:
+    hints = get_type_hints(Shape)
+    return {name: decoder(hints[name]) for name in _NAMES}

@@ -35,7 +35,7 @@ from dovetail.model.workloads.workload import Workload, WorkloadKind
 
 
 def gpus_of(asked: ResourceRequest) -> GpuAsk | None:
-    """What a task asks for of GPUs, one by one."""
+    """The GPUs that a task requests, one by one."""
     plain = gpus_in(asked.amounts().get(GPU, 0)) if asked.gpu else None
     if plain is None:
         return None
@@ -61,7 +61,7 @@ def _sorted_items(items: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], 
 
 
 def near_of(rules: Sequence[Affinity]) -> tuple[str, ...]:
-    """Workloads it wants to be as near to as can be; those that it must be near to it should be nearest to, too."""
+    """Workloads that it wants to be as near to as possible, including those that it must be near to."""
     near = [rule.near for rule in rules if rule.near is not None]
     return tuple(sorted({peers.workload for peers in near if peers.workload and not peers.namespaces}))
 
@@ -77,7 +77,7 @@ def _selectors(peers: Iterable[Peers], namespace: str) -> tuple[Selector, ...]:
 
 
 def _companion(rule: Affinity, namespace: str) -> AffinityRule | None:
-    """None for `near` alone, which only scores look at."""
+    """None for `near` alone, which only scores read."""
     if rule.near is not None:
         if rule.within is None and rule.distance is None:
             return None
@@ -129,7 +129,7 @@ def layout_of(wanted: Arrangement) -> Layout:
 
 
 def kept_together(spec: Workload) -> tuple[AffinityRule, ...]:
-    """What its layout means for one task that comes after the others, or takes the place of one of them."""
+    """What its layout means for one task that joins the others later, or replaces one of them."""
     group = None if spec.gang is None else spec.gang.group
     if spec.topology is None or (spec.replicas == 1 and group is None):
         return ()
@@ -137,7 +137,7 @@ def kept_together(spec: Workload) -> tuple[AffinityRule, ...]:
 
 
 def near_own(layout: Layout, namespace: str, group: str | None, workload: str = "") -> tuple[AffinityRule, ...]:
-    """The same for a layout: near the others of the group, or of the workload that is in none."""
+    """The same for a layout: near the others of the group, or of the workload if it is in no group."""
     in_group = (Match(GROUP_LABEL, Operator.IN, (group,)),) if group is not None else ()
     own = (Selector((namespace,), workload=workload if group is None else None, term=in_group),)
     wanted = ((layout.required, None), (layout.preferred, 1.0))
@@ -151,9 +151,9 @@ def shape_of(
 ) -> Shape:
     """The shape of a workload's tasks under the scheduler and profile that were resolved for it.
 
-    A workload with an image needs a node that runs containers, whatever it calls itself. The namespace counts only
-    where it matters to placement (names of other workloads and services live in it), so that tenants share shapes. For
-    the same reason its image counts only `by_image`, where the profile looks at who has it.
+    A workload with an image needs a node that runs containers, whatever its kind. The namespace counts only where it
+    matters to placement (names of other workloads and services live in it), so that tenants share shapes. For the same
+    reason the image counts only `by_image`, where the profile reads it.
     """
     named = bool(spec.affinity or spec.service or wants or spec.traffic)
     wishes = spec.node_affinity

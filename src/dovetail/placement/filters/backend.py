@@ -9,8 +9,7 @@ from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import STATUS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
-from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import OWN_NODE, Filter, Request, WakeSignals
 
 
 def _allowed(backend: str, patterns: tuple[str, ...]) -> bool:
@@ -29,11 +28,11 @@ def runnable(request: Request, view: View) -> B1 | bool:
     return backends if runs_kind is True else backends & runs_kind
 
 
-class BackendFilter:
+class BackendFilter(Filter):
     name: ClassVar[str] = "backend"
     reason: ClassVar[str] = "backend_not_allowed"
     reads: ClassVar[frozenset[str]] = frozenset({STATUS})
-    Settings: ClassVar[type[Strict]] = NoSettings
+    wakes_on: ClassVar[WakeSignals] = OWN_NODE
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         return runnable(request, view)

@@ -1,7 +1,7 @@
-"""The task could send to the others of its gang, and they to it, what they must be able to: links up have that left.
+"""The uplinks have enough bandwidth left for what the task and the others of its gang send to each other.
 
-For tasks that come after others of their gang, or take the place of one of them. Tasks that start together are arranged
-as a whole (`uplink_room`, `arranging`); the first of them, here, has nobody to send to.
+This filter is for tasks that join a running gang or replace one of its tasks. Tasks that start together are arranged as
+a whole (`uplink_room`, `arranging`); the first of them has nobody to send to.
 """
 
 from typing import ClassVar
@@ -11,25 +11,28 @@ from dovetail.cluster.state import LABELS, PLACEMENTS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.text.quantity import format_bandwidth
-from dovetail.model.text.strict import Strict
 from dovetail.model.workloads.affinity import HOST
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import ANYTHING, Concern, CopyEffect, EvictionHelps, Filter, Request, WakeSignals
 
 NO_BANDWIDTH = "insufficient_bandwidth"
 
 
-class BandwidthFilter:
+class BandwidthFilter(Filter):
     name: ClassVar[str] = "bandwidth"
     reason: ClassVar[str] = NO_BANDWIDTH
     reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS})
-    Settings: ClassVar[type[Strict]] = NoSettings
+    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.BY_TRIAL
+    copy_effect: ClassVar[CopyEffect] = CopyEffect.BY_RULES
+    concern: ClassVar[Concern] = Concern.SCHEDULER
+    wakes_on: ClassVar[WakeSignals] = ANYTHING  # a task that leaves any node may have used a link that it needs
 
-    def reads_of(self, request: Request) -> frozenset[str]:
-        return self.reads if request.shape.bandwidth_mbps else frozenset()
+    def applies(self, request: Request) -> bool:
+        layout = request.shape.layout
+        return layout is not None and layout.bandwidth_mbps > 0
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         mbps = request.shape.bandwidth_mbps
-        return True if not mbps or request.identity is None else view.room_to_join(request.identity.gang, mbps)
+        return True if request.identity is None else view.room_to_join(request.identity.gang, mbps)
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         mbps = request.shape.bandwidth_mbps

@@ -1,25 +1,25 @@
-"""The node satisfies every expression that is required, and every wish that is still insisted on."""
+"""The node satisfies every required expression, and every preference that is still insisted on."""
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
 
-from dovetail.cluster.arrays import B1
-from dovetail.cluster.state import GROUPS
+from dovetail.cluster.arrays import B1, Rows
+from dovetail.cluster.state import GROUPS, PLACEMENTS, RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.constraints.error import ExpressionError
 from dovetail.constraints.explaining import why_not
 from dovetail.constraints.program import compile_node
-from dovetail.model.reason import Refused
-from dovetail.model.requests.asks import ConstraintAsk
+from dovetail.model.reason import Eviction, Refused
+from dovetail.model.requests.asks import ConstraintAsk, Selector
 from dovetail.model.requests.shape import Shape
-from dovetail.model.text.strict import Strict
 from dovetail.model.workloads.constraint import ConstraintKind as Demand
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import Filter, GroupRefusal, Request, WakeSignals, in_turn
 
 
 def holds(want: ConstraintAsk, request: Request, view: View) -> B1 | bool:
-    """Where the node is as it should be: an expression that is to be avoided does not hold there."""
+    """Nodes that satisfy it: an expression to be avoided must not hold there."""
     found = compile_node(want.text).holds(view, request.shape.namespace)
     if want.demand is not Demand.AVOID:
         return found
@@ -27,7 +27,7 @@ def holds(want: ConstraintAsk, request: Request, view: View) -> B1 | bool:
 
 
 def is_non_local(shape: Shape) -> bool:
-    """Can a node not be judged for it by that node's own row alone?"""
+    """Is the shape non-local: does a node's own row not decide whether the node suits it?"""
     social = shape.near or shape.company or shape.spread or shape.traffic or shape.bandwidth_mbps
     if shape.kubernetes is not None and shape.kubernetes.is_social:
         return True
@@ -41,33 +41,50 @@ def _non_local(want: ConstraintAsk) -> bool:
         return False
 
 
-def reads_of(wants: tuple[ConstraintAsk, ...]) -> frozenset[str]:
-    return frozenset().union(*[compile_node(want.text).reads for want in wants])
+def _required(request: Request) -> list[ConstraintAsk]:
+    return [want for want in request.shape.wants if want.must_hold]
 
 
-class ConstraintsFilter:
+class ConstraintsFilter(Filter):
     name: ClassVar[str] = "constraints"
     reason: ClassVar[str] = "constraint_unsatisfied"
     reads: ClassVar[frozenset[str]] = frozenset(GROUPS)
-    Settings: ClassVar[type[Strict]] = NoSettings
+
+    def applies(self, request: Request) -> bool:
+        return bool(request.shape.wants) and bool(_required(request))
 
     def reads_of(self, request: Request) -> frozenset[str]:
-        return reads_of(tuple(want for want in request.shape.wants if want.must_hold))
+        return frozenset().union(*[compile_node(want.text).reads for want in _required(request)])
+
+    def wake_signals(self, request: Request) -> WakeSignals:
+        programs = [compile_node(want.text) for want in _required(request)]
+        names = [name for program in programs for name in sorted(program.workloads)]
+        return WakeSignals(
+            tuple([Selector((request.shape.namespace,), workload=name) for name in names]),
+            frozenset().union(*[program.levels for program in programs]),
+            # An expression may come to hold when something is placed, too: `domain("leaf").allocated.gpu > 0`.
+            any(program.reads & {RESOURCES, PLACEMENTS} for program in programs),
+        )
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         found: B1 | bool = True
-        for want in request.shape.wants:
-            if want.must_hold:
-                one = holds(want, request, view)
-                found = one if found is True else found if one is True else found & one
+        for want in _required(request):
+            one = holds(want, request, view)
+            found = one if found is True else found if one is True else found & one
         return found
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         here = view.subset(np.array([position], dtype=np.intp))
-        for want in request.shape.wants:
-            if want.must_hold and not np.all(holds(want, request, here)):
+        for want in _required(request):
+            if not np.all(holds(want, request, here)):
                 return Refused(self.name, self.reason, self._words(want, request, here))
         raise AssertionError("refuse() asked of a node that satisfies everything")
+
+    def refuse_many(self, request: Request, view: View, positions: Rows) -> Iterator[GroupRefusal]:
+        rules = (
+            (f"does not satisfy {want.text}", holds(want, request, view), Eviction.NEVER) for want in _required(request)
+        )
+        return in_turn(rules, positions)
 
     def _words(self, want: ConstraintAsk, request: Request, here: View) -> str:
         whose = f" ({want.source})" if want.source else ""

@@ -1,7 +1,6 @@
-"""The node has GPUs as the task wants them, whoever has them now: enough of an allowed model, with the memory, and in
-one island where that is asked for.
+"""The node has suitable GPUs, free or not: enough of an allowed model, with the memory, and in one island if requested.
 
-A task to which any GPU will do passes here: how many there are is for `resources` to say.
+A task that accepts any GPU passes here: whether there are enough is decided by `resources`.
 """
 
 from typing import ClassVar
@@ -12,24 +11,24 @@ from dovetail.cluster.views.view import View
 from dovetail.model.device import WHOLE, describe_gpus
 from dovetail.model.reason import Refused
 from dovetail.model.resources import GPU
-from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import OWN_NODE, Filter, Request, WakeSignals
 
 
-class GpuModelFilter:
+class GpuModelFilter(Filter):
     name: ClassVar[str] = "gpu_model"
     reason: ClassVar[str] = "unsuitable_gpus"
     # What a node says of itself: all of that changes together, and placing a task changes nothing of it.
     reads: ClassVar[frozenset[str]] = frozenset({LABELS})
-    Settings: ClassVar[type[Strict]] = NoSettings
+    wakes_on: ClassVar[WakeSignals] = OWN_NODE
 
-    def reads_of(self, request: Request) -> frozenset[str]:
+    def applies(self, request: Request) -> bool:
         ask = request.shape.gpus
-        return self.reads if ask is not None and ask.is_picky else frozenset()
+        return ask is not None and ask.is_picky
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         ask = request.shape.gpus
-        return True if ask is None or not ask.is_picky else view.could_have_devices(ask)
+        assert ask is not None
+        return view.could_have_devices(ask)
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         capacity = view.capacity(GPU)

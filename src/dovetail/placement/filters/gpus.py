@@ -1,7 +1,7 @@
-"""The GPUs that are free now suit the task one by one: so many whole ones, or one with so large a part left.
+"""Enough suitable GPUs are free, device by device: n whole ones, or one with a large enough share left.
 
-Amounts can lie: half of each of two GPUs is no whole one. Where the amount alone is too small the node passes, so that
-`resources`, which knows what is short by how much, gives the reason.
+Amounts alone mislead: half of each of two GPUs is not a whole one. Where the amount alone is too small the node passes,
+so that `resources`, which knows how much is short, gives the reason.
 """
 
 from typing import ClassVar
@@ -11,24 +11,38 @@ from dovetail.cluster.state import DEVICES, RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.resources import GPU, show_amount
-from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import (
+    OWN_NODE,
+    Concern,
+    CopyEffect,
+    EvictionHelps,
+    Filter,
+    FilterStage,
+    Request,
+    WakeSignals,
+)
 
 _SHOWN = 8
 
 
-class FreeGpusFilter:
+class FreeGpusFilter(Filter):
     name: ClassVar[str] = "gpus"
     reason: ClassVar[str] = "gpus_in_pieces"
     reads: ClassVar[frozenset[str]] = frozenset({DEVICES, RESOURCES})
-    Settings: ClassVar[type[Strict]] = NoSettings
+    stage: ClassVar[FilterStage] = FilterStage.CAPACITY
+    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.BY_AMOUNTS
+    amounts_mislead: ClassVar[bool] = True
+    copy_effect: ClassVar[CopyEffect] = CopyEffect.BY_AMOUNTS
+    concern: ClassVar[Concern] = Concern.MOMENT  # part of the requirement on amounts
+    wakes_on: ClassVar[WakeSignals] = OWN_NODE
 
-    def reads_of(self, request: Request) -> frozenset[str]:
-        return frozenset() if request.shape.gpus is None else self.reads
+    def applies(self, request: Request) -> bool:
+        return request.shape.gpus is not None
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         ask = request.shape.gpus
-        if ask is None or (ask.count and not ask.is_picky and view.amounts_tell_devices):
+        assert ask is not None
+        if ask.count and not ask.is_picky and view.amounts_tell_devices:
             return True
         free = view.free(GPU)
         if free is None:

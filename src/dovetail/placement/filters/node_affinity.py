@@ -1,4 +1,4 @@
-"""The node satisfies at least one of the required affinity terms, and every wish that is still insisted on."""
+"""The node satisfies at least one of the required affinity terms, and every preference that is still insisted on."""
 
 from typing import ClassVar
 
@@ -8,8 +8,7 @@ from dovetail.cluster.state import LABELS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
 from dovetail.model.requests.asks import Term
-from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import OWN_NODE, Filter, Request, WakeSignals
 
 
 def _first_failure(term: Term, view: View, position: int) -> str:
@@ -33,11 +32,14 @@ def required_terms(request: Request, view: View) -> B1 | bool:
     return found
 
 
-class NodeAffinityFilter:
+class NodeAffinityFilter(Filter):
     name: ClassVar[str] = "node_affinity"
     reason: ClassVar[str] = "node_affinity_mismatch"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS})
-    Settings: ClassVar[type[Strict]] = NoSettings
+    wakes_on: ClassVar[WakeSignals] = OWN_NODE
+
+    def applies(self, request: Request) -> bool:
+        return bool(request.shape.required or request.shape.insisted)
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         found = required_terms(request, view)

@@ -1,8 +1,8 @@
-"""In each of the domains that the pod's affinity names runs a pod that all its terms select, or the pod is the first of
-those that select themselves.
+"""In each domain that the pod's required affinity names runs a pod that all its terms select; or no such pod runs
+anywhere, and the pod selects itself.
 
-Staying apart is the same for all work (`workload_affinity`); this is not, since all terms speak of the same pods and
-the first of them has to find every label but no company.
+Anti-affinity is the same for all work (`workload_affinity`). Affinity differs: all terms select the same pods, and the
+first of them needs every label but no other pod.
 """
 
 from typing import ClassVar
@@ -15,8 +15,7 @@ from dovetail.cluster.state import LABELS, PLACEMENTS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
 from dovetail.model.requests.pod_ask import PodAffinityRule
-from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import Concern, EvictionHelps, Filter, Request, WakeSignals
 
 
 def _keeps(together: PodAffinityRule, view: View) -> B1 | bool:
@@ -35,19 +34,28 @@ def _keeps(together: PodAffinityRule, view: View) -> B1 | bool:
     return found
 
 
-class PodAffinityFilter:
+class PodAffinityFilter(Filter):
     name: ClassVar[str] = "pod_affinity"
     reason: ClassVar[str] = "affinity_unsatisfied"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS})
-    Settings: ClassVar[type[Strict]] = NoSettings
+    # A pod that must be near others gains nothing when some of them leave.
+    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.WITH_OTHERS
+    concern: ClassVar[Concern] = Concern.SCHEDULER
 
-    def reads_of(self, request: Request) -> frozenset[str]:
+    def applies(self, request: Request) -> bool:
         pod = request.shape.kubernetes
-        return self.reads if pod is not None and pod.together is not None else frozenset()
+        return pod is not None and pod.together is not None
+
+    def wake_signals(self, request: Request) -> WakeSignals:
+        pod = request.shape.kubernetes
+        assert pod is not None
+        return WakeSignals(tuple(pod.counted()))
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         pod = request.shape.kubernetes
-        return True if pod is None or pod.together is None else _keeps(pod.together, view)
+        assert pod is not None
+        assert pod.together is not None
+        return _keeps(pod.together, view)
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         pod = request.shape.kubernetes

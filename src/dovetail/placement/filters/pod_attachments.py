@@ -1,5 +1,6 @@
-"""The node can attach the pod's volumes beside those it has: a driver sets a limit. What is attached already counts
-once."""
+"""The node can attach the pod's volumes beside those it has, within the driver's limit. A volume that is attached
+already counts once.
+"""
 
 from typing import ClassVar
 
@@ -10,12 +11,11 @@ from dovetail.cluster.state import LABELS, PLACEMENTS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.requests.pod_ask import VOLUME_LIMIT
-from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import OWN_NODE, Concern, EvictionHelps, Filter, Request, WakeSignals
 
 
 def _limits(view: View, driver: str) -> F8 | None:
-    """float64[node]: infinite where nothing is said; None where no node says anything."""
+    """float64[node]: infinite where the node states no limit; None where no node states one."""
     found = view.label_codes(VOLUME_LIMIT + driver)
     if found is None:
         return None
@@ -33,14 +33,17 @@ def _wanted(request: Request) -> dict[str, list[str]]:
     return found
 
 
-class PodAttachmentsFilter:
+class PodAttachmentsFilter(Filter):
     name: ClassVar[str] = "pod_attachments"
     reason: ClassVar[str] = "too_many_volumes"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS})
-    Settings: ClassVar[type[Strict]] = NoSettings
+    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.BY_TRIAL
+    concern: ClassVar[Concern] = Concern.SCHEDULER
+    wakes_on: ClassVar[WakeSignals] = OWN_NODE
 
-    def reads_of(self, request: Request) -> frozenset[str]:
-        return self.reads if _wanted(request) else frozenset()
+    def applies(self, request: Request) -> bool:
+        pod = request.shape.kubernetes
+        return pod is not None and pod.volumes is not None and bool(pod.volumes.attached)
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         found: B1 | bool = True

@@ -1,8 +1,7 @@
-"""Every device that the pod claims can be had from the node: those that its claims have already, and those that they
-are to get.
+"""The pod's device claims can be satisfied on the node: those with allocated devices, and those still to be allocated.
 
-Which nodes have free devices for a claim is not looked at here: whoever follows devices marks these nodes with a label
-for everything that is asked for (`DeviceAsk.marked`), and takes the label off when the devices are given away.
+This filter does not look for free devices. The tracker of devices marks nodes that have free ones with a label for each
+distinct claim (`DeviceAsk.marked`), and removes the label once the devices are allocated.
 """
 
 from typing import ClassVar
@@ -15,9 +14,8 @@ from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
 from dovetail.model.requests.asks import Match
 from dovetail.model.requests.pod_ask import DeviceAsk
-from dovetail.model.text.strict import Strict
 from dovetail.model.workloads.selection import Operator
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import OWN_NODE, Concern, Filter, Request, WakeSignals
 from dovetail.placement.filters.pod_volumes import any_of
 
 ELSEWHERE, NO_DEVICES = "device_elsewhere", "no_devices_to_allocate"
@@ -30,16 +28,21 @@ def reachable(ask: DeviceAsk, view: View) -> B1 | bool:
     return found
 
 
-class PodDevicesFilter:
+class PodDevicesFilter(Filter):
     name: ClassVar[str] = "pod_devices"
     reason: ClassVar[str] = NO_DEVICES
     reads: ClassVar[frozenset[str]] = frozenset({LABELS})
-    Settings: ClassVar[type[Strict]] = NoSettings
+    concern: ClassVar[Concern] = Concern.SCHEDULER
+    wakes_on: ClassVar[WakeSignals] = OWN_NODE
+
+    def applies(self, request: Request) -> bool:
+        pod = request.shape.kubernetes
+        return pod is not None and pod.devices is not None
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         pod = request.shape.kubernetes
-        if pod is None or pod.devices is None:
-            return True
+        assert pod is not None
+        assert pod.devices is not None
         ask = pod.devices
         if ask.refused:
             return False

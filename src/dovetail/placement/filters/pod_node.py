@@ -8,9 +8,8 @@ from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
 from dovetail.model.requests.asks import Match, Term
 from dovetail.model.requests.pod_ask import FEATURE, NODE_NAME, PodAsk
-from dovetail.model.text.strict import Strict
 from dovetail.model.workloads.selection import Operator
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import OWN_NODE, Concern, Filter, Request, WakeSignals
 
 OTHER_NODE, FEATURE_MISSING = "other_node_named", "feature_missing"
 
@@ -23,15 +22,21 @@ def features(ask: PodAsk) -> Term:
     return tuple([Match(FEATURE + name, Operator.EXISTS, ()) for name in ask.features])
 
 
-class PodNodeFilter:
+class PodNodeFilter(Filter):
     name: ClassVar[str] = "pod_node"
     reason: ClassVar[str] = OTHER_NODE
     reads: ClassVar[frozenset[str]] = frozenset({LABELS})
-    Settings: ClassVar[type[Strict]] = NoSettings
+    concern: ClassVar[Concern] = Concern.SCHEDULER
+    wakes_on: ClassVar[WakeSignals] = OWN_NODE
+
+    def applies(self, request: Request) -> bool:
+        ask = request.shape.kubernetes
+        return ask is not None and bool(ask.node_name or ask.features)
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         ask = request.shape.kubernetes
-        return True if ask is None else view.satisfies((*named(ask), *features(ask)))
+        assert ask is not None
+        return view.satisfies((*named(ask), *features(ask)))
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         ask = request.shape.kubernetes

@@ -1,8 +1,8 @@
 """With the pod, no domain would have more than the allowed number of pods more than the emptiest one.
 
-As Kubernetes counts: domains are those of nodes that have every label the pod is spread by and, where a constraint
-says so, that the pod may go to by its node affinity and its tolerations; only pods on such nodes count. Pods that are
-on their way out do not.
+Counted as Kubernetes does: domains are those of nodes that have every label the pod is spread by and, where a
+constraint says so, that match the pod's node affinity and tolerations; only pods on such nodes count. Terminating pods
+do not count.
 """
 
 from collections.abc import Iterable
@@ -21,16 +21,15 @@ from dovetail.model.reason import Eviction, Refused
 from dovetail.model.requests.pod_ask import NOMINATED, TERMINATING, UNSCHEDULABLE
 from dovetail.model.requests.pod_ask import PodSpreadRule as Rule
 from dovetail.model.requests.task_identity import TaskIdentity
-from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import Concern, EvictionHelps, Filter, Request, WakeSignals
 from dovetail.placement.filters.node_affinity import required_terms
 from dovetail.placement.filters.scope import labels_term
 from dovetail.placement.filters.taints import untolerated
 
 
 def let_off(rules: tuple[Rule, ...], gone: Iterable[TaskIdentity | None]) -> tuple[Rule, ...]:
-    """The rules for a node that these have left, as kube-scheduler sees it: whoever goes is counted out, also who was
-    not counted before, being on its way out or selected by an empty selector."""
+    """The rules for a node after these pods left it, as kube-scheduler computes them: it subtracts every victim, also
+    one that was not counted before (terminating, or selected by an empty selector)."""
     identities = [identity for identity in gone if identity is not None]
     return tuple(
         [rule._replace(let_off=sum([_uncounted(rule, identity) for identity in identities])) for rule in rules]
@@ -65,12 +64,12 @@ def _eligible(rule: Rule, request: Request, labelled: B1, whole: View) -> B1:
 
 
 def _own(taints: TaintSet) -> TaintSet:
-    """Without the one that stands for a mark of the node."""
+    """The taints without the one that stands for `spec.unschedulable`."""
     return tuple([taint for taint in taints if taint.key != UNSCHEDULABLE])
 
 
 def _skew(rule: Rule, request: Request, labelled: B1, view: View) -> F8:
-    """How many more the node's domain would have than the emptiest one. Only of nodes with the label."""
+    """How many more pods the node's domain would have than the emptiest one; only for nodes with the label."""
     found = view.label_codes(rule.label)
     if found is None:
         return np.zeros(view.size)
@@ -94,20 +93,25 @@ def _skew(rule: Rule, request: Request, labelled: B1, view: View) -> F8:
     return skew
 
 
-class PodSpreadFilter:
+class PodSpreadFilter(Filter):
     name: ClassVar[str] = "pod_spread"
     reason: ClassVar[str] = "spread_uneven"
     reads: ClassVar[frozenset[str]] = frozenset(GROUPS)
-    Settings: ClassVar[type[Strict]] = NoSettings
+    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.BY_TRIAL
+    concern: ClassVar[Concern] = Concern.SCHEDULER
 
-    def reads_of(self, request: Request) -> frozenset[str]:
+    def applies(self, request: Request) -> bool:
         pod = request.shape.kubernetes
-        return self.reads if pod is not None and pod.spread else frozenset()
+        return pod is not None and bool(pod.spread)
+
+    def wake_signals(self, request: Request) -> WakeSignals:
+        pod = request.shape.kubernetes
+        assert pod is not None
+        return WakeSignals(tuple(pod.counted()))
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         pod = request.shape.kubernetes
-        if pod is None or not pod.spread:
-            return True
+        assert pod is not None
         labelled = _labelled(pod.spread, view.whole)
         found: B1 | bool = True
         for rule in pod.spread:

@@ -1,7 +1,7 @@
-"""Every volume of the pod can be used from the node, and every claim of it be bound there.
+"""Every volume of the pod is usable from the node, and every claim of the pod can be bound there.
 
-Claims that are not bound yet get volumes as the pod's node would have them bound: one claim after the other, each the
-first volume that is left and can be used from there, or one that is made for it where its class allows that.
+Unbound claims get volumes one claim after the other: each gets the first volume that is left and usable from the node,
+or a newly provisioned one where its class allows that.
 """
 
 from typing import ClassVar
@@ -14,9 +14,8 @@ from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
 from dovetail.model.requests.asks import Match, Term
 from dovetail.model.requests.pod_ask import NODE_NAME, VolumeAsk, VolumeClaim
-from dovetail.model.text.strict import Strict
 from dovetail.model.workloads.selection import Operator
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import OWN_NODE, Concern, Filter, Request, WakeSignals
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 #: Labels that say where a node or a volume is; what an older one is called now.
@@ -45,7 +44,7 @@ def reachable(ask: VolumeAsk, view: View) -> B1 | bool:
 
 
 def in_zone(ask: VolumeAsk, view: View) -> B1 | bool:
-    """Where the labels of the volumes are those of the node; a node that says nothing of where it is will do."""
+    """Nodes whose zone and region match the labels of the volumes; a node without such labels matches."""
     if not ask.zones:
         return True
     found: B1 | bool = True
@@ -96,16 +95,21 @@ def _gets_one(claim: VolumeClaim, left: dict[str, B1], view: View) -> B1:
     return ~wants | made
 
 
-class PodVolumesFilter:
+class PodVolumesFilter(Filter):
     name: ClassVar[str] = "pod_volumes"
     reason: ClassVar[str] = ELSEWHERE
     reads: ClassVar[frozenset[str]] = frozenset({LABELS})
-    Settings: ClassVar[type[Strict]] = NoSettings
+    concern: ClassVar[Concern] = Concern.SCHEDULER
+    wakes_on: ClassVar[WakeSignals] = OWN_NODE
+
+    def applies(self, request: Request) -> bool:
+        pod = request.shape.kubernetes
+        return pod is not None and pod.volumes is not None
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         pod = request.shape.kubernetes
-        if pod is None or pod.volumes is None:
-            return True
+        assert pod is not None
+        assert pod.volumes is not None
         ask = pod.volumes
         if ask.refused[0]:
             return False

@@ -1,7 +1,7 @@
-"""The room the task would take is not promised to somebody else for a time at which the task would still run.
+"""The capacity that the task would take is not promised to others for a time at which the task would still run.
 
-Promises are backfill reservations, advance reservations, and room being cleared for a preemptor. The engine works out
-what is left on each row with a promise for as long as this task would run; all other rows pass.
+Promises are backfill reservations, advance reservations, and capacity being cleared by preemption. The engine computes
+what they leave on each row for as long as this task would run; all other rows pass.
 """
 
 from typing import ClassVar
@@ -12,20 +12,34 @@ from dovetail.cluster.arrays import B1
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.resources import show_amount
-from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import (
+    OWN_NODE,
+    Concern,
+    CopyEffect,
+    EvictionHelps,
+    Filter,
+    FilterStage,
+    Request,
+    WakeSignals,
+)
 
 
-class PromisedFilter:
+class PromisedFilter(Filter):
     name: ClassVar[str] = "promised"
     reason: ClassVar[str] = "promised_to_others"
     reads: ClassVar[frozenset[str]] = frozenset()
-    Settings: ClassVar[type[Strict]] = NoSettings
+    stage: ClassVar[FilterStage] = FilterStage.CAPACITY
+    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.BY_AMOUNTS
+    copy_effect: ClassVar[CopyEffect] = CopyEffect.BY_AMOUNTS
+    concern: ClassVar[Concern] = Concern.MOMENT
+    wakes_on: ClassVar[WakeSignals] = OWN_NODE
+
+    def applies(self, request: Request) -> bool:
+        return request.promised is not None
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         promised = request.promised
-        if promised is None:
-            return True
+        assert promised is not None
         n = min(len(request.column), len(promised.room))
         column = request.column[:n, None]
         left = ((promised.room[:n] >= column) | (column == 0)).all(axis=0)

@@ -2,19 +2,29 @@
 
 from typing import ClassVar
 
+import numpy as np
+
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import STATUS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Outcome, Refused
-from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import (
+    OWN_NODE,
+    Concern,
+    Filter,
+    RefusalSummary,
+    Request,
+    WakeSignals,
+    count_nodes,
+)
 
 
-class ReadyFilter:
+class ReadyFilter(Filter):
     name: ClassVar[str] = "ready"
     reason: ClassVar[str] = "not_ready"
     reads: ClassVar[frozenset[str]] = frozenset({STATUS})
-    Settings: ClassVar[type[Strict]] = NoSettings
+    concern: ClassVar[Concern] = Concern.MOMENT
+    wakes_on: ClassVar[WakeSignals] = OWN_NODE
 
     def mask(self, request: Request, view: View) -> B1 | bool:  # noqa: ARG002 (the same for every request)
         return view.ready
@@ -35,3 +45,23 @@ class ReadyFilter:
         else:
             reason, message = "cordoned", f"the node is cordoned{tail}"
         return Refused(self.name, reason, message, Eviction.NEVER)
+
+    def summarise(self, request: Request, view: View, candidates: B1) -> RefusalSummary:  # noqa: ARG002
+        """Counts all nodes, also where only some are candidates."""
+        total = int(view.present.sum())
+        if not total:
+            return RefusalSummary(
+                Outcome.NO_AVAILABLE_NODES, "there are no nodes yet: register one or configure a backend"
+            )
+        online, cordoned = view.online, view.cordoned
+        quarantined = online & ~cordoned & view.quarantined
+        usable = online & ~cordoned & ~quarantined
+        if usable.any():
+            down = ", ".join(repr(view.backend_names[code]) for code in np.unique(view.backend_codes[usable]))
+            message = f"{count_nodes(int(usable.sum()))} could take it, but backend {down} does not answer"
+            return RefusalSummary(Outcome.BACKEND_UNAVAILABLE, message)
+        silent, kept = total - int(online.sum()), int((online & cordoned).sum())
+        words = f"{silent} offline and {kept} cordoned"
+        if quarantined.any():
+            words = f"{silent} offline, {kept} cordoned and {int(quarantined.sum())} in quarantine"
+        return RefusalSummary(Outcome.NO_AVAILABLE_NODES, f"of {count_nodes(total)}, {words}: none is left")

@@ -1,38 +1,58 @@
 """Enough of every requested resource is free: capacity times overcommit, less what is allocated and reserved.
 
-With `basis: observed`, measured use (plus what was placed since the measurement) counts instead of allocations for
-CPU, memory and disk; slots, GPUs and extended resources are always counted by allocation.
+With `basis: observed`, measured usage (plus what was placed since the measurement) counts instead of allocations for
+CPU, memory and disk; slots, GPUs and extended resources always count by allocation.
 """
 
+from collections.abc import Iterator
 from functools import partial
 from typing import ClassVar, Literal
 
-from dovetail.cluster.arrays import B1, F8
+import numpy as np
+
+from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.cluster.state import RESOURCES
 from dovetail.cluster.views.view import View
-from dovetail.model.reason import Eviction, Outcome, Refused
+from dovetail.model.reason import Eviction, Outcome, Refused, Shortage
 from dovetail.model.resources import CPU, DISK, MEMORY, show_amount
 from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import Request
+from dovetail.placement.contract import (
+    OWN_NODE,
+    CopyEffect,
+    EvictionHelps,
+    Filter,
+    FilterStage,
+    GroupRefusal,
+    RefusalSummary,
+    Request,
+    WakeSignals,
+    count_nodes,
+)
 
 MEASURABLE = frozenset({CPU, MEMORY, DISK})
+_MOST_NAMED = 32
+_NEVER = 1 << 40  # above the bits of all resources that are named
 
 
 class ResourcesSettings(Strict):
     basis: Literal["allocated", "observed"] = "allocated"
 
 
-class ResourcesFilter:
+class ResourcesFilter(Filter):
     name: ClassVar[str] = "resources"
     reason: ClassVar[str] = Outcome.INSUFFICIENT_RESOURCES.value
     reads: ClassVar[frozenset[str]] = frozenset({RESOURCES})
     Settings: ClassVar[type[Strict]] = ResourcesSettings
+    stage: ClassVar[FilterStage] = FilterStage.CAPACITY
+    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.BY_AMOUNTS
+    copy_effect: ClassVar[CopyEffect] = CopyEffect.BY_AMOUNTS
+    wakes_on: ClassVar[WakeSignals] = OWN_NODE
 
     def __init__(self, settings: ResourcesSettings) -> None:
         self.by_observation = settings.basis == "observed"
 
     def free(self, view: View, resource: str) -> F8 | None:
-        """What the filter compares with, for one resource."""
+        """What is free of one resource, by the basis of the settings."""
         return view.free_observed(resource) if self.by_observation and resource in MEASURABLE else view.free(resource)
 
     def mask(self, request: Request, view: View) -> B1 | bool:
@@ -77,3 +97,56 @@ class ResourcesFilter:
             needed=needed,
             free=have,
         )
+
+    def refuse_many(self, request: Request, view: View, positions: Rows) -> Iterator[GroupRefusal]:
+        """By which resources are short; whether eviction could help depends on what the node has at all."""
+        names = list(request.needs)[:_MOST_NAMED]
+        kinds = np.zeros(len(positions), dtype=np.int64)  # a bit for each resource that is short, and `_NEVER`
+        for i, name in enumerate(names):
+            needed = request.needs[name]
+            free, most, kept = self.free(view, name), view.schedulable(name), view.reserved(name)
+            if free is None or most is None or kept is None:
+                kinds |= (1 << i) | _NEVER
+                continue
+            kinds |= (free[positions] < needed).astype(np.int64) << i
+            kinds |= np.where(most[positions] - kept[positions] < needed, _NEVER, 0)
+        for kind in np.unique(kinds).tolist():
+            short = ", ".join(name for i, name in enumerate(names) if kind >> i & 1)
+            if kind & _NEVER:
+                yield GroupRefusal(positions[kinds == kind], f"never has enough {short}")
+            else:
+                yield GroupRefusal(positions[kinds == kind], f"too little {short} free", Eviction.HELPS)
+
+    def summarise(self, request: Request, view: View, candidates: B1) -> RefusalSummary:
+        """The nearest miss: of the nodes that pass every other filter, the one that lacks least."""
+        rows = np.flatnonzero(candidates)
+        lacking = np.zeros(len(rows))
+        fits_when_empty = np.ones(len(rows), dtype=np.bool_)
+        frees: dict[str, F8] = {}
+        for resource, needed in request.needs.items():
+            free, most, reserved = self.free(view, resource), view.schedulable(resource), view.reserved(resource)
+            if free is None or most is None or reserved is None:  # no node has ever had such a resource
+                frees[resource] = np.zeros(len(rows))
+                fits_when_empty[:] = False
+                lacking += 1.0
+                continue
+            frees[resource] = free[rows]
+            lacking += np.maximum(needed - frees[resource], 0.0) / needed
+            fits_when_empty &= (most[rows] - reserved[rows]) >= needed
+        nearest = int(lacking.argmin())
+        name = view.name(int(rows[nearest]))
+        shortages = tuple(
+            Shortage(resource, needed, float(frees[resource][nearest]), name)
+            for resource, needed in request.needs.items()
+            if frees[resource][nearest] < needed
+        )
+        words = ", ".join(map(_in_words, shortages))
+        message = f"none of {count_nodes(len(rows))} has room; nearest is {name}: {words}"
+        eviction = Eviction.HELPS if fits_when_empty.any() else Eviction.NEVER
+        return RefusalSummary(Outcome.INSUFFICIENT_RESOURCES, message, eviction, shortages)
+
+
+def _in_words(short: Shortage) -> str:
+    """`cpu short by 2 (needs 4, 2 free)`"""
+    by, needed, free = (show_amount(short.resource, one) for one in (short.short_by, short.needed, short.best_free))
+    return f"{short.resource} short by {by} (needs {needed}, {free} free)"

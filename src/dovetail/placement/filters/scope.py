@@ -1,4 +1,4 @@
-"""The node belongs to the scheduler that decides: it carries all labels of the scheduler's scope."""
+"""The node is in the scope of the scheduler that decides: it carries all labels of that scope."""
 
 from functools import lru_cache
 from typing import ClassVar
@@ -8,9 +8,8 @@ from dovetail.cluster.state import LABELS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
 from dovetail.model.requests.asks import Match, Term
-from dovetail.model.text.strict import Strict
 from dovetail.model.workloads.selection import Operator
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import OWN_NODE, Concern, Filter, Request, WakeSignals
 
 
 @lru_cache(maxsize=4096)
@@ -19,7 +18,7 @@ def labels_term(labels: tuple[tuple[str, str], ...]) -> Term:
 
 
 def missing_labels(view: View, position: int, labels: tuple[tuple[str, str], ...]) -> str:
-    """`zone is b, not a; gpu is missing`: the labels that keep one node out."""
+    """`zone is b, not a; gpu is missing`: the labels that exclude one node."""
     words = []
     for key, wanted in labels:
         found = view.label(key, position)
@@ -30,14 +29,18 @@ def missing_labels(view: View, position: int, labels: tuple[tuple[str, str], ...
     return "; ".join(words)
 
 
-class ScopeFilter:
+class ScopeFilter(Filter):
     name: ClassVar[str] = "scope"
     reason: ClassVar[str] = "outside_scope"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS})
-    Settings: ClassVar[type[Strict]] = NoSettings
+    concern: ClassVar[Concern] = Concern.SCHEDULER
+    wakes_on: ClassVar[WakeSignals] = OWN_NODE
+
+    def applies(self, request: Request) -> bool:
+        return bool(request.scope)
 
     def mask(self, request: Request, view: View) -> B1 | bool:
-        return view.satisfies(labels_term(request.scope)) if request.scope else True
+        return view.satisfies(labels_term(request.scope))
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         why = missing_labels(view, position, request.scope)

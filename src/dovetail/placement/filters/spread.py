@@ -8,19 +8,25 @@ from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import GROUPS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
-from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import CopyEffect, EvictionHelps, Filter, Request, WakeSignals
 from dovetail.placement.workload_affinity import skews
 
 
-class SpreadFilter:
+class SpreadFilter(Filter):
     name: ClassVar[str] = "spread"
     reason: ClassVar[str] = "spread_uneven"
     reads: ClassVar[frozenset[str]] = frozenset(GROUPS)
-    Settings: ClassVar[type[Strict]] = NoSettings
+    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.BY_TRIAL
+    copy_effect: ClassVar[CopyEffect] = CopyEffect.BY_RULES
 
-    def reads_of(self, request: Request) -> frozenset[str]:
-        return self.reads if request.shape.spread else frozenset()
+    def applies(self, request: Request) -> bool:
+        return bool(request.shape.spread) and any(even.weight is None for even in request.shape.spread)
+
+    def wake_signals(self, request: Request) -> WakeSignals:
+        rules = [even for even in request.shape.spread if even.weight is None]
+        return WakeSignals(
+            tuple([whom for even in rules for whom in even.whom]), frozenset([even.level for even in rules])
+        )
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         found: B1 | bool = True

@@ -1,14 +1,16 @@
 """The task tolerates every NoSchedule and NoExecute taint of the node."""
 
+from collections.abc import Iterator
 from typing import ClassVar
 
-from dovetail.cluster.arrays import B1
+import numpy as np
+
+from dovetail.cluster.arrays import B1, Rows
 from dovetail.cluster.state import TAINTS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
-from dovetail.model.text.strict import Strict
 from dovetail.model.workloads.selection import Effect, Taint
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import OWN_NODE, Filter, GroupRefusal, Request, WakeSignals
 
 
 def untolerated(request: Request, taints: tuple[Taint, ...], soft: bool) -> list[Taint]:
@@ -27,11 +29,11 @@ def tolerated(request: Request, view: View) -> B1 | bool:
     return view.by_taints(question, lambda taints: not untolerated(request, taints, soft=False))
 
 
-class TaintsFilter:
+class TaintsFilter(Filter):
     name: ClassVar[str] = "taints"
     reason: ClassVar[str] = "untolerated_taint"
     reads: ClassVar[frozenset[str]] = frozenset({TAINTS})
-    Settings: ClassVar[type[Strict]] = NoSettings
+    wakes_on: ClassVar[WakeSignals] = OWN_NODE
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         return tolerated(request, view)
@@ -39,3 +41,8 @@ class TaintsFilter:
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         taints = untolerated(request, view.taint_sets[int(view.taint_codes[position])], soft=False)
         return Refused(self.name, self.reason, f"does not tolerate {', '.join(map(str, taints))}")
+
+    def refuse_many(self, request: Request, view: View, positions: Rows) -> Iterator[GroupRefusal]:
+        codes = view.taint_codes[positions]
+        for code in np.unique(codes).tolist():
+            yield from super().refuse_many(request, view, positions[codes == code])

@@ -1,27 +1,38 @@
-"""The task would be near to and apart from other work as it must, and no work that runs there keeps it away."""
+"""The task keeps its required affinity and anti-affinity to other work, and no placed work keeps it away."""
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
 
-from dovetail.cluster.arrays import B1
+from dovetail.cluster.arrays import B1, Rows
 from dovetail.cluster.state import LABELS, PLACEMENTS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.requests.asks import Relation
-from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import CopyEffect, EvictionHelps, Filter, GroupRefusal, Request, WakeSignals, in_turn
 from dovetail.placement.workload_affinity import keeps, let_in
 
 
-class WorkloadAffinityFilter:
+class WorkloadAffinityFilter(Filter):
     name: ClassVar[str] = "workload_affinity"
     reason: ClassVar[str] = "affinity_unsatisfied"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS})
-    Settings: ClassVar[type[Strict]] = NoSettings
+    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.BY_TRIAL
+    copy_effect: ClassVar[CopyEffect] = CopyEffect.BY_RULES
 
-    def reads_of(self, request: Request) -> frozenset[str]:
-        return self.reads if request.non_local else frozenset()
+    def applies(self, request: Request) -> bool:
+        rules = request.shape.company
+        return bool(request.repelled) or (bool(rules) and any(rule.weight is None for rule in rules))
+
+    def wake_signals(self, request: Request) -> WakeSignals:
+        own = [rule for rule in request.shape.company if rule.weight is None]
+        # A placed task that keeps others away by distance does so across domains.
+        by_distance = [rule for rule in request.repelled if rule.distance is not None]
+        return WakeSignals(
+            (*[whom for rule in own for whom in rule.whom], *by_distance),
+            frozenset([rule.level for rule in (*own, *request.repelled)]),
+        )
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         found: B1 | bool = True
@@ -32,6 +43,9 @@ class WorkloadAffinityFilter:
         for rule in request.repelled:
             found = found & let_in(rule, view)
         return found
+
+    def refuse_many(self, request: Request, view: View, positions: Rows) -> Iterator[GroupRefusal]:
+        return in_turn(_rules(request, view), positions)
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         here = view.subset(np.array([position], dtype=np.intp))
@@ -44,3 +58,12 @@ class WorkloadAffinityFilter:
         where = f"this {rule.level}" if rule.distance is None else f"distance {rule.distance:g}"
         words = f"work in {where} keeps it away: it must stay {rule}"
         return Refused(self.name, "kept_away", words, Eviction.HELPS)
+
+
+def _rules(request: Request, view: View) -> Iterator[tuple[str, B1 | bool, Eviction]]:
+    for rule in request.shape.company:
+        if rule.weight is None:
+            eviction = Eviction.HELPS if rule.relation is Relation.APART else Eviction.NEVER
+            yield f"would not be {rule}", keeps(rule, request, view), eviction
+    for rule in request.repelled:
+        yield f"pods there keep it away: it must stay {rule}", let_in(rule, view), Eviction.HELPS

@@ -1,1 +1,1 @@
-"""Fragments: free GPU capacity that work as it usually comes cannot use, and how to make less of it."""
+"""Fragmentation: free GPU capacity that the expected workload mix cannot use, and how to leave less of it."""

@@ -1,4 +1,4 @@
-"""Nodes that are alike, judged once: on a cluster bought in batches most empty ones are."""
+"""Equal nodes are evaluated once: on a cluster bought in batches most empty nodes are equal."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ WORTH_COMPARING = 256
 
 
 def one_of_each(nodes: NodeArrays) -> tuple[Rows, Rows] | None:
-    """Nodes that differ, and for every node which of them it is like; None where comparing is not worth it."""
+    """Nodes that differ, and for every node which of them it equals; None where comparing does not pay."""
     if len(nodes.state) < WORTH_COMPARING or nodes.kinds is not None:
         return None
     state = nodes.state.copy()

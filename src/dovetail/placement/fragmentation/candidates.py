@@ -1,7 +1,7 @@
-"""Nodes as they would be with one more task: for a share of a GPU once for each device that it might get.
+"""Nodes as they would be with one more task; for a share of a GPU, once for each device that it might get.
 
-Devices of equal kind with as much left are alike: the first stands for all. Whole devices are taken lowest first; which
-the task really gets (`cluster.devices.choose`) makes a difference only on a node with several kinds.
+Devices of equal kind with as much left are equal: the first stands for all. Whole devices are taken lowest first; which
+ones the task really gets (`cluster.devices.choose`) matters only on a node with several kinds.
 """
 
 from typing import NamedTuple
@@ -21,8 +21,7 @@ class Candidates(NamedTuple):
     nodes: NodeArrays
 
     def least(self, losses: F8, before: NodeArrays) -> F8:
-        """float64[node]: the least loss of any of its candidates; where there is none, as if all of the node were
-        lost."""
+        """float64[node]: the least loss of any of its candidates; all of the node where there is none."""
         number = len(before.state)
         if len(self.row) == number and bool((self.row == np.arange(number)).all()):
             return losses  # most often each has one
@@ -38,9 +37,8 @@ class Candidates(NamedTuple):
 def after_one_more(
     nodes: NodeArrays, suitable: B1 | None, cpu: float, memory: float, count: int, share: int
 ) -> Candidates:
-    """`suitable`: bool[node, slot], devices that the task allows; None where it wants none. Nodes whose devices do not
-    fit it have no candidate; where CPU or memory is short (a filter that goes by measured use may not mind), nothing of
-    it is left."""
+    """`suitable`: bool[node, slot], devices that the task allows; None where it needs none. Nodes whose devices do not
+    fit have no candidate; where CPU or memory is short (possible with measured usage), nothing is left."""
     slots: Rows | None = None
     if suitable is None:
         rows = np.arange(len(nodes.state))

@@ -1,7 +1,7 @@
-"""What of each node cannot be used as it is: kept, since every shape asks for it and few nodes change in between.
+"""A cache of each node's unusable capacity: every shape needs it, and few nodes change in between.
 
-Guarantees: an entry counts only while its node is exactly as it was when the entry was made, so trials, undoing and
-restarts need not be told of.
+Guarantees: an entry counts only while its node is exactly as it was when the entry was made, so trials, undo and
+restarts need no special care.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ _NEVER = -2.0  # no node is like that
 
 
 class KnownLosses:
-    """`losses` float64[row]: to be read once those that `stale` named were put in."""
+    """`losses` float64[row]: valid once the rows that `stale` named were put in."""
 
     def __init__(self) -> None:
         self.losses: F8 = np.zeros(0)
@@ -22,7 +22,7 @@ class KnownLosses:
         self._state: F8 = np.zeros((0, 0))
 
     def stale(self, typical: Typical, nodes: NodeArrays, rows: Rows, width: int) -> Rows:
-        """Which of the nodes, whose rows of `width` are given, must be looked at again."""
+        """Which of the nodes, whose rows of `width` are given, must be computed again."""
         columns = nodes.state.shape[1]
         if self._typical is not typical or self._state.shape != (width, columns):
             self._typical = typical

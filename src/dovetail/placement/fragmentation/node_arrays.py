@@ -1,4 +1,4 @@
-"""Nodes as losses are computed from: one row of numbers a node, so that taking and joining them are single steps.
+"""The input of the loss computation: one row of numbers a node, so that taking and joining nodes are single operations.
 
     state   float64[node, 3 + slot]: free CPU and memory, the kind of its devices, and what is free of each device
     kinds   int32[node, slot]: the kind of each device; None where no node has several

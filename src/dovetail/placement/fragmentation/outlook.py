@@ -1,7 +1,7 @@
-"""What scores may know of work to come: what is typical, and which kinds of GPUs are scarce.
+"""The outlook: what scores may know of work to come, that is the typical requests and the scarce kinds of GPUs.
 
-One object, made by the engine and handed along with every request; scores read it. Each part has an epoch, so that
-what was computed from it is known to be out of date (`Score.epoch`).
+The engine makes one object and passes it with every request; scores read it. Each part has an epoch, which tells when a
+result computed from it is out of date (`Score.epoch`).
 """
 
 from dataclasses import dataclass, field

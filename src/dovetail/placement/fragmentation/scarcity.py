@@ -1,9 +1,10 @@
-"""Which GPUs will be short first: demand levelled over the kinds of devices that allow it.
+"""Which GPUs will run short first: demand levelled over the kinds of devices that it allows.
 
-Work that allows several kinds goes where most is left for it; what must have one kind goes there. Levelled that way,
-each kind has a load: the demand that comes to it over what is free of it, where demand in all is scaled to what is free
-in all. Above 1 it is scarce: work that could go elsewhere had better. Guarantees: deterministic; the load is 1 of a
-kind of which none is free, and of all while nothing is asked for. Left to others: when to look again, and the price.
+Work that allows several kinds goes where most is left for it; work that needs one kind goes there. Each kind then has a
+load: its share of the demand over what is free of it, with total demand scaled to what is free in total. Above 1 it is
+scarce: work that can go elsewhere should.
+Guarantees: deterministic; the load is 1 for a kind of which none is free, and for all kinds while there is no demand.
+Left to others: when to compute it again, and the price.
 """
 
 import numpy as np

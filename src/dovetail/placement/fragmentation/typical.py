@@ -1,12 +1,13 @@
-"""What usually comes, as arrays: the asks of GPU work seen so far, each with how often it comes.
+"""The expected workload mix as arrays: the GPU requests seen so far, each with its frequency.
 
     weights   float64[ask]: how often, summing to 1
     volumes   float64[ask]: the share of all GPUs asked for, summing to 1
 
-Asks that differ in the models they allow are alike to a node whose GPUs are all of one kind, once it is known which of
-them allow it. So the arrays `cpu`, `memory`, `count`, … are over distinct *sizes*, and how often each size comes is
-given for each kind of device. Guarantees: the same asks in the same order give the same arrays. Left to others: what
-was seen (`engine.workload_mix`), what of a node it can use (`unusable`).
+Requests that differ only in the models they allow are equal to a node whose GPUs are all of one kind, once it is known
+which of them allow that kind. So the arrays `cpu`, `memory`, `count`, … are over distinct *sizes*, and the frequency of
+each size is given for each kind of device.
+Guarantees: the same requests in the same order give the same arrays. Left to others: what was seen
+(`engine.workload_mix`), what of a node it can use (`unusable`).
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ Kind = tuple[str, int]  # model and bytes of memory of a device
 
 
 class TypicalAsk(NamedTuple):
-    """What one task asks for, as far as fragments go: millicores, bytes, GPUs."""
+    """What one task asks for that matters to fragmentation: millicores, bytes, GPUs."""
 
     cpu: int
     memory: int

@@ -1,4 +1,4 @@
-"""How much of a node's free GPU capacity work as it usually comes cannot use: fragments, and what is stranded.
+"""How much of a node's free GPU capacity the expected workload mix cannot use: fragments, and what is stranded.
 
 In thousandths of GPUs, with G free on the node, C and M its free CPU and memory:
 
@@ -6,9 +6,8 @@ In thousandths of GPUs, with G free on the node, C and M its free CPU and memory
     stranded   sum over asks of volume x max(0, G' - the GPUs that C and M suffice for at its CPU and memory a GPU)
 
 where G' is what of G is of a model the ask allows. The first is the fragment of FGD ("Beware of Fragmentation", USENIX
-ATC 2023). The second sees what one task more does not show yet: GPUs that will be left over when the CPU is used up.
-Guarantees: depends on the node's own row alone, to the bit. Left to others: reserved GPUs and islands, which are not
-looked at.
+ATC 2023). The second shows what one more task does not show yet: GPUs that remain when the CPU is used up.
+Guarantees: depends on the node's own row alone, to the bit. Left to others: reserved GPUs and islands are ignored here.
 """
 
 from collections.abc import Sequence

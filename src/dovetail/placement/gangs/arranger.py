@@ -1,12 +1,12 @@
-"""Where the tasks of a gang go together: the domain, and the nodes in it.
+"""Arranges the tasks of a gang in the network: chooses the domain, and the nodes in it.
 
-From the narrowest level that will do to the widest that may be, the domains that hold all tasks are found by sums over
-what each node holds; one of them is filled from the inside: into the fewest domains of the next level, into the fewest
-of the one below, down to nodes. So tasks that are neighbours in rank are neighbours in the network. Where the tasks do
-not come out in whole slices, the last slice is a part of one, and lies together like any other. Where the links up from
-a domain carry only so much, it takes no more tasks than they allow (`uplinks`), unless it takes all of them.
-Guarantees: pure; it finds an arrangement if and only if there is one, with slices in slices and links too. Left to
-others: what one node holds (`copies`), what links have left, and everything that is not about the network.
+From the narrowest acceptable level to the widest, sums over what each node can hold find the domains that hold all
+tasks. One of them is filled from the inside: into the fewest domains of the next level, those into the fewest of the
+level below, down to nodes. So tasks with neighbouring ranks are neighbours in the network. If the tasks do not divide
+into whole slices, the last slice is smaller and lies together like any other. Where the uplinks of a domain carry only
+so much, the domain takes no more tasks than they allow (`uplinks`), unless it takes all of them.
+Guarantees: pure; it finds an arrangement if and only if there is one, with nested slices and uplinks too.
+Left to others: what one node holds (`copies`), what links have left, and everything that is not about the network.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class Arranged:
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """No domain of the widest tier allowed holds all tasks; the one that holds most, and how many."""
+    """No domain of the widest allowed tier holds all tasks: the one that holds most, and how many."""
 
     tier: int
     domain: int
@@ -41,7 +41,7 @@ class Unfit:
 
 class Arranger:
     """One gang on one cluster. `copies` is float64[node]: how many of its tasks a node could take. `uplinks` is, by
-    tier, float64[domain]: how many of them the links up from each domain allow there while others are outside."""
+    tier, float64[domain]: how many of them the uplinks of each domain allow there while others are outside."""
 
     def __init__(
         self, tiers: Tiers, copies: F8, count: int, layout: Layout, uplinks: Sequence[F8] | None = None
@@ -116,7 +116,7 @@ class Arranger:
         return self._holding[tier]
 
     def most(self, tier: int) -> tuple[int, int]:
-        """The domain of a tier that holds most, and how many tasks that is; with slices in slices, at least so many."""
+        """The domain of a tier that holds most, and how many tasks that is; with nested slices, a lower bound."""
         held = self._held(tier)
         if self._uplinks is not None:
             # A smaller gang may find more room all in one domain inside than in several with links between them.
@@ -130,7 +130,7 @@ class Arranger:
         return best, int(held[best]) if len(held) else 0
 
     def _held(self, tier: int) -> F8:
-        """float64[domain]: tasks of a gang that is spread over what is inside of each domain."""
+        """float64[domain]: tasks of a gang that is spread over the inside of each domain."""
         held = self._raw[tier]
         index = tier
         while index < self.tiers.last and self._sizes[index + 1] == self._sizes[tier] > 1:
@@ -146,7 +146,7 @@ class Arranger:
         return held.copy()
 
     def tightest_uplink(self, tier: int, domain: int) -> tuple[int, int] | None:
-        """Inside a domain, whose links up keep most tasks away: its tier and which one it is; None: nobody's."""
+        """Inside a domain, the tier and the domain whose uplinks exclude most tasks; None: no uplink excludes any."""
         found, most = None, 0.0
         if self._uplinks is not None:
             around = self.tiers[tier].codes
@@ -223,13 +223,13 @@ Shares = list[tuple[int, int]]
 
 
 def _multiple(allowed: F8, size: int) -> F8:
-    """The largest multiple of the size that is not above."""
+    """The largest multiple of the size that is not above it."""
     found: F8 = np.floor(allowed / size) * size
     return found
 
 
 def _tightly(held: F8, count: int, _: int) -> Shares:
-    """Into as few as will do: the largest first, and what is then left into the smallest that holds it."""
+    """Into as few as possible: the largest first, and the rest into the smallest that holds it."""
     if not count:
         return []
     order = np.argsort(-held, kind="stable")
@@ -243,7 +243,7 @@ def _tightly(held: F8, count: int, _: int) -> Shares:
 
 
 def _evenly(held: F8, count: int, size: int) -> Shares:
-    """As many in each as will do, slice by slice to whoever has fewest."""
+    """As evenly as possible, slice by slice to the one with the fewest."""
     taken = np.zeros(len(held))
     left = count
     while left:

@@ -1,9 +1,10 @@
-"""Which domain a gang goes to, of those that hold all of it, and what that was decided by.
+"""Which domain a gang goes to, of those that can hold all of it, and the words that explain it.
 
-The domain with most points of its strategy is taken. Where weights are close together (`NEAR` of what they add up to)
-and the strategy does not look at communication itself, the quickest all-reduce of those decides. Guarantees: ties go to
-the domain with the lowest row; a plugin that fails, or answers with something that is not one number a domain, is named
-and `balanced` chooses. Left to others: which domains hold it, and which nodes in the domain it gets.
+The domain with the most points of the strategy wins. Where points are close together (within `NEAR` of the sum of
+weights) and the strategy does not look at communication itself, the quickest all-reduce among them decides.
+Guarantees: ties go to the domain with the lowest row. If a plugin fails, or does not return one number a domain, it is
+named and `balanced` chooses.
+Left to others: which domains can hold the gang, and which nodes in the domain it gets.
 """
 
 from collections.abc import Callable
@@ -25,7 +26,7 @@ ALIKE = 0.01
 
 @dataclass(slots=True)
 class Ranking:
-    """The domains of one tier as one strategy sees them. `points` are -inf where a domain does not hold the gang."""
+    """The domains of one tier as one strategy rates them. `points` are -inf where a domain cannot hold the gang."""
 
     prospect: Prospect
     strategy: Strategy
@@ -35,7 +36,7 @@ class Ranking:
     notes: tuple[str, ...]
 
     def order(self) -> list[int]:
-        """Those that hold it, the best first."""
+        """Domains that can hold the gang, the best first."""
         found = [domain for domain in np.argsort(-self.points, kind="stable").tolist() if domain != self.best]
         return [self.best, *(domain for domain in found if self.points[domain] > -np.inf)]
 
@@ -60,7 +61,7 @@ class Ranking:
 
 @dataclass(slots=True)
 class Judged:
-    """Points of all domains, by whom after all, and what went wrong before."""
+    """Points of all domains, the strategy that gave them, and what went wrong before."""
 
     points: F8
     strategy: Strategy
@@ -95,7 +96,7 @@ def rank_domains(prospect: Prospect, strategy: Strategy, balanced: Strategy) -> 
 
 
 def _quickest(prospect: Prospect, points: F8, best: int, near: float) -> int:
-    """Of those that have nearly as many points as the best, the one in which ranks exchange data quickest."""
+    """Of the domains with nearly as many points as the best, the one where ranks exchange data quickest."""
     close = np.flatnonzero(points >= points[best] - near)
     if len(close) < 2:
         return best

@@ -1,10 +1,10 @@
 """What speaks for each domain that a gang could go to: features in [0, 1], one number a domain each.
 
-Most are sums over the nodes of a domain, for all domains at once. Two go by how long the gang's ranks would take to
-exchange data (`placement.communication`): for those it has to be known which nodes of the domain it would get, so only
-some domains are compared, those that are best by everything else (`compare`). Features are worked out when somebody
-asks for them, and once. Guarantees: pure; ties are left as ties. Left to others: what a feature weighs (`strategies`),
-and how many tasks a node could take.
+Most are sums over the nodes of a domain, for all domains at once. Two depend on how long the gang's ranks would take to
+exchange data (`placement.communication`). Those need the exact nodes of the domain, so they are computed only for the
+domains that are best by everything else (`compare`). Each feature is computed on demand, once.
+Guarantees: pure; ties are left as ties. Left to others: the weight of a feature (`strategies`), and how many tasks a
+node could take.
 """
 
 from collections.abc import Callable
@@ -63,7 +63,7 @@ class Prospect:
 
     @property
     def level(self) -> str:
-        """Of which these are the domains: a label or the name of a level; `host`; empty for the whole cluster."""
+        """The level whose domains these are: a label or the name of a level; `host`; empty for the whole cluster."""
         return self._tier.level
 
     def sums(self, values: F8) -> F8:
@@ -82,14 +82,14 @@ class Prospect:
 
     @property
     def compared(self) -> Rows:
-        """The domains of which `latency` and `bandwidth` say something; at others they are 0."""
+        """The domains for which `latency` and `bandwidth` are known; both are 0 for others."""
         if self._compared is None:
             self.compare(np.zeros(self.domains))
         assert self._compared is not None
         return self._compared
 
     def compare(self, points: F8, most: int = MOST_COMPARED) -> None:
-        """From now on `latency` and `bandwidth` are about the domains with most points of those that hold the gang."""
+        """Compute `latency` and `bandwidth` from now on for the domains with most points that can hold the gang."""
         able = np.flatnonzero(self.holding)
         if len(able) > most:
             able = np.sort(able[np.argsort(-points[able], kind="stable")[:most]])
@@ -108,14 +108,14 @@ class Prospect:
         return self._at + 1 < self._tiers.last
 
     def exchange_s(self, domain: int, size_bytes: int) -> float | None:
-        """Seconds that an all-reduce takes on the nodes that the gang would get there; None where nobody can tell."""
+        """Seconds that an all-reduce takes on the nodes that the gang would get there; None where that is unknown."""
         key = (domain, size_bytes)
         if key not in self._seconds:
             self._seconds[key] = None if self._exchange is None else self._exchange(domain, size_bytes)
         return self._seconds[key]
 
     def _exchanged(self, size_bytes: int) -> F8:
-        """As quick as in the quickest of those compared: 1. Twice as slow: 1/2."""
+        """1 in the quickest of the compared domains, 1/2 where it takes twice as long."""
         found = np.zeros(self.domains)
         if len(self.compared) < 2 or not self.differs_by_exchange:
             found[self.compared] = 1.0
@@ -131,7 +131,7 @@ class Prospect:
     # --- sums over nodes -------------------------------------------------------------------------------------
 
     def _availability(self) -> F8:
-        """The free share of what is scarcest there of what is asked for."""
+        """The free share of the resource that is scarcest there, of those requested."""
         lowest: F8 = np.ones(self.domains)
         for resource in requested(self.request):
             free, capacity = self.view.free(resource), self.view.capacity(resource)
@@ -141,7 +141,8 @@ class Prospect:
         return lowest
 
     def _utilisation(self) -> F8:
-        """The share that others use: of equals the fuller, so that whole domains stay free for large gangs."""
+        """The share that others use: of equals the fuller one is better, so that whole domains stay free for large
+        gangs."""
         return 1.0 - self.feature(AVAILABILITY)
 
     def _alignment(self) -> F8:
@@ -158,12 +159,12 @@ class Prospect:
         return np.minimum(self.count / np.maximum(self.sums(self.copies), 1.0), 1.0)
 
     def _history(self) -> F8:
-        """How work fared there before."""
+        """How tasks fared there before."""
         view = self.view
         return success_rate(*map(self.sums, (view.succeeded, view.failed, view.pace_sum, view.pace_weight)))
 
     def _nearness(self) -> F8:
-        """How near the work it wants to be near to is."""
+        """How near it is to the workloads that it prefers to be near."""
         shape = self.request.shape
         found = self.view.proximity(shape.namespace, shape.near) if shape.near else None
         if found is None:

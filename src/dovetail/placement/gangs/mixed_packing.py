@@ -1,8 +1,9 @@
-"""Tasks that ask for different amounts packed onto the same nodes, exactly.
+"""Packs tasks with different requests onto the same nodes, exactly.
 
-Node after node, for every number of the fewer kinds that may have found a place so far, the most of the commonest kind
-that fits beside them is kept; so all ways of sharing out the nodes are covered without listing them. Guarantees: pure;
-finds a packing if and only if there is one by amounts alone. Left to others: everything that is not an amount.
+Node after node, for every number of tasks of the rarer kinds placed so far, it keeps the largest number of tasks of the
+commonest kind that fits beside them. So it covers all ways to divide the nodes without listing them.
+Guarantees: pure; finds a packing if and only if there is one by amounts alone. Left to others: everything that is not
+an amount.
 """
 
 from itertools import product
@@ -19,7 +20,7 @@ Counts = npt.NDArray[np.int64]
 
 def pack(free: F8, columns: list[F8], allowed: list[B1], counts: list[int]) -> list[list[int]] | None:
     """For each kind the node of each of its tasks; None: they do not fit. `free` is float64[resource, node], each
-    column float64[resource]. Raises ValueError if there are too many possibilities to look at."""
+    column float64[resource]. Raises ValueError if there are too many possibilities."""
     last = max(range(len(counts)), key=counts.__getitem__)
     others = [kind for kind in range(len(counts)) if kind != last]
     sizes = [counts[kind] + 1 for kind in others]
@@ -48,7 +49,8 @@ def pack(free: F8, columns: list[F8], allowed: list[B1], counts: list[int]) -> l
 def _options(
     free: F8, columns: list[F8], allowed: list[np.bool_], counts: list[int], last: int
 ) -> list[tuple[tuple[int, ...], int]]:
-    """What one node could take of the others, and how many of the last beside them; nothing at all is no option."""
+    """What one node could take of the other kinds, and how many of the last kind beside them; taking nothing is no
+    option."""
     others = [kind for kind in range(len(counts)) if kind != last]
     most = [_copies(free, columns[kind], counts[kind]) if allowed[kind] else 0 for kind in others]
     found = []
@@ -73,7 +75,7 @@ def _traced(
     counts: list[int],
     last: int,
 ) -> list[list[int]]:
-    """From the end back: which option of each node led there."""
+    """From the end back: the option of each node that led there."""
     others = [kind for kind in range(len(counts)) if kind != last]
     found: list[list[int]] = [[] for _ in counts]
     at = tuple(counts[kind] for kind in others)

@@ -1,10 +1,11 @@
-"""Strategies: how a gang weighs the domains that hold all of it. Built-in ones, those of the settings, and plugins.
+"""Strategies: how a gang weighs the domains that can hold all of it. Built-in ones, those of the settings, and plugins.
 
-A strategy gives every domain a number (`points`), and the gang goes where that is most. Those built in and those of the
-settings weigh features (`domain_features`); `balanced` has the seeds' weights. A plugin (entry points of the group
-`dovetail.strategies`) may do what it likes with what a `Prospect` tells.
-Guarantees: a name that settings use is built at the start or refused there; a plugin that only a workload names is
-built when it is first needed. Left to others: what happens when one fails (`domain_choice`).
+A strategy gives every domain a number (`points`), and the gang goes to the domain with the highest. Built-in strategies
+and those of the settings weigh features (`domain_features`); `balanced` has the seeds' weights. A plugin (entry point
+group `dovetail.strategies`) computes points from a `Prospect` in any way.
+Guarantees: a strategy that settings name is built at start or refused there; a plugin that only a workload names is
+built when it is first needed.
+Left to others: what happens when one fails (`domain_choice`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,7 +43,7 @@ STRATEGIES: dict[str, Weights] = {
 
 
 class Strategy(Protocol):
-    """A plugin has a `Settings` class beside that, for what the settings give under `strategies` and its name."""
+    """A plugin also has a `Settings` class, for what the settings give under `strategies` and its name."""
 
     @property
     def name(self) -> str: ...
@@ -53,7 +54,7 @@ class Strategy(Protocol):
 
 
 class WeightedStrategy:
-    """A sum of features. Those that cost something are looked at only in the domains that are best by the others."""
+    """A weighted sum of features. Expensive features are computed only in the domains that are best by the others."""
 
     def __init__(self, name: str, weights: Weights) -> None:
         self.name, self.weights = name, weights
@@ -78,7 +79,7 @@ class WeightedStrategy:
 
 
 class StrategyBook(Mapping[str, Strategy]):
-    """All strategies that there are, by name. `chosen` are those of the settings: weights, or settings of plugins."""
+    """All strategies by name. `chosen` are those of the settings: weights, or settings of plugins."""
 
     def __init__(self, chosen: Mapping[str, Mapping[str, Any]], used: str | None = None) -> None:
         outside = outside_strategies()
@@ -108,7 +109,7 @@ class StrategyBook(Mapping[str, Strategy]):
         return self._built[name]
 
     def or_balanced(self, name: str) -> tuple[Strategy, tuple[str, ...]]:
-        """The strategy, or `balanced` and why. One that is gone may still be named by work submitted before."""
+        """The strategy, or `balanced` and why. Work that was submitted earlier may name a strategy that is gone."""
         try:
             return self[name], ()
         except KeyError:

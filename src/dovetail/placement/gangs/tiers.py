@@ -1,9 +1,9 @@
-"""Domains inside domains: the levels that matter to a gang as arrays, widest first, ending with the single node.
+"""Nested domains: the levels that matter to a gang as arrays, widest first, ending with the single node.
 
 Guarantees: each domain lies in one domain of the tier before it, whatever the labels say: where two nodes of one rack
-carry different zones, that rack is two domains. The first tier is the whole cluster. A level of which nobody speaks is
-left out where it would tear apart, by nodes that lack its label, a domain of a level that is asked for. Tiers are
-worked out once and kept until nodes come, go or are defined anew, or the topology is.
+carry different zones, that rack is two domains. The first tier is the whole cluster. A level that nobody asks for is
+left out if, because some nodes lack its label, it would split a domain of a level that is asked for. Tiers are computed
+once and kept until nodes join, leave or are redefined, or the topology changes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,8 +27,8 @@ _KEPT = 64
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """`codes` is intp[node], from 0; `parents` intp[domain]: the domain of the tier before that it lies in; `first`
-    intp[domain]: its lowest row."""
+    """`codes` is intp[node], from 0; `parents` intp[domain]: its domain in the tier before; `first` intp[domain]: its
+    lowest row."""
 
     level: str
     codes: Codes
@@ -48,7 +48,7 @@ class Tier:
 
 
 class Tiers(Sequence[Tier]):
-    """`at(level)`: the tier of a level, by any name it goes by; that of single nodes where nobody carries its label."""
+    """`at(level)`: the tier of a level, by any of its names; that of single nodes where no node carries its label."""
 
     def __init__(self, tiers: tuple[Tier, ...], index: Mapping[str, int]) -> None:
         self._tiers, self._index = tiers, index
@@ -61,7 +61,7 @@ class Tiers(Sequence[Tier]):
         return self._index.get(level, self.last)
 
     def is_carried(self, level: str) -> bool:
-        """Does any node say in which domain of the level it is?"""
+        """Does any node carry a label of the level?"""
         return level in self._index
 
     @overload
@@ -79,7 +79,7 @@ class Tiers(Sequence[Tier]):
 
 
 class TierTable:
-    """The tiers of one cluster, for whatever levels are asked for."""
+    """The tiers of one cluster, for any requested levels."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -98,7 +98,7 @@ class TierTable:
 
 
 def tiers_of(cluster: Cluster, asked: tuple[str, ...] = ()) -> Tiers:
-    """Everything, the levels that nodes carry or that are asked for (widest first), and single nodes."""
+    """The whole cluster, the levels that nodes carry or that are requested (widest first), and single nodes."""
     n = cluster.width
     names: dict[int, list[str]] = {}  # one label under two names is one level
     columns: dict[int, LabelColumn] = {}
@@ -125,7 +125,8 @@ def tiers_of(cluster: Cluster, asked: tuple[str, ...] = ()) -> Tiers:
 
 
 def _widest_first(columns: Mapping[int, LabelColumn], ordered: set[int], n: int) -> list[int]:
-    """Levels that are described, or have usual names, in their order; others between them by the nodes of a domain."""
+    """Levels that are described, or have well-known names, in their order; others between them by the size of a
+    domain."""
     sizes: dict[int, float] = {}
     narrowest = np.inf
     for key, column in columns.items():
@@ -146,14 +147,15 @@ def _tier(level: str, outer: Tier | None, codes: Codes) -> Tier:
 
 
 def _mean_size(column: LabelColumn, n: int) -> float:
-    """Nodes of a domain. Those without the label are left out: a few of them would make any level look narrow."""
+    """Mean number of nodes of a domain. Nodes without the label are left out: a few of them would make any level look
+    narrow."""
     codes = column.codes[:n]
     carried = codes[codes > 0]
     return len(carried) / len(np.unique(carried))
 
 
 def _tears(level: LabelColumn, asked: LabelColumn, n: int) -> bool:
-    """Does a domain of a level that is asked for hold two nodes of which one lacks this label?"""
+    """Would this level split a domain of a requested level, because only one of two nodes there has its label?"""
     inner, outer = asked.codes[:n], level.codes[:n]
     lacking = inner[(outer == 0) & (inner > 0)]
     return bool((np.bincount(inner[inner > 0], minlength=1)[lacking] > 1).any()) if len(lacking) else False

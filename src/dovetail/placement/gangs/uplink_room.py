@@ -1,9 +1,9 @@
-"""How many tasks of a new gang each domain can take if others of the gang are outside: what its links up carry.
+"""How many tasks of a new gang each domain can take if others of the gang are outside: what its uplinks can carry.
 
 `topology.bandwidth` is what every task can send to the others at once. With k tasks inside a domain and others outside,
-its links up carry k times that; where all tasks are inside, nothing. So the links up from a domain allow so many tasks
-there, or all of them. Left to others: where the gang then goes (`arranging`), and links that hold one task more of a
-gang that has begun (`filters.bandwidth`).
+its uplinks carry k times that; with all tasks inside, they carry nothing. So the uplinks of a domain allow a number of
+tasks there, or all of them.
+Left to others: where the gang goes (`arranging`), and one more task of a gang that runs already (`filters.bandwidth`).
 """
 
 import numpy as np
@@ -17,8 +17,8 @@ from dovetail.placement.gangs.tiers import Tiers
 
 
 class UplinkRoom:
-    """`tasks` is, by tier, float64[domain]: how many tasks the links up from each domain have bandwidth for, endless
-    where nobody says what they carry. `left_mbps` likewise: what those links have left."""
+    """`tasks` is, by tier, float64[domain]: how many tasks the uplinks of each domain have bandwidth for, infinite
+    where their bandwidth is unknown. `left_mbps` likewise: what those uplinks have left."""
 
     def __init__(self, cluster: Cluster, tiers: Tiers, mbps: int) -> None:
         self.left_mbps: list[F8] = [np.full(tier.count, np.inf) for tier in tiers]

@@ -1,11 +1,11 @@
-"""Who sends how much to whom when ranks exchange data: the patterns of the usual collective operations.
+"""Traffic patterns of the usual collective operations: which rank sends how much to which other rank.
 
     ring all-reduce        2 (n - 1) steps; in each, every rank sends 1/n of the data to the next one
     tree all-reduce        two binary trees, each for one half of the data, up and down again; a rank that has children
-                           in one has none in the other, and the steps follow each other like a bucket chain
+                           in one has none in the other, and the steps are pipelined
     all-to-all             n - 1 steps; in each, every rank sends 1/n of its data to another one
 
-Ranks are numbers from 0 in order of rank. Guarantees: pure, the same for every placement. Left to others: what links
+Ranks are numbers from 0 in order of rank. Guarantees: pure, the same for every placement. Left to others: which links
 the data takes (`fabric`), and how long that takes (`communication`).
 """
 
@@ -22,7 +22,7 @@ _PATTERNS_KEPT = 64
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """Flows from `sources[i]` to `targets[i]` of `shares[i]` of the data, all at once, `times` over; `steps` of them
-    have to be waited for one after the other."""
+    run one after the other."""
 
     sources: Rows
     targets: Rows

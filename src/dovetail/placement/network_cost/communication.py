@@ -2,12 +2,13 @@
 
     time = the busiest link's bytes / its bandwidth + the longest latency × steps
 
-for each way of doing it (`collectives`); an all-reduce goes by ring or by trees, whichever is quicker. Links are those
-of the described graph, or of the tree that the levels are, with `model.topology.DEFAULT_LINKS` where nobody says how
-fast they are. The flows of the job itself share links; those of others count as the `utilisation` of a link says.
+for each algorithm (`collectives`); an all-reduce uses a ring or trees, whichever is quicker. Links are those of the
+described graph, or of the tree of levels, with `model.topology.DEFAULT_LINKS` where their speed is unknown. The flows
+of the job itself share links; other traffic counts through the `utilisation` of a link.
 
-`best` is the same exchange by the same ranks on as many nodes behind one switch: no placement that has as many tasks on
-each node is quicker. Guarantees: pure; the same for equal networks and placements. Left to others: what to do about it.
+`best` is the same exchange by the same ranks on as many nodes behind one switch: no placement with as many tasks on
+each node is quicker.
+Guarantees: pure; equal networks and placements give equal estimates. Left to others: what to do about it.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -31,7 +32,7 @@ _ALIKE_KEPT = 4096
 
 @dataclass(frozen=True, slots=True)
 class RankExchange:
-    """One collective operation: how long, how long at best, by which algorithm, and what holds it up."""
+    """One collective operation: its time, the best possible time, the algorithm, and the bottleneck."""
 
     seconds: float
     best_seconds: float
@@ -46,7 +47,7 @@ class RankExchange:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Of `size_bytes` a rank: all of them added up everywhere, and a part of it from everyone to everyone."""
+    """For `size_bytes` a rank: an all-reduce, and an all-to-all."""
 
     ranks: int
     nodes: int
@@ -62,7 +63,7 @@ class Estimate:
 
 
 class CommunicationModel:
-    """The network of one cluster, and what is kept of it until it is described anew."""
+    """The network of one cluster, with results cached until the network is described anew."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -72,11 +73,12 @@ class CommunicationModel:
 
     @property
     def is_known(self) -> bool:
-        """Does anybody say where nodes are in the network? Else all are alike, and an estimate says nothing."""
+        """Is the position of nodes in the network known? Otherwise all nodes are equal, and an estimate says
+        nothing."""
         return bool(self._cluster.topology) or bool(present_levels(self._cluster))
 
     def estimate(self, rows: Sequence[int] | Rows, size_bytes: int = GIB) -> Estimate | None:
-        """Of tasks on these rows in order of rank. None for less than two, and where a node is not in the graph."""
+        """For tasks on these rows in order of rank. None for fewer than two, and where a node is not in the graph."""
         of_rank_rows = np.asarray(rows, dtype=np.intp)
         if len(of_rank_rows) < 2:
             return None
@@ -94,8 +96,8 @@ class CommunicationModel:
         )
 
     def all_reduce_s(self, rows: Sequence[int] | Rows, size_bytes: int) -> float | None:
-        """Only how long that takes, of as many ranks, for comparing placements. In a network of levels, placements that
-        are alike but for the names of their domains take as long, and are worked out once."""
+        """Only the time of an all-reduce, for comparing placements. In a network of levels, placements that differ only
+        in the names of their domains take equally long, and are computed once."""
         cluster = self._cluster
         as_of = (cluster.generation, cluster.topology.version)
         if self._as_of != as_of or len(self._alike) > _ALIKE_KEPT:

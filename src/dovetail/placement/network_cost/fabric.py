@@ -1,9 +1,9 @@
-"""What the links carry when the ranks of one placement talk to each other: the busiest link and the longest way.
+"""What the links carry when the ranks of one placement communicate: the busiest link and the longest path.
 
-A rank is a task; its place is a node. Between tasks of one node data takes the node's own links, of which each task
-has one (`LOCAL`). Everything else leaves through the link of the node, which all tasks of the node share, in both
-directions at once. `OneSwitch` ends there: nodes that hang on one switch. `LevelFabric` goes on through the links up
-from each domain: a tree. Graphs of links are left to `link_fabric`.
+A rank is a task; its place is a node. Between tasks of one node data takes the node's own links, one a task (`LOCAL`).
+All other data leaves through the link of the node, which all tasks of the node share, in both directions at once.
+`OneSwitch` ends there: nodes behind one switch. `LevelFabric` goes on through the uplinks of each domain: a tree.
+Graphs of links are left to `link_fabric`.
 Guarantees: pure; the flows of the job itself share links, and nothing else does.
 """
 
@@ -24,7 +24,7 @@ MBPS = 1e6
 
 
 class Carried(NamedTuple):
-    """One round of flows: seconds that the busiest link takes, the longest way, and which link that is."""
+    """One round of flows: seconds that the busiest link takes, the longest path, and which link is busiest."""
 
     seconds: float
     latency_ns: float
@@ -52,7 +52,7 @@ class Ports:
 
 
 class OneSwitch:
-    """All nodes behind one switch that is never busy: as good as it can be with these nodes."""
+    """All nodes behind one switch that is never busy: the best case for these nodes."""
 
     def __init__(self, ports: Ports) -> None:
         self.ports = ports
@@ -103,8 +103,8 @@ class OneSwitch:
 
 
 class _Tier(NamedTuple):
-    """One level, cut where the domains of the next wider one end. A node that is in no domain of it hangs directly
-    on the wider one, and has no link here."""
+    """One level, cut where the domains of the next wider one end. A node in no domain of it hangs directly on the wider
+    one, and has no link here."""
 
     codes: Rows  # by node
     linked: B1  # by code
@@ -167,7 +167,7 @@ class LevelFabric(OneSwitch):
 
 
 def _two_longest(up_ns: F8, codes: Rows, parents: Rows) -> float:
-    """The longest way between nodes of two domains that meet in one wider one."""
+    """The longest path between nodes of two domains that meet in one wider one."""
     longest = np.zeros(len(parents))
     np.maximum.at(longest, codes, up_ns)
     order = np.lexsort((-longest, parents))

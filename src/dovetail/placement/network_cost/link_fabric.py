@@ -1,11 +1,10 @@
-"""A graph of links as the ranks of one placement see it: which links their data takes, and how much each carries.
+"""A graph of links as the ranks of one placement see it: the links that their data takes, and how much each carries.
 
-Data takes the quickest way; of equals the one with fewer links; and where several are left, all of them, in proportion
-to their bandwidth, as switches that hash flows over equal ways do. Of each link counts what other traffic leaves of it
-(`utilisation`), at least `LEAST_LEFT` of it, so that a link that is full is slow and not a wall.
-Hosts that hang on one switch are left out of the search for ways: it starts and ends at their switches. Ways from a
-switch are found when somebody asks for them and kept, so that the second look at a part of the network is arithmetic.
-SciPy, which finds them, is loaded only where somebody describes links.
+Data takes the path with the lowest latency; of equals the one with fewer links; and of several such paths all of them,
+in proportion to their bandwidth, as switches do that hash flows over equal paths (ECMP). What other traffic leaves of a
+link counts (`utilisation`), at least `LEAST_LEFT` of it, so that a full link is slow but not a wall. Hosts on one
+switch are left out of the search for paths: it starts and ends at their switches. Paths from a switch are found on
+demand and cached. SciPy, which finds them, is loaded only where links are described.
 """
 
 from collections import OrderedDict
@@ -65,7 +64,7 @@ class Ways:
         return np.array([self._index[host] for host in hosts], dtype=np.intp)
 
     def ports(self, vertices: Rows, of_rank: Rows, names: list[str]) -> Ports:
-        """A host with several links has no single way out: its links are part of what is searched."""
+        """A host with several links has no single way out: its links are part of the searched graph."""
         return Ports(of_rank, self._mbps[vertices], self._latency_ns[vertices], names)
 
     def best_ports(self, vertices: Rows, of_rank: Rows, names: list[str]) -> Ports:

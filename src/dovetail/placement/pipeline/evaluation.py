@@ -1,7 +1,7 @@
-"""Running a profile's filters and scores over a view, with each plugin's failure kept to itself.
+"""Runs a profile's filters and scores over a view, and contains their failures.
 
-A score that fails is left out of that decision and named in it. A filter that fails refuses every node (a filter is
-a requirement), unless the profile says `on_filter_error: skip`. Nothing a plugin does stops the scheduler.
+A score that fails is left out of that decision and named in it. A filter that fails refuses every node (a filter is a
+requirement), unless the profile says `on_filter_error: skip`. No plugin can stop the scheduler.
 """
 
 from dataclasses import dataclass
@@ -11,38 +11,39 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.devices import Slots
-from dovetail.cluster.state import PLACEMENTS, Cluster
+from dovetail.cluster.state import DEVICES, GROUPS, PLACEMENTS, RESOURCES, Cluster
 from dovetail.cluster.views.view import View
 from dovetail.model.text.strict import closest
-from dovetail.placement.contract import Filter, Request, Score
+from dovetail.placement.contract import (
+    ANYTHING,
+    OWN_NODE,
+    CopyEffect,
+    EvictionHelps,
+    Filter,
+    FilterStage,
+    Request,
+    Score,
+    WakeSignals,
+)
+from dovetail.placement.filters.resources import ResourcesFilter
 from dovetail.placement.pipeline.profiles import ProfileSettings
-from dovetail.placement.registry import ABOUT_ROOM, POD_FILTERS, PluginError, build_filter, build_score
+from dovetail.placement.registry import PluginError, build_filter, build_score, is_built_in
 
 LOST = -np.inf  # the total of a node that may not take the task
 MOST_POINTS = 1e9  # of an outsider, so that no weight can make a total infinite
-#: Built-in filters that most requests give nothing to say, in the order in which `Evaluator._asked` looks for it.
-_ABOUT = (
-    "scope",
-    "node_selector",
-    "node_affinity",
-    "promised",
-    "constraints",
-    "workload_affinity",
-    "spread",
-    "bandwidth",
-    "gpus",
-    "gpu_model",
-    *POD_FILTERS,
-)
+#: Column groups that placing one more task on a node changes.
+PLACING_CHANGES = frozenset({RESOURCES, PLACEMENTS, DEVICES})
+_GROUPS = frozenset(GROUPS)
 
 
 @dataclass(slots=True)
 class FilterResult:
-    """What the filters left: a cumulative mask after each filter, and how many nodes that is."""
+    """The result of the filters: a cumulative mask after each filter, and how many nodes that leaves."""
 
     stages: list[B1]
     counts: list[int]
     notes: tuple[str, ...]
+    eligibility: int  # how many of the filters come before those about capacity
 
     @property
     def alive(self) -> B1:
@@ -50,8 +51,8 @@ class FilterResult:
 
     @property
     def feasible_ignoring_capacity(self) -> B1:
-        """What is left before the filters about room: where it could go if others made way."""
-        return self.stages[-ABOUT_ROOM - 1]
+        """Nodes that pass every filter but those about capacity: where it could go if others left."""
+        return self.stages[self.eligibility - 1]
 
 
 @dataclass(slots=True)
@@ -64,7 +65,7 @@ class Scored:
 
 
 class Evaluator:
-    """A profile's plugins, built once. `failures` counts what went wrong, by plugin."""
+    """A profile's plugins, built once. `failures` counts failed calls, by plugin."""
 
     def __init__(self, name: str, settings: ProfileSettings) -> None:
         self.name = name
@@ -76,25 +77,32 @@ class Evaluator:
                     f"profile {name!r} has settings for {plugin_name!r}, which it does not use."
                     f"{closest(plugin_name, used)} Used: {', '.join(used)}"
                 )
-        self.filters: list[Filter] = [build_filter(f, settings.settings.get(f, {})) for f in settings.all_filters]
+        filters = [build_filter(f, settings.settings.get(f, {})) for f in settings.all_filters]
+        self.filters: list[Filter] = sorted(filters, key=lambda plugin: plugin.stage)
         self.scores: list[Score] = [build_score(s, settings.settings.get(s, {})) for s in settings.scores]
-        self._asked_of: dict[tuple[bool, ...], tuple[Filter | None, ...]] = {}
         self.weights: list[float] = [float(weight) for weight in settings.scores.values()]
         self.failures: dict[str, int] = {}
-        reads = [plugin.reads for plugin in self.filters] + [plugin.reads for plugin in self.scores]
-        self.reads: frozenset[str] = frozenset().union(*reads)
         plugins: list[Filter | Score] = [*self.filters, *self.scores]
-        self.local = all(getattr(plugin, "local", True) for plugin in plugins)
-        self._outsiders = {plugin.name for plugin in plugins if not _built_in(plugin)}
-        self._epochs = [getattr(plugin, "epoch", None) if _built_in(plugin) else None for plugin in self.scores]
-        self.minds_outlook = any(self._epochs)
-        self.looks_ahead = all(getattr(plugin, "looks_ahead", True) for plugin in plugins)
-        self._minding_devices = [
-            plugin
-            for plugin, weight in zip(self.scores, self.weights, strict=True)
-            if weight > 0 and hasattr(plugin, "devices")
+        self.local = all(plugin.local for plugin in plugins)
+        self._outsiders = {plugin.name for plugin in plugins if not is_built_in(plugin)}
+        # None: always asked. Filters of other packages may fail to say whether they apply: `_answer` asks them.
+        self._asked = [
+            (f, None if f.name in self._outsiders or type(f).applies is Filter.applies else f.applies)
+            for f in self.filters
         ]
-        self.outsiders_read_placements = any(PLACEMENTS in p.reads for p in plugins if p.name in self._outsiders)
+        self.minds_outlook = any(plugin.uses_outlook for plugin in self.scores)
+        self.looks_ahead = all(plugin.looks_ahead for plugin in plugins)
+        self._choosing_devices = next(
+            (s for s, weight in zip(self.scores, self.weights, strict=True) if weight > 0 and s.chooses_devices), None
+        )
+        self.eligibility = sum(plugin.stage is FilterStage.ELIGIBILITY for plugin in self.filters)
+        #: The filter on amounts, which every profile has.
+        self.resources = next(plugin for plugin in self.filters if isinstance(plugin, ResourcesFilter))
+        # Most filters wait for their own node alone.
+        self._waking = [f for f in self.filters if f.wakes_on or type(f).wake_signals is not Filter.wake_signals]
+        self._cleared_by_trial = [f for f in self.filters if f.eviction_helps is EvictionHelps.BY_TRIAL]
+        #: Capacity filters that may refuse a node with enough of every amount, though victims are found by amounts.
+        self.misled_by_amounts = [f for f in self.filters[self.eligibility :] if f.amounts_mislead]
 
     def run_filters(self, request: Request, view: View) -> FilterResult:
         alive: B1 = view.present if request.among is None else view.present & request.among[view.rows]
@@ -102,9 +110,9 @@ class Evaluator:
         stages: list[B1] = []
         counts: list[int] = []
         notes: tuple[str, ...] = ()
-        for plugin in self._asked(request):
-            if plugin is not None:
-                answer, failure = self.mask(plugin, request, view)
+        for plugin, applies in self._asked:
+            if applies is None or applies(request):
+                answer, failure = self._answer(plugin, request, view)
                 if failure:
                     notes = (*notes, failure)
                 if answer is False:
@@ -117,61 +125,80 @@ class Evaluator:
                 count = int(np.count_nonzero(alive))
             stages.append(alive)
             counts.append(count)
-        return FilterResult(stages, counts, notes)
+        return FilterResult(stages, counts, notes, self.eligibility)
 
     def reads_of(self, plugin: Filter | Score, request: Request) -> frozenset[str]:
-        """Which column groups the plugin reads for this request."""
-        reads_of = getattr(plugin, "reads_of", None)
-        if reads_of is None or plugin.name in self._outsiders:
-            return plugin.reads
-        found: frozenset[str] = reads_of(request)
+        """Which column groups the plugin reads for this request; all of them, if it fails to say."""
+        try:
+            if isinstance(plugin, Filter) and not plugin.applies(request):
+                return frozenset()
+            return plugin.reads_of(request) & _GROUPS
+        except Exception as error:  # a plugin may raise anything
+            self._failed(plugin, error)
+            return _GROUPS
+
+    def wake_signals(self, request: Request) -> WakeSignals:
+        """What can make a refused request fit, beside a change of a node that has room for it."""
+        found = OWN_NODE
+        for plugin in self._waking:
+            try:
+                signals = plugin.wake_signals(request) if plugin.applies(request) else OWN_NODE
+            except Exception as error:  # a plugin may raise anything
+                self._failed(plugin, error)
+                signals = ANYTHING
+            if signals is not OWN_NODE:
+                found |= signals
         return found
 
-    def _asked(self, request: Request) -> tuple[Filter | None, ...]:
-        """The filters, with None for built-in ones that have nothing to say about a request of this kind, as most have
-        about most."""
-        shape = request.shape
-        kind = (
-            not request.scope,
-            not shape.node_selector,
-            not (shape.required or shape.insisted),
-            request.promised is None,
-            not shape.wants,
-            not (shape.company or request.repelled),
-            not shape.spread,
-            not shape.bandwidth_mbps,
-            shape.gpus is None,
-            shape.gpus is None,
-            *(shape.kubernetes is None or not shape.kubernetes.asks,) * len(POD_FILTERS),
-        )
-        found = self._asked_of.get(kind)
-        if found is None:
-            idle = {name for name, nothing in zip(_ABOUT, kind, strict=True) if nothing}
-            found = tuple([None if plugin.name in idle else plugin for plugin in self.filters])
-            self._asked_of[kind] = found
+    def requirement(self, plugin: Filter, request: Request) -> str | None:
+        """What the filter requires, in words; None where it does not apply."""
+        try:
+            return plugin.requirement(request) if plugin.applies(request) else None
+        except Exception as error:  # a plugin may raise anything
+            return self._failed(plugin, error)
+
+    def copies_interact(self, request: Request, *followed: CopyEffect) -> bool:
+        """May a placed copy of the task change a filter's answer for the next one in other ways than those that the
+        caller follows itself?"""
+        others = [plugin for plugin in self.filters if plugin.copy_effect not in followed]
+        return any(not PLACING_CHANGES.isdisjoint(self.reads_of(plugin, request)) for plugin in others)
+
+    def refused_until_trial(self, request: Request, view: View) -> B1 | None:
+        """Nodes that a filter refuses for which victims are found by trial; None: no such filter refuses any."""
+        found: B1 | None = None
+        for plugin in self._cleared_by_trial:
+            answer, failure = self.mask(plugin, request, view)
+            if answer is not True and not failure:
+                refused = np.broadcast_to(np.logical_not(answer), view.size)
+                found = refused if found is None else found | refused
         return found
 
     def epochs(self, request: Request) -> tuple[int, ...]:
-        """By score: changes when its points do though no row did."""
-        return tuple([0 if epoch is None else epoch(request) for epoch in self._epochs])
+        """By score: a number that differs when its points differ though no row changed."""
+        return tuple([self._epoch(plugin, request) for plugin in self.scores])
+
+    def _epoch(self, plugin: Score, request: Request) -> int:
+        try:
+            return plugin.epoch(request)
+        except Exception as error:  # a plugin may raise anything
+            self._failed(plugin, error)
+            return 0
 
     def devices(self, request: Request, cluster: Cluster, row: int) -> Slots | None:
-        """The GPUs that the task should get there, as the first score says that minds; None: whichever the device table
-        says."""
-        ask = request.shape.gpus
-        if ask is None or not self._minding_devices:
+        """The GPUs that the task should get there, by the first score that chooses; None: the device table does."""
+        ask, plugin = request.shape.gpus, self._choosing_devices
+        if ask is None or plugin is None:
             return None
-        plugin: Any = self._minding_devices[0]
         view = View(cluster).subset(np.array([row], dtype=np.intp))
         try:
-            found: Slots | None = plugin.devices(request, view)
+            found = plugin.devices(request, view)
         except Exception as error:  # as a score's points
             self._failed(plugin, error)
             return None
         return found if found is None or cluster.devices.fits(row, ask, found) else None
 
     def allows(self, plugin: Filter, request: Request, view: View) -> tuple[bool, str]:
-        """One filter's word on the first node of a view, and what went wrong if the filter failed."""
+        """One filter's answer for the first node of a view, and what went wrong if the filter failed."""
         answer, failure = self.mask(plugin, request, view)
         return (answer if isinstance(answer, bool) else bool(answer[0])), failure
 
@@ -201,11 +228,18 @@ class Evaluator:
         return Scored(points, np.full(view.size, constant) if total is None else total, notes)
 
     def mask(self, plugin: Filter, request: Request, view: View) -> tuple[B1 | bool, str]:
-        """One filter, what the profile says if it failed, and what went wrong."""
+        """One filter (True, where it does not apply), what the profile says if it failed, and what went wrong."""
+        if plugin.name not in self._outsiders and not plugin.applies(request):
+            return True, ""
+        return self._answer(plugin, request, view)
+
+    def _answer(self, plugin: Filter, request: Request, view: View) -> tuple[B1 | bool, str]:
+        answer: B1 | bool
         try:
-            answer = plugin.mask(request, view)
             if plugin.name in self._outsiders:
-                answer = _checked(answer, view.size, mask=True)
+                answer = not plugin.applies(request) or _checked(plugin.mask(request, view), view.size, mask=True)
+            else:
+                answer = plugin.mask(request, view)
         except Exception as error:  # a plugin may raise anything; it is named and the decision goes on
             return self.settings.on_filter_error == "skip", self._failed(plugin, error)
         return answer, ""
@@ -225,12 +259,8 @@ class Evaluator:
         return f"plugin {plugin.name!r} failed: {type(error).__name__}: {error}"
 
 
-def _built_in(plugin: object) -> bool:
-    return type(plugin).__module__.startswith("dovetail.")
-
-
 def _checked(answer: Any, size: int, mask: bool) -> Any:
-    """An outsider's answer, or an error that says what is wrong with it."""
+    """The answer of another package's plugin, or an error that says what is wrong with it."""
     if isinstance(answer, bool):
         if not mask:
             raise TypeError("a score returns numbers, not bools")

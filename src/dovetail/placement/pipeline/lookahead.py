@@ -1,7 +1,7 @@
-"""The leaders of a standing: a short sorted list of the best rows, and what each would become with more copies.
+"""Lookahead for the ranking cache: a short sorted list of the best rows, and what each becomes with more copies.
 
-Worth its upkeep while one shape is placed again and again: taking the best row, and putting it back where it then
-belongs, costs no array operation at all. Whoever keeps the totals tells the list of every row that changes.
+It pays while one shape is placed again and again: taking the best row and sorting it in again costs no array operation.
+The owner of the totals reports every row that changes.
 """
 
 from bisect import bisect_left, insort
@@ -27,20 +27,20 @@ class Lookahead:
 
 
 class TopK:
-    """The first LEADERS rows by (total, then lower row). Whatever sorts after `_bound` is not in the list; `non_local`
-    counts those."""
+    """The first TOP_K rows by (total, then lower row). Rows that sort after `_bound` are not in the list; `_left_out` counts
+    them."""
 
     def __init__(self, total: F8) -> None:
         feasible = np.flatnonzero(total > LOST)
         self.rows: Rows = _first(feasible, total[feasible])
         self._sorted = sorted(zip((-total[self.rows]).tolist(), self.rows.tolist(), strict=True))
-        self._non_local = len(feasible) - len(self.rows)
-        self._bound = self._sorted[-1] if self._non_local else (np.inf, 0)
+        self._left_out = len(feasible) - len(self.rows)
+        self._bound = self._sorted[-1] if self._left_out else (np.inf, 0)
         self.lookaheads: dict[int, Lookahead] = {}
 
     def top(self, count: int) -> list[int] | None:
-        """The best rows, best first; None when the list has run too low to say."""
-        if len(self._sorted) < count and self._non_local:
+        """The best rows, best first; None when the list is too short to tell."""
+        if len(self._sorted) < count and self._left_out:
             return None
         return [row for _, row in self._sorted[:count]]
 
@@ -50,13 +50,13 @@ class TopK:
             if key <= self._bound:
                 del self._sorted[bisect_left(self._sorted, key)]
             else:
-                self._non_local -= 1
+                self._left_out -= 1
         if after != LOST:
             key = (-after, row)
             if key <= self._bound:
                 insort(self._sorted, key)
             else:
-                self._non_local += 1
+                self._left_out += 1
 
 
 def _first(rows: Rows, totals: F8) -> Rows:

@@ -1,7 +1,7 @@
 """One profile at work: filter, score, select, explain.
 
-A shape that comes once is evaluated once and forgotten; a shape that repeats gets a `RankingCache`. Their memory is
-bounded. Both ways give the same node: ties go to the lower row.
+A shape that comes once is evaluated once. A shape that repeats gets a ranking cache (`RankingCache`); those caches are
+bounded by memory. Both ways choose the same node: ties go to the lower row.
 """
 
 from collections import OrderedDict
@@ -77,7 +77,7 @@ class Pipeline:
         return self._evaluated_once(request, task)
 
     def decide_at(self, request: Request, row: int) -> Choice | None:
-        """That node, if it may take the task; no other is looked at."""
+        """Choose this node, if it may take the task; no other node is considered."""
         view = View(self._cluster).subset(np.array([row], dtype=np.intp))
         filtered = self.evaluator.run_filters(request, view)
         if not filtered.counts[-1]:
@@ -89,7 +89,8 @@ class Pipeline:
         return Choice(row, self._explained(best[0].node, funnel, best, filtered.notes + scored.notes), slots)
 
     def feasible_ignoring_capacity(self, request: Request) -> B1:
-        """bool[node]: where it could go if others made way. Who asks was most often refused just before."""
+        """bool[node]: nodes that are feasible if capacity is ignored. The caller's request was usually refused just
+        before, so that evaluation is reused."""
         kept, cluster = self._refused, self._cluster
         if kept is not None and request.among is None:
             asked = request.shape, request.identity, cluster.epoch, cluster.changes
@@ -100,22 +101,22 @@ class Pipeline:
     def told(
         self, filtered: FilterResult, request: Request
     ) -> tuple[tuple[FunnelStep, ...], tuple[tuple[str, float], ...]]:
-        """What the filters left, and the weights of the scores, as explanations say it."""
+        """The funnel and the weights of the scores, for an explanation."""
         return (*self._looked_at(request), *self._funnel(filtered.counts)), self._weights
 
     def _looked_at(self, request: Request) -> list[FunnelStep]:
-        """A step of its own where only some nodes are looked at: those of the domain where its fellows go."""
+        """A funnel step of its own where only some nodes are considered: the domain of the gang or group."""
         if request.among is None:
             return []
         looked_at = np.count_nonzero(request.among & View(self._cluster).present)
         return [FunnelStep("domain", int(looked_at), OTHER_DOMAIN)]
 
     def for_task(self, request: Request, workload: int, replicas: int) -> Request:
-        """The request as this profile's scores want it: with the task's workload where one looks beyond a node."""
+        """The request with what this profile's scores need: the task's workload, where a score is not local."""
         return request if self.evaluator.local else replace(request, siblings=(workload, replicas))
 
     def placed(self, request: Request, row: int) -> None:
-        """Told after the chosen row took the task (not for trials, whose undoing shows in the change log)."""
+        """Call after the chosen row took the task; not in trials, whose undo is in the change log."""
         self.cursor = row
         standing = self._standings.get(request.shape)
         if standing is not None:
@@ -240,7 +241,7 @@ class Pipeline:
         return self._last_funnel
 
     def _step(self, filter_: int, count: int) -> FunnelStep:
-        """Kept: most filters leave the same few numbers of nodes again and again."""
+        """Cached: most filters leave the same few numbers of nodes again and again."""
         steps = self._steps[filter_]
         found = steps.get(count)
         if found is None:

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from dovetail.model.text.strict import Name, Strict, closest
-from dovetail.placement.registry import ABOUT_ROOM, BUILT_IN_FILTERS, POD_FILTERS
+from dovetail.placement.contract import FilterStage
+from dovetail.placement.registry import FILTERS, POD_FILTERS
 
 Weight = Annotated[float, Field(ge=-1000, le=1000, allow_inf_nan=False)]
 
@@ -30,9 +31,11 @@ class ProfileSettings(Strict):
 
     @property
     def all_filters(self) -> tuple[str, ...]:
-        # Outsiders run before those about room, so that the funnel ends with "is there room".
-        extra = tuple(name for name in self.filters if name not in BUILT_IN_FILTERS)
-        return (*BUILT_IN_FILTERS[:-ABOUT_ROOM], *extra, *BUILT_IN_FILTERS[-ABOUT_ROOM:])
+        """Filters of other packages before the built-in ones about capacity, so that the funnel ends with "is there
+        enough free"."""
+        eligibility = [name for name, plugin in FILTERS.items() if plugin.stage is FilterStage.ELIGIBILITY]
+        extra = [name for name in self.filters if name not in FILTERS]
+        return (*eligibility, *extra, *[name for name in FILTERS if name not in eligibility])
 
 
 BUILT_IN: dict[str, ProfileSettings] = {

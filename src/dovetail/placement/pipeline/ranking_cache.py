@@ -1,10 +1,10 @@
-"""Standing: how all nodes rank for one shape, kept up to date instead of computed anew.
+"""Standing: the ranking cache. It keeps how all nodes rank for one shape, and updates it instead of computing it again.
 
-When rows change, only those are evaluated again, of the plugins only those that read what changed, and scores only
-where the filters pass: nowhere, on a full cluster. When one shape is placed again and again, not even that: the nodes
-at the top were evaluated ahead, as they would be with one, two, … more copies (`top_k.Ladder`), all in one array
-pass. So the ten-thousandth replica costs about as much as a dictionary lookup, and picks exactly the node that a full
-evaluation would.
+When rows change, only those rows are evaluated again, only by plugins that read what changed, and scores only where the
+filters pass. While one shape is placed again and again, even that is unnecessary: one array pass has evaluated the best
+nodes as they would be with one, two, … more copies (`top_k`). So the ten-thousandth replica costs about as much as a
+dictionary lookup.
+Guarantees: it picks exactly the node that a full evaluation would pick.
 """
 
 from collections.abc import Iterable
@@ -53,13 +53,11 @@ class RankingCache:
         self.request = request
         self._evaluator = evaluator
         self._cluster = cluster
-        # Looking ahead assumes that one more copy changes nothing but the node's own resources.
-        self._can_look_ahead = (
-            request.shape.service is None and evaluator.looks_ahead and not evaluator.outsiders_read_placements
-        )
         self._filter_reads = [evaluator.reads_of(plugin, request) for plugin in evaluator.filters]
         self._score_reads = [evaluator.reads_of(plugin, request) for plugin in evaluator.scores]
         self._reads: frozenset[str] = frozenset().union(*self._filter_reads, *self._score_reads)
+        # Looking ahead assumes that one more copy changes nothing but the node's own resources.
+        self._can_look_ahead = evaluator.looks_ahead and PLACEMENTS not in self._reads
         # What placing one of our own tasks changes, as far as the profile looks at it.
         changed = (RESOURCES, PLACEMENTS) if request.shape.gpus is None else (RESOURCES, PLACEMENTS, DEVICES)
         self._own_groups = [group for group in changed if group in self._reads]
@@ -76,7 +74,8 @@ class RankingCache:
     @property
     def filtered(self) -> FilterResult:
         """What the filters left, as of the last refresh."""
-        return FilterResult(list(self.stages), self.counts, tuple(filter(None, self._failures[: len(self.masks)])))
+        notes = tuple(filter(None, self._failures[: len(self.masks)]))
+        return FilterResult(list(self.stages), self.counts, notes, self._evaluator.eligibility)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -86,7 +85,7 @@ class RankingCache:
     # --- asking ----------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Take in everything that changed in the cluster since the last call."""
+        """Apply everything that changed in the cluster since the last call."""
         if self._log.is_lost or len(self.total) != self._cluster.width:
             self._evaluate_all()
             return
@@ -119,7 +118,7 @@ class RankingCache:
         return found or []
 
     def lines(self, rows: list[int]) -> tuple[NodePoints, ...]:
-        """The points of some rows, each made once until the row changes."""
+        """The points of some rows, cached until the row changes."""
         kept = self._lines
         return tuple([kept.get(row) or self._line(row) for row in rows])
 
@@ -175,15 +174,15 @@ class RankingCache:
         self._own_rows.clear()
 
     def _score_anew(self, epochs: tuple[int, ...]) -> None:
-        """Scores that go by what is known otherwise now are asked again; filters are not."""
+        """Ask scores again whose epoch changed; filters are not asked."""
         if epochs != self._epochs:
             changed = [i for i, (was, now) in enumerate(zip(self._epochs, epochs, strict=True)) if was != now]
             self._epochs = epochs
             self._score(changed)
 
     def _score(self, asked: Iterable[int]) -> None:
-        """Ask some scores about every node that may take the task (about all, where most may: that is cheaper), and
-        add up. What was said of the others before is not kept."""
+        """Ask some scores about every feasible node (about all nodes, where most are feasible: that is cheaper), and
+        add up. Points of other nodes are dropped."""
         evaluator, alive, feasible = self._evaluator, self.stages[-1], self.counts[-1]
         view, rows = View(self._cluster), None
         if feasible < SPARSE * len(alive):
@@ -209,7 +208,7 @@ class RankingCache:
         self._leaders = None
 
     def _evaluate_rows(self, rows: Rows, groups: set[str]) -> None:
-        """Some rows again, asking only plugins that read what changed of them, and scores only where filters pass."""
+        """Evaluate some rows again: only plugins that read what changed, and scores only where filters pass."""
         alive = self._sifted_rows(rows, groups)
         if alive is None:
             self._evaluate_all()
@@ -226,8 +225,8 @@ class RankingCache:
         self._note_totals(rows, totals)
 
     def _sifted_rows(self, rows: Rows, groups: set[str]) -> B1 | None:
-        """Which of the rows pass every filter now. Most often none changes its mind; from the first that does, stages
-        and counts are mended. None if one fails that did not, or no longer fails: all rows have to be asked."""
+        """Which of the rows pass every filter now. Usually no filter changes its answer; from the first that does,
+        stages and counts are updated. None if a filter newly fails, or no longer fails: then all rows are evaluated."""
         evaluator = self._evaluator
         view = View(self._cluster).subset(rows)
         alive: B1 | None = None  # after the filters so far, once one has changed its mind
@@ -255,8 +254,8 @@ class RankingCache:
         return self.stages[-1].take(rows) if alive is None else alive
 
     def _scored_rows(self, rows: Rows, groups: set[str]) -> F8 | None:
-        """The totals of some rows that pass every filter. None if a score fails that did not, or no longer fails: such
-        rows would not compare to the rest."""
+        """The totals of some rows that pass every filter. None if a score newly fails, or no longer fails: such rows
+        would not compare to the rest."""
         evaluator = self._evaluator
         view = View(self._cluster).subset(rows)
         known = self._scored.take(rows).all()
@@ -293,7 +292,7 @@ class RankingCache:
 
     def _evaluated(self, view: View, rows: Rows, groups: set[str]) -> tuple[npt.NDArray[np.bool_], F8, F8] | None:
         """Masks, totals and points of a view over `rows` whose points are known, asking only plugins that read these
-        groups. None if a plugin fails here only, or no longer fails: such rows would not compare to the rest."""
+        groups. None if a plugin newly fails, or no longer fails: such rows would not compare to the rest."""
         evaluator = self._evaluator
         masks, points = self.masks[:, rows], self.points[:, rows]
         for i, filter_ in enumerate(evaluator.filters):

@@ -41,7 +41,7 @@ def nominate(
     `candidates`: nodes that lack nothing but capacity, where that is known."""
     coming, asked = coming or NominatedPlacements(), Budgets(budgets)
     trials = Trials(cluster, evaluator, request, priority, asked, coming)
-    if request.non_local:
+    if request.non_local or evaluator.refused_until_trial(request, View(cluster)) is not None:
         best = trials.best(np.flatnonzero(trials.candidates()))
         return None if best is None else best.nomination
     if candidates is None:

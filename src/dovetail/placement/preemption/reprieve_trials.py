@@ -13,7 +13,7 @@ from dovetail.cluster.placements import Placement
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.views.view import View
 from dovetail.model.task import TaskId
-from dovetail.placement.contract import Request
+from dovetail.placement.contract import EvictionHelps, Request
 from dovetail.placement.filters.pod_spread import let_off
 from dovetail.placement.pipeline.evaluation import Evaluator
 from dovetail.placement.preemption.nomination import (
@@ -26,15 +26,6 @@ from dovetail.placement.preemption.nomination import (
 
 #: This many nodes are enough to choose from, or this share of all candidates.
 ENOUGH, ENOUGH_SHARE = 100, 0.1
-#: Filters whose answer may change when other work goes.
-_MOVABLE = frozenset(
-    (
-        *("workload_affinity", "spread", "bandwidth", "pod_attachments", "pod_spread", "pod_affinity"),
-        *("promised", "gpus", "resources"),
-    )
-)
-#: Evicting others does not satisfy a pod's affinity, unless another filter refuses the node first.
-_COMPANY = "pod_affinity"
 
 
 class Trials:
@@ -63,9 +54,9 @@ class Trials:
             answer, _ = self._evaluator.mask(plugin, self._request, view)
             if answer is True:
                 continue
-            if plugin.name not in _MOVABLE:
+            if plugin.eviction_helps is EvictionHelps.NEVER:
                 found &= answer
-            elif plugin.name == _COMPANY:
+            elif plugin.eviction_helps is EvictionHelps.WITH_OTHERS:
                 lonely |= np.logical_not(answer)
             else:
                 refused |= np.logical_not(answer)

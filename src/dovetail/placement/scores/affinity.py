@@ -1,19 +1,17 @@
-"""Wishes about nodes in one number: (preferred - avoided + 1) / 2; a task without wishes gives every node a half."""
+"""Preferences about nodes in one number: (preferred - avoided + 1) / 2; 0.5 for a task without preferences."""
 
 from typing import ClassVar
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import LABELS, TAINTS
 from dovetail.cluster.views.view import View
-from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import Request, Score
 from dovetail.placement.scores.wishes import avoided_share, preferred_share, reads_of_wishes
 
 
-class AffinityScore:
+class AffinityScore(Score):
     name: ClassVar[str] = "affinity"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS, TAINTS})
-    Settings: ClassVar[type[Strict]] = NoSettings
 
     def reads_of(self, request: Request) -> frozenset[str]:
         return reads_of_wishes(self.reads, request)
@@ -26,12 +24,11 @@ class AffinityScore:
         return points
 
 
-class PreferredScore:
+class PreferredScore(Score):
     """The bonus alone, for profiles that weigh bonus and penalty apart."""
 
     name: ClassVar[str] = "preferred"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS})
-    Settings: ClassVar[type[Strict]] = NoSettings
 
     def reads_of(self, request: Request) -> frozenset[str]:
         return reads_of_wishes(self.reads, request)
@@ -40,12 +37,11 @@ class PreferredScore:
         return preferred_share(request, view)
 
 
-class AvoidedScore:
+class AvoidedScore(Score):
     """The penalty alone: give it a negative weight."""
 
     name: ClassVar[str] = "avoided"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS, TAINTS})
-    Settings: ClassVar[type[Strict]] = NoSettings
 
     def reads_of(self, request: Request) -> frozenset[str]:
         return reads_of_wishes(self.reads, request)

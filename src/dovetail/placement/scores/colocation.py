@@ -1,4 +1,4 @@
-"""Together with its kind: 1 where a task of the same service already runs."""
+"""Colocation with its own service: 1 where a task of the same service already runs."""
 
 from typing import ClassVar
 
@@ -7,14 +7,15 @@ import numpy as np
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import PLACEMENTS
 from dovetail.cluster.views.view import View
-from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import Request, Score
 
 
-class ColocationScore:
+class ColocationScore(Score):
     name: ClassVar[str] = "colocation"
     reads: ClassVar[frozenset[str]] = frozenset({PLACEMENTS})
-    Settings: ClassVar[type[Strict]] = NoSettings
+
+    def reads_of(self, request: Request) -> frozenset[str]:
+        return self.reads if request.shape.service else frozenset()
 
     def points(self, request: Request, view: View) -> F8 | float:
         service = request.shape.service

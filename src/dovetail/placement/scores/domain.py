@@ -1,8 +1,8 @@
-"""What speaks for a domain: room, the whole job in one place, use, and how work fared there before.
+"""Scores of a domain: free capacity, room for the whole job, utilisation, and how tasks fared there before.
 
 All nodes of a domain get the same points, so these scores choose the domain; others then choose the node in it. A
-domain is chosen for the job: what its own tasks hold there already counts as free, or the job would flee from itself.
-They look beyond a node's own row (`local = False`), so rankings made with them are not kept but made anew each time.
+domain is chosen for the whole job: what its own tasks hold there counts as free, or the job would be driven away by
+itself. These scores are not local (`local = False`), so no ranking is cached under their profiles.
 """
 
 from typing import ClassVar
@@ -15,7 +15,7 @@ from dovetail.cluster.state import LABELS, PLACEMENTS, RESOURCES, STATUS
 from dovetail.cluster.views.view import View
 from dovetail.model.text.strict import Strict
 from dovetail.model.workloads.selection import LabelKey
-from dovetail.placement.contract import Request
+from dovetail.placement.contract import Request, Score
 from dovetail.placement.scores.shares import requested
 from dovetail.placement.track_record import success_rate
 
@@ -24,7 +24,7 @@ class DomainSettings(Strict):
     level: LabelKey = Field(default="leaf", description="the node label that names the domain")
 
 
-class _DomainScore:
+class _DomainScore(Score):
     local: ClassVar[bool] = False
     reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS, RESOURCES, STATUS})
     Settings: ClassVar[type[Strict]] = DomainSettings
@@ -37,13 +37,13 @@ class _DomainScore:
         return view.whole.task_counts(*request.siblings) if request.siblings is not None else 0.0
 
     def _share(self, view: View, part: F8, whole: F8) -> F8:
-        """Of the domain's whole, how much the part is; 0 where there is nothing."""
+        """The part's share of the domain's total; 0 where the total is 0."""
         total = view.domain_sum(self.level, whole)
         return np.divide(view.domain_sum(self.level, part), total, out=np.zeros_like(total), where=total > 0)
 
 
 class DomainAvailabilityScore(_DomainScore):
-    """The free share of the domain, in what is scarcest there of what the task asks for."""
+    """The free share of the domain, for the scarcest of the resources that the task asks for."""
 
     name: ClassVar[str] = "domain_availability"
 
@@ -60,7 +60,7 @@ class DomainAvailabilityScore(_DomainScore):
 
 
 class TopologyAlignmentScore(_DomainScore):
-    """How much of the job the domain could hold: its tasks that are there already and those that still fit."""
+    """How much of the job the domain could hold: its tasks that run there and those that still fit."""
 
     name: ClassVar[str] = "topology_alignment"
 
@@ -77,7 +77,8 @@ class TopologyAlignmentScore(_DomainScore):
 
 
 class DomainUtilisationScore(_DomainScore):
-    """The share of the domain that others use: of equals the fuller, so that whole domains stay free for large jobs."""
+    """The share of the domain that others use: of equals the fuller is better, so that whole domains stay free for
+    large jobs."""
 
     name: ClassVar[str] = "domain_utilisation"
 
@@ -93,7 +94,7 @@ class DomainUtilisationScore(_DomainScore):
 
 
 class DomainHistoryScore(_DomainScore):
-    """How work fared in the domain before: how much of it ended well, and how quickly (`track_record`)."""
+    """How tasks fared in the domain before: how many succeeded, and how quickly (`track_record`)."""
 
     name: ClassVar[str] = "domain_history"
 

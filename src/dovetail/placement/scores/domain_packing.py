@@ -1,9 +1,9 @@
-"""Against fragments in the network: the share of the GPUs of the node's domain that is in use, so that whole domains
-stay free for gangs.
+"""Against fragmentation of the network: the share of GPUs in use in the node's domain, so that whole domains stay free
+for gangs.
 
-The domain is that of the narrowest level at which nodes share one, unless a level is given; where nobody says where
-nodes are, all nodes are alike. A domain without GPUs is as good as a full one. With a small weight beside
-`gpu_packing` it decides between nodes that are equally full.
+The domain is that of the narrowest level that nodes share, unless a level is given; without a topology all nodes are
+equal. A domain without GPUs is as good as a full one. With a small weight beside `gpu_packing` it decides between nodes
+that are equally full.
 """
 
 from typing import ClassVar
@@ -17,14 +17,14 @@ from dovetail.cluster.views.view import View
 from dovetail.model.resources import GPU
 from dovetail.model.text.strict import Strict
 from dovetail.model.workloads.selection import LabelKey
-from dovetail.placement.contract import Request
+from dovetail.placement.contract import Request, Score
 
 
 class DomainPackingSettings(Strict):
     level: LabelKey | None = Field(default=None, description="the narrowest that nodes share unless given")
 
 
-class DomainPackingScore:
+class DomainPackingScore(Score):
     name: ClassVar[str] = "domain_packing"
     local: ClassVar[bool] = False
     reads: ClassVar[frozenset[str]] = frozenset({LABELS, RESOURCES})

@@ -1,8 +1,9 @@
-"""Against fragments: how much free GPU capacity becomes unusable for work as it usually comes if the task goes there.
+"""Against fragmentation: how much free GPU capacity becomes unusable for the expected workload mix if the task goes
+there.
 
 Points are minus the GPUs lost (`fragmentation.unusable`, after minus before), so they are not in [0, 1]: 0 where none
-is lost, above where the task takes up what nobody else could use. For a share of a GPU the best device of the node
-counts, and the task gets that one. Needs an outlook; without one all nodes are alike.
+is lost, positive where the task takes capacity that nothing else could use. For a share of a GPU the best device of the
+node counts, and the task gets that device. Without an outlook all nodes are equal.
 """
 
 from typing import ClassVar
@@ -13,8 +14,7 @@ from dovetail.cluster.state import DEVICES, RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.model.device import WHOLE
 from dovetail.model.resources import CPU, MEMORY
-from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import Request, Score
 from dovetail.placement.fragmentation.alike import one_of_each
 from dovetail.placement.fragmentation.candidates import Candidates, after_one_more
 from dovetail.placement.fragmentation.known_losses import KnownLosses
@@ -22,10 +22,11 @@ from dovetail.placement.fragmentation.node_arrays import NodeArrays, of_view
 from dovetail.placement.fragmentation.unusable import unusable
 
 
-class FragmentationScore:
+class FragmentationScore(Score):
     name: ClassVar[str] = "fragmentation"
     reads: ClassVar[frozenset[str]] = frozenset({RESOURCES, DEVICES})
-    Settings: ClassVar[type[Strict]] = NoSettings
+    uses_outlook: ClassVar[bool] = True
+    chooses_devices: ClassVar[bool] = True
     looks_ahead: ClassVar[bool] = False  # which device the next copy gets depends on those before it
 
     def __init__(self) -> None:
@@ -61,7 +62,7 @@ class FragmentationScore:
         return points
 
     def devices(self, request: Request, view: View) -> Slots | None:
-        """The device of a share on the only node of the view; None: whichever the device table says."""
+        """The device for a share on the only node of the view; None: the device table chooses."""
         ask = request.shape.gpus
         typical = None if request.outlook is None else request.outlook.typical
         if ask is None or ask.count or typical is None:

@@ -1,7 +1,7 @@
 """Nodes with the GPU models that the task named first: 1 for the first, less for each later one.
 
-By what the node has, not by what of it is free just now: a node with several models counts as one with the best of
-them, and which devices the task gets there is decided when it is placed. Without a choice of models all are alike.
+It counts what the node has, free or not: a node with several models counts as one with the best of them, and its
+devices are chosen when the task is placed. Without a choice of models all nodes are equal.
 """
 
 from typing import ClassVar
@@ -11,14 +11,12 @@ import numpy as np
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import LABELS
 from dovetail.cluster.views.view import View
-from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import Request, Score
 
 
-class GpuModelPreferenceScore:
+class GpuModelPreferenceScore(Score):
     name: ClassVar[str] = "gpu_model_preference"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS})  # as the filter gpu_model
-    Settings: ClassVar[type[Strict]] = NoSettings
 
     def points(self, request: Request, view: View) -> F8 | float:
         ask = request.shape.gpus

@@ -1,6 +1,6 @@
-"""Against fragments: the share of the node's GPUs in use with the task there, so that whole nodes stay whole.
+"""Against fragmentation: the share of the node's GPUs in use with the task there, so that whole nodes stay free.
 
-For a task without GPUs the node with the fewest free GPUs is best, so that it stays out of the way of those with.
+For a task without GPUs the node with the fewest free GPUs is best, so that it leaves the others to GPU work.
 """
 
 from typing import ClassVar
@@ -9,15 +9,13 @@ from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.model.resources import GPU
-from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import Request, Score
 from dovetail.placement.scores.shares import share_after
 
 
-class GpuPackingScore:
+class GpuPackingScore(Score):
     name: ClassVar[str] = "gpu_packing"
     reads: ClassVar[frozenset[str]] = frozenset({RESOURCES})
-    Settings: ClassVar[type[Strict]] = NoSettings
 
     def points(self, request: Request, view: View) -> F8 | float:
         share, capacity = share_after(request, view, GPU), view.capacity(GPU)

@@ -1,8 +1,8 @@
 """Scarce GPUs are kept for work that can use nothing else: minus the price of the GPUs the task would take there.
 
-The price of a kind of device is 0 while it is no more in demand than others, and up to 2 GPUs for each GPU taken of it
-when what is left of it will not suffice for those that can use nothing else (`fragmentation.scarcity`). Of a node with
-several kinds the cheapest counts that the task allows. Needs an outlook; without one all nodes are alike.
+The price of a kind of device is 0 while it is no more in demand than others, and up to 2 GPUs for each GPU taken when
+what is left will not suffice for work that can use nothing else (`fragmentation.scarcity`). On a node with several
+kinds the cheapest one that the task allows counts. Without an outlook all nodes are equal.
 """
 
 from typing import ClassVar
@@ -15,15 +15,15 @@ from dovetail.cluster.state import LABELS
 from dovetail.cluster.views.view import View
 from dovetail.model.device import WHOLE
 from dovetail.model.resources import GPU
-from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import Request, Score
 
 
-class GpuScarcityScore:
+class GpuScarcityScore(Score):
     name: ClassVar[str] = "gpu_scarcity"
     # What a node says of itself, as the filter gpu_model: placing a task changes nothing of it.
     reads: ClassVar[frozenset[str]] = frozenset({LABELS})
-    Settings: ClassVar[type[Strict]] = NoSettings
+
+    uses_outlook: ClassVar[bool] = True
 
     def epoch(self, request: Request) -> int:
         return 0 if request.outlook is None or request.shape.gpus is None else request.outlook.prices_epoch

@@ -1,8 +1,8 @@
-"""Nodes that have the task's image already: 1 there, 0 where it would have to be fetched first.
+"""Nodes that have the task's image already: 1 there, 0 where it would have to be pulled first.
 
-A node says which images it has with labels (`model/workloads/image.py`). Where no node has it, or the task needs none,
-all are alike. A shape knows the image of its task only under profiles with this score: under all others, tasks that
-differ in nothing else are one shape.
+A node states its images in labels (`model/workloads/image.py`). Where no node has the image, or the task needs none,
+all nodes are equal. A shape carries the image only under profiles with this score (`sees_image`), so that under others
+tasks which differ in nothing else share a shape.
 """
 
 from typing import ClassVar
@@ -11,16 +11,16 @@ from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import LABELS
 from dovetail.cluster.views.view import View
 from dovetail.model.requests.asks import Match
-from dovetail.model.text.strict import Strict
 from dovetail.model.workloads.image import image_label
 from dovetail.model.workloads.selection import Operator
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import Request, Score
 
 
-class ImageLocalityScore:
+class ImageLocalityScore(Score):
     name: ClassVar[str] = "image_locality"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS})
-    Settings: ClassVar[type[Strict]] = NoSettings
+
+    sees_image: ClassVar[bool] = True
 
     def points(self, request: Request, view: View) -> F8 | float:
         label = image_label(request.shape.image) if request.shape.image else None

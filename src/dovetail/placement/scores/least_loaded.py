@@ -5,15 +5,13 @@ from typing import ClassVar
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import RESOURCES
 from dovetail.cluster.views.view import View
-from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import Request, Score
 from dovetail.placement.scores.shares import BLEND, blended, share_now
 
 
-class LeastLoadedScore:
+class LeastLoadedScore(Score):
     name: ClassVar[str] = "least_loaded"
     reads: ClassVar[frozenset[str]] = frozenset({RESOURCES})
-    Settings: ClassVar[type[Strict]] = NoSettings
 
     def points(self, request: Request, view: View) -> F8 | float:  # noqa: ARG002 (the same for every request)
         return 1.0 - blended((share_now(view, name), weight) for name, weight in BLEND)

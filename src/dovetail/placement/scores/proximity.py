@@ -1,6 +1,6 @@
-"""Near the workloads it belongs with: 1 at distance 0, 0 at distance 100.
+"""Near related workloads: 1 at distance 0, 0 at distance 100.
 
-A task whose related workloads are not placed yet has no reason to prefer any node: 0 everywhere.
+A task whose related workloads are not placed yet prefers no node: 0 everywhere.
 """
 
 from typing import ClassVar
@@ -8,16 +8,14 @@ from typing import ClassVar
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import LABELS, PLACEMENTS
 from dovetail.cluster.views.view import View
-from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import Request, Score
 
 
-class NetworkProximityScore:
+class NetworkProximityScore(Score):
     """The mean over all related tasks, in [0, 1]."""
 
     name: ClassVar[str] = "network_proximity"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS})
-    Settings: ClassVar[type[Strict]] = NoSettings
 
     def reads_of(self, request: Request) -> frozenset[str]:
         return self.reads if request.shape.near else frozenset()
@@ -27,17 +25,16 @@ class NetworkProximityScore:
         return 0.0 if found is None else found[0] * (1.0 / found[1])
 
 
-class RelatedProximityScore:
-    """The sum over all related tasks: nearness times how many there are, so not bounded by 1.
+class RelatedProximityScore(Score):
+    """The sum over all related tasks: nearness times their number, so not bounded by 1.
 
-    Related are the workloads it wants to be near to, and those it talks to or that talk to it, each weighted by its
-    share of all that traffic. Where links are described, what is left of the bandwidth on the way to those, as a share
-    of what the two exchange, is added with the same weights.
+    Related workloads are those that it wants to be near, and those that it exchanges traffic with, each weighted by its
+    share of that traffic. Where links are described, the bandwidth left on the path to them, as a share of what the two
+    exchange, is added with the same weights.
     """
 
     name: ClassVar[str] = "related_proximity"
     reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS})
-    Settings: ClassVar[type[Strict]] = NoSettings
 
     def reads_of(self, request: Request) -> frozenset[str]:
         return self.reads if request.shape.near or request.shape.traffic or request.heard else frozenset()
@@ -60,7 +57,7 @@ class RelatedProximityScore:
 
 
 def exchanged(request: Request) -> list[tuple[str, int, float]]:
-    """Who it exchanges how many Mbps with, in either direction, and which share of all of it that is; by name."""
+    """Workloads that it exchanges traffic with, by name: Mbps in both directions, and the share of all its traffic."""
     rates = dict(request.shape.traffic)
     for name, mbps in request.heard:
         rates[name] = rates.get(name, 0) + mbps

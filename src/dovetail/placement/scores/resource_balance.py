@@ -11,15 +11,13 @@ from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.model.resources import CPU, MEMORY, SLOTS
-from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import Request, Score
 from dovetail.placement.scores.shares import share_after
 
 
-class ResourceBalanceScore:
+class ResourceBalanceScore(Score):
     name: ClassVar[str] = "resource_balance"
     reads: ClassVar[frozenset[str]] = frozenset({RESOURCES})
-    Settings: ClassVar[type[Strict]] = NoSettings
 
     def points(self, request: Request, view: View) -> F8 | float:
         names = dict.fromkeys((CPU, MEMORY, *(name for name in request.needs if name != SLOTS)))

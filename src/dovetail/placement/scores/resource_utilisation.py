@@ -1,6 +1,7 @@
-"""Room left over: the mean, over what the task asks for, of the share of a node that would still be free with it there.
+"""Free capacity left: over the requested resources, the mean share of the node that would still be free with the task
+there.
 
-Reserved capacity is not free. With overcommit more than the whole of a node can be free, and the points exceed 1.
+Reserved capacity is not free. With overcommit more than the whole node can be free, and the points exceed 1.
 """
 
 from typing import ClassVar
@@ -8,15 +9,13 @@ from typing import ClassVar
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import RESOURCES
 from dovetail.cluster.views.view import View
-from dovetail.model.text.strict import Strict
-from dovetail.placement.contract import NoSettings, Request
+from dovetail.placement.contract import Request, Score
 from dovetail.placement.scores.shares import requested
 
 
-class ResourceUtilisationScore:
+class ResourceUtilisationScore(Score):
     name: ClassVar[str] = "resource_utilisation"
     reads: ClassVar[frozenset[str]] = frozenset({RESOURCES})
-    Settings: ClassVar[type[Strict]] = NoSettings
 
     def points(self, request: Request, view: View) -> F8 | float:
         names = requested(request)

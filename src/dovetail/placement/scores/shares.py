@@ -1,4 +1,4 @@
-"""Share of each resource that would be in use once the task is there: the common ground of several scores."""
+"""Share of each resource that would be in use with the task there, for several scores."""
 
 from collections.abc import Iterable
 

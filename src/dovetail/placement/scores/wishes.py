@@ -1,9 +1,9 @@
-"""Soft wishes about nodes: the share of preferred and of avoided weight that a node meets.
+"""Preferences about nodes: the share of preferred and of avoided weight that a node matches.
 
-Wishes are label terms (weights 1 to 100), expressions, and company without must (weights 0 to 1, where 1 stands beside
-a term of 100). A PreferNoSchedule taint that the task does not tolerate outweighs all else it would avoid: such a node
-has all of it. Where a task has no wishes about other work, each node's share depends on that node alone, so a share
-that is kept for a shape stays true when other nodes change.
+Preferences are label terms (weights 1 to 100), expressions, and soft workload affinity (weights 0 to 1, where 1 equals
+a term of 100). A PreferNoSchedule taint that the task does not tolerate outweighs everything else to avoid: such a node
+counts as having all of it. Without preferences about other work each node's share depends on that node alone, so a
+cached share stays true when other nodes change.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ Wish = tuple[float, Callable[[float], F8 | float]]
 
 
 def preferred_share(request: Request, view: View, whole: float = 1.0) -> F8 | float:
-    """In [0, whole]: how much of what the task prefers a node has; 0 for a task without preferences."""
+    """In [0, whole]: the share of the preferred weight that a node matches; 0 for a task without preferences."""
     shape = request.shape
     if not (shape.wants or shape.company or shape.spread):
         return _terms_share(view, shape.preferred, whole) if shape.preferred else 0.0
@@ -35,7 +35,7 @@ def preferred_share(request: Request, view: View, whole: float = 1.0) -> F8 | fl
 
 
 def avoided_share(request: Request, view: View, whole: float = 1.0) -> F8 | float:
-    """In [0, whole]: how much of what the task would rather avoid a node has."""
+    """In [0, whole]: the share of the avoided weight that a node matches."""
     shape = request.shape
     share: F8 | float = 0.0
     if not (shape.wants or shape.company):
@@ -52,7 +52,7 @@ def avoided_share(request: Request, view: View, whole: float = 1.0) -> F8 | floa
 
 
 def reads_of_wishes(reads: frozenset[str], request: Request) -> frozenset[str]:
-    """What label terms and taints read, and expressions beyond that."""
+    """Column groups that label terms and taints read, and those of expressions."""
     wishes = [want for want in request.shape.wants if want.demand is not Demand.REQUIRE]
     return reads.union(*[compile_node(want.text).reads for want in wishes]) if wishes else reads
 
@@ -90,14 +90,14 @@ def _where(holds: B1 | bool, points: float) -> F8 | float:
 
 
 def _evenness(even: SpreadRule, request: Request, view: View, points: float) -> F8:
-    """All of it in the emptiest domain, less and less in fuller ones, nothing in no domain."""
+    """All points in the emptiest domain, fewer in fuller ones, none outside of any domain."""
     skew, inside = skews(even, request, view)
     found: F8 = points / np.maximum(skew, 1.0) * inside
     return found
 
 
 def _terms_share(view: View, terms: tuple[WeightedMatch, ...], whole: float) -> F8 | float:
-    """The same for label terms alone, which is nearly always all there is."""
+    """The same for label terms alone, the usual case."""
     each = whole / sum([weight for weight, _ in terms])
     met: F8 | float = 0.0
     for weight, term in terms:
@@ -106,8 +106,9 @@ def _terms_share(view: View, terms: tuple[WeightedMatch, ...], whole: float) -> 
 
 
 def _share(wishes: list[Wish], terms: bool, whole: float) -> F8 | float:
-    """Wish by wish in the order written, `weight * (whole / weight of all)` where it is met: an array of its own, to be
-    worked on further. Label terms share the whole out among them; an expression alone gets no more than its weight."""
+    """Sums preference by preference in the order written, `weight * (whole / weight of all)` where it is met, in a new
+    array that the caller may modify. Label terms share the whole among them; a lone expression gets no more than its
+    weight."""
     if not wishes:
         return 0.0
     total = sum([weight for weight, _ in wishes])
@@ -119,7 +120,7 @@ def _share(wishes: list[Wish], terms: bool, whole: float) -> F8 | float:
 
 
 def _more(met: F8 | float, one: F8 | float) -> F8 | float:
-    """Their sum, in an array that may be worked on further."""
+    """Their sum, in an array that the caller may modify."""
     if isinstance(met, float) and not isinstance(one, float):
         if met:
             one += met  # the array is new, and adding to it in place gives the same bits as met + one

@@ -9,7 +9,7 @@ from dovetail.engine.state.pending_work import EquivalenceClass, Watch
 
 
 @dataclass(slots=True)
-class WakeSignals:
+class WakeState:
     #: Grows with every event, timer and placement. Promises do not count: two of them could wake each other for ever.
     event_count: int = 0
     dirty_rows: set[int] = field(default_factory=set)  # nodes where something may fit now that did not before
