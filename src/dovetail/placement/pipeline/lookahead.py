@@ -27,7 +27,7 @@ class Lookahead:
 
 
 class TopK:
-    """The first TOP_K rows by (total, then lower row). Rows that sort after `_bound` are not in the list; `_left_out` counts
+    """The first TOP_K rows by (total, then lower row). Rows that sort after `_bound` are not listed; `_left_out` counts
     them."""
 
     def __init__(self, total: F8) -> None:
