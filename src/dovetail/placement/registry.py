@@ -5,12 +5,13 @@ Built-in filters run in the order given here, cheap and seldom-changing ones fir
 """
 
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from pydantic import ValidationError
 
 from dovetail.cluster.state import GROUPS
+from dovetail.model.plugin_loading import PluginError, load_plugin, offered_plugins
 from dovetail.model.text.strict import Strict, closest
 from dovetail.model.workloads.arrangement import StrategyName
 from dovetail.placement.contract import Filter, Hook, NoSettings, Score
@@ -121,27 +122,6 @@ _METHODS = {"filter": "mask", "score": "points", "hook": "on_scheduled", "strate
 _READING = frozenset({"filter", "score"})  # see columns of nodes, and have to say which
 
 
-class PluginError(Exception):
-    """A plugin is missing, double, or cannot be built; says which and what to do."""
-
-
-def offered(group: str) -> dict[str, EntryPoint]:
-    """Plugins that other packages offer, by name, not loaded yet."""
-    found: dict[str, EntryPoint] = {}
-    for point in entry_points(group=group):
-        if point.name in found:
-            raise PluginError(f"two packages offer a plugin {point.name!r} in {group}; uninstall one of them")
-        found[point.name] = point
-    return found
-
-
-def _loaded(point: EntryPoint) -> Any:
-    try:
-        return point.load()
-    except Exception as error:
-        raise PluginError(f"plugin {point.name!r} ({point.value}) cannot be loaded: {error}") from error
-
-
 @cache
 def filters() -> dict[str, type[Any] | EntryPoint]:
     return _merged({**FILTERS, **POD_FILTERS}, FILTER_GROUP)
@@ -155,20 +135,12 @@ def scores() -> dict[str, type[Any] | EntryPoint]:
 @cache
 def outside_strategies() -> dict[str, EntryPoint]:
     """Those of other packages; the built-in ones are weights and stand in `strategies`."""
-    found = offered(STRATEGY_GROUP)
-    for name in found:
-        if name in set(StrategyName):
-            raise PluginError(f"plugin {name!r} in {STRATEGY_GROUP} has the name of a built-in strategy; rename it")
-    return found
+    return offered_plugins(STRATEGY_GROUP, set(StrategyName), noun="strategy")
 
 
 def _merged(built_in: dict[str, type[Any]], group: str) -> dict[str, type[Any] | EntryPoint]:
     """An outsider is loaded only when a profile names it: a broken package that nobody uses hurts nobody."""
-    found = offered(group)
-    for name in found:
-        if name in built_in:
-            raise PluginError(f"plugin {name!r} in {group} has the name of a built-in one; rename it")
-    return {**built_in, **found}
+    return {**built_in, **offered_plugins(group, built_in)}
 
 
 def build_filter(name: str, settings: dict[str, Any]) -> Filter:
@@ -180,7 +152,7 @@ def build_score(name: str, settings: dict[str, Any]) -> Score:
 
 
 def build_hook(name: str, settings: dict[str, Any]) -> Hook:
-    return _build("hook", {**offered(HOOK_GROUP)}, name, settings)  # type: ignore[no-any-return]
+    return _build("hook", {**offered_plugins(HOOK_GROUP)}, name, settings)  # type: ignore[no-any-return]
 
 
 def build_strategy(name: str, settings: dict[str, Any]) -> Any:  # `strategies`, which says what it is, builds on this
@@ -192,7 +164,7 @@ def _build(kind: str, known: dict[str, type[Any] | EntryPoint], name: str, setti
     if plugin is None:
         raise PluginError(f"unknown {kind} {name!r}.{closest(name, known)} Known: {', '.join(known) or 'none'}")
     if isinstance(plugin, EntryPoint):
-        plugin = _loaded(plugin)
+        plugin = load_plugin(plugin)
     settings_type: type[Strict] = getattr(plugin, "Settings", NoSettings)
     try:
         checked = settings_type.model_validate(settings)

@@ -17,20 +17,43 @@ from dovetail.engine.gangs.communication import estimate_for
 from dovetail.engine.gangs.gang_trial import layout_of, try_together
 from dovetail.engine.gangs.headroom import Headroom
 from dovetail.engine.gangs.one_by_one import TrialSubject
+from dovetail.engine.network_directory import Apart, DomainUse, LevelState, NetworkDirectory
+from dovetail.engine.node_directory import NodeDirectory
 from dovetail.engine.planning.group_plan import plan_group
 from dovetail.engine.planning.plan import Displacement, PlannedTask, nodes_in_turn, plan, would_displace
+from dovetail.engine.policies.violations import PolicyViolation
+from dovetail.engine.policy_directory import PolicyDirectory
+from dovetail.engine.reservations.reservations import check as check_reservation
 from dovetail.engine.scheduling.forecast import StartGuess, guesses
 from dovetail.engine.scheduling.requests import request_of
 from dovetail.engine.scheduling.watches import reads_amounts
+from dovetail.engine.state.policies import Ruling
 from dovetail.engine.suggestions.suggestions import Impasse, impasse
+from dovetail.engine.usage_gauges import UsageGauges
+from dovetail.engine.work_directory import HeldTask, WorkDirectory
 from dovetail.model.device import Device
 from dovetail.model.reason import Explanation, Refused
+from dovetail.model.record import ReservationRecord
 from dovetail.model.requests.shape import Shape
+from dovetail.model.reservation import Reservation
 from dovetail.model.resources import CORE_RESOURCES
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.contract import Request
 from dovetail.placement.network_cost.communication import Estimate
 from dovetail.placement.pipeline.refusal import refusals
+
+__all__ = ["Apart", "DomainUse", "GpuUse", "HeldTask", "LevelState", "NetworkDirectory", "NodeDirectory", "NodeUse"]
+__all__ += [
+    "PolicyDirectory",
+    "PolicyViolation",
+    "Questions",
+    "FreeCapacity",
+    "Ruling",
+    "StartGuess",
+    "UsageGauges",
+    "WhyNot",
+]
+__all__ += ["WorkDirectory"]
 
 KEPT_S = 5.0
 MOST_IN_TURN = 2000
@@ -107,6 +130,12 @@ class Questions:
         self._engine = engine
         self._state = engine.state
         self._guesses: tuple[float, int, dict[int, StartGuess]] = (0.0, -1, {})
+        # What the control plane asks by name or id all the time; each part may be handed on alone.
+        self.known_nodes = NodeDirectory(engine.state)
+        self.live_work = WorkDirectory(engine.state)
+        self.policies = PolicyDirectory(engine.state)
+        self.network = NetworkDirectory(engine.state)
+        self.gauges = UsageGauges(engine.state)
 
     def shape(self, spec: Workload) -> Shape:
         """Raises what routing raises: unknown scheduler or profile."""
@@ -295,3 +324,12 @@ class Questions:
     def queue(self, limit: int = 1000) -> list[int]:
         """Waiting workloads in the order they would be looked at: queued ones, then those set aside."""
         return list(islice(self._state.pending.ids(), limit))
+
+    # --- for the control plane -------------------------------------------------------------------------------
+
+    def reservation(self, id_: int) -> ReservationRecord | None:
+        return self._state.reservations.get(id_)
+
+    def check_reservation(self, id_: int, wanted: Reservation, now: float) -> tuple[ReservationRecord, str]:
+        """The reservation as it would be made now, and why it cannot be; empty when it can."""
+        return check_reservation(self._state, id_, wanted, now)
