@@ -15,7 +15,7 @@ from benchmarks.measuring import once
 from dovetail.simulate.comparison import BatchRun, play
 from dovetail.simulate.policies import Backfill, UnknownPolicy, policy_named
 from dovetail.simulate.sequences import sequences
-from dovetail.simulate.swf import BatchLog, Job, read_swf
+from dovetail.simulate.swf import BatchJob, BatchLog, read_swf
 
 LUBLIN, KTH = "lublin_256.swf.gz", "KTH-SP2-1996-2.1-cln.swf.gz"
 UNIT = "mean bounded slowdown"
@@ -57,7 +57,7 @@ def _log(bench: Bench, name: str) -> BatchLog:
 
 
 @cache
-def _sequences(log: BatchLog) -> list[tuple[Job, ...]]:
+def _sequences(log: BatchLog) -> list[tuple[BatchJob, ...]]:
     return [tuple(jobs) for jobs in sequences(log, 10, 1024, 1)]
 
 

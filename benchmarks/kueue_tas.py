@@ -29,7 +29,7 @@ from dovetail.model.resources import CPU, DEFAULT_NODE_SLOTS, Capacity
 from dovetail.model.text.quantity import parse_cores
 from dovetail.model.workloads.workload import Priority, Workload
 from dovetail.queueing.settings import QueueSettings
-from dovetail.simulate.ledger import Ledger
+from dovetail.simulate.ledger import SimulationLedger
 from dovetail.simulate.replay import Simulation
 
 REPORT_EVERY_S = 20.0
@@ -149,7 +149,7 @@ def topology_aware(bench: Bench) -> Iterator[tuple[str, Measured]]:
     )
     said = time.monotonic()
 
-    def progress(now: float, ledger: Ledger) -> None:
+    def progress(now: float, ledger: SimulationLedger) -> None:
         nonlocal said
         if time.monotonic() - said > REPORT_EVERY_S:
             said = time.monotonic()
@@ -182,7 +182,7 @@ def topology_aware(bench: Bench) -> Iterator[tuple[str, Measured]]:
     yield REQUIRED.name, once(ratios["large-required-rack"], how)
 
 
-def _use(ledger: Ledger, queues: dict[str, QueueSettings], begin: float, end: float) -> list[float]:
+def _use(ledger: SimulationLedger, queues: dict[str, QueueSettings], begin: float, end: float) -> list[float]:
     """By queue, what it held on average, in % of its nominal quota."""
     found = []
     for cohort, settings in queues.items():

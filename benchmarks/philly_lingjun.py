@@ -39,7 +39,7 @@ from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.network_cost.communication import CommunicationModel, Estimate
-from dovetail.simulate.ledger import Ledger
+from dovetail.simulate.ledger import SimulationLedger
 from dovetail.simulate.replay import Simulation
 
 PROFILE = "gpu_packing"
@@ -114,7 +114,7 @@ def _play(bench: Bench, scene: Scene, fabric: Topology, *, knows: bool) -> Playe
             if isinstance(command, Bind):
                 placed.setdefault(command.task.workload, {})[command.task.replica] = command.node
 
-    def progress(now: float, ledger: Ledger) -> None:
+    def progress(now: float, ledger: SimulationLedger) -> None:
         nonlocal said
         if time.monotonic() - said > REPORT_EVERY_S:
             said = time.monotonic()
@@ -130,7 +130,7 @@ def _play(bench: Bench, scene: Scene, fabric: Topology, *, knows: bool) -> Playe
     return found
 
 
-def _judged(scene: Scene, ledger: Ledger, placed: dict[int, dict[int, str]], network: Cluster) -> Played:
+def _judged(scene: Scene, ledger: SimulationLedger, placed: dict[int, dict[int, str]], network: Cluster) -> Played:
     begin, end = scene.begin, scene.end
     found = Played({}, [], [], 0.0)
     held = 0.0

@@ -67,6 +67,8 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
     machines = (nodes, backends, failures, topology, fragmentation, heartbeats)
     for room in (*work, *machines, queue, queues, *rules, *rest, events, system):
         api.include_router(room.router)
+    for name, router in plane.subsystems.routers():
+        api.include_router(router, prefix=f"/subsystems/{name}")
     app.include_router(api)
     app.include_router(system.root, responses=PROBLEMS)
     app.include_router(pages.router)

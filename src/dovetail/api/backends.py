@@ -10,10 +10,10 @@ from dovetail.api.body import SOURCE, model_in, plane_of
 from dovetail.api.replies import Json
 from dovetail.backends.contract import Capabilities
 from dovetail.backends.registry import BackendEntry, kind_names
-from dovetail.control.backend_doors import Standing
-from dovetail.control.backend_health import Health
-from dovetail.control.secret_settings import masked
+from dovetail.control.backends.call_health import CallHealth
+from dovetail.control.services.backends import BackendStatus
 from dovetail.control.settings import REGISTERED
+from dovetail.control.settings.secret_settings import masked
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.strict import check_name
 
@@ -38,10 +38,10 @@ _ENTRY = {
 }
 
 
-def row(standing: Standing) -> dict[str, Any]:
+def row(standing: BackendStatus) -> dict[str, Any]:
     member = standing.member
     executor = member.executor
-    health = executor.health if executor is not None else Health()
+    health = executor.health if executor is not None else CallHealth()
     able = executor.backend.capabilities if executor is not None else Capabilities()
     source = "built-in" if member.name == REGISTERED else "settings" if member.added_at is None else "added"
     return {
@@ -65,7 +65,7 @@ def row(standing: Standing) -> dict[str, Any]:
     }
 
 
-def shown(standing: Standing) -> dict[str, Any]:
+def shown(standing: BackendStatus) -> dict[str, Any]:
     """Also its settings, as they were given, and without the secrets in them."""
     member = standing.member
     able = member.executor.backend.capabilities if member.executor is not None else Capabilities()

@@ -13,7 +13,7 @@ from dovetail.api.description import takes
 from dovetail.api.replies import Json
 from dovetail.control.errors import NotFound
 from dovetail.control.plane import ControlPlane
-from dovetail.control.policies import Outcome
+from dovetail.control.services.policies import PolicyChange
 from dovetail.engine.policies.adjustments import because
 from dovetail.engine.policies.violations import PolicyViolation
 from dovetail.engine.state.policies import RuleKey, Ruling
@@ -90,7 +90,7 @@ def violation_row(found: PolicyViolation) -> dict[str, Any]:
     }
 
 
-def changed(plane: ControlPlane, outcome: Outcome) -> dict[str, Any]:
+def changed(plane: ControlPlane, outcome: PolicyChange) -> dict[str, Any]:
     """The policy, and what its change came to."""
     return {
         **shown(outcome.ruling, plane.policies.reached()),

@@ -13,7 +13,7 @@ from dovetail.api.policies import MOST_VIOLATIONS, violation_row
 from dovetail.api.replies import Json
 from dovetail.api.workloads import Namespace
 from dovetail.control.plane import ControlPlane
-from dovetail.control.service_affinity import NodeRule, ServiceRule, Side
+from dovetail.control.services.service_affinity import NodeRule, ServiceRule, Side
 from dovetail.model.workloads.workload import DEFAULT_NAMESPACE
 
 router = APIRouter(prefix="/services", tags=["services"])

@@ -44,9 +44,9 @@ async def summary(request: Request) -> Response:
 @root.get("/health")
 async def health(request: Request) -> Response:
     """Alive: it answers, and the loop turns."""
-    if not plane_of(request).alive:
+    if not plane_of(request).alive:  # a subsystem in trouble is told in `detail`: it stops nothing
         raise Problem(500, "the control loop has stopped; restart the server and see its log")
-    return Json({"status": "ok", "detail": ""})
+    return Json({"status": "ok", "detail": plane_of(request).subsystems.trouble})
 
 
 @root.get("/ready")

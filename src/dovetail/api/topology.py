@@ -9,7 +9,8 @@ from starlette.responses import Response
 from dovetail.api.body import SOURCE, content_in, is_csv, model_in, plane_of
 from dovetail.api.description import takes
 from dovetail.api.replies import Json, Text
-from dovetail.control.network import DomainUse, LevelState, NetworkDoors
+from dovetail.control.services.network import NetworkService
+from dovetail.engine.questions.questions import DomainUse, LevelState
 from dovetail.model.network.distance_list import NodeDistances, read_distances, write_distances
 from dovetail.model.network.topology import Topology
 from dovetail.model.network.topology_format import TopologyFormat
@@ -28,7 +29,7 @@ NodeOf = Annotated[str | None, Query(max_length=300)]
 Gpus = Annotated[str | None, Query(max_length=100, description="GPUs of each task, to say how large a gang fits")]
 
 
-def _shown(doors: NetworkDoors) -> dict[str, Any]:
+def _shown(doors: NetworkService) -> dict[str, Any]:
     strangers = doors.strangers()
     return {
         "described": doors.topology != Topology(),
@@ -167,7 +168,7 @@ async def clear_distances(
     return Json({"cleared": await doors.clear_distances()})
 
 
-def _apart(doors: NetworkDoors, start: str, end: str) -> dict[str, Any]:
+def _apart(doors: NetworkService, start: str, end: str) -> dict[str, Any]:
     found = doors.apart(start, end)
     path = found.path if start != end else None
     return {

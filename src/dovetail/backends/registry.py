@@ -11,7 +11,7 @@ a secret is a `pydantic.SecretStr` there: it is shown to nobody, and kept encryp
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from dovetail.backends.kubernetes.settings import KubernetesSettings
 from dovetail.backends.local.settings import LocalSettings
 from dovetail.backends.simulated.settings import SimulatedSettings
 from dovetail.backends.slurm.settings import SlurmSettings
+from dovetail.model.plugin_loading import PluginError, load_plugin, offered_plugins
 from dovetail.model.text.complaint import complaints_of
 from dovetail.model.text.strict import Strict, closest, shown
 
@@ -92,14 +93,10 @@ class UnknownKind(ValueError):
 @cache
 def offered() -> dict[str, EntryPoint]:
     """Kinds of other packages, not loaded yet."""
-    found: dict[str, EntryPoint] = {}
-    for point in entry_points(group=GROUP):
-        if point.name in KINDS:
-            raise UnknownKind(f"the kind {point.name!r} in {GROUP} has the name of a built-in one; rename it")
-        if point.name in found:
-            raise UnknownKind(f"two packages offer the kind {point.name!r} in {GROUP}; uninstall one of them")
-        found[point.name] = point
-    return found
+    try:
+        return offered_plugins(GROUP, KINDS, "the kind")
+    except PluginError as error:
+        raise UnknownKind(str(error)) from None
 
 
 def kind_names() -> list[str]:
@@ -115,9 +112,9 @@ def find_kind(name: str) -> BackendKind:
         known = kind_names()
         raise UnknownKind(f"kind {shown(name)} is not accepted.{closest(name, known)} Write one of: {', '.join(known)}")
     try:
-        found = point.load()
-    except Exception as error:  # a stranger's module may raise anything
-        raise UnknownKind(f"kind {name!r} ({point.value}) cannot be loaded: {error}") from error
+        found = load_plugin(point, "kind")
+    except PluginError as error:
+        raise UnknownKind(str(error)) from error
     settings, build_one = getattr(found, "Settings", None), getattr(found, "build", None)
     if not (isinstance(settings, type) and issubclass(settings, Strict)) or not callable(build_one):
         needs = "a `Settings` model derived from dovetail.model.text.strict.Strict and `build(name, settings, folder)`"

@@ -4,6 +4,7 @@ Guarantees: help and completion of the names come from this table alone. A modul
 function, whose signature and docstring become options and help, or a `typer.Typer` with commands of its own.
 """
 
+from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -19,7 +20,8 @@ class Entry(NamedTuple):
     help: str
 
 
-_WORK, _ASK, _RULES, _NODES, _PROGRAM = "Work", "Questions", "Rules", "Machines", "This program"
+_SECTIONS = ("Work", "Questions", "Rules", "Machines", "Subsystems", "This program")
+_WORK, _ASK, _RULES, _NODES, _SUBSYSTEMS, _PROGRAM = _SECTIONS
 
 COMMANDS: dict[str, Entry] = {
     "submit": Entry(_WORK, "submit", "Submit workloads from files, or one command."),
@@ -57,16 +59,31 @@ COMMANDS: dict[str, Entry] = {
 }
 
 
+@cache
+def installed() -> dict[str, Entry]:
+    """The commands, and those of subsystems that other packages offer, whose module is a reference."""
+    from dovetail.control.subsystems.registry import subsystem_commands
+
+    more = {name: Entry(_SUBSYSTEMS, one.command, one.help) for name, one in subsystem_commands()}
+    return {**more, **COMMANDS}
+
+
 def load(name: str) -> Any:
     """The command behind a name."""
-    found = import_module(f"dovetail.cli.{COMMANDS[name].module}").command
+    entry = COMMANDS.get(name) or installed()[name]
+    if ":" in entry.module:
+        from dovetail.model.plugin_loading import load_object
+
+        found = load_object(entry.module)
+    else:
+        found = import_module(f"dovetail.cli.{entry.module}").command
     if not isinstance(found, typer.Typer):
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.command(name)(found)
         found = app
     command = typer.main.get_command(found)
     command.name = name
-    command.short_help = COMMANDS[name].help
+    command.short_help = entry.help
     _without_types(command)
     return command
 
@@ -84,34 +101,36 @@ class Commands(TyperGroup):
     """The group behind `dovetail`. Contexts are Typer's own and stay opaque here."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - Typer's signature
-        return list(COMMANDS)
+        return list(installed())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - Typer's signature
-        if cmd_name not in self.commands and cmd_name in COMMANDS:
+        if cmd_name not in self.commands and (cmd_name in COMMANDS or cmd_name in installed()):
             self.commands[cmd_name] = load(cmd_name)
         return self.commands.get(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         known = self.commands
-        self.commands = {**{name: _named(name) for name in COMMANDS}, **known} if args[0] not in COMMANDS else known
+        is_known = args[0] in COMMANDS or args[0] in installed()
+        self.commands = known if is_known else {**{name: _named(name) for name in installed()}, **known}
         try:
             return super().resolve_command(ctx, args)  # suggests from the names that it knows
         finally:
             self.commands = known
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        known, self.commands = self.commands, {name: _named(name) for name in COMMANDS}
+        known, self.commands = self.commands, {name: _named(name) for name in installed()}
         try:
             return super().shell_complete(ctx, incomplete)
         finally:
             self.commands = known
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - Typer's signature
-        width = max(map(len, COMMANDS))
-        for section in dict.fromkeys(entry.section for entry in COMMANDS.values()):
+        commands = installed()
+        width = max(map(len, commands))
+        for section in sorted({entry.section for entry in commands.values()}, key=_SECTIONS.index):
             with formatter.section(section):
                 formatter.write_dl(
-                    [(name.ljust(width), entry.help) for name, entry in COMMANDS.items() if entry.section == section]
+                    [(name.ljust(width), entry.help) for name, entry in commands.items() if entry.section == section]
                 )
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - Typer's signature
@@ -127,4 +146,4 @@ class Commands(TyperGroup):
 
 def _named(name: str) -> TyperCommand:
     """Enough of a command to be listed."""
-    return TyperCommand(name, help=COMMANDS[name].help)
+    return TyperCommand(name, help=installed()[name].help)

@@ -21,7 +21,7 @@ from dovetail.cli.loop import fast_loop
 from dovetail.control.errors import StoreError
 from dovetail.control.plane import ControlPlane
 from dovetail.control.settings import Settings
-from dovetail.control.telemetry import configure_logs
+from dovetail.control.telemetry.logs import configure_logs
 
 _FINISH_WITHIN_S = 2  # stopping must not wait for a client that reads slowly
 _BACKLOG = 2048

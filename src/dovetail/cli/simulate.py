@@ -18,7 +18,7 @@ from dovetail.cli.submission import Files, read_submission
 
 if TYPE_CHECKING:
     from dovetail.cli.render.simulation import Run
-    from dovetail.simulate.ledger import Ledger
+    from dovetail.simulate.ledger import SimulationLedger
     from dovetail.simulate.scenario import Scenario
 
 
@@ -121,7 +121,7 @@ def _run(scenario: "Scenario", profile: str, seed: int) -> "Run":
     status: AbstractContextManager[Any] = console.status(profile) if console.is_terminal else nullcontext()
     with status as line:
 
-        def tell(now: float, ledger: "Ledger") -> None:
+        def tell(now: float, ledger: "SimulationLedger") -> None:
             if line is not None:
                 line.update(_progress_words(profile, now, ledger))
 
@@ -131,7 +131,7 @@ def _run(scenario: "Scenario", profile: str, seed: int) -> "Run":
             raise Failure(str(error), ExitCode.USAGE) from None
 
 
-def _progress_words(profile: str, now: float, ledger: "Ledger") -> str:
+def _progress_words(profile: str, now: float, ledger: "SimulationLedger") -> str:
     from dovetail.cli.render.spans import span
 
     ended = len(ledger.lives) - ledger.live

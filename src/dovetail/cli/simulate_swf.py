@@ -13,8 +13,8 @@ from dovetail.cli.output import Format, Output, show, stderr
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dovetail.simulate.policies import Backfill, Policy
-    from dovetail.simulate.swf import BatchLog, Job
+    from dovetail.simulate.policies import Backfill, BatchPolicy
+    from dovetail.simulate.swf import BatchJob, BatchLog
 
 SEQUENCES, LENGTH, SEED = 10, 1024, 1  # as in the published comparisons
 
@@ -79,7 +79,7 @@ def swf(
     show(data, output, view)
 
 
-def _policies(names: list[str]) -> "list[Policy]":
+def _policies(names: list[str]) -> "list[BatchPolicy]":
     from dovetail.simulate.policies import DEFAULT_POLICIES, UnknownPolicy, policy_named
 
     try:
@@ -108,7 +108,7 @@ def _log(file: Path) -> "BatchLog":
     return read_swf(data, str(file))
 
 
-def _drawn(log: "BatchLog", count: int, length: int, seed: int) -> "list[Sequence[Job]]":
+def _drawn(log: "BatchLog", count: int, length: int, seed: int) -> "list[Sequence[BatchJob]]":
     from dovetail.simulate.sequences import TooShort, sequences
 
     try:
@@ -117,7 +117,7 @@ def _drawn(log: "BatchLog", count: int, length: int, seed: int) -> "list[Sequenc
         raise Failure(f"{log.source}: {error} (--length, --whole)", ExitCode.USAGE) from None
 
 
-def _headline(log: "BatchLog", parts: "Sequence[Sequence[Job]]", whole: bool) -> str:
+def _headline(log: "BatchLog", parts: "Sequence[Sequence[BatchJob]]", whole: bool) -> str:
     from dovetail.cli.render.table import count
 
     jobs = count(len(log.jobs), "job")
@@ -127,7 +127,7 @@ def _headline(log: "BatchLog", parts: "Sequence[Sequence[Job]]", whole: bool) ->
 
 
 @contextmanager
-def _progress(name: str, parts: "Sequence[Sequence[Job]]") -> "Iterator[Callable[[int, int], None] | None]":
+def _progress(name: str, parts: "Sequence[Sequence[BatchJob]]") -> "Iterator[Callable[[int, int], None] | None]":
     """A line on the terminal that says how far it is; nothing where nobody looks."""
     console = stderr()
     if not console.is_terminal:

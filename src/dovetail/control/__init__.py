@@ -1,4 +1,5 @@
-"""Running it: the loop that feeds the engine, writes what changed, carries out commands, and tells people.
+"""The control plane: feeds the engine, writes what changed, sends commands to backends, answers the API.
 
-The engine decides; this room only does. Everything here may be slow, fail and be retried.
+Here belongs everything that runs around the engine and may be slow, fail and be retried. Decisions belong to
+`dovetail.engine`, which is reached by events, commands and `Questions` alone; routes belong to `dovetail.api`.
 """

@@ -1,4 +1,4 @@
-"""What can be wrong with a request to the control plane, apart from its text (`model.complaint.Invalid`)."""
+"""Errors of requests to the control plane, apart from invalid input (`model.complaint.Invalid`)."""
 
 from dovetail.store.contract import StoreError
 
@@ -6,7 +6,7 @@ __all__ = ["Conflict", "ControlError", "NotFound", "StoreError", "Unavailable"]
 
 
 class ControlError(Exception):
-    """The message is a sentence for the person who asked."""
+    """The message is a sentence for the user."""
 
 
 class NotFound(ControlError):
@@ -14,8 +14,8 @@ class NotFound(ControlError):
 
 
 class Conflict(ControlError):
-    """It contradicts what is already there: a name in use, work that is already finished."""
+    """The request contradicts the present state: a name is in use, work is already finished."""
 
 
 class Unavailable(ControlError):
-    """Not now: starting, stopping, or the store is in trouble. Asking again later may succeed."""
+    """Not now: starting, stopping, or the store fails. A retry may succeed."""

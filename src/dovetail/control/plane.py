@@ -1,7 +1,7 @@
-"""The control plane: the doors through which requests reach the loop, and the order of starting and stopping.
+"""The control plane: puts loop, backends, services and subsystems together, and starts and stops them in order.
 
-Start: open the store, restore the engine, start the backends, send again what was not confirmed, reconcile what was;
-only then does the loop decide. Every door that changes something returns when the change is durable.
+Start: open the store, restore the engine, start the backends, send unconfirmed commands again, adopt confirmed
+ones; only then does the loop decide. A method that changes something returns when the change is durable.
 """
 
 import asyncio
@@ -15,33 +15,33 @@ import orjson
 import structlog
 
 from dovetail.constraints import syntax as parser
-from dovetail.control.admission import check_submission
-from dovetail.control.announcements import Announcements
-from dovetail.control.backend_doors import BackendDoors
-from dovetail.control.backend_metrics import BackendMetrics
-from dovetail.control.backends import Backends
+from dovetail.control.backends.announcements import Announcements
+from dovetail.control.backends.roster import Backends
 from dovetail.control.errors import Conflict, NotFound, StoreError, Unavailable
-from dovetail.control.hooks import Hooks
-from dovetail.control.inbox import Accepted, News, Submission
-from dovetail.control.loop import Loop
-from dovetail.control.metrics import Metrics
-from dovetail.control.network import NetworkDoors, read_topology_file
-from dovetail.control.node_doors import NodeDoors
-from dovetail.control.policies import PolicyDoors, check_names
-from dovetail.control.question_desk import QuestionDesk
-from dovetail.control.reservation_doors import ReservationDoors
-from dovetail.control.service_affinity import ServiceAffinity
+from dovetail.control.loop.definitions import DefinitionCache
+from dovetail.control.loop.inbox import AcceptedWorkload, InboxEvents, PendingSubmission
+from dovetail.control.loop.loop import ControlLoop
+from dovetail.control.loop.store_threads import on_store_thread
+from dovetail.control.services.backends import BackendService
+from dovetail.control.services.network import NetworkService, read_topology_file
+from dovetail.control.services.nodes import NodeService
+from dovetail.control.services.policies import PolicyService
+from dovetail.control.services.questions import QuestionDesk
+from dovetail.control.services.reservations import ReservationService
+from dovetail.control.services.service_affinity import ServiceAffinityService
+from dovetail.control.services.task_output import TaskOutput
 from dovetail.control.settings import REGISTERED, Settings
-from dovetail.control.specs import Specs
-from dovetail.control.store_threads import on_store_thread
-from dovetail.control.task_output import TaskOutput
-from dovetail.control.telemetry import DecisionLog
+from dovetail.control.subsystems.contract import ControlAccess, DurableStep
+from dovetail.control.subsystems.host import SubsystemHost
+from dovetail.control.telemetry.logs import DecisionLog
+from dovetail.control.telemetry.metrics import Metrics
+from dovetail.engine.admission.admission import Admission, AdmissionConflict, Ended, names_outside
 from dovetail.engine.engine import Engine
-from dovetail.engine.lifecycle.dependencies import Ended, names_outside
 from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import BackendHealthChanged, CancelAsked, Event, TopologySet
 from dovetail.model.record import Batch, Snapshot
 from dovetail.model.task import WorkloadState
+from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.recovery import optimum as solver
 from dovetail.store.contract import Store
@@ -60,26 +60,28 @@ class ControlPlane:
         self.engine = Engine(settings.scheduling)
         self.questions = Questions(self.engine)
         self.ask = QuestionDesk(lambda: self.questions.version, settings.loop.slice / 2).ask
-        self._announcements = Announcements(self.engine.state.cluster)
-        self.metrics = Metrics(self.engine.state)
+        self._admission = Admission(self.engine)
+        self._announcements = Announcements(self.questions.known_nodes)
+        self.metrics = Metrics(self.questions)
         self.store: Store = sqlite_store(settings.database)
-        self.policies = PolicyDoors(self.engine.state, self.store, self._told)
-        self.affinity = ServiceAffinity(self.policies)
-        self.network = NetworkDoors(self.engine.state, self._told)
+        self.policies = PolicyService(self.questions.policies, self.store, self._apply)
+        self.affinity = ServiceAffinityService(self.policies)
+        self.network = NetworkService(self.questions, self._apply)
         self.started_at = 0.0
-        self._specs = Specs(self.store)
-        state, metrics = self.engine.state, BackendMetrics(self.metrics.registry)
-        self._backends = Backends(settings, state, self._specs, self._inbox_put, self._announcements.heard, metrics)
-        self.backends = BackendDoors(self._backends, state, self.store, settings, self._told, self._ring)
+        self._specs = DefinitionCache(self.store)
+        self.subsystems = SubsystemHost(settings.subsystem_settings(), settings.folder / "subsystems")
+        self.metrics.registry.register(self.subsystems)
+        questions, metrics = self.questions, self.subsystems.metrics("backend_health")
+        self._backends = Backends(settings, questions, self._specs, self._put_item, self._announcements.heard, metrics)
+        self.backends = BackendService(self._backends, questions, self.store, settings, self._apply, self._ring)
         self.output = TaskOutput(self.store, self._backends, settings.loop.call_timeout)
         registered, silence_s = self._backends.registered, settings.loop.heartbeat_timeout
-        self.nodes = NodeDoors(state, registered, silence_s, self._told, self._tell)
-        self.reservations = ReservationDoors(state, self._told, self.nodes.must_exist)
+        self.nodes = NodeService(questions.known_nodes, registered, silence_s, self._apply, self._put_events)
+        self.reservations = ReservationService(questions, self._apply, self.nodes.must_exist)
         logged = settings.logging.decisions and settings.logging.level in ("debug", "info")
         self._decision_log = DecisionLog(self.questions, settings.logging.format == "json") if logged else None
-        self._hooks = Hooks(settings.hooks)
         self._tasks: list[asyncio.Future[None]] = []
-        self._loop: Loop | None = None
+        self._loop: ControlLoop | None = None
 
     # --- starting and stopping -------------------------------------------------------------------------------
 
@@ -87,33 +89,37 @@ class ControlPlane:
         """Raises StoreError when the database cannot be used, Invalid when the topology of the settings cannot."""
         described = read_topology_file(self.settings.topology)
         self._make_folder()
-        gc.disable()  # hundreds of thousands of objects come to stay: looking for garbage among them only takes time
+        gc.disable()  # restoring makes hundreds of thousands of lasting objects; collecting among them wastes time
         await on_store_thread(self.store.open)
         snapshot = await on_store_thread(self.store.restore)
         self.engine.restore(snapshot)
+        self._admission.recount()
         self._announcements.restore(snapshot.announced)
-        gc.freeze()  # later collections need not look through them again, nor come so often
+        gc.freeze()  # later collections skip them
         gc.set_threshold(*GC_THRESHOLDS)
         gc.enable()
         self.reservations.restore(snapshot.next_reservation)
-        self._loop = Loop(
+        self._loop = ControlLoop(
             self.engine,
+            self._admission,
             self.store,
             self.metrics,
             self.settings.loop,
             snapshot.next_workload,
-            self._backends.carry_out,
+            self._backends.send,
             self._written,
         )
         if described is not None:
-            self._tell([TopologySet(described)])
+            self._put_events([TopologySet(described)])
         await self._start_backends(snapshot)
+        running = asyncio.get_running_loop()
+        self.subsystems.start(ControlAccess(running, self.questions, self._put_events, self._backends.probe))
         self.started_at = time.time()
-        # The first expression should not wait for its parser, nor the first loss of a node for its solver.
+        # Load the parser and the solver now: the first expression and the first node loss should not wait for them.
         ready = [asyncio.to_thread(parser.warm_up), asyncio.to_thread(solver.warm_up)]
         self._tasks = [asyncio.ensure_future(work) for work in (self._loop.run(), self._watch(), *ready)]
-        await self._told([])  # what the backends announced is taken in before anyone asks
-        log.info("started", nodes=len(self.engine.state.cluster.rows), workloads=len(self.engine.state.work))
+        await self._apply([])  # the engine takes in what the backends announced before anyone asks
+        log.info("started", nodes=len(self.questions.known_nodes), workloads=len(self.questions.live_work))
 
     def _make_folder(self) -> None:
         folder = self.settings.folder
@@ -129,18 +135,19 @@ class ControlPlane:
         there = {REGISTERED, *self.settings.backends, *(name for name, _, _ in added)}
         there.update(member.name for member in unusable)
         for missing in sorted({record.node.backend for record in snapshot.nodes} - there):
-            self._tell([BackendHealthChanged(missing, False, "no longer configured")])
+            self._put_events([BackendHealthChanged(missing, False, "no longer configured")])
         registered = (record.node.name for record in snapshot.nodes if record.node.backend == REGISTERED)
         self.nodes.expect(registered)
         await self._backends.start([*named, *added], unusable, snapshot.outbox)
 
     async def stop(self) -> None:
-        """Running work is left running where its backend can leave it; the next start finds it again."""
+        """Running work keeps running where its backend allows that; the next start adopts it."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._loop is not None and not self._loop.trouble:
             await self._loop.remember()
+        await self.subsystems.stop()
         await self._backends.stop()
         await on_store_thread(self.store.close)
         self._loop = None
@@ -160,35 +167,37 @@ class ControlPlane:
 
     @property
     def alive(self) -> bool:
-        """The loop turns; False only if it died, which no request can mend."""
+        """False only if the loop died; then the process must be restarted."""
         return not (self._tasks and self._tasks[0].done())
 
-    # --- doors: workloads ------------------------------------------------------------------------------------
+    # --- workloads -------------------------------------------------------------------------------------------
 
-    async def submit(self, specs: list[Workload], idempotency_key: str | None = None) -> list[Accepted]:
-        """Durable when it returns; all or none. The same key again gives the first answer again."""
+    async def submit(self, specs: list[Workload], idempotency_key: str | None = None) -> list[AcceptedWorkload]:
+        """All workloads or none, durable on return. A repeated key returns the first answer."""
         self.check(specs)
         loop = self._running()
         if idempotency_key is not None:
             before = await self.read(self.store.idempotent_response, idempotency_key)
             if before is not None:
-                return [Accepted(*found) for found in orjson.loads(before)]
-        promise: asyncio.Future[list[Accepted]] = asyncio.get_running_loop().create_future()
+                return [AcceptedWorkload(*found) for found in orjson.loads(before)]
+        promise: asyncio.Future[list[AcceptedWorkload]] = asyncio.get_running_loop().create_future()
         ended = await self._ended(specs)
-        loop.inbox.put(Submission(specs, idempotency_key, promise, ended))
+        loop.inbox.put(PendingSubmission(specs, idempotency_key, promise, ended))
         return await promise
 
     async def check_now(self, specs: list[Workload]) -> None:
-        """What `submit` would not take at this moment. Raises Conflict or Invalid."""
+        """Raises what `submit` would raise now: Conflict or Invalid."""
         ended = await self._ended(specs)
-        self._running().admission.look(specs, 0, ended, time.time())
+        self._running()
+        try:
+            self._admission.admit(specs, 0, ended, time.time())
+        except AdmissionConflict as conflict:
+            raise Conflict(str(conflict)) from None
 
     async def _ended(self, specs: list[Workload]) -> Ended:
-        """Of what these wait for, what the store remembers to have ended. What the engine knows comes first: it may
-        have ended, or come again, while the store was asked."""
-        state = self.engine.state
-        known = state.cluster.placements.directory
-        asked = sorted(key for key in names_outside(specs) if key not in known and key not in state.ended)
+        """Dependencies that the store knows to have ended. What the engine knows comes first: a workload may have
+        ended, or been submitted again, while the store was asked."""
+        asked = sorted(key for key in names_outside(specs) if not self.questions.live_work.remembers(*key))
         found: dict[tuple[str, str], tuple[int, WorkloadState]] = {}
         for namespace, name in asked:
             row = await self.read(self.store.find_workload, namespace, name)
@@ -197,17 +206,19 @@ class ControlPlane:
         return found
 
     def waiting_in(self, queue: int) -> int:
-        """Workloads that wait in a queue and all below it."""
-        return 0 if self._loop is None else self._loop.crowd.waiting(queue)
+        """How many workloads wait in a queue and its children."""
+        return self._admission.counts.waiting(queue)
 
     def check(self, specs: list[Workload]) -> None:
-        """What this server will not take, whoever is there already. Raises Invalid."""
-        state = self.engine.state
-        check_submission(specs, self.settings.limits, state.router, state.cluster.resources.overcommit)
-        check_names(specs, self.engine.state.policies)
+        """Raises Invalid for what this server never accepts, whatever the state of the cluster."""
+        limits = self.settings.limits
+        if len(specs) > limits.max_batch:
+            words = f"{len(specs)} workloads at once; the most is {limits.max_batch}: split the submission"
+            raise Invalid([Complaint("request", None, "", words)])
+        self._admission.check(specs, limits.max_replicas)
 
     async def resolve(self, ref: str, namespace: str) -> dict[str, Any]:
-        """A workload by id or by name; the newest of that name."""
+        """A workload by id, or the newest of that name. Raises NotFound."""
         if ref.isascii() and ref.isdigit():
             found = await self.read(self.store.workload, int(ref[:18]))
             what = f"workload {ref[:18]}"
@@ -219,21 +230,19 @@ class ControlPlane:
         return found
 
     def group(self, namespace: str, name: str) -> list[int]:
-        """The workloads that start together under this name, unless a workload itself has it; none: nobody does."""
-        state = self.engine.state
-        group = None if (namespace, name) in state.cluster.placements.directory else state.groups.named(namespace, name)
-        return [] if group is None else list(group.members)
+        """Ids of the workloads in the group of this name; empty if there is none, or a workload has the name."""
+        return self.questions.live_work.group(namespace, name)
 
     async def cancel(self, workloads: list[int], reason: str) -> None:
-        ended = [id_ for id_ in workloads if id_ not in self.engine.state.work]
+        ended = [id_ for id_ in workloads if id_ not in self.questions.live_work]
         if ended:
             raise Conflict(f"workload {ended[0]} is already finished")
-        await self._told([CancelAsked(id_, reason) for id_ in workloads])
+        await self._apply([CancelAsked(id_, reason) for id_ in workloads])
 
-    # --- doors: reading --------------------------------------------------------------------------------------
+    # --- reading ---------------------------------------------------------------------------------------------
 
     async def read(self, question: Callable[..., T], *args: Any) -> T:
-        """Ask the store on a thread."""
+        """Run a query of the store on a thread."""
         return await on_store_thread(question, *args)
 
     @asynccontextmanager
@@ -254,24 +263,25 @@ class ControlPlane:
 
     # --- inside ----------------------------------------------------------------------------------------------
 
-    def _running(self) -> Loop:
+    def _running(self) -> ControlLoop:
         if self._loop is None:
             raise Unavailable("the control plane is starting or stopping; try again")
         if self.trouble:
             raise Unavailable(f"cannot accept anything now: {self.trouble}")
         return self._loop
 
-    async def _told(self, events: list[Event]) -> None:
+    async def _apply(self, events: list[Event]) -> None:
+        """Returns when the events are durable."""
         promise: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._running().inbox.put(News(events, promise=promise))
+        self._running().inbox.put(InboxEvents(events, promise=promise))
         await promise
 
-    def _tell(self, events: list[Event]) -> None:
-        self._inbox_put(News(events))
+    def _put_events(self, events: list[Event]) -> None:
+        self._put_item(InboxEvents(events))
 
-    def _inbox_put(self, event_count: News) -> None:
+    def _put_item(self, item: InboxEvents) -> None:
         if self._loop is not None:
-            self._loop.inbox.put(event_count)
+            self._loop.inbox.put(item)
 
     def _ring(self) -> None:
         if self._loop is not None:
@@ -280,27 +290,25 @@ class ControlPlane:
     def _written(self, batch: Batch, specs: list[tuple[int, Workload]]) -> None:
         for id_, spec in specs:
             self._specs.keep(id_, spec)
-        work = self.engine.state.work
         names = {id_: spec.name for id_, spec in specs}
         for decision in batch.changes.decisions:
-            live = work.get(decision.task.workload)
+            live = self.questions.live_work.get(decision.task.workload)
             if live is not None:
                 names[decision.task.workload] = live.name
                 if decision.node is not None:
-                    queue = self.engine.state.router.queues[live.queue].path
-                    self.metrics.queue_wait_s.labels(queue).observe(decision.at - live.submitted_at)
+                    self.metrics.queue_wait_s.labels(live.queue).observe(decision.at - live.submitted_at)
         if self._decision_log is not None:
             self._decision_log.write(batch, names)
         for switch in batch.changes.switches:
             log.info(switch.message, policy=switch.policy, adjusted=switch.on)
-        self._hooks.scheduled(batch, names)
+        self.subsystems.feed(DurableStep(batch, names))
         for record in batch.changes.workloads:
             single = record.state is WorkloadState.RUNNING and record.active == 1 and not record.pending
             if single or record.state.finished:
                 self._specs.forget(record.id)
 
     async def _watch(self) -> None:
-        """Silent nodes, and forgetting what is old."""
+        """Periodic work: mark silent nodes offline, prune old records."""
         pruned_at = time.time()
         while True:
             await asyncio.sleep(WATCH_S)

@@ -1,6 +1,6 @@
 """`Engine.handle(event, now) -> commands`: one function an event, found in a table."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail.engine.events import external_work, node_loss, nodes, tasks, topology, workloads
@@ -155,6 +155,11 @@ class Engine:
     def take_decisions(self) -> list[Decision]:
         """Instead of `take_changes`, where nobody remembers."""
         return self.state.take_decisions()
+
+    @property
+    def decisions(self) -> Sequence[Decision]:
+        """What was decided since `take_changes`, in order."""
+        return self.state.changes.decisions
 
     @property
     def busy(self) -> bool:

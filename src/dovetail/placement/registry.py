@@ -6,12 +6,13 @@ funnel reads from "is the node there" to "is there enough free".
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from pydantic import ValidationError
 
 from dovetail.cluster.state import GROUPS
+from dovetail.model.plugin_loading import PluginError, load_plugin, offered_plugins
 from dovetail.model.text.strict import Strict, closest
 from dovetail.model.workloads.arrangement import StrategyName
 from dovetail.placement.contract import Filter, Hook, NoSettings, PlacementPlugin, Score
@@ -120,27 +121,6 @@ _BASES: dict[str, type[Any]] = {"filter": Filter, "score": Score}
 _METHODS = {"hook": "on_scheduled", "strategy": "points"}
 
 
-class PluginError(Exception):
-    """A plugin is missing, defined twice, or cannot be built; the message says which one and what to do."""
-
-
-def offered(group: str) -> dict[str, EntryPoint]:
-    """Plugins that other packages offer, by name, not loaded yet."""
-    found: dict[str, EntryPoint] = {}
-    for point in entry_points(group=group):
-        if point.name in found:
-            raise PluginError(f"two packages offer a plugin {point.name!r} in {group}; uninstall one of them")
-        found[point.name] = point
-    return found
-
-
-def _loaded(point: EntryPoint) -> Any:
-    try:
-        return point.load()
-    except Exception as error:
-        raise PluginError(f"plugin {point.name!r} ({point.value}) cannot be loaded: {error}") from error
-
-
 @cache
 def filters() -> dict[str, type[Any] | EntryPoint]:
     return _merged({**FILTERS, **POD_FILTERS}, FILTER_GROUP)
@@ -154,11 +134,7 @@ def scores() -> dict[str, type[Any] | EntryPoint]:
 @cache
 def outside_strategies() -> dict[str, EntryPoint]:
     """Strategies of other packages; the built-in ones are weights in `strategies`."""
-    found = offered(STRATEGY_GROUP)
-    for name in found:
-        if name in set(StrategyName):
-            raise PluginError(f"plugin {name!r} in {STRATEGY_GROUP} has the name of a built-in strategy; rename it")
-    return found
+    return offered_plugins(STRATEGY_GROUP, set(StrategyName), noun="strategy")
 
 
 def is_built_in(plugin: PlacementPlugin) -> bool:
@@ -169,18 +145,14 @@ def is_built_in(plugin: PlacementPlugin) -> bool:
 def sees_image(filters_named: tuple[str, ...], scores_named: tuple[str, ...]) -> bool:
     """Does any of these plugins look at the image of a task? Unknown ones do not."""
     named = [filters().get(name) for name in filters_named] + [scores().get(name) for name in scores_named]
-    loaded = [_loaded(one) if isinstance(one, EntryPoint) else one for one in named]
+    loaded = [load_plugin(one) if isinstance(one, EntryPoint) else one for one in named]
     return any(one.sees_image for one in loaded if one is not None)
 
 
 def _merged(built_in: Mapping[str, type[Any]], group: str) -> dict[str, type[Any] | EntryPoint]:
     """A plugin of another package is loaded only when a profile names it, so a broken package that nobody uses does no
     harm."""
-    found = offered(group)
-    for name in found:
-        if name in built_in:
-            raise PluginError(f"plugin {name!r} in {group} has the name of a built-in one; rename it")
-    return {**built_in, **found}
+    return {**built_in, **offered_plugins(group, built_in)}
 
 
 def build_filter(name: str, settings: dict[str, Any]) -> Filter:
@@ -192,7 +164,7 @@ def build_score(name: str, settings: dict[str, Any]) -> Score:
 
 
 def build_hook(name: str, settings: dict[str, Any]) -> Hook:
-    return _build("hook", {**offered(HOOK_GROUP)}, name, settings)  # type: ignore[no-any-return]
+    return _build("hook", {**offered_plugins(HOOK_GROUP)}, name, settings)  # type: ignore[no-any-return]
 
 
 def build_strategy(name: str, settings: dict[str, Any]) -> Any:  # `strategies`, which says what it is, builds on this
@@ -204,7 +176,7 @@ def _build(kind: str, known: dict[str, type[Any] | EntryPoint], name: str, setti
     if plugin is None:
         raise PluginError(f"unknown {kind} {name!r}.{closest(name, known)} Known: {', '.join(known) or 'none'}")
     if isinstance(plugin, EntryPoint):
-        plugin = _loaded(plugin)
+        plugin = load_plugin(plugin)
     settings_type: type[Strict] = getattr(plugin, "Settings", NoSettings)
     try:
         checked = settings_type.model_validate(settings)

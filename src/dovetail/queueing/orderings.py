@@ -10,9 +10,10 @@ Left to others: keeping the order (`line`). A batch policy with a static key is 
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+from dovetail.model.plugin_loading import PluginError, offered_plugins
 from dovetail.model.text.strict import closest
 from dovetail.queueing.batch import BatchOrdering
 from dovetail.queueing.entry import QueueEntry
@@ -132,14 +133,10 @@ ORDERINGS: dict[str, type[Any]] = {
 @cache
 def orderings() -> Mapping[str, type[Any] | EntryPoint]:
     """Built-in ones and those that other packages offer, the latter not loaded yet."""
-    found: dict[str, type[Any] | EntryPoint] = dict(ORDERINGS)
-    for point in entry_points(group=ORDERING_GROUP):
-        if point.name in ORDERINGS:
-            raise OrderingError(f"ordering {point.name!r} ({point.value}) has the name of a built-in one; rename it")
-        if point.name in found:
-            raise OrderingError(f"two packages offer an ordering {point.name!r}; uninstall one of them")
-        found[point.name] = point
-    return found
+    try:
+        return {**ORDERINGS, **offered_plugins(ORDERING_GROUP, ORDERINGS, "an ordering")}
+    except PluginError as error:
+        raise OrderingError(str(error)) from None
 
 
 def build_ordering(name: str, ageing_s: float | None = None) -> Ordering:

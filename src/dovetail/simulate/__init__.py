@@ -1,6 +1,7 @@
-"""Simulation: the very engine that production runs, on a virtual clock and a simulated world.
+"""Simulation: the production engine and its admission on a virtual clock and a simulated world.
 
-`scenario` says what to play, `stream` makes up work, `replay` plays it, `ledger` keeps the books while it runs, and
-`outcome` is what came of it. Nothing here waits, does I/O or reads a clock: the same scenario and seed always give the
-same decisions.
+Here belong scenario files, synthetic and recorded work, replay, and the figures of a run. `scenario` says what to
+play, `stream` generates work, `replay` plays it, `ledger` records what happens, `outcome` sums it up. Nothing here
+waits, does I/O or reads a clock: the same scenario and seed give the same decisions. Rules of scheduling do not
+belong here.
 """

@@ -1,11 +1,11 @@
-"""Jobs of a batch log played by the production engine: one machine, processors the only resource, no simulated world.
+"""Replay of a batch log by the production engine: one machine, processors as the only resource, no simulated world.
 
-One thing happens at a time, and the engine decides until nothing is left to decide before the next does: an arrival if
-it comes no later than the next end, else one end, even where several fall on the same moment. Published figures depend
-on that. A job that runs longer than it asked for is not stopped.
+Events are handled one at a time, and the engine decides until it is idle before the next one: an arrival if it is not
+later than the next end, else one end, even if several fall on the same moment. Published figures depend on that. A job
+that runs longer than requested is not stopped.
 
 Guarantees: the same jobs and settings give the same starts, to the bit. Every job starts, or `Stuck` is raised.
-Leaves to others: which jobs (`sequences`), by which settings (`policies`), and what the starts are worth (`slowdown`).
+Left to others: which jobs (`sequences`), which settings (`policies`), and the figures (`slowdown`).
 """
 
 import math
@@ -14,27 +14,28 @@ from functools import lru_cache
 from heapq import heappop, heappush
 
 from dovetail.engine.engine import Engine
+from dovetail.engine.questions.questions import Questions, WorkDirectory
 from dovetail.engine.state.settings import EngineSettings
 from dovetail.model.command import Bind, Command, Stop
 from dovetail.model.event import Event, NodeJoined, Submitted, TaskFinished, TaskStarted, Tick
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity, ResourceRequest
 from dovetail.model.workloads.workload import Deadline, Priority, Workload
-from dovetail.simulate.swf import Job
+from dovetail.simulate.swf import BatchJob
 
 NODE = "machine"
 DECISIONS_A_TICK = 2**30
 EVENTS_BETWEEN_REPORTS = 1024
 EVENTS_BETWEEN_SETTLING = 32
 
-#: Called when a job was submitted and the engine has decided: the engine, the workload's id, the moment.
-AfterSubmission = Callable[[Engine, int, float], None]
+#: Called when a job was submitted and the engine has decided: live work, the workload's id, the moment.
+AfterSubmission = Callable[[WorkDirectory, int, float], None]
 #: How many jobs have ended.
 Progress = Callable[[int], None]
 
 
 class Stuck(RuntimeError):
-    """Jobs wait, nothing runs and nothing will happen: the policy never starts them."""
+    """Jobs wait, nothing runs and no event is left: the policy never starts them."""
 
 
 class BatchReplay:
@@ -42,7 +43,7 @@ class BatchReplay:
 
     def __init__(
         self,
-        jobs: Sequence[Job],
+        jobs: Sequence[BatchJob],
         processors: int,
         settings: EngineSettings,
         after_submission: AfterSubmission | None = None,
@@ -55,6 +56,7 @@ class BatchReplay:
         Raises OrderingError if the settings name one that is not there.
         """
         self.engine = Engine(settings)
+        self._work = Questions(self.engine).live_work
         self.now = 0.0
         self.starts: list[float] = [math.nan] * len(jobs)
         self._jobs = jobs
@@ -81,7 +83,7 @@ class BatchReplay:
                 progress(self._ended)
         return self.starts
 
-    # --- one thing at a time ---------------------------------------------------------------------------------
+    # --- one event at a time ---------------------------------------------------------------------------------
 
     def _step(self) -> None:
         arrival = self._jobs[self._arrived].submit_s if self._arrived < len(self._jobs) else math.inf
@@ -126,7 +128,7 @@ class BatchReplay:
     def _tell(self, arrived: Iterable[int]) -> None:
         if self._after_submission is not None:
             for id_ in arrived:
-                self._after_submission(self.engine, id_, self.now)
+                self._after_submission(self._work, id_, self.now)
 
     def _end_one(self) -> None:
         self.now, _, bind = heappop(self._running)
@@ -154,7 +156,7 @@ class BatchReplay:
             heappush(self._wakes, command.at)
 
 
-def _workload(job: Job, id_: int) -> Workload:
+def _workload(job: BatchJob, id_: int) -> Workload:
     return Workload(
         name=f"j{id_}",
         user=job.user,

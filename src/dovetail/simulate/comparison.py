@@ -1,7 +1,7 @@
-"""One policy on some sequences of batch jobs, in figures; and how the figures of several compare.
+"""Figures of one batch policy on sequences of jobs, and how several policies compare.
 
-Every sequence begins with an empty machine and an engine that knows nothing. The longest wait is compared with that of
-first come, first served with backfilling: a policy that buys a better mean by letting somebody starve shows it there.
+Every sequence starts with an empty machine and a new engine. The longest wait is compared with that of first come,
+first served with backfill, which exposes policies that improve the mean by starvation.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dovetail.simulate.batch import BatchReplay
-from dovetail.simulate.policies import Backfill, Policy
+from dovetail.simulate.policies import Backfill, BatchPolicy
 from dovetail.simulate.predicted_starts import PredictedStarts, PredictionFigures
 from dovetail.simulate.slowdown import BatchFigures, figures_of
-from dovetail.simulate.swf import Job
+from dovetail.simulate.swf import BatchJob
 
 #: Which sequence is played (from 1), and how many of its jobs have ended.
 Progress = Callable[[int, int], None]
@@ -35,9 +35,9 @@ class BatchRun:
 
 
 def play(
-    policy: Policy,
+    policy: BatchPolicy,
     backfill: Backfill,
-    sequences: Sequence[Sequence[Job]],
+    sequences: Sequence[Sequence[BatchJob]],
     processors: int,
     *,
     predict: bool = False,

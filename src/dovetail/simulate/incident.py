@@ -1,7 +1,7 @@
-"""Something that happens to a node at a given moment of a scenario.
+"""An incident of a scenario: something that happens to a node at a given moment.
 
-One incident names one thing: `{at: 10m, fail: n-3}`. What it means to the engine is said here; that tasks of a failed
-node die is the business of whoever plays the scenario.
+One incident names one thing: `{at: 10m, fail: n-3}`. It becomes an event of the engine here; that tasks of a failed
+node die is left to `replay`.
 """
 
 from typing import Annotated, Self

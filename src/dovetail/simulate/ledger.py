@@ -1,7 +1,7 @@
-"""The books of a simulation: what became of every workload, and how much of what was in use when.
+"""The record of a simulation: the life of every workload, and the use of resources over time.
 
-Fed with what the engine changed, once a moment. A workload waits until the last of its tasks has had a node for the
-first time; what is used is what placed tasks asked for, as a share of what online nodes have.
+It takes the engine's changes once per simulated moment. A workload waits until each of its tasks has had a node once.
+Use is what placed tasks requested, as a share of the capacity of online nodes.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from dovetail.simulate.timeline import Timeline
 
 
 @dataclass(slots=True)
-class Life:
+class WorkloadLife:
     """One workload from submission to its end, or to the end of the simulation. Times are virtual seconds."""
 
     id: int
@@ -42,8 +42,8 @@ class Life:
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
-    """A workload that the scheduler did not accept: unknown profile, a name in use."""
+class RefusedWorkload:
+    """A workload that admission refused."""
 
     namespace: str
     name: str
@@ -53,11 +53,11 @@ class Turned:
 
 
 @dataclass(slots=True)
-class Ledger:
-    lives: dict[int, Life] = field(default_factory=dict)
-    turned_away: list[Turned] = field(default_factory=list)
+class SimulationLedger:
+    lives: dict[int, WorkloadLife] = field(default_factory=dict)
+    turned_away: list[RefusedWorkload] = field(default_factory=list)
     decisions: int = 0
-    refusals: Counter[str] = field(default_factory=Counter)  # answers "it stays pending", by reason
+    refusals: Counter[str] = field(default_factory=Counter)  # decisions without a node, by reason
     live: int = 0  # workloads accepted and not finished
     waiting: int = 0  # tasks without a node, of unfinished workloads
     queue: Timeline = field(default_factory=Timeline)
@@ -75,7 +75,7 @@ class Ledger:
         return len(self._held)
 
     def submitted(self, id_: int, spec: Workload, now: float) -> None:
-        self.lives[id_] = Life(
+        self.lives[id_] = WorkloadLife(
             id=id_,
             namespace=spec.namespace,
             name=spec.name,

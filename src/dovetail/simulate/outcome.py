@@ -1,4 +1,4 @@
-"""What came of a simulation, in numbers that can be compared: waits, use, what finished and what never found a place.
+"""The outcome of a simulation in comparable numbers: waits, utilisation, finished work, and work without a node.
 
 Pure data, made once from the ledger when the run is over; `to_dict` is its JSON form. Times are virtual seconds since
 the beginning, shares are of what online nodes have.
@@ -12,7 +12,7 @@ import numpy as np
 
 from dovetail.model.resources import CORE_RESOURCES, CPU, GPU
 from dovetail.model.task import WorkloadState
-from dovetail.simulate.ledger import Ledger, Life
+from dovetail.simulate.ledger import SimulationLedger, WorkloadLife
 from dovetail.simulate.timeline import Timeline
 
 UNPLACED_SHOWN = 100
@@ -31,7 +31,7 @@ class Waits:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class Utilisation:
     """One number over time: means of spans `span_s` long, the exact mean and the highest value."""
 
     mean: float
@@ -41,7 +41,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Tenant:
+class TenantUse:
     workloads: int
     finished: int
     mean_wait_s: float | None
@@ -62,7 +62,7 @@ class Unplaced:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SimulationOutcome:
     digest: str
     ended_at_s: float
     makespan_s: float
@@ -71,32 +71,32 @@ class Outcome:
     decisions: int
     states: dict[str, int]
     waits: Waits
-    utilisation: dict[str, Use]
-    queue: Use
-    running: Use
+    utilisation: dict[str, Utilisation]
+    queue: Utilisation
+    running: Utilisation
     still_running: int
-    tenants: dict[str, Tenant]
+    tenants: dict[str, TenantUse]
     refusals: dict[str, int]
     failures: dict[str, int]
     unplaced_by_reason: dict[str, int]
     unplaced: list[Unplaced]
     turned_away: list[dict[str, Any]]
-    lives: list[Life]
+    lives: list[WorkloadLife]
 
     def to_dict(self, *, every_workload: bool = False) -> dict[str, Any]:
-        """For people and programs: numbers rounded to what matters."""
+        """With rounded numbers."""
         found: dict[str, Any] = _rounded({name: getattr(self, name) for name in self.__slots__ if name != "lives"})
         if every_workload:
             found["lives"] = [_life(life) for life in self.lives]
         return found
 
 
-def outcome_of(ledger: Ledger, ended_at: float, still_running: int, digest: str) -> Outcome:
+def outcome_of(ledger: SimulationLedger, ended_at: float, still_running: int, digest: str) -> SimulationOutcome:
     lives = list(ledger.lives.values())
     finished = [life.finished_at for life in lives if life.finished_at is not None]
     last = max(finished, default=0.0) if len(finished) == len(lives) else ended_at
     unplaced = [life for life in lives if not life.state.finished and life.all_placed_at is None]
-    return Outcome(
+    return SimulationOutcome(
         digest=digest,
         ended_at_s=ended_at,
         makespan_s=last - min((life.submitted_at for life in lives), default=0.0) if lives else 0.0,
@@ -119,13 +119,13 @@ def outcome_of(ledger: Ledger, ended_at: float, still_running: int, digest: str)
     )
 
 
-def _failures(lives: list[Life]) -> dict[str, int]:
+def _failures(lives: list[WorkloadLife]) -> dict[str, int]:
     """Failed workloads by what ended them, whichever task it was (`task 3: exit status 1`)."""
     found = Counter(life.message.split(": ", 1)[-1] for life in lives if life.state is WorkloadState.FAILED)
     return dict(found.most_common(FAILURES_SHOWN))
 
 
-def waits_of(lives: list[Life]) -> Waits:
+def waits_of(lives: list[WorkloadLife]) -> Waits:
     waits = [life.wait_s for life in lives if life.wait_s is not None]
     if not waits:
         return Waits(0, None, None, None, None)
@@ -140,12 +140,12 @@ def _ordered(names: dict[str, Timeline]) -> list[str]:
     ]
 
 
-def _use(timeline: Timeline) -> Use:
-    return Use(timeline.mean, timeline.peak, timeline.span_s, timeline.samples())
+def _use(timeline: Timeline) -> Utilisation:
+    return Utilisation(timeline.mean, timeline.peak, timeline.span_s, timeline.samples())
 
 
-def _tenants(ledger: Ledger, lives: list[Life]) -> dict[str, Tenant]:
-    by_tenant: dict[str, list[Life]] = {}
+def _tenants(ledger: SimulationLedger, lives: list[WorkloadLife]) -> dict[str, TenantUse]:
+    by_tenant: dict[str, list[WorkloadLife]] = {}
     for life in lives:
         by_tenant.setdefault(life.namespace, []).append(life)
     totals: Counter[str] = Counter()
@@ -155,7 +155,7 @@ def _tenants(ledger: Ledger, lives: list[Life]) -> dict[str, Tenant]:
     for tenant in sorted(by_tenant):
         theirs = by_tenant[tenant]
         used = ledger.used.get(tenant, Counter())
-        found[tenant] = Tenant(
+        found[tenant] = TenantUse(
             workloads=len(theirs),
             finished=sum(life.state.finished for life in theirs),
             mean_wait_s=waits_of(theirs).mean_s,
@@ -164,7 +164,7 @@ def _tenants(ledger: Ledger, lives: list[Life]) -> dict[str, Tenant]:
     return found
 
 
-def _unplaced(life: Life, ended_at: float) -> Unplaced:
+def _unplaced(life: WorkloadLife, ended_at: float) -> Unplaced:
     return Unplaced(
         namespace=life.namespace,
         name=life.name,
@@ -176,7 +176,7 @@ def _unplaced(life: Life, ended_at: float) -> Unplaced:
     )
 
 
-def _life(life: Life) -> dict[str, Any]:
+def _life(life: WorkloadLife) -> dict[str, Any]:
     found = {name: getattr(life, name) for name in life.__slots__ if name not in ("amounts", "unplaced")}
     return _rounded(found | {"state": str(life.state), "wait_s": life.wait_s})  # type: ignore[no-any-return]
 

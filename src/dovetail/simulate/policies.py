@@ -1,9 +1,9 @@
-"""Named policies for batch queues, as settings of the engine: who goes next, and what later work may do meanwhile.
+"""Named policies for batch queues, as settings of the engine: the order of the queue, and its backfill.
 
-The published ones follow the textbook: who was picked stays the head until it starts, its reservation is made once,
-and others are tried in the order of their submission and must end before it begins. `dovetail` is our own default.
-Guarantees: every policy can be played with every way of backfilling. A policy is one line here and one ordering in
-`queueing`; nothing else of the engine knows the difference.
+Published policies follow the textbook: the chosen head stays until it starts, its reservation is made once, and
+backfill candidates come in submission order and must end before the reservation begins. `dovetail` is our own
+default.
+Guarantees: every policy works with every kind of backfill. A policy is one line here and one ordering in `queueing`.
 """
 
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ class UnknownPolicy(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class BatchPolicy:
     name: str
     order: str
     about: str
     backfill: BackfillSettings = TEXTBOOK
-    by_moment: bool = False  # decides when it has heard everything that happens at one moment
+    by_moment: bool = False  # decides after all events of a moment, not after each
 
     def settings(self, backfill: Backfill = "easy", seed: int = 0) -> EngineSettings:
         """The engine that plays it. One node needs no scores: the profile only asks whether there is room."""
@@ -51,20 +51,20 @@ class Policy:
         return self.backfill.model_copy(update={"mode": mode})
 
 
-POLICIES: dict[str, Policy] = {
+POLICIES: dict[str, BatchPolicy] = {
     policy.name: policy
     for policy in (
-        Policy("dovetail", "batch", "our own default for batch queues", REPLANNED, by_moment=True),
-        Policy("fcfs", "fifo", "first come, first served"),
-        Policy("sjf", "shortest", "the shortest requested time first"),
-        Policy("f1", "f1", "log10(requested time) × processors + 870 × log10(submit time)"),
-        Policy("area", "smallest_area", "the smallest requested time × processors first"),
+        BatchPolicy("dovetail", "batch", "our own default for batch queues", REPLANNED, by_moment=True),
+        BatchPolicy("fcfs", "fifo", "first come, first served"),
+        BatchPolicy("sjf", "shortest", "the shortest requested time first"),
+        BatchPolicy("f1", "f1", "log10(requested time) × processors + 870 × log10(submit time)"),
+        BatchPolicy("area", "smallest_area", "the smallest requested time × processors first"),
     )
 }
 DEFAULT_POLICIES = ("dovetail", "fcfs")
 
 
-def policy_named(name: str) -> Policy:
+def policy_named(name: str) -> BatchPolicy:
     """Raises UnknownPolicy."""
     if name not in POLICIES:
         raise UnknownPolicy(f"unknown policy {name!r}.{closest(name, POLICIES)} Known: {', '.join(POLICIES)}")

@@ -1,6 +1,6 @@
-"""How good predicted starts are: what a job that has to wait is told when it is submitted, against when it starts.
+"""Accuracy of predicted starts: the prediction at submission against the actual start.
 
-Only jobs that wait count; what starts at once needs no prediction. The predictions are those of the engine
+Only jobs that wait count. The predictions are those of the engine
 (`engine.forecast`), made with what it knows at that moment; asking changes nothing.
 """
 
@@ -9,9 +9,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
-from dovetail.engine.engine import Engine
-from dovetail.engine.pieces import whole
-from dovetail.engine.scheduling.forecast import StartGuess, guesses
+from dovetail.engine.questions.questions import StartGuess, WorkDirectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +34,11 @@ class PredictedStarts:
     _errors_s: list[float] = field(default_factory=list)
     _held: int = 0
 
-    def ask(self, engine: Engine, workload: int, now: float) -> None:
-        if not engine.state.work[workload].waiting:
+    def ask(self, work: WorkDirectory, workload: int, now: float) -> None:
+        if not work.is_waiting(workload):
             return
         self.waited += 1
-        found = whole(guesses(engine.state, now)).get(workload)
+        found = work.expected_start(workload, now)
         if found is not None:
             self._told[workload] = found
 

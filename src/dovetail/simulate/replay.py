@@ -1,10 +1,11 @@
-"""A discrete-event simulation: from one moment at which something happens straight to the next.
+"""A discrete-event simulation: it jumps from one event to the next.
 
-The engine is the one that production runs. At each moment it hears everything that happened (arrivals, incidents, what
-the world reports), decides until nothing is left to decide, and its commands are carried out on the simulated world.
+Engine and admission are those of production. At each moment the engine takes all events (arrivals, incidents, reports
+of the simulated world) and decides until it is idle; its commands are executed on the simulated world.
 
 Guarantees: the same settings, cluster, arrivals, incidents and seed give the same commands at the same moments, to the
-bit; `Outcome.digest` is a fingerprint of them. No wall clock, no waiting, no I/O. Leaves the books to `ledger`.
+bit; `SimulationOutcome.digest` is their fingerprint. No wall clock, no waiting, no I/O. Left to others: recording
+what happened (`ledger`).
 """
 
 import heapq
@@ -19,12 +20,11 @@ from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.simulated.fleet import fleet
 from dovetail.backends.simulated.settings import SimulatedSettings
 from dovetail.backends.simulated.world import World
+from dovetail.engine.admission.admission import Admission, AdmissionConflict, CircularWait, in_order
 from dovetail.engine.engine import Engine
-from dovetail.engine.lifecycle.dependencies import CircularWait, in_order, resolve
-from dovetail.engine.policies.validation import problems_of
 from dovetail.engine.questions.questions import Questions
-from dovetail.engine.state.settings import EngineSettings, Unroutable
-from dovetail.model.command import Bind, Command, Stop, attempt_key
+from dovetail.engine.state.settings import EngineSettings
+from dovetail.model.command import Bind, Command, Stop
 from dovetail.model.event import (
     BindFailed,
     Event,
@@ -38,28 +38,28 @@ from dovetail.model.event import (
 )
 from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
+from dovetail.model.plugin_loading import PluginError
 from dovetail.model.policy import Policy
-from dovetail.model.reason import Outcome as Answer
+from dovetail.model.text.complaint import Invalid
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.pipeline.profiles import UnknownProfile
-from dovetail.placement.registry import PluginError
 from dovetail.queueing.orderings import OrderingError
-from dovetail.queueing.tree import BadQueues, UnknownQueue
+from dovetail.queueing.tree import BadQueues
 from dovetail.simulate.incident import Incident
-from dovetail.simulate.ledger import Ledger, Turned
-from dovetail.simulate.outcome import Outcome, outcome_of
+from dovetail.simulate.ledger import RefusedWorkload, SimulationLedger
+from dovetail.simulate.outcome import SimulationOutcome, outcome_of
 from dovetail.simulate.scenario import BACKEND, Scenario
 
 DECISIONS_A_TICK = 4096
 MOMENTS_BETWEEN_REPORTS = 256
-ALL = 2**62  # of what the world has to report
+ALL = 2**62  # reports of the world
 
 Watch = Callable[[float, Event, list[Command]], None]
-Progress = Callable[[float, Ledger], None]
+Progress = Callable[[float, SimulationLedger], None]
 
 
 class Unplayable(ValueError):
-    """The settings cannot be decided by: an unknown profile, a plugin that is not there. Says which."""
+    """The engine cannot run with these settings: an unknown profile or plugin. Says which."""
 
 
 class Simulation:
@@ -84,9 +84,9 @@ class Simulation:
         if seed is not None:
             settings, world = settings.model_copy(update={"seed": seed}), world.model_copy(update={"seed": seed})
         self.engine = _engine(settings)
-        self.ledger = Ledger()
+        self.ledger = SimulationLedger()
         self.now = 0.0
-        self._questions = Questions(self.engine)
+        self._questions, self._admission = Questions(self.engine), Admission(self.engine)
         self._nodes = list(fleet(world, BACKEND) if nodes is None else nodes)
         later = [incident.join for incident in incidents if incident.join is not None]
         self._world = World(world, [*self._nodes, *later], now=0.0)
@@ -108,7 +108,7 @@ class Simulation:
 
     @staticmethod
     def of(scenario: Scenario, seed: int | None = None, profile: str | None = None) -> "Simulation":
-        """The scenario as its file says, or with another seed or another default profile."""
+        """The scenario of a file, with another seed or default profile if given."""
         chosen = scenario.seed if seed is None else seed
         update = {} if profile is None else {"default_profile": profile}
         return Simulation(
@@ -123,8 +123,8 @@ class Simulation:
             topology=scenario.cluster.topology,
         )
 
-    def run(self, progress: Progress | None = None) -> Outcome:
-        """Play until everything is finished, nothing more can happen, or the horizon is reached."""
+    def run(self, progress: Progress | None = None) -> SimulationOutcome:
+        """Run until all work is finished, no event is left, or the horizon is reached."""
         if self._topology is not None:
             self._hear(TopologySet(self._topology))
         for policy in self._policies:
@@ -176,19 +176,20 @@ class Simulation:
         self._settle()
 
     def _settle(self) -> None:
-        """Write down what this moment changed."""
+        """Record what changed at this moment."""
         changes = self.engine.take_changes(self.now)
         if changes.nodes or changes.nodes_gone:
             capacity = {resource: most for resource, (_, most) in self._questions.totals().items()}
             self.ledger.capacity(capacity, self.now)
         if changes:
+            self._admission.counts.update(changes.workloads)
             self.ledger.take(changes, self.now)
             for record in changes.workloads:
                 if record.state.finished:
                     del self._specs[record.id]
 
     def _arriving(self, now: float) -> list[Workload]:
-        """Everything that arrives by now."""
+        """All workloads that arrive by now."""
         found = []
         while self._next_arrival is not None and self._next_arrival[0] <= now:
             at, spec = self._next_arrival
@@ -200,7 +201,7 @@ class Simulation:
         return found
 
     def _submit_all(self, specs: list[Workload]) -> None:
-        """What arrives at one moment may wait for each other in any order, as in one submission."""
+        """Workloads of one moment may depend on each other in any order, as in one submission."""
         while specs:
             try:
                 order = in_order(specs)
@@ -214,39 +215,29 @@ class Simulation:
                 return
 
     def _submit(self, spec: Workload) -> None:
-        """As the control plane does it: a name in use, a profile or a queue that does not exist, a dependency that
-        cannot be met, or requirements that make no sense are turned away."""
-        key = (spec.namespace, spec.name)
-        taken = self.engine.state.cluster.placements.directory.get(key)
-        if taken is not None:
-            self._turn_away(spec, "conflict", f"workload {taken[0]} of that name is not finished")
-            return
-        settings, state = self.engine.settings, self.engine.state
-        profile = state.router.profiles.get(spec.profile or settings.default_profile)
-        complaints = [] if profile is None else problems_of(spec, spec.name, profile, settings.overcommit)
-        if complaints:
-            self._turn_away(spec, "senseless", f"{complaints[0].field}: {complaints[0].message}")
-            return
-        after, unmet = resolve(self.engine.state, spec, {}, {}, self.now)
-        if unmet:
-            self._turn_away(spec, "dependency", "; ".join(one.message for one in unmet))
+        """By the same admission as in production."""
+        objections = self._admission.objections(spec)
+        if objections:
+            reason, complaint = objections[0]
+            self._turn_away(spec, reason, f"{complaint.field}: {complaint.message}")
             return
         id_ = self._next_id
         try:
-            self._hear(Submitted(id_, spec, after))
-        except UnknownQueue as error:
-            self._turn_away(spec, "unknown_queue", str(error))
-        except UnknownProfile as error:
-            self._turn_away(spec, str(Answer.INVALID_STRATEGY), str(error))
-        except Unroutable as error:
-            self._turn_away(spec, "unroutable", str(error))
-        else:
-            self._next_id += 1
-            self._specs[id_] = spec
-            self.ledger.submitted(id_, spec, self.now)
+            admitted = self._admission.admit([spec], id_, {}, self.now)
+        except AdmissionConflict as conflict:
+            self._turn_away(spec, "conflict", str(conflict))
+            return
+        except Invalid as invalid:
+            self._turn_away(spec, "dependency", "; ".join(one.message for one in invalid.complaints))
+            return
+        self._hear(Submitted(id_, spec, admitted.after[0]))
+        self._admission.counts.joined(id_)
+        self._next_id += 1
+        self._specs[id_] = spec
+        self.ledger.submitted(id_, spec, self.now)
 
     def _turn_away(self, spec: Workload, reason: str, message: str) -> None:
-        self.ledger.turned_away.append(Turned(spec.namespace, spec.name, self.now, reason, message))
+        self.ledger.turned_away.append(RefusedWorkload(spec.namespace, spec.name, self.now, reason, message))
 
     def _strike(self, incident: Incident) -> None:
         self._incidents_left -= 1
@@ -255,11 +246,9 @@ class Simulation:
         elif incident.kind in ("repair", "join", "leave"):
             self._scripted_down.discard(incident.node)
         self._hear(incident.event())
-        row = self.engine.state.cluster.rows.get(incident.node)
-        if incident.kind == "fail" and row is not None:
-            for task in list(self.engine.state.cluster.placements.by_row[row]):
-                key = attempt_key(task, self.engine.state.work[task.workload].task(task.replica).attempt)
-                self._world.lose(key, f"its node {incident.node} failed", self.now)
+        if incident.kind == "fail":
+            for held in self._questions.live_work.held_on(incident.node):
+                self._world.lose(held.key, f"its node {incident.node} failed", self.now)
 
     # --- events in, commands out -----------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Which parts of a batch log are played: the whole of it, or sequences of consecutive jobs that begin at drawn places.
+"""Sequences of a batch log: the whole log, or runs of consecutive jobs that start at random places.
 
 Sequences begin where they did in the published comparisons (RLScheduler, SC'20): places are drawn by NumPy's
 `RandomState`, seeded as old OpenAI gym did it, so the same log, number, length and seed always give the same places.
@@ -10,14 +10,14 @@ from hashlib import sha512
 
 import numpy as np
 
-from dovetail.simulate.swf import BatchLog, Job
+from dovetail.simulate.swf import BatchJob, BatchLog
 
 
 class TooShort(ValueError):
     """The log has too few jobs for sequences of that length; says how many would do."""
 
 
-def sequences(log: BatchLog, count: int, length: int, seed: int) -> list[Sequence[Job]]:
+def sequences(log: BatchLog, count: int, length: int, seed: int) -> list[Sequence[BatchJob]]:
     """`count` times `length` consecutive jobs. Raises TooShort."""
     return [log.jobs[offset : offset + length] for offset in offsets(len(log.jobs), count, length, seed)]
 

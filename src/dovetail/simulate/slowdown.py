@@ -1,9 +1,9 @@
-"""What the starts of batch jobs are worth: bounded slowdown, waits, and how full the machine was.
+"""Figures of batch jobs from their starts: bounded slowdown, waits, utilisation.
 
-Bounded slowdown is (wait + run) / max(run, 10 s), at least 1: how many times longer a job took than it had to, where
-jobs of a few seconds do not count for more than they should. The mean is taken over the jobs of a sequence, then over
+Bounded slowdown is (wait + run) / max(run, 10 s), at least 1: how many times longer than necessary a job took, without
+exaggerating jobs of a few seconds. The mean is taken over the jobs of a sequence, then over
 sequences; the median and the waits are of all jobs together.
-Leaves to others: how the jobs were started (`batch`), and drawing the figures.
+Left to others: starting the jobs (`batch`), and rendering.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.simulate.swf import Job
+from dovetail.simulate.swf import BatchJob
 
 BOUND_S = 10.0
 
@@ -42,7 +42,7 @@ class BatchFigures:
         return self.longest_wait_s / other.longest_wait_s if other.longest_wait_s else None
 
 
-def figures_of(played: Sequence[tuple[Sequence[Job], Sequence[float]]], processors: int) -> BatchFigures:
+def figures_of(played: Sequence[tuple[Sequence[BatchJob], Sequence[float]]], processors: int) -> BatchFigures:
     """Of one or more sequences of jobs and when each of them started."""
     slowdowns, waits, found = [], [], []
     for jobs, starts in played:

@@ -1,7 +1,7 @@
 """A synthetic stream of work for several tenants: seeded, endless if wanted, the same every time.
 
-Workloads arrive as a Poisson process; each is drawn from a recipe. A small share of them asks for what no ordinary
-cluster has, so that there is something to wait and to explain. Simulation and demo use the same stream.
+Workloads arrive as a Poisson process; each is drawn from a recipe. A small share requests what no ordinary cluster has,
+so that some work waits and can be explained. Simulation and demo use the same stream.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ DEFAULT_TENANTS = {"research": 4.0, "vision": 2.0, "serving": 3.0, "analytics": 
 DEFAULT_MIX = {"pretraining": 0.02, "finetuning": 0.28, "inference": 0.08, "batch": 0.45, "notebook": 0.17}
 SERVICES = ("chat", "search", "vision-api", "embeddings", "rerank", "speech")
 
-#: What nobody can have: more GPUs than a node holds, a model that is not there, more memory than is sold.
+#: Requests that never fit: too many GPUs for a node, an unknown model, too much memory.
 WISHES: dict[str, dict[str, Any]] = {
     "sixteen-gpus": {"resources": {"cpu": 64, "memory": "512GiB", "gpu": 16}},
     "newest-gpu": {"resources": {"cpu": 8, "memory": "64GiB", "gpu": 1}, "node_selector": {"gpu-model": "next-year"}},

@@ -1,9 +1,9 @@
 """Batch logs in the Standard Workload Format, as the Parallel Workloads Archive keeps them.
 
 A line a job, 18 numbers each (-1: not known), after a header of `; Name: value` lines; plain or gzipped.
-Guarantees: jobs come in the order of their submission, equal moments in that of the file. What never ran, or asks for
-more processors than there are, is left out and counted. Anything else that is wrong is said with its line.
-Leaves to others: which part of a log is played (`sequences`), and by which policy.
+Guarantees: jobs come in the order of their submission, equal moments in that of the file. Jobs that never ran
+or request more processors than exist are skipped and counted. Any other error names its line.
+Left to others: which part of a log is played (`sequences`), and by which policy.
 """
 
 import gzip
@@ -41,7 +41,7 @@ _NUMBER, _SUBMIT, _RUN, _ALLOCATED, _ASKED, _REQUESTED, _USER = 0, 1, 3, 4, 7, 8
 _SIZE = re.compile(r";\s*(MaxProcs|MaxNodes)\s*:\s*(\d{1,9})\b")
 
 
-class Job(NamedTuple):
+class BatchJob(NamedTuple):
     """`requested_s` is known at submission and may be exceeded; `run_s` is known only at the end."""
 
     number: int
@@ -55,7 +55,7 @@ class Job(NamedTuple):
 class BatchLog(NamedTuple):
     source: str
     processors: int
-    jobs: tuple[Job, ...]
+    jobs: tuple[BatchJob, ...]
     left_out: int
 
 
@@ -117,9 +117,9 @@ def _is_number(word: str) -> bool:
         return False
 
 
-def _job(row: list[float]) -> Job:
+def _job(row: list[float]) -> BatchJob:
     run_s, requested_s = row[_RUN], row[_REQUESTED]
-    return Job(
+    return BatchJob(
         number=int(row[_NUMBER]),
         submit_s=max(row[_SUBMIT], 0.0),
         run_s=run_s,
@@ -129,7 +129,7 @@ def _job(row: list[float]) -> Job:
     )
 
 
-def _can_run(job: Job, processors: int) -> bool:
+def _can_run(job: BatchJob, processors: int) -> bool:
     return job.run_s > 0 and job.processors <= processors
 
 

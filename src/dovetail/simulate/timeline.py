@@ -1,4 +1,4 @@
-"""A number over time, exactly averaged in a bounded number of equal spans, however long the run gets.
+"""A number over time, averaged exactly over a bounded number of equal spans.
 
 Guarantees: `mean` and `peak` are exact. When the run outgrows its spans, neighbours are merged and spans get twice as
 long, so a run of a minute and one of a year both end with at most `SPANS` of them. How long spans are depends on the

@@ -1,7 +1,7 @@
-"""A cluster that has been in use for a while: what of a stream still runs when one begins to watch.
+"""Warm start: the workloads of a stream that would still run at time zero.
 
-Plays the stream's past on paper: whatever arrived within the window and has not ended by now is there, with the time
-it has left. So the first moment already looks like any later one, long jobs and all.
+Every workload that arrived within the window before and has not ended is included with its remaining run time, so the
+first moment looks like any later one.
 """
 
 from dovetail.model.workloads.workload import SimulatedRun, Workload

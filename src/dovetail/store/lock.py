@@ -1,8 +1,7 @@
-"""One server a database: an advisory lock on a file beside it.
+"""One server per database: an advisory lock on a file beside it.
 
-Guarantees: at most one holder at a time, also within one process; the lock is gone as soon as its holder is, however it
-ended; whoever is refused learns the holder's process id. The lock file itself stays: removing it would let two
-processes hold "the" lock on two different files.
+Guarantees: at most one holder, also within one process; the lock ends with its holder, however that ended; a refused
+process is told the holder's process id. The lock file stays: if it were removed, two processes could lock two files.
 """
 
 import errno
@@ -20,7 +19,7 @@ class DatabaseLock:
         self._descriptor: int | None = None
 
     def acquire(self) -> None:
-        """Raises StoreError if somebody holds it, OSError if the file cannot be made."""
+        """Raises StoreError if another process holds it, OSError if the file cannot be created."""
         # The descriptor is closed on exec, so a task that this process starts does not keep the lock.
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
         try:

@@ -1,9 +1,10 @@
-"""Bringing a database to the schema of this version, with Alembic and without any configuration file.
+"""Upgrades a database to the current schema, with Alembic and without a configuration file.
 
-Guarantees: a database from a newer version, or of another program, is refused before anything in it changes; the
-caller's transaction holds the whole upgrade, so a failed one leaves the database as it was; logging stays as it is.
+Guarantees: a database of a newer version or of another program is refused unchanged; the whole upgrade runs in the
+caller's transaction, so a failed one changes nothing; the logging configuration is not touched.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,18 +18,32 @@ if TYPE_CHECKING:
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
-def _config() -> "Config":
+@dataclass(frozen=True, slots=True)
+class Migrations:
+    """The folder of revisions, the table that says which is current, and a table that no other program has."""
+
+    revisions: Path
+    version_table: str
+    own_table: str = ""
+
+
+STORE_MIGRATIONS = Migrations(MIGRATIONS / "versions", "alembic_version", "workloads")
+
+
+def _config(migrations: Migrations) -> "Config":
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("path_separator", "os")
     # The value goes through %-interpolation, and a folder may well be called "100%".
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("version_locations", str(migrations.revisions).replace("%", "%%"))
+    config.attributes["version_table"] = migrations.version_table
     return config
 
 
-def check_revision(connection: Connection, where: str) -> bool:
-    """Whether the database is at the newest schema. Raises StoreError if it is not ours to upgrade; changes nothing."""
+def check_revision(connection: Connection, where: str, migrations: Migrations = STORE_MIGRATIONS) -> bool:
+    """Whether the schema is current. Raises StoreError for a database that must not be upgraded; changes nothing."""
     from alembic.runtime.migration import MigrationContext
     from alembic.script import ScriptDirectory
     from alembic.util import CommandError
@@ -36,14 +51,15 @@ def check_revision(connection: Connection, where: str) -> bool:
     tables = set(inspect(connection).get_table_names())
     if not tables:
         return False
-    if not {"alembic_version", "workloads"} <= tables:
+    if not {migrations.version_table, migrations.own_table or migrations.version_table} <= tables:
         raise StoreError(
             f"{where} holds tables of another program ({', '.join(sorted(tables)[:3])}) and was left untouched. "
             "Give Dovetail a database of its own."
         )
-    scripts = ScriptDirectory.from_config(_config())
+    scripts = ScriptDirectory.from_config(_config(migrations))
     newest = set(scripts.get_heads())
-    current = set(MigrationContext.configure(connection).get_current_heads())
+    options = {"version_table": migrations.version_table}
+    current = set(MigrationContext.configure(connection, opts=options).get_current_heads())
     for revision in current:
         try:
             scripts.get_revision(revision)
@@ -56,10 +72,10 @@ def check_revision(connection: Connection, where: str) -> bool:
     return current == newest
 
 
-def upgrade(connection: Connection) -> None:
-    """To the newest schema, within the transaction that the connection is in."""
+def upgrade(connection: Connection, migrations: Migrations = STORE_MIGRATIONS) -> None:
+    """Upgrade to the newest revision, within the connection's transaction."""
     from alembic import command
 
-    config = _config()
+    config = _config(migrations)
     config.attributes["connection"] = connection
     command.upgrade(config, "head")

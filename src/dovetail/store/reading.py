@@ -1,9 +1,9 @@
-"""The read side: answers for the API, each from one consistent view, while writes go on.
+"""Queries for the API, each on one consistent snapshot, concurrent with writes.
 
 Guarantees: rows come back as plain dictionaries named by column; JSON columns are parsed; pages are newest first and
 stay where they are while rows are added, because a cursor names the last id that was seen.
 
-Leaves to others: opening the database and explaining its errors (`sql`).
+Left to others: opening the database and explaining its errors (`sql`).
 """
 
 from abc import ABC, abstractmethod

@@ -20,6 +20,7 @@ from sqlalchemy.exc import DBAPIError
 from dovetail.store import migrating
 from dovetail.store.contract import StoreError
 from dovetail.store.lock import DatabaseLock
+from dovetail.store.migrating import STORE_MIGRATIONS, Migrations
 
 BUSY_TIMEOUT_S = 5.0
 QUICK_CHECK_BYTES = 16 * 2**20  # checking more would be felt at every start
@@ -85,9 +86,10 @@ class SqliteDatabase:
     writer: Engine
     reader: Engine
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, migrations: Migrations = STORE_MIGRATIONS) -> None:
         # Two names of one file must meet at one lock.
         self.path = Path(path).resolve()
+        self._migrations = migrations
         self._lock = DatabaseLock(self.path)
         self._engines: list[Engine] = []
 
@@ -133,9 +135,9 @@ class SqliteDatabase:
         if self.path.exists():
             self._check_file()
             with _migrating(self.path) as connection:
-                is_current = migrating.check_revision(connection, str(self.path))
+                is_current = migrating.check_revision(connection, str(self.path), self._migrations)
             if not is_current:
-                _migrate(self.path)
+                _migrate(self.path, self._migrations)
         else:
             self._create()
         self.writer = self._engine(_begin_writing, _prepare_writer, pool_size=1, max_overflow=0)
@@ -169,7 +171,7 @@ class SqliteDatabase:
         draft = self.path.with_name(self.path.name + ".new")
         for leftover in (draft, draft.with_name(draft.name + "-journal")):
             leftover.unlink(missing_ok=True)
-        _migrate(draft)
+        _migrate(draft, self._migrations)
         draft.replace(self.path)
         folder = os.open(self.path.parent, os.O_RDONLY)
         try:
@@ -213,9 +215,9 @@ def _migrating(path: Path) -> Iterator[Connection]:
         yield connection
 
 
-def _migrate(path: Path) -> None:
+def _migrate(path: Path, migrations: Migrations) -> None:
     with _migrating(path) as connection:
-        migrating.upgrade(connection)
+        migrating.upgrade(connection, migrations)
 
 
 def _begin_reading(connection: Connection) -> None:

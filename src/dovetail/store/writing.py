@@ -1,10 +1,10 @@
-"""Putting a batch into the tables.
+"""Writes a batch into the tables.
 
 Guarantees: equal shapes are stored once; a workload that is new in the batch is inserted in its latest state; fresh
 tasks of new workloads get no row (see `unwritten`); the batch may say the same thing twice without harm, except for a
 workload id that is taken or a record of a workload that is not there, which are errors.
 
-Leaves to others: the transaction around it and what an error means (`sql`).
+Left to others: the transaction around it and what an error means (`sql`).
 """
 
 import hashlib

@@ -199,7 +199,7 @@ def test_what_was_learned_is_written_when_the_server_stops_and_known_after_the_n
 def test_what_was_learned_is_written_now_and_then_while_anything_happens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dovetail.control.loop.REMEMBER_EVERY_S", 0.05)
+    monkeypatch.setattr("dovetail.control.loop.loop.REMEMBER_EVERY_S", 0.05)
     written: list[dict[str, str]] = []
 
     async def play(plane: ControlPlane) -> None:

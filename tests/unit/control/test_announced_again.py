@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dovetail.control.announcements import Announced, announced_again
+from dovetail.control.backends.announcements import Announced, announced_again
 from dovetail.model.node import Node
 
 

@@ -15,7 +15,7 @@ from dovetail.backends.contract import Assignment, Backend, Report
 from dovetail.backends.registry import BackendKind
 from dovetail.backends.simulated.backend import SimulatedBackend
 from dovetail.backends.simulated.settings import SimulatedSettings
-from dovetail.control import backends as backends_module
+from dovetail.control.backends import roster as backends_module
 from dovetail.control.plane import ControlPlane
 from dovetail.model.node import Node
 
@@ -64,7 +64,7 @@ def _hanging_kind(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     monkeypatch.setitem(registry.KINDS, "hanging", BackendKind(SimulatedSettings, build))
     monkeypatch.setattr(backends_module, "FIRST_START_S", 0.2)
-    monkeypatch.setattr(backends_module, "LAST_WORDS_S", 0.2)
+    monkeypatch.setattr(backends_module, "CLOSE_S", 0.2)
     Hanging.over.clear()
     yield
     Hanging.over.set()

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import pytest
 from tests.patience import until
 
-from dovetail.control import breaker as module
-from dovetail.control.breaker import FAILURES_UNTIL_OPEN, Breaker, Circuit
+from dovetail.control.backends import breaker as module
+from dovetail.control.backends.breaker import FAILURES_UNTIL_OPEN, Breaker, Circuit
 
 SLOW_S = 10.0
 A, B, C = 1, 2, 3  # workloads

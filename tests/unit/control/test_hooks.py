@@ -1,11 +1,17 @@
 """Hooks hear of every placement, on a thread of their own, and one that fails hurts no other."""
 
+import asyncio
 import queue
-from typing import Any
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from dovetail.control.hooks import Hooks
+from dovetail.control.settings import Settings
+from dovetail.control.subsystems.contract import DurableStep, SubsystemContext
+from dovetail.control.subsystems.hooks import Hooks, HookSettings
+from dovetail.control.subsystems.host import SubsystemHost
 from dovetail.model.reason import Explanation
 from dovetail.model.record import Batch, Changes, Decision
 from dovetail.model.task import TaskId
@@ -33,13 +39,16 @@ def decision(replica: int, node: str | None) -> Decision:
 def test_a_failing_hook_does_not_keep_the_next_from_hearing(monkeypatch: pytest.MonkeyPatch) -> None:
     recording = Recording()
     built = {"failing": Failing(), "recording": recording}
-    monkeypatch.setattr("dovetail.control.hooks.build_hook", lambda name, _: built[name])
-    hooks = Hooks({"failing": {}, "recording": {}})
+    monkeypatch.setattr("dovetail.control.subsystems.hooks.build_hook", lambda name, _: built[name])
+    settings = HookSettings(hooks={"failing": {}, "recording": {}})
+    hooks = Hooks(cast("SubsystemContext", SimpleNamespace(settings=settings)))
     changes = Changes(decisions=[decision(0, "n1"), decision(1, None), decision(2, "n2")])
-    hooks.scheduled(Batch(changes=changes), {7: "train"})
+    asyncio.run(hooks.take(DurableStep(Batch(changes=changes), {7: "train"})))
     assert recording.heard.get(timeout=10) == ("7.0", "train", "n1")
     assert recording.heard.get(timeout=10) == ("7.2", "train", "n2"), "what waits is not placed"
 
 
-def test_without_hooks_nothing_is_started() -> None:
-    Hooks({}).scheduled(Batch(changes=Changes(decisions=[decision(0, "n1")])), {})
+def test_without_hooks_nothing_is_started(tmp_path: Path) -> None:
+    assert [one.name for one in SubsystemHost(Settings().subsystem_settings(), tmp_path).hosted] == ["backend_health"]
+    named = Settings(hooks={"some": {}}).subsystem_settings()
+    assert sorted(one.name for one in SubsystemHost(named, tmp_path).hosted) == ["backend_health", "hooks"]

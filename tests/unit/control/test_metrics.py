@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from dovetail.control import gauges
-from dovetail.control.metrics import Metrics
+from dovetail.control.telemetry import gauges
+from dovetail.control.telemetry.metrics import Metrics
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.state.settings import EngineSettings
@@ -25,7 +25,7 @@ SETTINGS = {
 class Scene:
     def __init__(self) -> None:
         self.engine = Engine(EngineSettings.model_validate(SETTINGS))
-        self.metrics = Metrics(self.engine.state)
+        self.metrics = Metrics(Questions(self.engine))
         for number, zone in enumerate(("east", "west")):
             fields = {"name": f"n{number}", "capacity": {"cpu": 8}, "labels": {"zone": zone}}
             self.engine.handle(NodeJoined(Node.model_validate(fields)), 0.0)

@@ -6,9 +6,9 @@ import pytest
 from tests.unit.control.test_plane import work
 
 from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Price, Refusal, Report, Status
-from dovetail.control.execution import Executor
-from dovetail.control.inbox import News
-from dovetail.control.settings import Loop
+from dovetail.control.backends.execution import Executor
+from dovetail.control.loop.inbox import InboxEvents
+from dovetail.control.settings import LoopSettings
 from dovetail.model.command import Move
 from dovetail.model.event import Event, TaskMoved
 from dovetail.model.node import Node
@@ -61,12 +61,12 @@ def carried_out(backend: Mover, *, live: bool = True) -> list[Event]:
     """The events that follow from one Move from a to b."""
 
     async def run() -> list[Event]:
-        told: list[News] = []
+        told: list[InboxEvents] = []
 
         async def spec_of(_: int) -> Workload:
             return work("web")
 
-        executor = Executor(backend, spec_of, told.append, Loop())
+        executor = Executor(backend, spec_of, told.append, LoopSettings())
         executor.begin()
         executor.put(Move(TASK, "a", "lab", "1.0.1", "drained", "b", live))
         assert await executor.settled_within(10)

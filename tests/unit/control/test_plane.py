@@ -9,8 +9,8 @@ import pytest
 from tests.patience import PATIENCE_S, until
 
 from dovetail.backends.contract import Assignment, Refusal
+from dovetail.control.backends.execution import FAILURES_UNTIL_OPEN
 from dovetail.control.errors import Conflict, NotFound, Unavailable
-from dovetail.control.execution import FAILURES_UNTIL_OPEN
 from dovetail.control.plane import ControlPlane
 from dovetail.control.settings import Settings
 from dovetail.model.node import Node
@@ -121,7 +121,7 @@ def test_a_restart_restores_placements_queue_cordons_and_reservations(tmp_path: 
 def test_nothing_is_accepted_while_the_store_fails_and_all_goes_on_when_it_works_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dovetail.control.loop.RETRY_STORE_S", 0.01)
+    monkeypatch.setattr("dovetail.control.loop.loop.RETRY_STORE_S", 0.01)
 
     async def play(plane: ControlPlane) -> None:
         write, broken = plane.store.write, asyncio.Event()
@@ -149,7 +149,7 @@ def test_nothing_is_accepted_while_the_store_fails_and_all_goes_on_when_it_works
 def test_a_backend_that_fails_is_asked_again_with_the_same_key_until_it_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dovetail.control.execution.FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("dovetail.control.backends.execution.FIRST_PAUSE_S", 0.01)
 
     async def play(plane: ControlPlane) -> None:
         backend = plane._backends.find("sim")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dovetail.control.errors import Unavailable
-from dovetail.control.question_desk import MOST_STARTS, QuestionDesk
+from dovetail.control.services.questions import MOST_STARTS, QuestionDesk
 from dovetail.engine.engine import Engine
 from dovetail.engine.pieces import IsSpent, Pieces, in_one
 from dovetail.engine.questions.questions import Questions

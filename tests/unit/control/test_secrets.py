@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from tests.unit.control.secretive import ENTRY, PASSWORD, TOKEN, SecretiveSettings, offer
 
 from dovetail.backends.registry import BackendEntry
-from dovetail.control.secret_box import FILE, VARIABLE, SecretBox, SecretError
-from dovetail.control.secret_settings import MASK, cleaner, masked, secrets_in
+from dovetail.control.settings.secret_box import FILE, VARIABLE, SecretBox, SecretError
+from dovetail.control.settings.secret_settings import MASK, cleaner, masked, secrets_in
 from dovetail.model.text.complaint import complaints_of
 
 GIVEN = {name: value for name, value in ENTRY.items() if name != "kind"}

@@ -10,9 +10,9 @@ from tests.unit.control.test_plane import settings, work
 
 from dovetail.backends.contract import Assignment
 from dovetail.backends.simulated.backend import SimulatedBackend
-from dovetail.control import breaker as breaker_module
-from dovetail.control import execution as execution_module
-from dovetail.control.backends import Member
+from dovetail.control.backends import breaker as breaker_module
+from dovetail.control.backends import execution as execution_module
+from dovetail.control.backends.roster import Member
 from dovetail.control.plane import ControlPlane
 from dovetail.model.node import Node
 

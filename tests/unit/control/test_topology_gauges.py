@@ -1,6 +1,6 @@
 """What Prometheus is told of domains."""
 
-from dovetail.control.metrics import Metrics
+from dovetail.control.telemetry.metrics import Metrics
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import NodeCordoned, NodeJoined, Submitted, Tick
@@ -11,7 +11,7 @@ from dovetail.model.workloads.workload import Workload
 class Scene:
     def __init__(self) -> None:
         self.engine = Engine()
-        self.metrics = Metrics(self.engine.state)
+        self.metrics = Metrics(Questions(self.engine))
         for number, (leaf, gpu) in enumerate((("l1", 8), ("l1", 8), ("l2", 8), ("l3", 0))):
             fields = {"name": f"n{number}", "capacity": {"cpu": 8, "gpu": gpu}, "labels": {"leaf": leaf}}
             self.engine.handle(NodeJoined(Node.model_validate(fields)), 0.0)

@@ -3,8 +3,10 @@
 import re
 from pathlib import Path
 
-from dovetail.control import backend_doors, backends, breaker, execution, secret_box
-from dovetail.control.settings import Settings
+from dovetail.control.backends import breaker, roster
+from dovetail.control.services import backends
+from dovetail.control.settings import Settings, secret_box
+from dovetail.control.subsystems.backend_health import BackendHealthSettings
 
 PAGE = " ".join((Path(__file__).parents[3] / "docs" / "backends.md").read_text().split())
 WORDS = {3: "three", 5: "five", 10: "ten"}
@@ -19,9 +21,9 @@ def test_the_times_that_the_page_names_are_those_in_force() -> None:
     assert f"every {WORDS[int(breaker.LONGEST_PAUSE_S)]} seconds at last" in PAGE
     first_s, longest_s = breaker.FIRST_PAUSE_S, breaker.LONGEST_PAUSE_S
     assert f"after {first_s:g} s, {2 * first_s:g} s, … {longest_s:g} s" in PAGE
-    assert f"looked at every {execution.LOOK_EVERY_S:g} s" in PAGE
-    assert f"gets {WORDS[int(backend_doors.LAST_ORDERS_S)]} seconds to confirm the stops" in PAGE
-    assert f"at most {WORDS[int(backends.FIRST_START_S)]} seconds for backends" in PAGE
+    assert f"looked at every {BackendHealthSettings().probe_every:g} s" in PAGE
+    assert f"gets {WORDS[int(backends.STOP_WAIT_S)]} seconds to confirm the stops" in PAGE
+    assert f"at most {WORDS[int(roster.FIRST_START_S)]} seconds for backends" in PAGE
 
 
 def test_the_page_names_every_state_and_where_the_key_is() -> None:
@@ -31,6 +33,6 @@ def test_the_page_names_every_state_and_where_the_key_is() -> None:
 
 
 def test_the_metrics_that_the_page_names_are_those_that_there_are() -> None:
-    source = (Path(backends.__file__).parent / "backend_metrics.py").read_text()
+    source = (Path(roster.__file__).parent / "metrics.py").read_text()
     there = set(re.findall(r'"(dovetail_backend_\w+)"', source))
     assert {name.removesuffix("_total") for name in re.findall(r"`(dovetail_backend_\w+)`", PAGE)} == there

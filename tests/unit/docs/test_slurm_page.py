@@ -9,7 +9,7 @@ from dovetail.backends.registry import BackendEntry
 from dovetail.backends.slurm.request import ACCOUNT, DEPENDENCY, PARTITION, QOS
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.states import COURSES, HOPELESS, IN_VAIN, UNKNOWN_EXIT, UNUSABLE_EXIT, Course
-from dovetail.control.settings import Loop
+from dovetail.control.settings import LoopSettings
 
 PAGE = (Path(__file__).parents[3] / "docs" / "slurm.md").read_text()
 
@@ -35,7 +35,7 @@ def test_the_times_and_numbers_that_the_page_names_are_those_in_force() -> None:
     for name in ("array_within_s", "jobs_interval_s", "nodes_interval_s", "notice_s"):
         assert f"`{name}` ({getattr(settings, name):g} s)" in PAGE
     assert f"`start_within_s` ({settings.start_within_s / 60:g} minutes)" in PAGE
-    assert f"`loop.parallel` ({Loop().parallel})" in PAGE
+    assert f"`loop.parallel` ({LoopSettings().parallel})" in PAGE
     assert f"(`{IN_VAIN}`), it has failed with exit code {UNUSABLE_EXIT}" in PAGE
     assert f"job is reported with exit code {UNKNOWN_EXIT}" in PAGE
 

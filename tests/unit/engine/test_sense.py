@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from dovetail.control.admission import check_submission
-from dovetail.control.settings import RequestLimits
-from dovetail.engine.state.settings import EngineSettings, Router
+from dovetail.engine.admission.admission import Admission
+from dovetail.engine.engine import Engine
+from dovetail.engine.state.settings import EngineSettings
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.workloads.workload import Workload
 
@@ -19,7 +19,8 @@ SETTINGS = EngineSettings.model_validate(
 def complaints(overcommit: Mapping[str, float] | None = None, **fields: Any) -> list[Complaint]:
     spec = Workload.model_validate({"name": "w", **fields})
     try:
-        check_submission([spec], RequestLimits(), Router(SETTINGS), overcommit or {})
+        settings = SETTINGS.model_copy(update={"overcommit": overcommit or {}})
+        Admission(Engine(settings)).check([spec])
     except Invalid as invalid:
         return invalid.complaints
     return []

@@ -13,10 +13,11 @@ from tests.unit.placement.scene import choose, cluster_of, occupy, request_for, 
 from dovetail.control.settings import Settings, load_settings
 from dovetail.engine.pieces import whole
 from dovetail.engine.suggestions.suggestions import impasse
+from dovetail.model.plugin_loading import PluginError
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.pipeline.pipeline import Pipeline
 from dovetail.placement.pipeline.refusal import refusals
-from dovetail.placement.registry import PluginError, build_filter, build_hook, build_score, build_strategy
+from dovetail.placement.registry import build_filter, build_hook, build_score, build_strategy
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "dovetail-rack-spread"
 

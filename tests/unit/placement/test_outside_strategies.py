@@ -13,8 +13,8 @@ from tests.unit.placement.outsiders import OddStrategy
 
 from dovetail.control.settings import load_settings
 from dovetail.engine.state.settings import EngineSettings, UnknownStrategy
+from dovetail.model.plugin_loading import PluginError
 from dovetail.model.text.complaint import Invalid
-from dovetail.placement.registry import PluginError
 
 HERE = "tests.unit.placement.outsiders"
 

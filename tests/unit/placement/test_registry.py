@@ -7,6 +7,7 @@ import pytest
 from tests.unit.placement.conftest import Offer
 from tests.unit.placement.outsiders import Good
 
+from dovetail.model.plugin_loading import PluginError
 from dovetail.placement import registry
 from dovetail.placement.pipeline.evaluation import Evaluator
 from dovetail.placement.pipeline.profiles import BUILT_IN, ProfileSettings
@@ -15,7 +16,6 @@ from dovetail.placement.registry import (
     HOOK_GROUP,
     POD_FILTERS,
     SCORES,
-    PluginError,
     build_filter,
     build_hook,
     build_score,

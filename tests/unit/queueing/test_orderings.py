@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dovetail.model import plugin_loading
 from dovetail.queueing import orderings
 from dovetail.queueing.entry import QueueEntry
 from dovetail.queueing.orderings import ORDERINGS, OrderingError, build_ordering
@@ -87,7 +88,7 @@ class NoAge(Newest):
 def offer(monkeypatch: pytest.MonkeyPatch, *names: str, value: str = "Newest") -> None:
     points = [EntryPoint(name, f"{__name__}:{value}", orderings.ORDERING_GROUP) for name in names]
     monkeypatch.setattr(EntryPoint, "load", lambda self: globals()[self.value.split(":")[1]])
-    monkeypatch.setattr(orderings, "entry_points", lambda group: points)
+    monkeypatch.setattr(plugin_loading, "entry_points", lambda group: points)
     monkeypatch.setattr(orderings, "orderings", orderings.orderings.__wrapped__)
 
 

@@ -7,23 +7,23 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dovetail.cli.main import app
-from dovetail.engine.engine import Engine
+from dovetail.engine.questions.questions import WorkDirectory
 from dovetail.simulate.batch import BatchReplay
 from dovetail.simulate.comparison import play, yardstick
 from dovetail.simulate.policies import POLICIES, Backfill, UnknownPolicy, policy_named
 from dovetail.simulate.slowdown import figures_of
-from dovetail.simulate.swf import Job
+from dovetail.simulate.swf import BatchJob
 
 
-def job(submit_s: float, run_s: float, processors: int, requested_s: float | None = None) -> Job:
-    return Job(0, submit_s, run_s, run_s if requested_s is None else requested_s, processors, "u1")
+def job(submit_s: float, run_s: float, processors: int, requested_s: float | None = None) -> BatchJob:
+    return BatchJob(0, submit_s, run_s, run_s if requested_s is None else requested_s, processors, "u1")
 
 
 #: On 4 processors: one that leaves a processor free, one that has to wait for it, one that may run ahead, one that not.
 FOUR = [job(0, 100, 3), job(1, 50, 4), job(2, 90, 1), job(3, 98, 1)]
 
 
-def starts(policy: str, backfill: Backfill, jobs: list[Job] = FOUR) -> list[float]:
+def starts(policy: str, backfill: Backfill, jobs: list[BatchJob] = FOUR) -> list[float]:
     return BatchReplay(jobs, 4, POLICIES[policy].settings(backfill)).run()
 
 
@@ -57,11 +57,11 @@ def test_conservative_backfilling_starts_everybody(policy: str) -> None:
     assert max(starts(policy, "conservative")) <= 240
 
 
-def test_whoever_watches_is_shown_the_engine_after_each_submission() -> None:
+def test_whoever_watches_is_shown_live_work_after_each_submission() -> None:
     seen: list[tuple[int, float, bool]] = []
 
-    def watch(engine: Engine, workload: int, now: float) -> None:
-        seen.append((workload, now, bool(engine.state.work[workload].waiting)))
+    def watch(work: WorkDirectory, workload: int, now: float) -> None:
+        seen.append((workload, now, work.is_waiting(workload)))
 
     BatchReplay(FOUR, 4, POLICIES["fcfs"].settings("easy"), watch).run()
     assert seen == [(1, 0, False), (2, 1, True), (3, 2, False), (4, 3, True)]
@@ -105,7 +105,7 @@ def test_an_unknown_policy_gets_a_suggestion() -> None:
 # --- the command -------------------------------------------------------------------------------------------------
 
 
-def swf_line(number: int, one: Job) -> str:
+def swf_line(number: int, one: BatchJob) -> str:
     return (
         f"{number} {one.submit_s} -1 {one.run_s} {one.processors} -1 -1 -1 {one.requested_s} -1 1 3 -1 -1 0 -1 -1 -1\n"
     )

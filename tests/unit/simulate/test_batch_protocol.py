@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from dovetail.simulate.batch import BatchReplay
 from dovetail.simulate.policies import POLICIES, Backfill
-from dovetail.simulate.swf import Job
+from dovetail.simulate.swf import BatchJob
 
 PROCESSORS = 8
 
 
-def key(policy: str, job: Job) -> float:
+def key(policy: str, job: BatchJob) -> float:
     if policy == "fcfs":
         return job.submit_s
     if policy == "sjf":
@@ -25,7 +25,7 @@ def key(policy: str, job: Job) -> float:
 class Plain:
     """The protocol in its simplest form: lists, searched from end to end."""
 
-    def __init__(self, jobs: Sequence[Job], policy: str, backfill: bool) -> None:
+    def __init__(self, jobs: Sequence[BatchJob], policy: str, backfill: bool) -> None:
         self.jobs, self.policy, self.backfill = jobs, policy, backfill
         self.now, self.free, self.arrived = 0.0, PROCESSORS, 0
         self.queue: list[int] = []
@@ -86,7 +86,7 @@ class Plain:
 
 
 @st.composite
-def logs(draw: st.DrawFn) -> list[Job]:
+def logs(draw: st.DrawFn) -> list[BatchJob]:
     """Small numbers, so that ends, arrivals and estimates often fall on the same moment."""
     found, submit_s = [], 0
     for number in range(draw(st.integers(1, 40))):
@@ -94,7 +94,7 @@ def logs(draw: st.DrawFn) -> list[Job]:
         run_s = draw(st.integers(1, 20))
         requested_s = draw(st.one_of(st.just(run_s), st.integers(1, 25)))  # often over-asked, sometimes exceeded
         processors = draw(st.integers(1, PROCESSORS))
-        found.append(Job(number, submit_s, run_s, requested_s, processors, f"u{number % 3}"))
+        found.append(BatchJob(number, submit_s, run_s, requested_s, processors, f"u{number % 3}"))
     return found
 
 
@@ -102,6 +102,8 @@ def logs(draw: st.DrawFn) -> list[Job]:
 @pytest.mark.parametrize("backfill", ["none", "easy"])
 @settings(max_examples=60)
 @given(jobs=logs())
-def test_every_job_starts_when_the_plain_simulator_starts_it(policy: str, backfill: Backfill, jobs: list[Job]) -> None:
+def test_every_job_starts_when_the_plain_simulator_starts_it(
+    policy: str, backfill: Backfill, jobs: list[BatchJob]
+) -> None:
     expected = Plain(jobs, policy, backfill == "easy").run()
     assert BatchReplay(jobs, PROCESSORS, POLICIES[policy].settings(backfill)).run() == expected

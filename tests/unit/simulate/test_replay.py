@@ -7,7 +7,7 @@ import pytest
 from dovetail.engine.engine import Engine
 from dovetail.model.command import Bind, Command
 from dovetail.model.event import Event, Submitted, Tick
-from dovetail.simulate.outcome import Outcome
+from dovetail.simulate.outcome import SimulationOutcome
 from dovetail.simulate.replay import Simulation, Unplayable
 from dovetail.simulate.scenario import Scenario
 
@@ -22,7 +22,7 @@ def scenario(**fields: Any) -> Scenario:
     return Scenario.model_validate({"cluster": ONE_CORE} | fields)
 
 
-def play(**fields: Any) -> Outcome:
+def play(**fields: Any) -> SimulationOutcome:
     return Simulation.of(scenario(**fields)).run()
 
 
@@ -208,3 +208,20 @@ def test_an_engine_fed_the_recorded_events_gives_the_same_commands() -> None:
             engine.take_changes(now)
     assert any(isinstance(event, Submitted) for _, event, _ in recorded)
     assert sum(isinstance(command, Bind) for _, _, commands in recorded for command in commands) > 100
+
+
+def test_a_full_queue_and_an_unknown_policy_are_turned_away_as_in_production() -> None:
+    queues = {"team": {"max_workloads": 1}}
+    big = {"resources": {"cpu": 10_000}}
+    outcome = play(
+        settings={"queues": queues},
+        horizon="10s",
+        workloads=[
+            job("first", queue="team", **big),
+            job("second", queue="team", **big),
+            job("ruled", policies=["ghost"]),
+        ],
+    )
+    turned = {one["name"]: (one["reason"], one["message"]) for one in outcome.turned_away}
+    assert {name: reason for name, (reason, _) in turned.items()} == {"second": "conflict", "ruled": "unknown_policy"}
+    assert "takes no more than 1" in turned["second"][1]

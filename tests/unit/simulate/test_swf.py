@@ -6,7 +6,7 @@ import pytest
 
 from dovetail.model.text.complaint import Invalid
 from dovetail.simulate.sequences import TooShort, offsets, sequences
-from dovetail.simulate.swf import BatchLog, Job, read_swf
+from dovetail.simulate.swf import BatchJob, BatchLog, read_swf
 
 HEADER = "; Version: 2.2\n; Computer: made up\n; MaxNodes: 4\n; MaxProcs: 8\n"
 
@@ -24,7 +24,7 @@ def read(*lines: str, header: str = HEADER) -> BatchLog:
 def test_a_job_is_read_with_the_larger_of_allocated_and_requested_processors() -> None:
     log = read(line(7, 100, 30, 2, asked=4, time=60, user=12), line(8, 110, 5, 3))
     assert log.processors == 8
-    assert log.jobs == (Job(7, 100.0, 30.0, 60.0, 4, "u12"), Job(8, 110.0, 5.0, 5.0, 3, None))
+    assert log.jobs == (BatchJob(7, 100.0, 30.0, 60.0, 4, "u12"), BatchJob(8, 110.0, 5.0, 5.0, 3, None))
 
 
 def test_a_requested_time_below_the_run_time_stays_as_it_is() -> None:

@@ -14,7 +14,7 @@ from dovetail.cli.render.bars import ACCENT, height
 from dovetail.cli.render.spans import span
 from dovetail.cli.render.state import tally
 from dovetail.cli.render.table import Column, Listing, count, table
-from dovetail.simulate.outcome import Outcome, Use
+from dovetail.simulate.outcome import SimulationOutcome, Utilisation
 
 STRIP_COLUMNS = 44
 UNPLACED_SHOWN = 10
@@ -23,7 +23,7 @@ _HIDDEN_WHEN_UNUSED = ("disk", "slots", "gpu")
 
 class Run(NamedTuple):
     profile: str
-    outcome: Outcome
+    outcome: SimulationOutcome
 
 
 def simulation(runs: Sequence[Run], wide: bool = False) -> RenderableType:
@@ -38,13 +38,13 @@ def _one(run: Run, wide: bool) -> RenderableType:
     return Group(*parts, *_trouble(outcome, wide))
 
 
-def headline(outcome: Outcome) -> str:
+def headline(outcome: SimulationOutcome) -> str:
     tasks = count(outcome.tasks, "task")
     states = tally(dict(outcome.states)) or "none of them accepted"
     return f"{count(outcome.workloads, 'workload')} with {tasks} in {span(outcome.ended_at_s)}: {states}"
 
 
-def _waits(outcome: Outcome) -> str:
+def _waits(outcome: SimulationOutcome) -> str:
     waits = outcome.waits
     if not waits.count:
         return "no workload found nodes for all its tasks"
@@ -55,7 +55,7 @@ def _waits(outcome: Outcome) -> str:
 # --- over time ---------------------------------------------------------------------------------------------------
 
 
-def strip(use: Use, most: float, columns: int = STRIP_COLUMNS) -> Text:
+def strip(use: Utilisation, most: float, columns: int = STRIP_COLUMNS) -> Text:
     """The course of a number as a row of blocks, full height at `most`; nothing at all is blank."""
     shares = [value / most if most else 0.0 for value in squeezed(use.samples, columns)]
     return Text("".join(height(share) if share > 0 else " " for share in shares), style=ACCENT)
@@ -69,7 +69,7 @@ def squeezed(samples: Sequence[float], columns: int) -> list[float]:
     return [sum(samples[a:b]) / (b - a) for a, b in pairwise(edges)]
 
 
-def _course(outcome: Outcome) -> Listing:
+def _course(outcome: SimulationOutcome) -> Listing:
     """Shares are drawn against full, counts against their own highest."""
     columns = (Column(), Column("MEAN", right=True), Column("PEAK", right=True), Column(f"OVER {_length(outcome)}"))
     rows: list[list[object]] = [
@@ -82,11 +82,11 @@ def _course(outcome: Outcome) -> Listing:
     return table(columns, rows)
 
 
-def _length(outcome: Outcome) -> str:
+def _length(outcome: SimulationOutcome) -> str:
     return span(outcome.ended_at_s).upper()
 
 
-def _tenants(outcome: Outcome) -> Listing:
+def _tenants(outcome: SimulationOutcome) -> Listing:
     columns = [Column("TENANT"), Column("WORKLOADS", right=True), Column("ENDED", right=True)]
     columns += [Column("MEAN WAIT", right=True), Column("CPU SHARE", right=True), Column("GPU SHARE", right=True)]
     rows = [
@@ -105,7 +105,7 @@ def _tenants(outcome: Outcome) -> Listing:
 # --- what went wrong ---------------------------------------------------------------------------------------------
 
 
-def _trouble(outcome: Outcome, wide: bool) -> list[RenderableType]:
+def _trouble(outcome: SimulationOutcome, wide: bool) -> list[RenderableType]:
     parts: list[RenderableType] = []
     if outcome.failures:
         kinds = "; ".join(f"{number} with {why}" for why, number in list(outcome.failures.items())[:3])
@@ -139,7 +139,7 @@ def _trouble(outcome: Outcome, wide: bool) -> list[RenderableType]:
 
 class _Line(NamedTuple):
     name: str
-    value: Callable[[Outcome], float | None]
+    value: Callable[[SimulationOutcome], float | None]
     shown: Callable[[float], str]
     better: Callable[[Sequence[float]], float] | None = None  # of several values; None: neither is
 

@@ -25,17 +25,47 @@ from dovetail.engine.gangs.requests import request_of
 from dovetail.engine.pieces import IsSpent, Pieces, in_one, never, whole, without_trace
 from dovetail.engine.planning.group_plan import plan_group
 from dovetail.engine.planning.plan import Displacement, PlannedTask, nodes_in_turn, plan, would_displace
+from dovetail.engine.policies.violations import PolicyViolation
 from dovetail.engine.questions.answer_cache import NOT_KEPT, AnswerCache
+from dovetail.engine.questions.network_directory import Apart, DomainUse, LevelState, NetworkDirectory
+from dovetail.engine.questions.node_directory import NodeDirectory
+from dovetail.engine.questions.policy_directory import PolicyDirectory
+from dovetail.engine.questions.usage_gauges import UsageGauges
+from dovetail.engine.questions.work_directory import HeldTask, WorkDirectory
+from dovetail.engine.reservations.reservations import check as check_reservation
 from dovetail.engine.scheduling.forecast import StartGuess, guesses
+from dovetail.engine.state.policies import Ruling
 from dovetail.engine.suggestions.suggestions import Impasse, impasse
 from dovetail.model.device import Device
 from dovetail.model.reason import Explanation, Refused
+from dovetail.model.record import ReservationRecord
 from dovetail.model.requests.shape import Shape
+from dovetail.model.reservation import Reservation
 from dovetail.model.resources import CORE_RESOURCES
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.contract import Request
 from dovetail.placement.network_cost.communication import Estimate
 from dovetail.placement.pipeline.refusal import refusals
+
+__all__ = [
+    "Apart",
+    "DomainUse",
+    "FreeCapacity",
+    "GpuUse",
+    "HeldTask",
+    "LevelState",
+    "NetworkDirectory",
+    "NodeDirectory",
+    "NodeUse",
+    "PolicyDirectory",
+    "PolicyViolation",
+    "Questions",
+    "Ruling",
+    "StartGuess",
+    "UsageGauges",
+    "WhyNot",
+    "WorkDirectory",
+]
 
 MOST_IN_TURN = 2000
 
@@ -113,6 +143,12 @@ class Questions:
         self._engine = engine
         self._state = engine.state
         self._answers = AnswerCache()
+        # What the control plane asks by name or id all the time; each part may be handed on alone.
+        self.known_nodes = NodeDirectory(engine.state)
+        self.live_work = WorkDirectory(engine.state)
+        self.policies = PolicyDirectory(engine.state)
+        self.network = NetworkDirectory(engine.state)
+        self.gauges = UsageGauges(engine.state)
 
     @property
     def version(self) -> Hashable:
@@ -344,3 +380,12 @@ class Questions:
     def queue(self, limit: int = 1000) -> list[int]:
         """Waiting workloads in scheduling order: first the pending queues, then parked work."""
         return list(islice(self._state.pending.ids(), limit))
+
+    # --- for the control plane -------------------------------------------------------------------------------
+
+    def reservation(self, id_: int) -> ReservationRecord | None:
+        return self._state.reservations.get(id_)
+
+    def check_reservation(self, id_: int, wanted: Reservation, now: float) -> tuple[ReservationRecord, str]:
+        """The reservation as it would be made now, and why it cannot be; empty when it can."""
+        return check_reservation(self._state, id_, wanted, now)

@@ -7,10 +7,11 @@ from pydantic import Field, model_validator
 from dovetail.engine.engine import Engine
 from dovetail.engine.state.settings import EngineSettings, SchedulerSettings
 from dovetail.kubernetes.pods import PROFILE
+from dovetail.model.plugin_loading import PluginError
 from dovetail.model.recovery import RecoverySettings
 from dovetail.model.text.strict import AtField, Name, Strict
 from dovetail.placement.pipeline.profiles import BUILT_IN, ProfileSettings, UnknownProfile
-from dovetail.placement.registry import POD_FILTERS, PluginError
+from dovetail.placement.registry import POD_FILTERS
 from dovetail.queueing.backfill import BackfillSettings
 from dovetail.queueing.retry import BackoffSettings, QuarantineSettings
 

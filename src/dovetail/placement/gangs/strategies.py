@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dovetail.cluster.arrays import F8
+from dovetail.model.plugin_loading import PluginError
 from dovetail.placement.gangs.domain_features import (
     ALIGNMENT,
     AVAILABILITY,
@@ -26,7 +27,7 @@ from dovetail.placement.gangs.domain_features import (
     UTILISATION,
     Prospect,
 )
-from dovetail.placement.registry import PluginError, build_strategy, outside_strategies
+from dovetail.placement.registry import build_strategy, outside_strategies
 
 BALANCED, PACK = "balanced", "pack"
 Weights = Mapping[str, float]

@@ -13,6 +13,7 @@ from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.devices import Slots
 from dovetail.cluster.state import DEVICES, GROUPS, PLACEMENTS, RESOURCES, Cluster
 from dovetail.cluster.views.view import View
+from dovetail.model.plugin_loading import PluginError
 from dovetail.model.text.strict import closest
 from dovetail.placement.contract import (
     ANYTHING,
@@ -27,7 +28,7 @@ from dovetail.placement.contract import (
 )
 from dovetail.placement.filters.resources import ResourcesFilter
 from dovetail.placement.pipeline.profiles import ProfileSettings
-from dovetail.placement.registry import PluginError, build_filter, build_score, is_built_in
+from dovetail.placement.registry import build_filter, build_score, is_built_in
 
 LOST = -np.inf  # the total of a node that may not take the task
 MOST_POINTS = 1e9  # of an outsider, so that no weight can make a total infinite

@@ -1,0 +1,1 @@
+"""How many tasks were placed on each node: an example of a subsystem for Dovetail."""

@@ -1,0 +1,15 @@
+"""`dovetail placement-counts`."""
+
+import typer
+
+from dovetail.cli.server import Url, server_url
+
+
+def command(url: Url = None) -> None:
+    """How many tasks were placed on each node."""
+    import httpx
+
+    answer = httpx.get(f"{server_url(url)}/api/v1/subsystems/placement_counts")
+    answer.raise_for_status()
+    for node, count in answer.json().items():
+        typer.echo(f"{node}  {count}")

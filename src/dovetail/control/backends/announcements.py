@@ -1,0 +1,69 @@
+"""Announcements of nodes: keeps apart what a backend says of a node and what people added, also over restarts.
+
+A node is what its backend announces plus the labels and taints that people set. When the backend announces it again,
+labels and taints that it no longer names are removed; those of people stay. The last announcement is therefore stored,
+in the same step as the node, so a label withdrawn while the control plane was down is removed when it comes back.
+
+If no announcement is stored (an old database), everything stays.
+"""
+
+from collections.abc import Mapping
+
+import orjson
+
+from dovetail.control.loop.inbox import InboxEvents
+from dovetail.engine.questions.questions import NodeDirectory
+from dovetail.model.event import Event, NodeJoined, NodeLeft
+from dovetail.model.node import Node
+from dovetail.model.text.strict import Strict, shared
+from dovetail.model.workloads.selection import Labels, Taint
+
+
+class Announced(Strict):
+    """The part of an announcement that people may add to."""
+
+    labels: Labels = shared({})
+    taints: list[Taint] = shared([])
+
+
+NOTHING = Announced()
+
+
+class Announcements:
+    def __init__(self, nodes: NodeDirectory) -> None:
+        self._nodes = nodes
+        self._last: dict[str, str] = {}  # by node, as JSON: there are many, and few are read again
+
+    def restore(self, last: Mapping[str, str]) -> None:
+        self._last = dict(last)
+
+    def heard(self, event: Event) -> InboxEvents:
+        """A backend's event, as the engine should receive it."""
+        if isinstance(event, NodeLeft):
+            self._last.pop(event.name, None)
+        if not isinstance(event, NodeJoined):
+            return InboxEvents([event])
+        node, known = event.node, event.node.name in self._nodes
+        before, now = self._last.get(node.name), _written(node)
+        self._last[node.name] = now
+        announced = [] if known and now == before else [(node.name, now)]
+        if known:
+            # The same announcement withdraws nothing, as after most restarts: nothing to compare.
+            last = NOTHING if before in (None, now) else Announced.model_validate_json(before)
+            node = announced_again(node, self._nodes.definition(node.name), last)
+        return InboxEvents([NodeJoined(node)], announced=announced)
+
+
+def announced_again(announced: Node, stored: Node, before: Announced = NOTHING) -> Node:
+    """A known node is announced again: the backend's values win; what it announced `before` and not now is removed."""
+    said = {(taint.key, taint.effect) for taint in announced.taints}
+    withdrawn = set(before.taints)
+    kept = [taint for taint in stored.taints if (taint.key, taint.effect) not in said and taint not in withdrawn]
+    labels = {key: value for key, value in stored.labels.items() if (key, value) not in before.labels.items()}
+    update = {"labels": {**labels, **announced.labels}, "taints": [*announced.taints, *kept]}
+    return announced.model_copy(update=update)
+
+
+def _written(node: Node) -> str:
+    taints = [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in node.taints]
+    return orjson.dumps({"labels": node.labels, "taints": taints}).decode()

@@ -1,0 +1,243 @@
+"""Execution of commands: each backend has its own queue and workers, so one backend's failures never delay another.
+
+A command is in the outbox, durably, before it comes here, and leaves it only after a definite answer. Anything else,
+including no answer within `call_timeout`, is retried with the same key and backoff; no worker waits for that
+(`outgoing`). While the circuit breaker is open nothing is sent, and the backend's nodes are unavailable. A command that
+keeps failing while others succeed delays no other. `probe` asks an idle backend, so that failures are known before work
+is placed there.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable
+
+import structlog
+
+from dovetail.backends.contract import Assignment, Backend, MigratingBackend, Refusal
+from dovetail.control.backends.breaker import (
+    FAILURES_UNTIL_OPEN,
+    FIRST_PAUSE_S,
+    LONGEST_PAUSE_S,
+    Breaker,
+    Circuit,
+    Subject,
+)
+from dovetail.control.backends.call_health import CallHealth
+from dovetail.control.backends.outgoing import OutgoingCommands, outbox_name
+from dovetail.control.loop.inbox import InboxEvents
+from dovetail.control.settings import LoopSettings
+from dovetail.model.command import Bind, Move, Stop
+from dovetail.model.event import BackendHealthChanged, BindFailed, Event, TaskBound, TaskMoved
+from dovetail.model.node import Node
+from dovetail.model.workloads.workload import Workload
+
+__all__ = ["FAILURES_UNTIL_OPEN", "FIRST_PAUSE_S", "LONGEST_PAUSE_S", "Circuit", "Executor"]
+
+log = structlog.get_logger()
+
+
+def as_it_is(words: str) -> str:
+    return words
+
+
+class Executor:
+    """One backend's commands, in order of arrival, `parallel` at a time. `cleaned` takes secrets out of what the
+    backend's client says."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        spec_of: Callable[[int], Awaitable[Workload]],
+        tell: Callable[[InboxEvents], None],
+        settings: LoopSettings,
+        health: CallHealth | None = None,
+        cleaned: Callable[[str], str] = as_it_is,
+    ) -> None:
+        self.backend = backend
+        self.health = health or CallHealth()
+        self.cleaned = cleaned
+        self._spec_of = spec_of
+        self._tell = tell
+        self._settings = settings
+        self._open: dict[tuple[str, str], Bind | Stop] = {}  # not settled yet, by kind and key
+        self._all_settled = asyncio.Event()
+        self._all_settled.set()
+        self._workers: list[asyncio.Task[None]] = []
+        self._probing: asyncio.Task[bool] | None = None
+        self._stopping: set[str] = set()  # keys whose Bind must not be sent any more
+        self._breaker = Breaker(self._probe, self._subjects, self._changed, settings.slow_call)
+        self._outgoing = OutgoingCommands(self._in_doubt, FIRST_PAUSE_S, LONGEST_PAUSE_S)
+
+    @property
+    def circuit(self) -> Circuit:
+        return self._breaker.circuit
+
+    @property
+    def waiting(self) -> int:
+        """How many commands have no definite answer yet."""
+        return len(self._open)
+
+    def unsettled(self) -> list[Bind | Stop]:
+        """Those commands, in order of arrival."""
+        return list(self._open.values())
+
+    async def settled_within(self, seconds: float) -> bool:
+        """Whether all commands are settled within that time."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._all_settled.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def begin(self) -> None:
+        """Start the workers; before this, commands only queue up."""
+        self._workers = [asyncio.create_task(self._work()) for _ in range(self._settings.parallel)]
+
+    def put(self, command: Bind | Stop) -> None:
+        if isinstance(command, Stop):
+            self._stopping.add(command.key)
+        self._open[outbox_name(command)] = command
+        self._all_settled.clear()
+        self._outgoing.put_nowait(command)
+
+    async def close(self) -> None:
+        tasks = [*self._workers, *([] if self._probing is None else [self._probing])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._outgoing.clear()
+        await self._breaker.end()
+
+    # --- commands ----------------------------------------------------------------------------------------------
+
+    async def _work(self) -> None:
+        while True:
+            trial = self.circuit is not Circuit.CLOSED and await self._breaker.enter()
+            command = await self._outgoing.get()
+            if not self._breaker.admits(trial):  # the breaker opened while it waited for a command
+                self._outgoing.put_nowait(command)
+            elif not await self._try(command):
+                self._outgoing.put_aside(command)
+
+    async def _try(self, command: Bind | Stop) -> bool:
+        """True when the command is settled: done, refused or no longer needed."""
+        kind, key = outbox_name(command)
+        spec = None
+        if isinstance(command, Bind):
+            try:
+                spec = await self._spec_of(command.task.workload)
+            except Exception as error:  # the store's trouble, not the backend's
+                log.warning("a definition cannot be read", key=key, error=f"{type(error).__name__}: {error}")
+                self._breaker.withdrew()
+                return False
+        if spec is not None and key in self._stopping:  # its Stop is on the way and will be answered by the backend
+            self._settled(kind, key, [])
+        if (kind, key) not in self._open:
+            self._breaker.withdrew()
+            return True
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(self._settings.call_timeout):
+                events = await (self._stop(command) if isinstance(command, Stop) else self._bind(command, spec))
+        except Exception as error:  # a backend's client may raise anything: the outcome is unknown, so retry
+            self._failed(kind, key, began, error, command.task.workload)
+            return False
+        self._succeeded(kind, began, command.task.workload)
+        self._settled(kind, key, events)
+        return True
+
+    def _settled(self, kind: str, key: str, events: list[Event]) -> None:
+        self._open.pop((kind, key), None)
+        self._outgoing.forget((kind, key))
+        if not self._open:
+            self._all_settled.set()
+        self._tell(InboxEvents(events, [(kind, key)]))
+
+    async def _bind(self, command: Bind, spec: Workload | None) -> list[Event]:
+        assert spec is not None
+        try:
+            await self.backend.bind(Assignment(command.key, command.task, command.node, spec, command.devices))
+        except Refusal as refusal:
+            return [BindFailed(command.task, command.key, self.cleaned(str(refusal)))]
+        return [TaskBound(command.task, command.key)]
+
+    async def _stop(self, command: Stop) -> list[Event]:
+        if isinstance(command, Move) and await self._migrated(command):
+            self._stopping.discard(command.key)
+            return [TaskMoved(command.task, command.key, command.target)]
+        await self.backend.stop(command.key, command.reason)
+        self._stopping.discard(command.key)
+        if ("bind", command.key) in self._open:  # set aside for a retry, and must not run any more
+            self._settled("bind", command.key, [])
+        return []
+
+    async def _migrated(self, command: Move) -> bool:
+        """False: it has to be stopped, and started again on its target."""
+        if not command.live or not self.backend.capabilities.migrate:
+            return False
+        assert isinstance(self.backend, MigratingBackend)
+        try:
+            await self.backend.migrate(command.key, command.target)
+        except Refusal as refusal:
+            log.info("backend refuses to migrate", key=command.key, reason=self.cleaned(str(refusal)))
+            return False
+        return True
+
+    # --- health ------------------------------------------------------------------------------------------------
+
+    def _subjects(self) -> Iterable[Subject]:
+        return (command.task.workload for command in self._open.values())
+
+    def _in_doubt(self, command: Bind | Stop) -> bool:
+        return self._breaker.doubts(command.task.workload)
+
+    def probe(self) -> None:
+        """Ask it something that changes nothing, unless it is being asked, has not begun or is left alone."""
+        idle = self._probing is None or self._probing.done()
+        if idle and self._workers and self.circuit is Circuit.CLOSED:
+            self._probing = asyncio.create_task(self._probe(in_earnest=True))
+
+    async def _probe(self, *, in_earnest: bool = False) -> bool:
+        """Ask something that changes nothing. `in_earnest`: as with any call, the answer counts for the breaker."""
+        began = time.monotonic()
+        nodes = await self.nodes(in_earnest=in_earnest)
+        return nodes is not None and time.monotonic() - began <= self._settings.slow_call
+
+    async def nodes(self, *, in_earnest: bool = False) -> list[Node] | None:
+        """The backend's nodes as it names them now; None if it does not answer."""
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(self._settings.call_timeout):
+                found = await self.backend.nodes()
+        except Exception as error:
+            self._failed("nodes", "", began, error, None, in_earnest=in_earnest)
+            return None
+        self._succeeded("nodes", began, None, in_earnest=in_earnest)
+        return found
+
+    def _failed(
+        self, call: str, key: str, began: float, error: Exception, subject: Subject, *, in_earnest: bool = True
+    ) -> None:
+        took_s = time.monotonic() - began
+        words = self.cleaned(said(error, took_s))
+        log.warning("backend call failed", backend=self.backend.name, call=call, key=key, error=words)
+        self.health.failed(call, took_s, words)
+        if in_earnest:
+            self._breaker.failed(subject, words)
+
+    def _succeeded(self, call: str, began: float, subject: Subject, *, in_earnest: bool = True) -> None:
+        took_s = time.monotonic() - began
+        self.health.succeeded(call, took_s)
+        if in_earnest:
+            self._breaker.succeeded(subject, took_s)
+
+    def _changed(self, available: bool, reason: str) -> None:
+        self._tell(InboxEvents([BackendHealthChanged(self.backend.name, available, reason)]))
+
+
+def said(error: Exception, took_s: float) -> str:
+    """An error of a backend's client in one line."""
+    if isinstance(error, TimeoutError):
+        return f"no answer within {took_s:.3g} s"
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,234 @@
+"""The backends of a control plane: built, adopted, added and closed while it runs.
+
+Guarantees: each has an executor and a task of its own, so none waits for another at start or stop. One that cannot be
+built is listed with its error, and its nodes are unavailable. Left to others: which backends may be added or removed,
+and storing them (`services.backends`).
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from dovetail.backends.contract import Backend, Report
+from dovetail.backends.registered.backend import RegisteredBackend
+from dovetail.backends.registry import BackendEntry, build
+from dovetail.control.backends.adoption import Adoption
+from dovetail.control.backends.call_health import CallHealth
+from dovetail.control.backends.execution import Executor
+from dovetail.control.backends.metrics import BackendMetrics
+from dovetail.control.backends.node_owners import NodeOwners
+from dovetail.control.backends.outgoing import outbox_name
+from dovetail.control.loop.definitions import DefinitionCache
+from dovetail.control.loop.inbox import InboxEvents
+from dovetail.control.settings import REGISTERED, Settings
+from dovetail.control.settings.secret_settings import cleaner
+from dovetail.engine.questions.questions import HeldTask, Questions
+from dovetail.model.command import Bind, Stop
+from dovetail.model.event import BackendHealthChanged, Event, NodeHealthChanged, NodeJoined
+from dovetail.model.node import Node
+
+FIRST_START_S = 5.0  # how long a start of the control plane waits for slow backends
+CLOSE_S = 5.0  # how long closing one may take
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class Member:
+    """`entry` None: the backend of nodes that register themselves. `added_at` None: it comes from the settings file.
+    `trouble`: why it could not be built; then it has no executor."""
+
+    name: str
+    kind: str
+    entry: BackendEntry | None = None
+    added_at: float | None = None
+    executor: Executor | None = None
+    adoption: Adoption | None = None
+    task: "asyncio.Task[None] | None" = None
+    trouble: str = ""
+    leaving: bool = False  # it is being removed: new nodes that it announces are ignored
+
+    @property
+    def state(self) -> str:
+        """The state of its breaker (closed, open, half-open), or `starting` or `unusable`."""
+        if self.executor is None or self.adoption is None:
+            return "unusable"
+        return str(self.executor.circuit) if self.adoption.over else "starting"
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with it now; empty when it answers."""
+        if self.adoption is not None and not self.adoption.over:
+            return self.adoption.trouble
+        if self.executor is not None and self.state != "closed":
+            return self.executor.health.last_error
+        return self.trouble
+
+
+class Backends:
+    def __init__(
+        self,
+        settings: Settings,
+        questions: Questions,
+        specs: DefinitionCache,
+        put: Callable[[InboxEvents], None],
+        heard: Callable[[Event], InboxEvents],
+        metrics: BackendMetrics,
+    ) -> None:
+        """`heard` turns an event of a backend into what the engine receives (`announcements`)."""
+        self.members: dict[str, Member] = {}
+        self.registered = RegisteredBackend(REGISTERED)
+        self.owners = NodeOwners(questions.known_nodes, self.members)
+        self._settings, self._specs, self._put = settings, specs, put
+        self._nodes, self._work = questions.known_nodes, questions.live_work
+        self._heard = heard
+        self._metrics = metrics
+        metrics.follow(self.members)
+
+    # --- reading -----------------------------------------------------------------------------------------------
+
+    def find(self, name: str) -> Backend | None:
+        member = self.members.get(name)
+        return None if member is None or member.executor is None else member.executor.backend
+
+    def folder(self, name: str) -> Path:
+        return self._settings.folder / "backends" / name
+
+    # --- starting ----------------------------------------------------------------------------------------------
+
+    async def start(
+        self,
+        entries: Iterable[tuple[str, BackendEntry, float | None]],
+        broken: Iterable[Member],
+        outbox: list[Bind | Stop],
+    ) -> None:
+        """Returns when every backend was tried once or had some time; slow ones keep starting on their own."""
+        self._admit(Member(REGISTERED, REGISTERED), self.registered)
+        for name, entry, added_at in entries:
+            self.make(Member(name, entry.kind, entry, added_at))
+        for member in broken:
+            self.members[member.name] = member
+            self._unavailable(member.name, member.trouble)
+        held = self._work.confirmed_by_backend(command.key for command in outbox)
+        for name in self.members:
+            self.adopt(name, held.get(name, []))
+        for command in outbox:
+            self.send(command)
+        await self.await_first_starts(list(self.members))
+
+    def make(self, member: Member) -> None:
+        """Build it; call `adopt` next."""
+        assert member.entry is not None
+        try:
+            backend = build(member.name, member.entry, self.folder(member.name))
+        except Exception as error:  # a stranger's constructor may raise anything
+            member.trouble = cleaner(member.entry.settings)(f"cannot be built: {type(error).__name__}: {error}")
+            log.error("backend cannot be built", backend=member.name, error=member.trouble)
+            self.members[member.name] = member
+            self._unavailable(member.name, member.trouble)
+        else:
+            self._admit(member, backend)
+
+    def _admit(self, member: Member, backend: Backend) -> None:
+        clean = cleaner(None if member.entry is None else member.entry.settings)
+        health = CallHealth(self._metrics.observer(member.name))
+        member.executor = Executor(backend, self._specs.get, self._put, self._settings.loop, health, clean)
+        self.members[member.name] = member
+
+    def adopt(self, name: str, held: Sequence[HeldTask]) -> None:
+        member = self.members[name]
+        if member.executor is not None:
+            hooks = (self._reporter(member), self._tell, self._missing(name))
+            down = self._nodes.backend_is_down(name)
+            member.adoption = Adoption(member.executor, self._specs, self._work, *hooks, down=down)
+            member.task = asyncio.create_task(member.adoption.adopt(held), name=f"{name}: taking up")
+
+    async def await_first_starts(self, names: list[str]) -> None:
+        adoptions = [adoption for name in names if (adoption := self.members[name].adoption) is not None]
+        if adoptions:
+            tries = [asyncio.ensure_future(adoption.tried.wait()) for adoption in adoptions]
+            _, late = await asyncio.wait(tries, timeout=FIRST_START_S)
+            for one in late:
+                one.cancel()
+        for adoption in adoptions:
+            adoption.overdue()
+
+    # --- running -----------------------------------------------------------------------------------------------
+
+    def send(self, command: Bind | Stop) -> None:
+        member = self.members.get(command.backend)
+        if member is not None and member.executor is not None:
+            member.executor.put(command)
+        else:
+            log.error("no such backend; the command stays in the outbox", backend=command.backend, key=command.key)
+
+    def probe(self) -> None:
+        """Ask every backend in use something that changes nothing; returns at once."""
+        for member in self.members.values():
+            if member.executor is not None:
+                member.executor.probe()
+
+    def _reporter(self, member: Member) -> Report:
+        async def report(event: Event) -> None:
+            if member.leaving and isinstance(event, NodeJoined):
+                return
+            if self.owners.accepts(member.name, event):
+                self._put(self._heard(event))
+
+        return report
+
+    def _missing(self, backend: str) -> Callable[[list[Node]], None]:
+        """Nodes from before a restart that the backend does not name take no new work. They are not removed: it may
+        only fail to reach them now, and their tasks may still run."""
+
+        def named(nodes: list[Node]) -> None:
+            there = {node.name for node in nodes}
+            gone = [
+                name
+                for name in self._nodes.of_backend(backend)
+                if name not in there and self._nodes.is_online(name) and not self.owners.announced(name)
+            ]
+            if nodes and gone:  # a backend that names none leaves announcing them to others
+                log.warning("nodes from before the start are not there", backend=backend, nodes=len(gone))
+                self._tell([NodeHealthChanged(name, False, f"backend {backend} does not name it now") for name in gone])
+
+        return named
+
+    def _tell(self, events: list[Event]) -> None:
+        self._put(InboxEvents(events))
+
+    def _unavailable(self, name: str, reason: str) -> None:
+        self._tell([BackendHealthChanged(name, False, reason)])
+
+    # --- stopping ----------------------------------------------------------------------------------------------
+
+    async def stop(self) -> None:
+        """Close all at once, each within a few seconds."""
+        await asyncio.gather(*(self.close_backend(name) for name in list(self.members)))
+
+    async def close_backend(self, name: str) -> Member:
+        """Stop its workers and close it. Its tasks keep running."""
+        member = self.members[name]
+        if member.task is not None:
+            member.task.cancel()
+            await asyncio.gather(member.task, return_exceptions=True)
+        if member.executor is not None:
+            await member.executor.close()
+            try:
+                async with asyncio.timeout(CLOSE_S):
+                    await member.executor.backend.close()
+            except Exception as error:
+                words = member.executor.cleaned(f"{type(error).__name__}: {error}")
+                log.warning("backend did not close in good order", backend=name, error=words)
+        return member
+
+    def forget(self, name: str) -> None:
+        """After `close_backend`: drop it and its unconfirmed commands."""
+        member = self.members.pop(name)
+        self._metrics.forget(name)
+        self.owners.forget(name)
+        if member.executor is not None and (unsettled := member.executor.unsettled()):
+            self._put(InboxEvents([], [outbox_name(command) for command in unsettled]))

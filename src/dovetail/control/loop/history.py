@@ -1,0 +1,87 @@
+"""History lines: made from each step, written with it, and streamed to listeners."""
+
+import asyncio
+
+from dovetail.model.record import Batch, Decision, HistoryLine, PolicyRecord, TaskRecord, WorkloadRecord
+from dovetail.model.task import TaskId, TaskState
+
+
+def lines_of(batch: Batch, now: float) -> list[HistoryLine]:
+    """The history lines of one step, in order."""
+    found = [
+        HistoryLine(now, "submitted", f"submitted {new.namespace}/{new.name}, {_tasks(new.replicas)}", new.id)
+        for new in batch.submitted
+    ]
+    chosen: dict[TaskId, Decision] = {d.task: d for d in batch.changes.decisions}
+    found += [
+        HistoryLine(now, "waiting", decision.explanation.message, decision.task.workload, decision.task.replica)
+        for decision in batch.changes.decisions
+        if decision.node is None
+    ]
+    found += [_task_line(task, chosen.get(task.task), now) for task in batch.changes.tasks]
+    found += [
+        HistoryLine(now, str(record.state), _end_words(record), record.id)
+        for record in batch.changes.workloads
+        if record.state.finished
+    ]
+    for record in batch.changes.nodes:
+        state = "offline" if not record.online else "cordoned" if record.cordoned else "online"
+        tail = f": {record.reason}" if record.reason else ""
+        found.append(HistoryLine(now, "node", f"node {record.node.name} {state}{tail}", node=record.node.name))
+    found += [HistoryLine(now, "node", f"node {name} left", node=name) for name in batch.changes.nodes_gone]
+    found += [HistoryLine(now, "policy", _policy_words(record)) for record in batch.changes.policies]
+    found += [HistoryLine(now, "recovery", note.message, note.workload) for note in batch.changes.recoveries]
+    found += [HistoryLine(now, "policy", switch.message) for switch in batch.changes.switches]
+    return found
+
+
+def _tasks(count: int) -> str:
+    return "1 task" if count == 1 else f"{count} tasks"
+
+
+def _policy_words(record: PolicyRecord) -> str:
+    done = "removed" if record.definition is None else f"version {record.version}"
+    return signed(f"policy {record.name} {done}", record.author, record.note)
+
+
+def signed(words: str, author: str, note: str) -> str:
+    """What was done, with its author and note if they are known."""
+    by = f" by {author}" if author else ""
+    return f"{words}{by}{f': {note}' if note else ''}"
+
+
+def _end_words(record: WorkloadRecord) -> str:
+    return f"workload {record.state}: {record.message}" if record.message else f"workload {record.state}"
+
+
+def _task_line(task: TaskRecord, decision: Decision | None, now: float) -> HistoryLine:
+    message = task.message
+    if task.state is TaskState.PLACED and decision is not None and decision.explanation.best:
+        message = f"{message}, score {decision.explanation.best[0].total:.2f}"
+    return HistoryLine(now, str(task.state), message, task.task.workload, task.task.replica, task.node)
+
+
+class HistoryBell:
+    """Rings when new history is in the store. Listeners then read the store, so none misses a line.
+
+    Take `rings` before reading and pass it to `heard` after: a ring in between is not missed.
+    """
+
+    def __init__(self) -> None:
+        self.rings = 0
+        self._next: asyncio.Future[None] | None = None
+
+    def ring(self) -> None:
+        self.rings += 1
+        if self._next is not None and not self._next.done():
+            self._next.set_result(None)
+        self._next = None
+
+    async def heard(self, since: int, timeout_s: float) -> bool:
+        """True if it rang since then, or rings within the time."""
+        if self.rings != since:
+            return True
+        if self._next is None:
+            self._next = asyncio.get_running_loop().create_future()
+        done, _ = await asyncio.wait([self._next], timeout=timeout_s)
+        return bool(done)

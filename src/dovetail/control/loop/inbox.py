@@ -1,0 +1,63 @@
+"""The inbox of the control loop: submissions and events, each with a future that its sender may wait for."""
+
+import asyncio
+import contextlib
+from collections import deque
+from dataclasses import dataclass, field
+
+from dovetail.engine.admission.admission import Ended
+from dovetail.model.event import Event
+from dovetail.model.workloads.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedWorkload:
+    id: int
+    namespace: str
+    name: str
+
+
+@dataclass(slots=True)
+class PendingSubmission:
+    """`ended`: dependencies of these workloads that have ended, as the store knew them."""
+
+    specs: list[Workload]
+    idempotency_key: str | None
+    promise: "asyncio.Future[list[AcceptedWorkload]]"
+    ended: Ended = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class InboxEvents:
+    """Events, with the outbox commands that they confirm (kind, key), and announcements of nodes (name, JSON; see
+    `backends.announcements`)."""
+
+    events: list[Event]
+    done: list[tuple[str, str]] = field(default_factory=list)
+    promise: "asyncio.Future[None] | None" = None
+    announced: list[tuple[str, str]] = field(default_factory=list)
+
+
+class Inbox:
+    def __init__(self) -> None:
+        self._items: deque[PendingSubmission | InboxEvents] = deque()
+        self._arrived = asyncio.Event()
+
+    def put(self, item: PendingSubmission | InboxEvents) -> None:
+        self._items.append(item)
+        self._arrived.set()
+
+    def take(self, most: int) -> list[PendingSubmission | InboxEvents]:
+        taken = [self._items.popleft() for _ in range(min(most, len(self._items)))]
+        if not self._items:
+            self._arrived.clear()
+        return taken
+
+    async def wait(self, timeout_s: float | None) -> None:
+        # Not wait_for: before Python 3.12 that may swallow a cancellation that comes along with an arrival.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._arrived.wait()
+
+    def __len__(self) -> int:
+        return len(self._items)

@@ -1,0 +1,239 @@
+"""The control loop: take events, decide for a slice of time, write one durable step, then send commands and answers.
+
+Guarantees: nothing leaves the control plane before the step behind it is durable. The engine may be one step ahead of
+the store. If the store fails, the step is retried until it succeeds; meanwhile nothing is accepted or sent. If the
+process dies first, the step never happened.
+"""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+import structlog
+
+from dovetail.control.errors import Conflict
+from dovetail.control.loop.history import HistoryBell, lines_of
+from dovetail.control.loop.inbox import AcceptedWorkload, Inbox, InboxEvents, PendingSubmission
+from dovetail.control.loop.store_threads import on_store_thread
+from dovetail.control.settings import LoopSettings
+from dovetail.control.telemetry.metrics import Metrics
+from dovetail.engine.admission.admission import Admission, AdmissionConflict, Admitted
+from dovetail.engine.engine import Engine
+from dovetail.model.command import Bind, Command, Stop, Wake
+from dovetail.model.event import Submitted, Tick
+from dovetail.model.record import Batch, NewWorkload
+from dovetail.model.text.complaint import Invalid
+from dovetail.model.workloads.workload import Workload
+from dovetail.store.contract import Store, StoreError
+
+MOST_ITEMS = 2000  # of the inbox in one turn
+FEWEST, MOST_DECISIONS = 16, 20_000
+RETRY_STORE_S = 1.0
+ANSWERS_KEPT = 1000
+REMEMBER_EVERY_S = 60.0
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class LoopStep:
+    """The result of one turn: written first, then sent."""
+
+    batch: Batch = field(default_factory=Batch)
+    promises: list[tuple[asyncio.Future[Any], Any]] = field(default_factory=list)
+    specs: list[tuple[int, Workload]] = field(default_factory=list)
+
+
+class ControlLoop:
+    def __init__(
+        self,
+        engine: Engine,
+        admission: Admission,
+        store: Store,
+        metrics: Metrics,
+        settings: LoopSettings,
+        next_workload: int,
+        send: Callable[[Bind | Stop], None],
+        written: Callable[[Batch, list[tuple[int, Workload]]], None],
+    ) -> None:
+        self.inbox = Inbox()
+        self.bell = HistoryBell()
+        self.trouble = ""  # why the store cannot be written now
+        self._engine = engine
+        self._store = store
+        self._metrics = metrics
+        self._slice_s = settings.slice
+        self._next_workload = next_workload
+        self._send = send
+        self._written = written
+        self._limit = 512
+        self._wakes: list[float] = [0.0]  # the first Tick is due at once: restored timers may have passed
+        self._admission = admission
+        self._remembered_at = time.time()
+        self._learned = False  # something was learned since memory was last written
+        # Latest answers by idempotency key, for a key that arrives twice before the first is durable.
+        self._answered: OrderedDict[str | None, list[AcceptedWorkload]] = OrderedDict()
+
+    async def run(self) -> None:
+        """Until cancelled. While one step is written, the next is decided."""
+        steps: asyncio.Queue[LoopStep] = asyncio.Queue(maxsize=1)
+        async with asyncio.TaskGroup() as both:
+            both.create_task(self._decide_steps(steps))
+            both.create_task(self._write_steps(steps))
+
+    async def _decide_steps(self, steps: asyncio.Queue[LoopStep]) -> None:
+        while True:
+            if len(self.inbox) or self._engine.busy:
+                await asyncio.sleep(0)  # let other tasks run between two turns
+            else:
+                await self.inbox.wait(self._seconds_to_wake())
+            step = self._turn()
+            if step.batch or step.promises:
+                await steps.put(step)
+
+    async def _write_steps(self, steps: asyncio.Queue[LoopStep]) -> None:
+        """In order: a sender is answered only when everything before its request is durable too."""
+        while True:
+            step = await steps.get()
+            if step.batch:
+                await self._write(step.batch)
+                self._after_write(step)
+            for promise, result in step.promises:
+                if not promise.done():
+                    promise.set_exception(result) if isinstance(result, Exception) else promise.set_result(result)
+
+    def _turn(self) -> LoopStep:
+        began = time.perf_counter()
+        now = time.time()
+        step = LoopStep()
+        commands: list[Command] = []
+        for item in self.inbox.take(MOST_ITEMS):
+            if isinstance(item, PendingSubmission):
+                commands += self._accept(item, now, step)
+            else:
+                commands += self._hear(item, now, step)
+        commands += self._decide(now)
+        batch = step.batch
+        batch.changes = self._engine.take_changes(now)
+        self._admission.counts.update(batch.changes.workloads)
+        self._remember(batch, now)
+        batch.outbox = [command for command in commands if not isinstance(command, Wake)]
+        self._wakes += [command.at for command in commands if isinstance(command, Wake)]
+        batch.history = lines_of(batch, now)
+        self._metrics.slice_s.labels("decide").observe(time.perf_counter() - began)
+        return step
+
+    def _after_write(self, step: LoopStep) -> None:
+        self._metrics.count(step.batch, time.time())
+        self._written(step.batch, step.specs)
+        for command in step.batch.outbox:
+            self._send(command)
+        if step.batch.history:
+            self.bell.ring()
+
+    # --- one turn's parts ------------------------------------------------------------------------------------
+
+    def _accept(self, item: PendingSubmission, now: float, step: LoopStep) -> list[Command]:
+        """All workloads of a submission or none."""
+        if item.idempotency_key in self._answered:
+            step.promises.append((item.promise, self._answered[item.idempotency_key]))
+            return []
+        try:
+            admitted = self._admission.admit(item.specs, self._next_workload, item.ended, now)
+        except AdmissionConflict as conflict:
+            step.promises.append((item.promise, Conflict(str(conflict))))
+            return []
+        except Invalid as invalid:
+            step.promises.append((item.promise, invalid))
+            return []
+        self._next_workload += len(item.specs)
+        accepted = [AcceptedWorkload(id_, s.namespace, s.name) for id_, s in zip(admitted.ids, item.specs, strict=True)]
+        commands = self._admit(item.specs, admitted, now, step)
+        if item.idempotency_key is not None:
+            answer = orjson.dumps([[a.id, a.namespace, a.name] for a in accepted]).decode()
+            step.batch.idempotency.append((item.idempotency_key, answer, now))
+            self._answered[item.idempotency_key] = accepted
+            if len(self._answered) > ANSWERS_KEPT:
+                self._answered.popitem(last=False)
+        step.promises.append((item.promise, accepted))
+        return commands
+
+    def _admit(self, specs: list[Workload], admitted: Admitted, now: float, step: LoopStep) -> list[Command]:
+        commands: list[Command] = []
+        for index in admitted.order:
+            id_, spec = admitted.ids[index], specs[index]
+            commands += self._engine.handle(Submitted(id_, spec, admitted.after[index]), now)
+            self._admission.counts.joined(id_)
+            step.batch.submitted.append(NewWorkload.of(id_, spec, self._engine.terms_json(id_), now))
+            step.specs.append((id_, spec))
+        return commands
+
+    def _hear(self, item: InboxEvents, now: float, step: LoopStep) -> list[Command]:
+        commands: list[Command] = []
+        for event in item.events:
+            commands += self._engine.handle(event, now)
+        step.batch.outbox_done += item.done
+        step.batch.announced += item.announced
+        if item.promise is not None:
+            step.promises.append((item.promise, None))
+        return commands
+
+    def _remember(self, batch: Batch, now: float) -> None:
+        """Write what the engine learned once a minute, with a step. Losing the last minute does no harm."""
+        self._learned = self._learned or bool(batch)
+        if self._learned and now - self._remembered_at >= REMEMBER_EVERY_S:
+            batch.changes.memory |= self._engine.memory(now)
+            self._remembered_at, self._learned = now, False
+
+    async def remember(self) -> None:
+        """When the loop has stopped: write what was learned since the last time."""
+        if not self._learned:
+            return
+        batch = Batch()
+        batch.changes.memory = self._engine.memory(time.time())
+        try:
+            await on_store_thread(self._store.write, batch)
+        except StoreError as error:
+            log.warning("learned values of the last minute are lost", error=str(error))
+
+    def _decide(self, now: float) -> list[Command]:
+        due = [at for at in self._wakes if at <= now]
+        if not self._engine.busy and not due:
+            return []
+        self._wakes = [at for at in self._wakes if at > now]
+        began = time.perf_counter()
+        before = len(self._engine.decisions)
+        commands = self._engine.handle(Tick(self._limit), now)
+        elapsed_s = time.perf_counter() - began
+        made = len(self._engine.decisions) - before
+        if made:
+            self._metrics.decided(self._engine.decisions[before:], elapsed_s)
+        if made >= self._limit or elapsed_s > self._slice_s:
+            wanted = self._limit * self._slice_s / max(elapsed_s, 1e-6)
+            self._limit = int(min(max(wanted, self._limit / 2, FEWEST), 2 * self._limit, MOST_DECISIONS))
+        return commands
+
+    async def _write(self, batch: Batch) -> None:
+        began = time.perf_counter()
+        while True:
+            try:
+                await on_store_thread(self._store.write, batch)
+            except StoreError as error:
+                if str(error) != self.trouble:
+                    log.error("the store cannot be written; trying again", error=str(error))
+                self.trouble = str(error)
+                await asyncio.sleep(RETRY_STORE_S)
+            else:
+                break
+        if self.trouble:
+            log.info("the store can be written again")
+            self.trouble = ""
+        self._metrics.slice_s.labels("write").observe(time.perf_counter() - began)
+
+    def _seconds_to_wake(self) -> float | None:
+        moments = [*self._wakes, self._remembered_at + REMEMBER_EVERY_S] if self._learned else self._wakes
+        return max(0.0, min(moments) - time.time()) if moments else None

@@ -1,0 +1,120 @@
+"""Nodes for the API: register, label, cordon, drain, fail and remove them; take heartbeats of registered ones.
+
+Guarantees: a change is durable when its method returns; an unknown node is NotFound. Left to others: what backends
+announce about their nodes (`backends.announcements`, `backends.node_owners`).
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Iterable
+
+from dovetail.backends.registered.backend import HeartbeatReply, NotStarted, RegisteredBackend, TaskReport
+from dovetail.control.errors import Conflict, NotFound, Unavailable
+from dovetail.control.services.heartbeats import Heartbeats
+from dovetail.control.settings import REGISTERED
+from dovetail.engine.questions.questions import NodeDirectory
+from dovetail.model.event import (
+    DomainFailed,
+    Event,
+    NodeCordoned,
+    NodeDrained,
+    NodeHealthChanged,
+    NodeJoined,
+    NodeLeft,
+    NodeObserved,
+)
+from dovetail.model.node import Node
+from dovetail.model.resources import Amounts
+from dovetail.model.workloads.selection import Taint
+
+
+class NodeService:
+    """`apply` returns when events are durable; `put` does not wait for that."""
+
+    def __init__(
+        self,
+        nodes: NodeDirectory,
+        registered: RegisteredBackend,
+        heartbeat_timeout_s: float,
+        apply: Callable[[list[Event]], Awaitable[None]],
+        put: Callable[[list[Event]], None],
+    ) -> None:
+        self._nodes, self._registered = nodes, registered
+        self._apply, self._put = apply, put
+        self._heartbeats = Heartbeats(heartbeat_timeout_s)
+
+    # --- changing ----------------------------------------------------------------------------------------------
+
+    async def register(self, node: Node) -> None:
+        existing = self._nodes.backend_of(node.name)
+        if existing not in (None, REGISTERED):
+            raise Conflict(f"node {node.name!r} belongs to backend {existing!r}; choose another name")
+        self._heartbeats.heard(node.name, time.time())
+        await self._apply([NodeJoined(node.model_copy(update={"backend": REGISTERED}))])
+
+    async def remove(self, name: str, reason: str) -> None:
+        self.must_exist(name)
+        self._heartbeats.forget(name)
+        await self._apply([NodeLeft(name, reason)])
+
+    async def patch(self, name: str, labels: dict[str, str | None], taints: list[Taint] | None) -> None:
+        """Labels set to None are removed; taints, if given, replace all."""
+        self.must_exist(name)
+        node = self._nodes.definition(name)
+        merged = {key: value for key, value in ({**node.labels, **labels}).items() if value is not None}
+        changed = node.model_copy(update={"labels": merged, "taints": node.taints if taints is None else taints})
+        events: list[Event] = [NodeJoined(changed)]
+        if not self._nodes.is_online(name):
+            events.append(NodeHealthChanged(name, False, self._nodes.reason(name)))
+        await self._apply(events)
+
+    async def cordon(self, name: str, on: bool, reason: str) -> None:
+        self.must_exist(name)
+        await self._apply([NodeCordoned(name, on, reason)])
+
+    async def drain(self, name: str, reason: str) -> None:
+        self.must_exist(name)
+        await self._apply([NodeDrained(name, reason)])
+
+    async def fail(self, level: str, name: str, reason: str) -> list[str]:
+        """An operator reports that a node or a whole domain failed. Returns the nodes that were lost."""
+        lost = self._nodes.in_domain(level, name)
+        if not lost:
+            raise NotFound(f"no node is in {level} {name[:100]!r}; dovetail topology shows levels and domains")
+        await self._apply([DomainFailed(level, name, reason)])
+        return lost
+
+    # --- heartbeats --------------------------------------------------------------------------------------------
+
+    def expect(self, names: Iterable[str]) -> None:
+        """After a restart: known nodes get one full timeout for their first heartbeat."""
+        self._heartbeats.expect(names, time.time())
+
+    async def heartbeat(self, name: str, used: Amounts | None, reports: list[TaskReport]) -> HeartbeatReply:
+        """A registered node reports: it is online, what became of its tasks. The reply says what it should run."""
+        if self._nodes.backend_of(name) != REGISTERED:
+            raise NotFound(f"node {name!r} is not registered here; register it with POST /api/v1/nodes")
+        self._heartbeats.heard(name, time.time())
+        events: list[Event] = []
+        if not self._nodes.is_online(name):
+            events.append(NodeHealthChanged(name, True, ""))
+        if used is not None:
+            events.append(NodeObserved(name, used))
+        if events:
+            self._put(events)
+        try:
+            return await self._registered.heartbeat(name, reports)
+        except NotStarted as error:
+            raise Unavailable(str(error)) from None
+
+    def notice_silence(self, now: float) -> None:
+        """Mark nodes offline whose last heartbeat is too old."""
+        known, silent = self._nodes, self._heartbeats.silent(now)
+        silent = [event for event in silent if event.name in known and known.is_online(event.name)]
+        if silent:
+            self._put(list(silent))
+
+    # --- inside ------------------------------------------------------------------------------------------------
+
+    def must_exist(self, name: str) -> None:
+        if name not in self._nodes:
+            raise NotFound(f"no node {name[:100]!r}")

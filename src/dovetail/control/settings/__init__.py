@@ -1,0 +1,17 @@
+"""The settings of a server: a YAML file and variables, checked as a whole; and the secrets in them.
+
+Here belongs what an operator writes and how secrets of it are kept. Settings of the engine, of a backend or of a
+subsystem are defined with those, and only checked here.
+"""
+
+from dovetail.control.settings.server import (
+    DEFAULT_PORT,
+    REGISTERED,
+    LoopSettings,
+    RequestLimits,
+    Settings,
+    TopologyFile,
+    load_settings,
+)
+
+__all__ = ["DEFAULT_PORT", "REGISTERED", "LoopSettings", "RequestLimits", "Settings", "TopologyFile", "load_settings"]

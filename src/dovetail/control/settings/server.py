@@ -1,0 +1,262 @@
+"""Settings: a YAML file, overlaid by DOVETAIL_* variables; every value checked, every mistake named with its line.
+
+`DOVETAIL_LISTEN__PORT=9000` sets `listen.port`; double underscores go one level down. SCHEDULING_STRATEGY names the
+default profile, as the VM scheduler's users know it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+
+from dovetail.backends.registry import BackendEntry
+from dovetail.control.subsystems.registry import checked_settings, find_subsystem
+from dovetail.engine.state.settings import EngineSettings
+from dovetail.model.network.topology_format import TopologyFormat
+from dovetail.model.plugin_loading import PluginError
+from dovetail.model.text.complaint import Complaint, Invalid, complaints_of
+from dovetail.model.text.document import Document, read_documents
+from dovetail.model.text.quantity import Bytes, Count, Duration
+from dovetail.model.text.strict import AtField, Name, Strict
+from dovetail.placement.pipeline.evaluation import Evaluator
+from dovetail.placement.pipeline.profiles import UnknownProfile
+from dovetail.placement.registry import build_hook
+from dovetail.queueing.orderings import OrderingError, build_ordering
+from dovetail.queueing.tree import DEFAULT_QUEUE, BadQueues, QueueTree
+
+PREFIX = "DOVETAIL_"
+STRATEGY_VARIABLE = "SCHEDULING_STRATEGY"
+#: Variables of other parts of Dovetail that share the prefix.
+NOT_SETTINGS = frozenset({"DOVETAIL_URL", "DOVETAIL_TOKEN", "DOVETAIL_CONFIG", "DOVETAIL_SECRET_KEY"})
+DEFAULT_PORT = 8080
+REGISTERED = "registered"
+
+
+class Listen(Strict):
+    host: Annotated[str, Field(min_length=1, max_length=253)] = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = DEFAULT_PORT
+
+
+class RequestLimits(Strict):
+    max_body: Bytes = 8 * 2**20
+    max_batch: Annotated[Count, Field(ge=1)] = 5000
+    max_replicas: Annotated[Count, Field(ge=1)] = 10_000
+
+
+class LoopSettings(Strict):
+    """`slice`: how long the engine may decide before other tasks run. `parallel`: commands at a time to one backend. A
+    call without an answer after `call_timeout` is retried; an answer slower than `slow_call` counts as a failure."""
+
+    slice: Annotated[Duration, Field(ge=0.001, le=1)] = 0.05
+    parallel: Annotated[Count, Field(ge=1, le=1000)] = 32
+    heartbeat_timeout: Annotated[Duration, Field(ge=1)] = 30.0
+    call_timeout: Annotated[Duration, Field(ge=0.1, le=3600)] = 60.0
+    slow_call: Annotated[Duration, Field(ge=0.1, le=3600)] = 15.0
+
+
+class Retention(Strict):
+    finished: Duration = 7 * 86400.0
+    history: Duration = 7 * 86400.0
+
+
+class Logging(Strict):
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["json", "console"] = "json"
+    decisions: bool = True
+
+
+class TopologyFile(Strict):
+    """A topology file that is read at every start; its suffix says the format, unless `format` does."""
+
+    file: Annotated[str, Field(min_length=1, max_length=3000)]
+    format: TopologyFormat | None = None
+
+
+def _as_topology_file(value: Any) -> Any:
+    return {"file": value} if isinstance(value, str) else value
+
+
+def _without_registered(value: dict[str, BackendEntry]) -> dict[str, BackendEntry]:
+    if REGISTERED in value:
+        raise AtField((REGISTERED,), "is the backend of nodes that register themselves; choose another name")
+    return value
+
+
+def _without_hooks(value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    if "hooks" in value:
+        raise AtField(("hooks",), "have a field of their own; write them under `hooks`")
+    return value
+
+
+class Settings(Strict):
+    data: Annotated[str, Field(min_length=1, max_length=3000)] = "~/.local/share/dovetail"
+    listen: Listen = Listen()
+    limits: RequestLimits = RequestLimits()
+    loop: LoopSettings = LoopSettings()
+    retention: Retention = Retention()
+    logging: Logging = Logging()
+    scheduling: EngineSettings = EngineSettings()
+    topology: Annotated[TopologyFile | None, BeforeValidator(_as_topology_file)] = None
+    backends: Annotated[dict[Name, BackendEntry], AfterValidator(_without_registered)] = {
+        "local": BackendEntry.of("local")
+    }
+    hooks: dict[str, dict[str, Any]] = {}
+    subsystems: Annotated[dict[str, dict[str, Any]], AfterValidator(_without_hooks)] = {}
+
+    def subsystem_settings(self) -> dict[str, dict[str, Any]]:
+        """By subsystem; hooks, which are one, have a field of their own."""
+        return {**({"hooks": {"hooks": self.hooks}} if self.hooks else {}), **self.subsystems}
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.data).expanduser()
+
+    @property
+    def database(self) -> Path:
+        return self.folder / "dovetail.db"
+
+
+def load_settings(path: Path | None, env: Mapping[str, str]) -> Settings:
+    """File, then variables. Raises Invalid with every mistake found."""
+    if path is None:
+        document = Document({}, "settings")
+    else:
+        try:
+            text = path.read_bytes()
+        except OSError as error:
+            raise Invalid([Complaint(str(path), None, "", f"cannot be read: {error.strerror}")]) from None
+        documents = read_documents(text, str(path)) or [Document({}, str(path))]
+        document = documents[0]
+        if len(documents) > 1:
+            words = "a second document begins here; settings are one document"
+            raise Invalid([Complaint(str(path), documents[1].line_of(()), "", words)])
+    if not isinstance(document.data, dict):
+        raise Invalid([Complaint(document.source, document.line_of(()), "", "settings are a mapping of fields")])
+    overlaid = Document(_overlaid(document.data, env), document.source, document.lines)
+    try:
+        settings = Settings.model_validate(overlaid.data)
+        _check_plugins(settings, overlaid)
+    except ValidationError as error:
+        raise Invalid(_blaming(complaints_of(error, Settings, overlaid), env)) from None
+    except Invalid as invalid:
+        raise Invalid(_blaming(invalid.complaints, env)) from None
+    return settings
+
+
+def _blaming(complaints: list[Complaint], env: Mapping[str, str]) -> list[Complaint]:
+    """Complaints about a value from a variable name the variable, not a line of the file."""
+    by_field = {".".join(_path(name)): name for name in env if _is_setting(name)}
+    if env.get(STRATEGY_VARIABLE):
+        by_field.setdefault("scheduling.default_profile", STRATEGY_VARIABLE)
+    found = []
+    for complaint in complaints:
+        name = next((by_field[f] for f in by_field if f"{complaint.field}.".startswith(f"{f}.")), None)
+        found.append(complaint if name is None else replace(complaint, source=f"variable {name}", line=None))
+    return found
+
+
+def _is_setting(name: str) -> bool:
+    return name.startswith(PREFIX) and name not in NOT_SETTINGS
+
+
+def _path(name: str) -> list[str]:
+    return name.removeprefix(PREFIX).lower().split("__")
+
+
+def _overlaid(data: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = _copied(data)
+    if strategy := env.get(STRATEGY_VARIABLE):
+        found.setdefault("scheduling", {})["default_profile"] = strategy
+    for name, value in sorted(env.items()):
+        if not _is_setting(name):
+            continue
+        *parents, last = _path(name)
+        place = found
+        for parent in parents:
+            inner = place.setdefault(parent, {})
+            if not isinstance(inner, dict):
+                words = f"goes below {parent!r}, which is not a mapping"
+                raise Invalid([Complaint("environment", None, name, words)])
+            place = inner
+        place[last] = _value(name, value)
+    return found
+
+
+def _copied(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _copied(value) for key, value in data.items()}
+    return [_copied(item) for item in data] if isinstance(data, list) else data
+
+
+def _value(name: str, text: str) -> Any:
+    """A variable's value reads like YAML: `9000` is a number, `[a, b]` a list."""
+    documents = read_documents(text, f"environment variable {name}") if text.strip() else []
+    return documents[0].data if documents else ""
+
+
+Complain = Callable[[tuple[str, ...], str], None]
+
+
+def _check_plugins(settings: Settings, document: Document) -> None:
+    """Build every profile, plugin, ordering and queue, so that mistakes show at start."""
+    complaints: list[Complaint] = []
+
+    def complain(field: tuple[str, ...], message: str) -> None:
+        complaints.append(Complaint(document.source, document.line_of(field), ".".join(field), message))
+
+    _check_profiles(settings.scheduling, complain)
+    _check_strategies(settings.scheduling, complain)
+    _check_queues(settings.scheduling, complain)
+    for name, given in settings.hooks.items():
+        try:
+            build_hook(name, given)
+        except PluginError as error:
+            complain(("hooks", name), str(error))
+    for name, given in settings.subsystems.items():
+        try:
+            checked_settings(find_subsystem(name), given)
+        except PluginError as error:
+            complain(("subsystems", name), str(error))
+    if complaints:
+        raise Invalid(complaints)
+
+
+def _check_profiles(scheduling: EngineSettings, complain: Complain) -> None:
+    profiles = scheduling.all_profiles()
+    named: dict[tuple[str, ...], str] = {("scheduling", "default_profile"): scheduling.default_profile}
+    for name, scheduler in scheduling.schedulers.items():
+        if scheduler.profile is not None:
+            named["scheduling", "schedulers", name, "profile"] = scheduler.profile
+    for field, profile in named.items():
+        if profile not in profiles:
+            complain(field, f"invalid_strategy: {UnknownProfile(profile, list(profiles))}")
+    for name, profile_settings in profiles.items():
+        try:
+            Evaluator(name, profile_settings)
+        except PluginError as error:
+            complain(("scheduling", "profiles", name), str(error))
+
+
+def _check_strategies(scheduling: EngineSettings, complain: Complain) -> None:
+    try:
+        scheduling.all_strategies()
+    except PluginError as error:
+        complain(("scheduling", "strategies"), str(error))
+
+
+def _check_queues(scheduling: EngineSettings, complain: Complain) -> None:
+    orders = {("scheduling", "profiles", name, "order"): p.order for name, p in scheduling.all_profiles().items()}
+    for name, scheduler in scheduling.schedulers.items():
+        if scheduler.order is not None:
+            orders["scheduling", "schedulers", name, "order"] = scheduler.order
+    for field, order in orders.items():
+        try:
+            build_ordering(order, scheduling.fair.ageing)
+        except OrderingError as error:
+            complain(field, str(error))
+    try:
+        QueueTree(scheduling.queues)
+    except BadQueues as error:
+        complain(("scheduling", "queues", DEFAULT_QUEUE), str(error))

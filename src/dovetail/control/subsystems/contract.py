@@ -1,0 +1,91 @@
+"""What a subsystem is: a part that runs beside the control loop, hears what became durable, and may put events.
+
+Guarantees to a subsystem: it lives on a thread and an event loop of its own, so it may block; it hears durable steps
+one at a time, in order, each at most once. Steps are lost while its queue is full or when it fails at one: what must
+not be missed it reads from the store or from `ask` when it starts. A subsystem that raises or hangs is dropped, and
+built anew after a pause that doubles each time.
+
+Asked of a subsystem: `start` and `stop` end soon; questions are short, since the control loop waits for the answer.
+Routes run in the server, not on its thread: they read its tables, or objects that are safe to share between threads.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from dovetail.engine.questions.questions import Questions
+from dovetail.model.event import Event
+from dovetail.model.record import Batch
+from dovetail.store.subsystem_tables import SubsystemTables
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class DurableStep:
+    """One step of the control loop, after it was written. `names`: of workloads that it accepted or decided about."""
+
+    batch: Batch
+    names: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ControlAccess:
+    """What subsystems reach of the control plane. `loop` is its event loop; everything else is called there."""
+
+    loop: asyncio.AbstractEventLoop
+    questions: Questions
+    put: Callable[[list[Event]], None]
+    probe_backends: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class SubsystemContext:
+    """Given to a subsystem when it is built. `settings` and `metrics` are what its declaration names; `folder` is its
+    own and may not exist yet; `tables` is None unless it declares migrations."""
+
+    name: str
+    settings: Any
+    metrics: Any
+    folder: Path
+    tables: SubsystemTables | None
+    control: ControlAccess
+
+    def put(self, events: Sequence[Event]) -> None:
+        """Put events into the inbox of the control loop. Does not wait until they are durable."""
+        self.control.loop.call_soon_threadsafe(self.control.put, list(events))
+
+    async def ask(self, question: Callable[[Questions], T]) -> T:
+        """The answer of a short function of `Questions`, which runs between two turns of the control loop."""
+        return await self._there(lambda: question(self.control.questions))
+
+    async def probe_backends(self) -> None:
+        """Ask every backend in use something that changes nothing; its answer counts for its health and its breaker."""
+        await self._there(self.control.probe_backends)
+
+    def _there(self, call: Callable[[], T]) -> Awaitable[T]:
+        async def called() -> T:
+            return call()
+
+        return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(called(), self.control.loop))
+
+
+class Subsystem:
+    """The base, with a default for each part of the contract."""
+
+    def __init__(self, context: SubsystemContext) -> None:
+        self.context = context
+
+    async def start(self) -> None:
+        """Called first."""
+
+    async def run(self) -> None:
+        """What it does by itself, for as long as it takes; cancelled before `stop`. May return at once."""
+
+    async def take(self, step: DurableStep) -> None:
+        """A step became durable."""
+
+    async def stop(self) -> None:
+        """Called last, also after a failure of `run` or `take`."""

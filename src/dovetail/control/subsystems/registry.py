@@ -1,0 +1,68 @@
+"""Every subsystem, in the open: the built-in ones, and those that other packages offer (group `dovetail.subsystems`).
+
+Guarantees: a package is loaded only when the settings name its subsystem, or when the command line lists commands; no
+two subsystems share a name. An entry point refers to a `SubsystemDeclaration`.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dovetail.control.subsystems.declaration import SubsystemCommand, SubsystemDeclaration
+from dovetail.model.plugin_loading import PluginError, load_object, load_plugin, offered_plugins
+
+GROUP = "dovetail.subsystems"
+_HERE = "dovetail.control.subsystems"
+
+BUILT_IN: dict[str, SubsystemDeclaration] = {
+    one.name: one
+    for one in (
+        SubsystemDeclaration(
+            "backend_health",
+            f"{_HERE}.backend_health:BackendHealth",
+            settings=f"{_HERE}.backend_health:BackendHealthSettings",
+            metrics="dovetail.control.backends.metrics:BackendMetrics",
+            always=True,
+        ),
+        SubsystemDeclaration("hooks", f"{_HERE}.hooks:Hooks", settings=f"{_HERE}.hooks:HookSettings", hang_s=600.0),
+    )
+}
+
+
+def find_subsystem(name: str) -> SubsystemDeclaration:
+    """Raises PluginError."""
+    if name in BUILT_IN:
+        return BUILT_IN[name]
+    offered = offered_plugins(GROUP, BUILT_IN, "a subsystem")
+    if name not in offered:
+        from dovetail.model.text.strict import closest  # brings Pydantic, which a command line does not need
+
+        known = [*BUILT_IN, *offered]
+        raise PluginError(f"unknown subsystem {name!r}.{closest(name, known)} Known: {', '.join(known)}")
+    found = load_plugin(offered[name], "subsystem")
+    if not isinstance(found, SubsystemDeclaration) or found.name != name:
+        raise PluginError(f"subsystem {name!r} ({offered[name].value}) needs a SubsystemDeclaration of the same name")
+    return found
+
+
+def checked_settings(declaration: SubsystemDeclaration, given: Mapping[str, Any]) -> Any:
+    """Raises PluginError with everything that is wrong."""
+    from pydantic import ValidationError
+
+    try:
+        return load_object(declaration.settings).model_validate(dict(given))
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'settings'}: {e['msg']}" for e in error.errors())
+        raise PluginError(f"settings of subsystem {declaration.name!r}: {faults}") from None
+
+
+def subsystem_commands() -> Iterator[tuple[str, SubsystemCommand]]:
+    """Commands of every subsystem that is installed; a package that cannot be loaded has none."""
+    try:
+        offered = offered_plugins(GROUP, BUILT_IN, "a subsystem")
+    except PluginError:
+        return
+    for name in offered:
+        try:
+            yield from find_subsystem(name).commands.items()
+        except PluginError:
+            continue

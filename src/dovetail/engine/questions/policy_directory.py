@@ -1,0 +1,47 @@
+"""Which policies there are, what they apply to, and what a change of one would meet. Changes nothing."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from dovetail.engine.policies.policy_changes import named_by
+from dovetail.engine.policies.validation import problems_of_policy
+from dovetail.engine.policies.violations import PolicyViolation, violations
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.policies import Ruling
+from dovetail.model.policy import Policy
+from dovetail.model.text.complaint import Complaint
+
+
+class PolicyDirectory:
+    def __init__(self, state: EngineState) -> None:
+        self._state, self._policies = state, state.policies
+
+    @property
+    def rulings(self) -> Mapping[str, Ruling]:
+        """By name, sorted."""
+        return self._policies.rulings
+
+    def next_version(self, name: str) -> int:
+        return self._policies.next_version(name)
+
+    @staticmethod
+    def complaints(policy: Policy) -> list[Complaint]:
+        """Every expression of the policy that makes no sense."""
+        return problems_of_policy(policy)
+
+    def violations(self, name: str) -> list[PolicyViolation]:
+        """Tasks that run where the policy forbids it. Raises KeyError for a policy that is not there."""
+        return violations(self._state, name)
+
+    def named_by(self, name: str) -> list[str]:
+        """Live workloads that ask for the policy by name, as `namespace/name`."""
+        return named_by(self._state, name)
+
+    def reach(self) -> Counter[str]:
+        """By policy: how many live workloads it applies to."""
+        found = Counter[str]()
+        if self._policies:
+            for work in self._state.work.values():
+                applying = self._policies.applying(work.namespace, work.shape.service, work.name, work.terms.policies)
+                found.update(applying)
+        return found

@@ -1,0 +1,111 @@
+"""Which workloads and tasks are live, by id and by name: the questions that the control plane asks all the time.
+
+Each answer is a plain value as of now, most of them a lookup. How a workload ranks and when it may start is told by
+`Questions`.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from dovetail.engine.pieces import whole
+from dovetail.engine.scheduling.forecast import StartGuess, guesses
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.work import LiveTask
+from dovetail.model.command import attempt_key
+from dovetail.model.task import TaskId, TaskState
+
+
+class HeldTask(NamedTuple):
+    """A task that holds a node."""
+
+    task: TaskId
+    attempt: int
+    node: str
+    backend: str
+    state: TaskState
+    devices: tuple[int, ...]
+    message: str
+
+    @property
+    def key(self) -> str:
+        """The key of the attempt, as its backend knows it."""
+        return attempt_key(self.task, self.attempt)
+
+
+class LiveWorkload(NamedTuple):
+    name: str
+    queue: str  # its path
+    submitted_at: float
+
+
+class WorkDirectory:
+    def __init__(self, state: EngineState) -> None:
+        self._state = state
+
+    def __contains__(self, workload: object) -> bool:
+        return workload in self._state.work
+
+    def __len__(self) -> int:
+        return len(self._state.work)
+
+    def get(self, workload: int) -> LiveWorkload | None:
+        """None for one that has ended."""
+        work = self._state.work.get(workload)
+        if work is None:
+            return None
+        return LiveWorkload(work.name, self._state.router.queues[work.queue].path, work.submitted_at)
+
+    def remembers(self, namespace: str, name: str) -> bool:
+        """Whether a workload of that name is live, or ended so lately that the engine knows how."""
+        key = (namespace, name)
+        return key in self._state.cluster.placements.directory or key in self._state.ended
+
+    def group(self, namespace: str, name: str) -> list[int]:
+        """The workloads that start together under this name; none where a workload itself has the name."""
+        taken = (namespace, name) in self._state.cluster.placements.directory
+        group = None if taken else self._state.groups.named(namespace, name)
+        return [] if group is None else list(group.members)
+
+    def has_layout(self, workload: int) -> bool:
+        """Whether its tasks are arranged by the network."""
+        work = self._state.work.get(workload)
+        return work is not None and bool(work.shape.layout)
+
+    def is_waiting(self, workload: int) -> bool:
+        work = self._state.work.get(workload)
+        return work is not None and bool(work.waiting)
+
+    def expected_start(self, workload: int, now: float) -> StartGuess | None:
+        """When a waiting workload will probably start; None where nobody can tell. Plans the whole queue."""
+        return whole(guesses(self._state, now)).get(workload)
+
+    # --- tasks that hold nodes -------------------------------------------------------------------------------
+
+    def held(self, task: TaskId) -> HeldTask | None:
+        """The task as it is now; None if it holds no node any more."""
+        work = self._state.work.get(task.workload)
+        live = None if work is None else work.tasks.get(task.replica)
+        return None if live is None else _held(task, live)
+
+    def held_on(self, node: str) -> list[HeldTask]:
+        """Empty for a node that is not there."""
+        row = self._state.cluster.rows.get(node)
+        tasks = () if row is None else self._state.cluster.placements.by_row[row]
+        return [held for task in tasks if (held := self.held(task)) is not None]
+
+    def confirmed_by_backend(self, unconfirmed: Iterable[str]) -> dict[str, list[HeldTask]]:
+        """By backend: every task that holds one of its nodes and whose key is not among the `unconfirmed` ones."""
+        waiting = set(unconfirmed)
+        found: dict[str, list[HeldTask]] = {}
+        for work in self._state.work.values():
+            for replica, live in work.tasks.items():
+                held = _held(TaskId(work.id, replica), live)
+                if held is not None and held.key not in waiting:
+                    found.setdefault(held.backend, []).append(held)
+        return found
+
+
+def _held(task: TaskId, live: LiveTask) -> HeldTask | None:
+    if not live.state.holds_node or live.node is None or live.backend is None:
+        return None
+    return HeldTask(task, live.attempt, live.node, live.backend, live.state, live.devices, live.message)

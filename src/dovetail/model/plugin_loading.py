@@ -1,0 +1,46 @@
+"""Entry points: plugins that other packages offer, found by group and loaded only when they are used.
+
+Guarantees: no two plugins of a group share a name, and none takes the name of a built-in one; a package that nobody
+uses is never imported, so a broken one hurts nobody. Left to others: what a group is for, and whether a loaded plugin
+keeps to the contract of its kind.
+"""
+
+from collections.abc import Collection
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+
+class PluginError(Exception):
+    """A plugin is missing, double, or cannot be built; says which and what to do."""
+
+
+def offered_plugins(
+    group: str, built_in: Collection[str] = (), called: str = "a plugin", noun: str = "one"
+) -> dict[str, EntryPoint]:
+    """By name, not loaded yet. Raises PluginError; `called` and `noun` are its words for a plugin of this group."""
+    found: dict[str, EntryPoint] = {}
+    for point in entry_points(group=group):
+        if point.name in built_in:
+            raise PluginError(f"{called} {point.name!r} in {group} has the name of a built-in {noun}; rename it")
+        if point.name in found:
+            raise PluginError(f"two packages offer {called} {point.name!r} in {group}; uninstall one of them")
+        found[point.name] = point
+    return found
+
+
+def load_plugin(point: EntryPoint, noun: str = "plugin") -> Any:
+    """Raises PluginError, whatever the package raises."""
+    try:
+        return point.load()
+    except Exception as error:
+        raise PluginError(f"{noun} {point.name!r} ({point.value}) cannot be loaded: {error}") from error
+
+
+def load_object(reference: str) -> Any:
+    """What `module:name` refers to. Raises PluginError, whatever the module raises."""
+    module, _, name = reference.partition(":")
+    try:
+        return getattr(import_module(module), name)
+    except Exception as error:
+        raise PluginError(f"{reference} cannot be loaded: {type(error).__name__}: {error}") from error
