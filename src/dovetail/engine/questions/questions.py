@@ -12,19 +12,27 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.cluster.views.view import View
+from dovetail.constraints.program import NodeProgram
 from dovetail.engine.engine import Engine
+from dovetail.engine.expression_check import ExpressionCheck, check_expression
 from dovetail.engine.gangs.communication import estimate_for
 from dovetail.engine.gangs.gang_trial import layout_of, try_together
 from dovetail.engine.gangs.headroom import Headroom
 from dovetail.engine.gangs.one_by_one import TrialSubject
+from dovetail.engine.pending_report import PendingWorkload, pending_workloads, position_of, set_aside
 from dovetail.engine.planning.group_plan import plan_group
 from dovetail.engine.planning.plan import Displacement, PlannedTask, nodes_in_turn, plan, would_displace
+from dovetail.engine.questions.defragmentation import RecoverableCapacity, winnable
+from dovetail.engine.questions.fragmentation import FragmentReport, fragment_report
+from dovetail.engine.queue_report import QueueReport, queue_report
 from dovetail.engine.scheduling.forecast import StartGuess, guesses
 from dovetail.engine.scheduling.requests import request_of
 from dovetail.engine.scheduling.watches import reads_amounts
 from dovetail.engine.suggestions.suggestions import Impasse, impasse
 from dovetail.model.device import Device
+from dovetail.model.node import Node
 from dovetail.model.reason import Explanation, Refused
+from dovetail.model.record import ReservationRecord
 from dovetail.model.requests.shape import Shape
 from dovetail.model.resources import CORE_RESOURCES
 from dovetail.model.workloads.workload import Workload
@@ -295,3 +303,55 @@ class Questions:
     def queue(self, limit: int = 1000) -> list[int]:
         """Waiting workloads in the order they would be looked at: queued ones, then those set aside."""
         return list(islice(self._state.pending.ids(), limit))
+
+    # --- for the routes of the API ---------------------------------------------------------------------------
+
+    def node_names(self) -> list[str]:
+        return sorted(self._state.cluster.rows)
+
+    def has_node(self, name: str) -> bool:
+        return name in self._state.cluster.rows
+
+    def node_definition(self, name: str) -> Node:
+        """The node as it was registered and changed since. Raises KeyError for an unknown node."""
+        return self._state.cluster.node(name)
+
+    def live_shape(self, workload: int) -> Shape | None:
+        """The shape under which an unfinished workload is placed; None for any other."""
+        work = self._state.work.get(workload)
+        return None if work is None else work.shape
+
+    def start(self, workload: int, now: float) -> StartGuess | None:
+        """When a workload will probably start; None if it does not wait, or the start cannot be predicted."""
+        work = self._state.work.get(workload)
+        return self.starts(now).get(workload) if work is not None and (work.waiting or work.after) else None
+
+    def position(self, workload: int) -> int | None:
+        return position_of(self._state, workload)
+
+    def set_aside(self, workload: int) -> str:
+        return set_aside(self._state, workload)
+
+    def pending_workloads(self, limit: int = 1000) -> list[PendingWorkload]:
+        return pending_workloads(self._state, limit)
+
+    def queue_report(self) -> QueueReport:
+        return queue_report(self._state, {resource: capacity for resource, (_, capacity) in self.totals().items()})
+
+    def queue_path(self, spec: Workload) -> str:
+        """The queue that a workload would wait in."""
+        router = self._state.router
+        return router.queues[router.queue(spec.queue, spec.namespace)].path
+
+    def reservations(self) -> list[ReservationRecord]:
+        return list(self._state.reservations.values())
+
+    def fragmentation(self) -> FragmentReport:
+        return fragment_report(self._state)
+
+    def winnable(self) -> RecoverableCapacity:
+        """What moving tasks would recover of the free GPU capacity that typical work cannot use."""
+        return winnable(self._state)
+
+    def check_expression(self, program: NodeProgram, namespace: str, most_failing: int) -> ExpressionCheck:
+        return check_expression(self._state, program, namespace, most_failing)
