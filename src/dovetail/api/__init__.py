@@ -1,4 +1,5 @@
-"""The REST doors of the control plane: one router a noun, errors as problem documents.
+"""The REST API of the control plane: one package a noun, `protocol` for what all routes share, `app` to assemble them.
 
-Nothing is decided here. A route reads what was sent, asks the control plane, and writes down the answer.
+A route reads what was sent, asks the control plane, and writes the answer as one of `dovetail.responses`. It decides
+nothing, and it reads the engine only through `plane.questions`.
 """

@@ -1,4 +1,4 @@
-"""The application: routes, errors and description put together around one control plane."""
+"""The application: all routes, errors as problem documents and the OpenAPI description, around one control plane."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,37 +7,30 @@ from contextlib import asynccontextmanager
 from fastapi import APIRouter, FastAPI
 
 import dovetail
-from dovetail.api import (
-    backends,
-    constraints,
-    events,
-    failures,
-    fragmentation,
-    heartbeats,
-    logs,
-    nodes,
-    pages,
-    policies,
-    problems,
-    profiles,
-    questions,
-    queue,
-    queues,
-    reservations,
-    services,
-    system,
-    topology,
-    workloads,
-)
-from dovetail.api.description import PROBLEMS, describe
-from dovetail.api.envelope import Envelope
+from dovetail.api import backends
+from dovetail.api.network import distances, topology
+from dovetail.api.nodes import failures, heartbeats, nodes
+from dovetail.api.policies import constraints, policies, services
+from dovetail.api.protocol import problems
+from dovetail.api.protocol.envelope import Envelope
+from dovetail.api.protocol.openapi import describe
+from dovetail.api.questions import fragmentation, questions
+from dovetail.api.queues import queue, queues, reservations
+from dovetail.api.system import events, pages, profiles, system
+from dovetail.api.workloads import logs, workloads
 from dovetail.control.plane import ControlPlane
 
 PREFIX = "/api/v1"
 
+#: In the order in which the description lists them.
+MODULES = (
+    *(workloads, logs, questions, nodes, backends, failures, topology, distances, fragmentation, heartbeats),
+    *(queue, queues, policies, constraints, services, profiles, reservations, events, system),
+)
+
 
 def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
-    """`manage_plane`: the plane starts and stops with the app; otherwise that is the caller's."""
+    """`manage_plane`: the plane starts and stops with the app; otherwise the caller starts and stops it."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -50,27 +43,25 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
         finally:
             await plane.stop()
 
-    # FastAPI's own pages load their scripts from other hosts; `pages` serves a list of routes that does not.
+    # FastAPI's own pages load scripts from other hosts, and it builds the description while the loop waits: `pages`
+    # serves both in another way.
     app = FastAPI(
         title="Dovetail",
         version=dovetail.__version__,
         description="Fits work to machines: submit work, see where it goes, ask why.",
         lifespan=lifespan,
-        docs_url=None,
-        redoc_url=None,
+        openapi_url=None,
         redirect_slashes=False,
     )
     app.state.plane = plane
-    app.state.closing = asyncio.Event()  # set it when the server begins to stop: streams then end (see `closing`)
-    api = APIRouter(prefix=PREFIX, responses=PROBLEMS)
-    work, rules, rest = (workloads, logs, questions), (policies, constraints, services), (profiles, reservations)
-    machines = (nodes, backends, failures, topology, fragmentation, heartbeats)
-    for room in (*work, *machines, queue, queues, *rules, *rest, events, system):
-        api.include_router(room.router)
+    app.state.closing = asyncio.Event()  # set it when the server begins to stop: streams then end (`protocol.streams`)
+    api = APIRouter(prefix=PREFIX)
+    for module in MODULES:
+        api.include_router(module.router)
     for name, router in plane.subsystems.routers():
         api.include_router(router, prefix=f"/subsystems/{name}")
     app.include_router(api)
-    app.include_router(system.root, responses=PROBLEMS)
+    app.include_router(system.root)
     app.include_router(pages.router)
     app.add_middleware(Envelope)
     problems.install(app)

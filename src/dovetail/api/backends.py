@@ -1,13 +1,13 @@
 """Routes of backends: which there are, how they do, and adding and removing them while the server runs."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
-from starlette.responses import Response
+from fastapi import Query, Request
 
-from dovetail.api.authorship import Author, Note
-from dovetail.api.body import SOURCE, model_in, plane_of
-from dovetail.api.replies import Json
+from dovetail.api.protocol.body import SOURCE, model_in, plane_of
+from dovetail.api.protocol.openapi import Routes
+from dovetail.api.protocol.parameters import Author, Note
+from dovetail.api.protocol.replies import CreatedJson, Json
 from dovetail.backends.contract import Capabilities
 from dovetail.backends.registry import BackendEntry, kind_names
 from dovetail.control.backends.call_health import CallHealth
@@ -16,8 +16,9 @@ from dovetail.control.settings import REGISTERED
 from dovetail.control.settings.secret_settings import masked
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.strict import check_name
+from dovetail.responses.backends import BackendDetail, BackendList, BackendRow, RemovedBackend
 
-router = APIRouter(prefix="/backends", tags=["backends"])
+router = Routes(prefix="/backends", tags=["backends"])
 
 _ENTRY = {
     "requestBody": {
@@ -38,7 +39,7 @@ _ENTRY = {
 }
 
 
-def row(standing: BackendStatus) -> dict[str, Any]:
+def row(standing: BackendStatus) -> BackendRow:
     member = standing.member
     executor = member.executor
     health = executor.health if executor is not None else CallHealth()
@@ -65,7 +66,7 @@ def row(standing: BackendStatus) -> dict[str, Any]:
     }
 
 
-def shown(standing: BackendStatus) -> dict[str, Any]:
+def shown(standing: BackendStatus) -> BackendDetail:
     """Also its settings, as they were given, and without the secrets in them."""
     member = standing.member
     able = member.executor.backend.capabilities if member.executor is not None else Capabilities()
@@ -78,7 +79,7 @@ def shown(standing: BackendStatus) -> dict[str, Any]:
 
 
 @router.get("")
-async def backends(request: Request) -> Response:
+async def backends(request: Request) -> Json[BackendList]:
     """Every backend with what it has and how it does: `state` is that of its circuit breaker (closed: it is used; open:
     it is left alone; half-open: one call at a time), or `starting`, or `unusable` where it could not be built.
 
@@ -88,7 +89,7 @@ async def backends(request: Request) -> Response:
 
 
 @router.get("/{name}")
-async def backend(request: Request, name: str) -> Response:
+async def backend(request: Request, name: str) -> Json[BackendDetail]:
     """One backend, with its settings. Secrets are shown as •••."""
     return Json(shown(plane_of(request).backends.get(name)))
 
@@ -100,7 +101,7 @@ async def add(
     replace: Annotated[bool, Query(description="change the settings of one that is there")] = False,
     author: Author = "",
     note: Note = "",
-) -> Response:
+) -> Json[BackendDetail] | CreatedJson[BackendDetail]:
     """Add a backend, from now on and after restarts. Secrets in its settings are kept encrypted. The history tells of
     it: `GET /api/v1/events?backend=NAME`.
 
@@ -114,7 +115,8 @@ async def add(
         raise Invalid([Complaint(SOURCE, None, "name", str(error))]) from None
     doors = plane_of(request).backends
     is_new = await doors.add(name, entry, replace=replace, author=author, note=note)
-    return Json(shown(doors.get(name)), 201 if is_new else 200)
+    added = shown(doors.get(name))
+    return CreatedJson(added) if is_new else Json(added)
 
 
 @router.delete("/{name}")
@@ -124,7 +126,7 @@ async def remove(
     force: Annotated[bool, Query(description="also while tasks run there: they are placed elsewhere")] = False,
     author: Author = "",
     note: Note = "",
-) -> Response:
+) -> Json[RemovedBackend]:
     """Remove a backend that was added, with its nodes. Refused with 409 while tasks hold them, unless `force`.
 
     `unconfirmed` counts stops that it did not answer within ten seconds: those tasks may run on there.

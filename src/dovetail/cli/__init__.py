@@ -1,5 +1,8 @@
-"""The `dovetail` command: one file a command, loaded when it is called.
+"""The `dovetail` command: its commands, in one package or module a noun, as in `api` and `client`.
 
-Guarantees: `dovetail --help` imports no command, no HTTP library and no rendering. Every other room is reached through
-the client, the control plane or the simulator; nothing imports this room.
+`command_table` names all commands and `main` is the entry. `terminal` has what commands share, `render` draws what they
+print. A command talks to the server through `dovetail.client`; only those in `program`, `simulate` and `kubernetes` run
+something in this process.
+
+Guarantees: `dovetail --help` imports no command, no HTTP library and no rendering. No other package imports this one.
 """

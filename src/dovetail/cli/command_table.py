@@ -1,7 +1,7 @@
 """The commands by name, and a group that imports one only when it is called.
 
-Guarantees: help and completion of the names come from this table alone. A module named here offers `command`: a
-function, whose signature and docstring become options and help, or a `typer.Typer` with commands of its own.
+Guarantees: help and completion of the names come from this table alone. A command is a function, whose signature and
+docstring become options and help, or a `typer.Typer` with actions of its own.
 """
 
 from functools import cache
@@ -11,85 +11,85 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from dovetail.cli.failure import reported
+from dovetail.cli.terminal.failure import reported
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     section: str
-    module: str
+    home: str  # a module of this package, which offers `command`, or `module:function`
     help: str
 
 
 _SECTIONS = ("Work", "Questions", "Rules", "Machines", "Subsystems", "This program")
 _WORK, _ASK, _RULES, _NODES, _SUBSYSTEMS, _PROGRAM = _SECTIONS
 
-COMMANDS: dict[str, Entry] = {
-    "submit": Entry(_WORK, "submit", "Submit workloads from files, or one command."),
-    "get": Entry(_WORK, "get", "List workloads, or show one."),
-    "describe": Entry(_WORK, "describe", "Everything about one workload, from timeline to history."),
-    "logs": Entry(_WORK, "logs", "Print what a task wrote."),
-    "cancel": Entry(_WORK, "cancel", "Stop workloads."),
-    "queue": Entry(_WORK, "queue", "What waits, in order, and why."),
-    "queues": Entry(_WORK, "queues", "The tree of queues: use, limits, loans, fairness."),
-    "top": Entry(_WORK, "top", "The whole cluster, live."),
-    "plan": Entry(_ASK, "plan", "Where workloads would go now; nothing is changed."),
-    "explain": Entry(_ASK, "explain", "Why a workload runs where it runs, or why it waits."),
-    "why-not": Entry(_ASK, "why_not", "Why a workload is not on a certain node."),
-    "capacity": Entry(_ASK, "capacity", "How many more of a shape fit, and where."),
-    "fragmentation": Entry(_ASK, "fragmentation", "Free GPU capacity that typical work cannot use."),
-    "simulate": Entry(_ASK, "simulate", "Replay work on a virtual cluster and compare policies."),
-    "policy": Entry(_RULES, "policy", "Constraints with a name, applied to many workloads."),
-    "constraint": Entry(_RULES, "constraint", "Check an expression about nodes."),
-    "affinity": Entry(_RULES, "affinity", "Which nodes services should be on, and which not."),
-    "nodes": Entry(_NODES, "nodes", "List nodes, show one, register or change one."),
-    "cordon": Entry(_NODES, "cordon", "Let a node take no new work."),
-    "uncordon": Entry(_NODES, "uncordon", "Let a node take work again."),
-    "drain": Entry(_NODES, "drain", "Cordon a node and move its work elsewhere."),
-    "fail": Entry(_NODES, "fail", "Say that a node or a whole domain has failed."),
-    "topology": Entry(_NODES, "topology", "The network: levels, domains, what is free in each."),
-    "distance": Entry(_NODES, "distance", "How far nodes are from each other, and set that by hand."),
-    "backend": Entry(_NODES, "backend", "The systems that run work: how they do; add and remove them."),
-    "reserve": Entry(_NODES, "reserve", "Hold capacity back on a node for a while."),
-    "kubernetes": Entry(_PROGRAM, "kubernetes", "Kubernetes: check our verdicts against its own scheduler."),
-    "serve": Entry(_PROGRAM, "serve", "Run the control plane on this machine."),
-    "demo": Entry(_PROGRAM, "demo", "Run it on a simulated cluster with a stream of work."),
-    "config": Entry(_PROGRAM, "config", "Check or show the settings of the control plane."),
-    "completion": Entry(_PROGRAM, "completion", "Print the completion script of a shell."),
-    "version": Entry(_PROGRAM, "version", "Print the version, here and of the server."),
+COMMANDS: dict[str, CommandEntry] = {
+    "submit": CommandEntry(_WORK, "workloads.submit", "Submit workloads from files, or one command."),
+    "get": CommandEntry(_WORK, "workloads.get", "List workloads, or show one."),
+    "describe": CommandEntry(_WORK, "workloads.describe", "Everything about one workload, from timeline to history."),
+    "logs": CommandEntry(_WORK, "workloads.logs", "Print what a task wrote."),
+    "cancel": CommandEntry(_WORK, "workloads.cancel", "Cancel workloads."),
+    "queue": CommandEntry(_WORK, "queues.queues:queue", "Pending workloads in order, and why they wait."),
+    "queues": CommandEntry(_WORK, "queues.queues:queues", "The tree of queues: use, limits, loans, fairness."),
+    "top": CommandEntry(_WORK, "workloads.top", "The whole cluster, live."),
+    "plan": CommandEntry(_ASK, "questions:plan", "Where workloads would go now; nothing is changed."),
+    "explain": CommandEntry(_ASK, "questions:explain", "Why a workload runs where it runs, or why it waits."),
+    "why-not": CommandEntry(_ASK, "questions:why_not", "Why a workload is not on a certain node."),
+    "capacity": CommandEntry(_ASK, "questions:capacity", "How many more of a shape fit, and where."),
+    "fragmentation": CommandEntry(_ASK, "questions:fragmentation", "Free GPU capacity that typical work cannot use."),
+    "simulate": CommandEntry(_ASK, "simulate.command", "Replay work on a virtual cluster and compare policies."),
+    "policy": CommandEntry(_RULES, "policies.policy", "Constraints with a name, applied to many workloads."),
+    "constraint": CommandEntry(_RULES, "policies.constraint", "Check an expression about nodes."),
+    "affinity": CommandEntry(_RULES, "policies.affinity", "Which nodes services should be on, and which not."),
+    "nodes": CommandEntry(_NODES, "nodes.nodes", "List nodes, show one, register or change one."),
+    "cordon": CommandEntry(_NODES, "nodes.availability:cordon", "Let a node take no new work."),
+    "uncordon": CommandEntry(_NODES, "nodes.availability:uncordon", "Let a node take work again."),
+    "drain": CommandEntry(_NODES, "nodes.availability:drain", "Cordon a node and move its work elsewhere."),
+    "fail": CommandEntry(_NODES, "nodes.availability:fail", "Report that a node or a whole domain has failed."),
+    "topology": CommandEntry(_NODES, "network.topology", "The network: levels, domains, what is free in each."),
+    "distance": CommandEntry(_NODES, "network.distance", "How far nodes are from each other, and set that by hand."),
+    "backend": CommandEntry(_NODES, "backends", "The systems that run work: list, add and remove them."),
+    "reserve": CommandEntry(_NODES, "queues.reserve", "Reserve capacity, now or later."),
+    "kubernetes": CommandEntry(_PROGRAM, "kubernetes.command", "Kubernetes: check our verdicts against its scheduler."),
+    "serve": CommandEntry(_PROGRAM, "program.serve", "Run the control plane on this machine."),
+    "demo": CommandEntry(_PROGRAM, "program.demo", "Run it on a simulated cluster with a stream of work."),
+    "config": CommandEntry(_PROGRAM, "program.config", "Check or show the settings of the control plane."),
+    "completion": CommandEntry(_PROGRAM, "program.completion", "Print the completion script of a shell."),
+    "version": CommandEntry(_PROGRAM, "program.version", "Print the version, here and of the server."),
 }
 
 
 @cache
-def installed() -> dict[str, Entry]:
-    """The commands, and those of subsystems that other packages offer, whose module is a reference."""
+def installed() -> dict[str, CommandEntry]:
+    """The commands, and those of subsystems that other packages offer."""
     from dovetail.control.subsystems.registry import subsystem_commands
 
-    more = {name: Entry(_SUBSYSTEMS, one.command, one.help) for name, one in subsystem_commands()}
+    more = {name: CommandEntry(_SUBSYSTEMS, one.command, one.help) for name, one in subsystem_commands()}
     return {**more, **COMMANDS}
 
 
 def load(name: str) -> Any:
     """The command behind a name."""
-    entry = COMMANDS.get(name) or installed()[name]
-    if ":" in entry.module:
+    if name in COMMANDS:
+        module, _, function = COMMANDS[name].home.partition(":")
+        found = getattr(import_module(f"dovetail.cli.{module}"), function or "command")
+    else:
         from dovetail.model.plugin_loading import load_object
 
-        found = load_object(entry.module)
-    else:
-        found = import_module(f"dovetail.cli.{entry.module}").command
+        found = load_object(installed()[name].home)
     if not isinstance(found, typer.Typer):
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.command(name)(found)
         found = app
     command = typer.main.get_command(found)
     command.name = name
-    command.short_help = entry.help
+    command.short_help = COMMANDS[name].help
     _without_types(command)
     return command
 
 
 def _without_types(command: Any) -> None:
-    """`NODE`, not `NODE <str>`: the help text of an argument says what goes there."""
+    """Show `NODE`, not `NODE <str>`: the help text of an argument says what it is."""
     for parameter in command.params:
         if parameter.param_type_name == "argument":
             parameter.display_type_rich = lambda ctx: ""  # noqa: ARG005 - Typer's signature
@@ -145,5 +145,5 @@ class Commands(TyperGroup):
 
 
 def _named(name: str) -> TyperCommand:
-    """Enough of a command to be listed."""
+    """A stand-in for a command, enough to list it."""
     return TyperCommand(name, help=installed()[name].help)

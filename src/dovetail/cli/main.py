@@ -1,4 +1,4 @@
-"""The entry of `dovetail`: options that stand before the command, and the exit codes.
+"""The entry point of `dovetail`: the options before the command, and the exit codes.
 
 Leaves to others: which commands there are (`command_table`) and how failures end (`failure`).
 """
@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from dovetail.cli.command_table import Commands
-from dovetail.cli.server import Url, use_server
+from dovetail.cli.terminal.server import Url, use_server
 
 EPILOG = """\
 Exit codes: 0 done; 1 what was asked about failed or was not placed;
@@ -46,7 +46,7 @@ def _print_version(wanted: bool) -> None:
 def dovetail(
     url: Url = None,
     version: Annotated[  # noqa: ARG001 - its callback answers
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Dovetail fits work to machines."""

@@ -9,13 +9,15 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from dovetail.client.errors import BadAnswer, ConnectError, DovetailError, NoAnswer
 
 if TYPE_CHECKING:
     import httpx
+
+T = TypeVar("T")
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 API = "/api/v1"
@@ -90,15 +92,21 @@ class Transport:
                 time.sleep(pause_s)
         raise AssertionError("the last try returns or raises")
 
-    def json(self, method: str, path: str, **how: Any) -> Any:
+    def json(self, kind: type[T], method: str, path: str, **how: Any) -> T:  # noqa: ARG002 - for the type checker
+        """The body of the answer. It is not checked against `kind`: a newer server may have added fields."""
         import orjson
 
         answer = self.ask(method, path, **how)
         try:
-            return orjson.loads(answer.content)
+            return cast("T", orjson.loads(answer.content))
         except orjson.JSONDecodeError:
-            kind = answer.headers.get("content-type", "something")
-            raise BadAnswer(self.url, f"with {kind} where JSON was expected") from None
+            found = answer.headers.get("content-type", "something")
+            raise BadAnswer(self.url, f"with {found} where JSON was expected") from None
+
+    def items(self, kind: type[T], path: str, params: Mapping[str, Any] | None = None) -> list[T]:  # noqa: ARG002
+        """The items of a list (`dovetail.responses.ItemList`)."""
+        found: list[T] = self.json(dict[str, Any], "GET", path, params=params)["items"]
+        return found
 
     @contextmanager
     def stream(

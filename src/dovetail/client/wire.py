@@ -6,14 +6,14 @@ from urllib.parse import quote
 
 
 def segment(text: str, what: str) -> str:
-    """One step of a path. `.` and `..` would be taken for steps by everything between here and the server."""
+    """One segment of a path. `.` and `..` are refused, because every proxy would resolve them as steps of the path."""
     if text in ("", ".", ".."):
         raise ValueError(f"{text!r} is not the name of a {what}")
     return quote(text, safe="")
 
 
 def written(what: Any) -> Any:
-    """Models as the fields they were given; the rest is sent as it is."""
+    """A model as the fields that were set; a mapping as it is; a sequence item by item."""
     if isinstance(what, Mapping):
         return dict(what)
     if hasattr(what, "model_dump"):

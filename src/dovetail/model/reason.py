@@ -22,6 +22,21 @@ class Outcome(StrEnum):
     OVER_QUOTA = "over_quota"
     PREEMPTING = "preempting"
     LANE_KEPT = "lane_kept"
+    DEPENDENCY = "dependency"
+
+
+#: The rest of the world keeps work with these outcomes waiting: no change of nodes or of its own definition would help.
+_WAITS_FOR_OTHERS = frozenset({Outcome.DEPENDENCY, Outcome.PREEMPTING, Outcome.LANE_KEPT})
+
+
+def waits_for_others(reason: str) -> bool:
+    """Whether work waits until other work ends or gives way, so that suggestions about it would mislead."""
+    return reason in _WAITS_FOR_OTHERS
+
+
+def waits_for_nodes(reason: str) -> bool:
+    """Whether work waits for something that a node could offer, so that it helps to say what the nodes lack."""
+    return reason != Outcome.OVER_QUOTA and reason not in _WAITS_FOR_OTHERS
 
 
 class Eviction(StrEnum):

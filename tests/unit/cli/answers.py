@@ -5,7 +5,10 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 
-from dovetail.client.types import Candidate, Explanation, NodeRow, QueueItem, TaskRow, WorkloadDetail
+from dovetail.responses.decisions import DecisionExplanation, RankedNode
+from dovetail.responses.nodes import NodeRow
+from dovetail.responses.queues import QueueItem
+from dovetail.responses.workloads import TaskRow, WorkloadDetail
 
 NOW = 1_700_000_000.0
 
@@ -66,14 +69,14 @@ def task(replica: int = 0, **fields: Any) -> TaskRow:
     return found | fields  # type: ignore[no-any-return]
 
 
-def candidate(node: str, total: float, points: dict[str, float]) -> Candidate:
+def candidate(node: str, total: float, points: dict[str, float]) -> RankedNode:
     return {"node": node, "total": total, "points": points, "load": 0.25}
 
 
 WEIGHTS = {"resource_utilisation": 40.0, "load_balance": 30.0, "affinity": 20.0, "network_proximity": 10.0}
 
 
-def explanation(**fields: Any) -> Explanation:
+def explanation(**fields: Any) -> DecisionExplanation:
     points = dict.fromkeys(WEIGHTS, 0.5)
     found: Any = {
         "outcome": "placed",
@@ -95,7 +98,7 @@ def explanation(**fields: Any) -> Explanation:
     return found | fields  # type: ignore[no-any-return]
 
 
-def refused_everywhere() -> Explanation:
+def refused_everywhere() -> DecisionExplanation:
     return explanation(
         outcome="insufficient_resources",
         funnel=[

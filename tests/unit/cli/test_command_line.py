@@ -46,7 +46,7 @@ def test_help_imports_no_command_and_none_of_the_heavy_libraries() -> None:
         "sys.argv = ['dovetail', '--help']\n"
         "try:\n    run()\nexcept SystemExit:\n    pass\n"
         "heavy = {'rich', 'httpx', 'pydantic', 'numpy', 'yaml', 'sqlalchemy', 'fastapi', 'uvicorn'}\n"
-        "print('LOADED', sorted(heavy & set(sys.modules)), 'dovetail.cli.get' in sys.modules)\n"
+        "print('LOADED', sorted(heavy & set(sys.modules)), 'dovetail.cli.workloads.get' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "LOADED [] False"

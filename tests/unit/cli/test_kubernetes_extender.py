@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dovetail.cli.failure import ExitCode
 from dovetail.cli.main import app
+from dovetail.cli.terminal.failure import ExitCode
 
 NOWHERE = ["--kubeconfig", "/does/not/exist"]
 

@@ -3,7 +3,8 @@
 from tests.unit.cli.answers import drawn
 
 from dovetail.cli.render.backends import backend_history, backend_list, one_backend
-from dovetail.client.types import Backend, BackendRow, HistoryLine
+from dovetail.responses.backends import BackendDetail, BackendRow
+from dovetail.responses.system import HistoryRow
 
 NOW = 1_800_000_000.0
 GOOD = BackendRow(
@@ -61,7 +62,7 @@ def test_a_wide_list_says_where_each_comes_from_and_what_it_can_do() -> None:
 
 
 def test_one_backend_shows_its_settings_one_by_one() -> None:
-    row: Backend = {
+    row: BackendDetail = {
         **BAD,
         "sees_own_writes": False,
         "stale_for_s": 2.0,
@@ -76,7 +77,7 @@ def test_one_backend_shows_its_settings_one_by_one() -> None:
 
 def test_its_history_says_when_and_what_in_full() -> None:
     message = "backend lab changed (folder, poll, prices) by ann: the disk of the old one was full"
-    line = HistoryLine(
+    line = HistoryRow(
         seq=7, at=NOW - 90, kind="backend", message=message, workload=None, replica=None, node=None, backend="lab"
     )
     header, *lines = drawn(backend_history("lab", [line], NOW)).splitlines()

@@ -4,8 +4,8 @@ import pytest
 from tests.unit.cli.answers import NOW, candidate, drawn, explanation, refused_everywhere, widest, workload
 
 from dovetail.cli.render.decision import capacity_view, explain_view, plan_view, why_not_view
-from dovetail.cli.render.funnel import funnel
-from dovetail.cli.render.scores import score_table
+from dovetail.cli.render.parts.funnel import funnel
+from dovetail.cli.render.parts.scores import score_table
 
 
 def test_the_funnel_narrows_and_names_what_each_filter_refused() -> None:

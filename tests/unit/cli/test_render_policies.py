@@ -16,7 +16,7 @@ from dovetail.cli.render.policies import (
     version_list,
     violation_list,
 )
-from dovetail.client.types import ChangedPolicy, ConstraintInForce, Policy, PolicyVersion, Violation
+from dovetail.responses.policies import ChangedPolicy, ConstraintInForce, PolicyDetail, PolicyVersion, ViolationRow
 
 FULL = 'domain("zone", "east").utilisation.cpu > 0.85'
 
@@ -37,7 +37,7 @@ def constraint(**changed: Any) -> ConstraintInForce:
     return found | changed  # type: ignore[no-any-return]
 
 
-def policy(name: str = "stay-in-the-east", **changed: Any) -> Policy:
+def policy(name: str = "stay-in-the-east", **changed: Any) -> PolicyDetail:
     found: Any = {
         "name": name,
         "version": 12,
@@ -54,7 +54,7 @@ def policy(name: str = "stay-in-the-east", **changed: Any) -> Policy:
     return found | changed  # type: ignore[no-any-return]
 
 
-def violation(replica: int = 0) -> Violation:
+def violation(replica: int = 0) -> ViolationRow:
     return {
         "workload": 7,
         "replica": replica,

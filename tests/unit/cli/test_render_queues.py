@@ -6,9 +6,10 @@ import pytest
 from tests.unit.cli.answers import NOW, drawn, explanation, widest, workload
 
 from dovetail.cli.render.decision import explain_view, plan_view
+from dovetail.cli.render.parts.starts import starts_about, starts_in
 from dovetail.cli.render.queues import queue_tree, use_bar
-from dovetail.cli.render.starts import starts_about, starts_in
-from dovetail.client.types import QueueResource, Queues, Start
+from dovetail.responses.queues import QueueResource, QueuesAnswer
+from dovetail.responses.workloads import PredictedStart
 
 
 def use(used: float, guaranteed: float = 0, maximum: float | None = None, borrowed: float = 0) -> QueueResource:
@@ -39,7 +40,7 @@ def queue(path: str, **fields: Any) -> Any:
     return found | fields
 
 
-def answer(*queues: Any, **fields: Any) -> Queues:
+def answer(*queues: Any, **fields: Any) -> QueuesAnswer:
     found: Any = {
         "queues": list(queues),
         "loans": [],
@@ -49,7 +50,7 @@ def answer(*queues: Any, **fields: Any) -> Queues:
     return found | fields  # type: ignore[no-any-return]
 
 
-def start(at: float | None, early: float | None = None, late: float | None = None) -> Start:
+def start(at: float | None, early: float | None = None, late: float | None = None) -> PredictedStart:
     moments = [None if s is None else NOW + s for s in (at, early, late)]
     return {"starts_at": moments[0], "starts_early": moments[1], "starts_late": moments[2]}
 
@@ -112,7 +113,7 @@ def test_wide_shows_every_resource() -> None:
         (start(None), "—"),
     ],
 )
-def test_a_start_is_told_with_its_range(guess: Start, words: str) -> None:
+def test_a_start_is_told_with_its_range(guess: PredictedStart, words: str) -> None:
     assert starts_in(guess, NOW) == words
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.cli.answers import drawn, node, widest
 
 from dovetail.cli.render.topology import apart, distance_list, level_list, topology_tree
-from dovetail.client.types import DomainRow, LevelRow, NetworkTopology
+from dovetail.responses.network import DomainRow, LevelRow, TopologyAnswer
 
 
 def level(name: str, domains: int, **more: Any) -> LevelRow:
@@ -14,7 +14,7 @@ def level(name: str, domains: int, **more: Any) -> LevelRow:
     return found | {"bandwidth": "800Gbps", "latency": "5us"} | more  # type: ignore[no-any-return]
 
 
-def network(*levels: LevelRow, described: bool = True) -> NetworkTopology:
+def network(*levels: LevelRow, described: bool = True) -> TopologyAnswer:
     found: Any = {"described": described, "levels": list(levels), "rules": [], "links": 0, "switches": 0}
     return found | {"strangers": 0, "some_strangers": [], "definition": {}}  # type: ignore[no-any-return]
 

@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 from tests.unit.cli.answers import NOW, drawn, widest
 
-from dovetail.cli.failure import Failure
-from dovetail.cli.local_time import local_last, local_moment
 from dovetail.cli.render.reservations import one_reservation, reservation_list
-from dovetail.client.types import Reservation
+from dovetail.cli.terminal.failure import Failure
+from dovetail.cli.terminal.local_time import local_last, local_moment
+from dovetail.responses.queues import ReservationRow
 
 NOON = datetime(2026, 3, 4, 12, 0, 30).timestamp()
 
 
-def reservation(**changed: Any) -> Reservation:
-    found: Reservation = {
+def reservation(**changed: Any) -> ReservationRow:
+    found: ReservationRow = {
         "id": 7,
         "node": None,
         "nodes": {f"node-{i}": {"cpu": "4", "slots": 1} for i in range(30)},

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.cli.submission import Submission, described, made_up_name, read_submission
+from dovetail.cli.workloads.submission import WorkToSubmit, described, made_up_name, read_submission
 from dovetail.client import DovetailError
 from dovetail.model.text.complaint import Invalid
 from dovetail.model.text.strict import check_name
@@ -69,7 +69,7 @@ def test_what_the_server_says_of_a_command_is_about_the_command_line() -> None:
 
 
 def test_a_refusal_without_complaints_stays_what_it_is() -> None:
-    with pytest.raises(DovetailError), Submission().located():
+    with pytest.raises(DovetailError), WorkToSubmit().located():
         raise DovetailError({"status": 409, "detail": "already there"})
 
 

@@ -14,11 +14,30 @@ from tests.patience import wait_for
 from tests.unit.api.server import serving, settings_in
 
 from dovetail.client import Client, ConnectError, DovetailError
-from dovetail.client import types as t
 from dovetail.client.amounts import shown
 from dovetail.model.node import Node
 from dovetail.model.resources import ResourceRequest
 from dovetail.model.workloads.workload import Workload
+from dovetail.responses.decisions import (
+    DecisionExplanation,
+    DecisionRow,
+    ExplainAnswer,
+    NodeRefusal,
+    ResourceShortage,
+    WhyNotAnswer,
+)
+from dovetail.responses.nodes import NodeDetail, NodeOrders, NodeResource, NodeRow, NodeTask, ResourceUse, RunOrder
+from dovetail.responses.plans import CapacityAnswer, NodeFit, PlanAnswer, PlannedTaskRow
+from dovetail.responses.queues import QueueItem, QueueRow, QueuesAnswer, ReservationRow
+from dovetail.responses.system import ClusterSummary, HistoryRow, ProfileRow, Profiles, ServerHealth
+from dovetail.responses.workloads import (
+    AcceptedWorkload,
+    OutputChunk,
+    TaskRow,
+    WorkloadDetail,
+    WorkloadPage,
+    WorkloadRow,
+)
 
 
 @pytest.fixture(scope="module")
@@ -50,48 +69,48 @@ def running(client: Client, name: str, **spec: Any) -> None:
 
 def test_answers_about_work_have_their_types(client: Client) -> None:
     work = Workload(name="typed", replicas=2, resources=ResourceRequest.model_validate({"cpu": "500m"}))
-    accepted = is_a(list[t.Accepted], client.submit([work]))
+    accepted = is_a(list[AcceptedWorkload], client.submit([work]))
     wait_for(lambda: client.workload("typed")["state"] == "running")
-    assert is_a(t.WorkloadDetail, client.workload(accepted[0]["id"]))["spec"]["resources"] == {"cpu": "500m"}
-    page = is_a(t.WorkloadPage, client.workloads(namespace="default", limit=1, unfinished=True))
-    is_a(list[t.WorkloadRow], page["items"])
-    assert [task["replica"] for task in is_a(list[t.TaskRow], client.tasks("typed"))] == [0, 1]
-    is_a(t.Explanation, is_a(list[t.Decision], client.decisions("typed"))[0]["explanation"])
-    is_a(list[t.HistoryLine], client.history("typed"))
-    is_a(list[t.HistoryLine], client.past_events(workload="typed"))
-    explained = is_a(t.Explained, client.explain("typed"))
-    is_a(t.WorkloadRow, explained["workload"])
-    is_a(t.WhyNot, client.why_not("typed", "node-1"))
-    assert is_a(t.Accepted, client.cancel("typed", reason="enough")) == accepted[0]
+    assert is_a(WorkloadDetail, client.workload(accepted[0]["id"]))["spec"]["resources"] == {"cpu": "500m"}
+    page = is_a(WorkloadPage, client.workloads(namespace="default", limit=1, unfinished=True))
+    is_a(list[WorkloadRow], page["items"])
+    assert [task["replica"] for task in is_a(list[TaskRow], client.tasks("typed"))] == [0, 1]
+    is_a(DecisionExplanation, is_a(list[DecisionRow], client.decisions("typed"))[0]["explanation"])
+    is_a(list[HistoryRow], client.history("typed"))
+    is_a(list[HistoryRow], client.past_events(workload="typed"))
+    explained = is_a(ExplainAnswer, client.explain("typed"))
+    is_a(WorkloadRow, explained["workload"])
+    is_a(WhyNotAnswer, client.why_not("typed", "node-1"))
+    assert is_a(AcceptedWorkload, client.cancel("typed", reason="enough")) == accepted[0]
     wait_for(lambda: client.workload("typed")["state"] == "cancelled")
 
 
 def test_questions_have_their_types(client: Client) -> None:
-    plans = is_a(list[t.Plan], client.plan([{"name": "a"}, {"name": "b", "resources": {"cpu": 99}}]))
+    plans = is_a(list[PlanAnswer], client.plan([{"name": "a"}, {"name": "b", "resources": {"cpu": 99}}]))
     assert [plan["placed"] for plan in plans] == [1, 0]
-    is_a(list[t.PlannedTask], plans[0]["tasks"])
-    assert is_a(list[t.Plan], client.dry_run({"name": "a"}))[0]["placed"] == 1
-    is_a(list[t.NodeFit], is_a(t.Capacity, client.capacity({"resources": {"cpu": 1}}))["by_node"])
+    is_a(list[PlannedTaskRow], plans[0]["tasks"])
+    assert is_a(list[PlanAnswer], client.dry_run({"name": "a"}))[0]["placed"] == 1
+    is_a(list[NodeFit], is_a(CapacityAnswer, client.capacity({"resources": {"cpu": 1}}))["by_node"])
     client.submit({"name": "wishful", "resources": {"cpu": 99}})
     waiting = wait_for(client.queue)
-    assert is_a(list[t.QueueItem], waiting)[0]["name"] == "wishful"
+    assert is_a(list[QueueItem], waiting)[0]["name"] == "wishful"
     wait_for(lambda: client.workload("wishful")["reason"])
     explained = client.explain("wishful")
-    is_a(list[t.Shortage], is_a(t.Explanation, explained["now"])["shortages"])
-    is_a(list[t.Refusal], client.why_not("wishful", "node-1")["refused"])
+    is_a(list[ResourceShortage], is_a(DecisionExplanation, explained["now"])["shortages"])
+    is_a(list[NodeRefusal], client.why_not("wishful", "node-1")["refused"])
     client.cancel("wishful")
 
 
 def test_answers_about_nodes_have_their_types(client: Client) -> None:
-    made = is_a(t.NodeDetail, client.register_node(Node.model_validate({"name": "mine", "capacity": {"cpu": 4}})))
+    made = is_a(NodeDetail, client.register_node(Node.model_validate({"name": "mine", "capacity": {"cpu": 4}})))
     assert made["definition"]["capacity"]["cpu"] == "4"
-    rows = is_a(list[t.NodeRow], client.nodes())
-    is_a(t.NodeResource, rows[0]["resources"]["cpu"])
-    is_a(t.NodeDetail, client.patch_node("mine", labels={"only": "here"}, taints=[]))
+    rows = is_a(list[NodeRow], client.nodes())
+    is_a(NodeResource, rows[0]["resources"]["cpu"])
+    is_a(NodeDetail, client.patch_node("mine", labels={"only": "here"}, taints=[]))
     client.submit({"name": "for-mine", "node_selector": {"only": "here"}})
-    [order] = is_a(list[t.RunOrder], wait_for(lambda: client.heartbeat("mine", used={"cpu": 1})["run"]))
-    is_a(t.Orders, client.heartbeat("mine", tasks=[{"key": order["key"], "state": "running"}]))
-    assert is_a(list[t.NodeTask], wait_for(lambda: client.node_tasks("mine")))[0]["name"] == "for-mine"
+    [order] = is_a(list[RunOrder], wait_for(lambda: client.heartbeat("mine", used={"cpu": 1})["run"]))
+    is_a(NodeOrders, client.heartbeat("mine", tasks=[{"key": order["key"], "state": "running"}]))
+    assert is_a(list[NodeTask], wait_for(lambda: client.node_tasks("mine")))[0]["name"] == "for-mine"
     assert client.cordon("mine", reason="why not")["status"] == "cordoned"
     assert client.uncordon("mine")["status"] == "online"
     assert client.drain("mine", reason="bye")["status"] == "draining"
@@ -104,15 +123,15 @@ def test_answers_about_nodes_have_their_types(client: Client) -> None:
 
 
 def test_answers_about_the_whole_have_their_types(client: Client) -> None:
-    tree = is_a(t.Queues, client.queues())
-    assert [row["path"] for row in is_a(list[t.QueueRow], tree["queues"])] == ["default"]
-    is_a(list[t.Profile], is_a(t.Profiles, client.profiles())["profiles"])
-    held = is_a(t.Reservation, client.reserve("node-2", {"cpu": 1}, "1h", holder="ada"))
-    assert is_a(list[t.Reservation], client.reservations()) == [held]
+    tree = is_a(QueuesAnswer, client.queues())
+    assert [row["path"] for row in is_a(list[QueueRow], tree["queues"])] == ["default"]
+    is_a(list[ProfileRow], is_a(Profiles, client.profiles())["profiles"])
+    held = is_a(ReservationRow, client.reserve("node-2", {"cpu": 1}, "1h", holder="ada"))
+    assert is_a(list[ReservationRow], client.reservations()) == [held]
     client.release(held["id"])
-    is_a(t.ResourceUse, is_a(t.Summary, client.summary())["resources"]["cpu"])
-    is_a(t.Health, client.health())
-    is_a(t.Health, client.ready())
+    is_a(ResourceUse, is_a(ClusterSummary, client.summary())["resources"]["cpu"])
+    is_a(ServerHealth, client.health())
+    is_a(ServerHealth, client.ready())
     assert "dovetail_" in client.metrics()
 
 
@@ -121,10 +140,10 @@ def test_events_and_output_are_followed(client: Client, url: str) -> None:
     whole = "".join(client.follow_logs("followed"))
     assert whole
     wait_for(lambda: client.workload("followed")["state"] == "succeeded")
-    assert client.logs("followed") == t.LogChunk(whole, len(whole.encode()), True)
+    assert client.logs("followed") == OutputChunk(whole, len(whole.encode()), True)
     kinds = []
     for event in client.events(after=0, workload="followed"):
-        kinds.append(is_a(t.HistoryLine, event)["kind"])
+        kinds.append(is_a(HistoryRow, event)["kind"])
         if len(kinds) == 2:
             break
     assert kinds[0] == "submitted"

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 from tests.unit.engine.scene import Scene
 
-from dovetail.api import answers
+from dovetail.api.questions import sentences
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.state.settings import EngineSettings, UnknownStrategy
 from dovetail.model.reason import Explanation
@@ -294,7 +294,7 @@ def test_explain_and_why_not_speak_of_the_gang_where_one_task_would_fit() -> Non
     words = "5 tasks must start together in one rack; the largest, rack s0l0r0, has room for 4"
     assert questions.explain(work.shape, work.id).message == words
     asked = questions.why_not(work.shape, "n3", work.id)
-    assert answers.why_not("g", asked, 0.0, holds=False) == (
+    assert sentences.why_not("g", asked, 0.0, holds=False) == (
         f"n3 could take a task of g, but they have to lie together: {words}."
     )
 

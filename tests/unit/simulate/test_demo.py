@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.cli.demo import advice
-from dovetail.cli.demo_crowd import Crowd
+from dovetail.cli.program.demo import advice
+from dovetail.cli.program.demo_crowd import DemoCrowd
 from dovetail.client import Client
 from dovetail.model.workloads.workload import Workload
 
@@ -18,7 +18,7 @@ from dovetail.model.workloads.workload import Workload
 @pytest.mark.parametrize("rate", [0.5, 6.0, 100.0])
 @pytest.mark.parametrize("speed", [1.0, 60.0])
 def test_whatever_the_rate_the_work_fills_the_wanted_share_of_the_gpus(rate: float, speed: float) -> None:
-    stream = Crowd(rate=rate, speed=speed, gpus=8000, target=0.88, seed=1).stream()
+    stream = DemoCrowd(rate=rate, speed=speed, gpus=8000, target=0.88, seed=1).stream()
     assert stream.rate * stream.mean_gpu_seconds == pytest.approx(0.88 * 8000)
 
 

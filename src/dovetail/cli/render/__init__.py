@@ -1,5 +1,5 @@
-"""What the commands show: pure functions from what the API answers to Rich renderables.
+"""What commands print for people: pure functions from an answer of the API to Rich renderables, one module a noun.
 
-Guarantees: no I/O, no clock (`now` is an argument); at 80 columns nothing important is cut off. Values come from users
-and are shown as text, never read as markup.
+Guarantees: no I/O and no clock (`now` is an argument). At 80 columns nothing important is cut off. Values come from
+users and are shown as text, never interpreted as markup.
 """

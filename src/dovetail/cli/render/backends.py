@@ -6,25 +6,26 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.spans import age, moment
-from dovetail.cli.render.table import Column, table
-from dovetail.client.types import Backend, BackendRow, HistoryLine
+from dovetail.cli.render.parts.spans import age, moment
+from dovetail.cli.render.parts.table import Header, table
+from dovetail.responses.backends import BackendDetail, BackendRow
+from dovetail.responses.system import HistoryRow
 
 _BACKENDS = (
-    Column("BACKEND", shrinks=True),
-    Column("KIND"),
-    Column("STATE"),
-    Column("NODES", right=True),
-    Column("TASKS", right=True),
-    Column("P50", right=True),
-    Column("P99", right=True),
-    Column("ERRORS", right=True),
-    Column("ANSWERED", right=True),
-    Column("FROM", wide=True),
-    Column("WAITING", right=True, wide=True),
-    Column("CAN", wide=True),
+    Header("BACKEND", shrinks=True),
+    Header("KIND"),
+    Header("STATE"),
+    Header("NODES", right=True),
+    Header("TASKS", right=True),
+    Header("P50", right=True),
+    Header("P99", right=True),
+    Header("ERRORS", right=True),
+    Header("ANSWERED", right=True),
+    Header("FROM", wide=True),
+    Header("WAITING", right=True, wide=True),
+    Header("CAN", wide=True),
 )
-_HISTORY = (Column("WHEN"), Column("WHAT", folds=True))
+_HISTORY = (Header("WHEN"), Header("WHAT", folds=True))
 _STATES = {"closed": "in use", "open": "left alone", "half-open": "being tried"}
 _FACT = 14
 
@@ -51,11 +52,11 @@ def backend_list(rows: Sequence[BackendRow], now: float, wide: bool = False) -> 
     return Group(table(_BACKENDS, lines, wide), *([Text()] if problems else []), *problems)
 
 
-def one_backend(row: Backend, now: float) -> RenderableType:
+def one_backend(row: BackendDetail, now: float) -> RenderableType:
     return Group(*(Text.assemble((f"{name:<{_FACT}}", "bold"), value) for name, value in _facts(row, now)))
 
 
-def _facts(row: Backend, now: float) -> Iterator[tuple[str, str]]:
+def _facts(row: BackendDetail, now: float) -> Iterator[tuple[str, str]]:
     since = "" if row["added_at"] is None else f" {moment(row['added_at'], now)}"
     yield "backend", f"{row['name']}, of kind {row['kind']} ({row['source']}{since})"
     yield "state", f"{row['state']}: {_state(row)}" if row["state"] in _STATES else row["state"]
@@ -74,7 +75,7 @@ def _facts(row: Backend, now: float) -> Iterator[tuple[str, str]]:
         yield "setting", f"{name}: {value}"
 
 
-def backend_history(name: str, rows: Sequence[HistoryLine], now: float, wide: bool = False) -> RenderableType:
+def backend_history(name: str, rows: Sequence[HistoryRow], now: float, wide: bool = False) -> RenderableType:
     if not rows:
         return Text(f"nothing is remembered of a backend {name}: it stands in the settings, or never was")
     return table(_HISTORY, [[moment(row["at"], now), row["message"]] for row in rows], wide)

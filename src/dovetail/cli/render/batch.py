@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.spans import span
-from dovetail.cli.render.table import Column, Listing, table
+from dovetail.cli.render.parts.spans import span
+from dovetail.cli.render.parts.table import Header, Listing, table
 from dovetail.simulate.comparison import BatchRun, yardstick
 
 _BEST = "bold green"
@@ -21,9 +21,9 @@ def comparison(runs: Sequence[BatchRun], headline: str, wide: bool = False) -> R
 
 def _figures(runs: Sequence[BatchRun], wide: bool) -> Listing:
     fcfs = yardstick(runs)
-    columns = [Column("POLICY"), Column("BACKFILL"), Column("SLOWDOWN", right=True), Column("MEDIAN", right=True)]
-    columns += [Column("MEAN WAIT", right=True), Column("LONGEST", right=True), Column("OF FCFS", right=True)]
-    columns += [Column("USED", right=True), Column("BY SEQUENCE", wide=True)]
+    columns = [Header("POLICY"), Header("BACKFILL"), Header("SLOWDOWN", right=True), Header("MEDIAN", right=True)]
+    columns += [Header("MEAN WAIT", right=True), Header("LONGEST", right=True), Header("OF FCFS", right=True)]
+    columns += [Header("USED", right=True), Header("BY SEQUENCE", wide=True)]
     slowdowns = _marked([run.figures.mean_slowdown for run in runs], lambda value: f"{value:.2f}")
     medians = _marked([run.figures.median_slowdown for run in runs], lambda value: f"{value:.2f}")
     means = _marked([run.figures.mean_wait_s for run in runs], span)
@@ -56,11 +56,11 @@ def _marked(values: Sequence[float], shown: Callable[[float], str]) -> list[Text
 
 def _predictions(runs: Sequence[BatchRun]) -> Listing:
     columns = (
-        Column("PREDICTED STARTS"),
-        Column("WAITED", right=True),
-        Column("TOLD", right=True),
-        Column("MEDIAN ERROR", right=True),
-        Column("IN RANGE", right=True),
+        Header("PREDICTED STARTS"),
+        Header("WAITED", right=True),
+        Header("TOLD", right=True),
+        Header("MEDIAN ERROR", right=True),
+        Header("IN RANGE", right=True),
     )
     rows = [
         [

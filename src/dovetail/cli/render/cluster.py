@@ -5,21 +5,23 @@ from collections.abc import Mapping, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.bars import bar
 from dovetail.cli.render.nodes import node_table
+from dovetail.cli.render.parts.bars import bar
+from dovetail.cli.render.parts.spans import span
+from dovetail.cli.render.parts.state import tally
+from dovetail.cli.render.parts.table import Header, Listing, count, table
 from dovetail.cli.render.queue import queue_table
-from dovetail.cli.render.spans import span
-from dovetail.cli.render.state import tally
-from dovetail.cli.render.table import Column, Listing, count, table
 from dovetail.client.amounts import shown
-from dovetail.client.types import NodeRow, QueueItem, ResourceUse, Summary
+from dovetail.responses.nodes import NodeRow, ResourceUse
+from dovetail.responses.queues import QueueItem
+from dovetail.responses.system import ClusterSummary
 
 _FIRST = ("cpu", "memory", "gpu", "disk", "slots")
 _LINES_AROUND = 9  # summary, titles, headers and the blank lines between
 
 
 def cluster_frame(
-    summary: Summary,
+    summary: ClusterSummary,
     nodes: Sequence[NodeRow],
     queue: Sequence[QueueItem],
     lines: int,
@@ -41,7 +43,7 @@ def cluster_frame(
     return Group(*parts)
 
 
-def summary_lines(summary: Summary) -> Text:
+def summary_lines(summary: ClusterSummary) -> Text:
     nodes = summary["nodes"]
     statuses = {
         "online": nodes["online"],
@@ -64,4 +66,4 @@ def use_bars(resources: Mapping[str, ResourceUse], width: int = 30) -> Listing:
         if use["capacity"]:
             amounts = Text(f"{shown(name, use['allocated'])} of {shown(name, use['capacity'])}", style="dim")
             lines.append([name, bar(use["share"], width, track=True), f"{use['share']:.0%}", amounts])
-    return table((Column(), Column(), Column(right=True), Column()), lines)
+    return table((Header(), Header(), Header(right=True), Header()), lines)

@@ -1,12 +1,12 @@
-"""What became of checking an expression."""
+"""The result of checking an expression."""
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.table import Column, count, table
-from dovetail.client.types import CheckedConstraint
+from dovetail.cli.render.parts.table import Header, count, table
+from dovetail.responses.policies import CheckedConstraint
 
-_FAILING = (Column("NODE"), Column("WHY NOT", folds=True))
+_FAILING = (Header("NODE"), Header("WHY NOT", folds=True))
 
 
 def checked(found: CheckedConstraint, wide: bool = False) -> RenderableType:

@@ -1,4 +1,4 @@
-"""The answers to explain, why-not, plan and capacity: the sentence first, then what it rests on."""
+"""The answers of explain, why-not, plan and capacity: the sentence first, then the details."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,23 +6,24 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.funnel import funnel
 from dovetail.cli.render.impasse import impasse_view
-from dovetail.cli.render.scores import candidate_table, score_table
-from dovetail.cli.render.spans import span
-from dovetail.cli.render.starts import starts_about
-from dovetail.cli.render.table import Column, count, table
-from dovetail.client.types import Capacity, Explained, Explanation, Plan, Shortage, VictimRow, WhyNot
+from dovetail.cli.render.parts.funnel import funnel
+from dovetail.cli.render.parts.scores import candidate_table, score_table
+from dovetail.cli.render.parts.spans import span
+from dovetail.cli.render.parts.starts import starts_about
+from dovetail.cli.render.parts.table import Header, count, table
+from dovetail.responses.decisions import DecisionExplanation, ExplainAnswer, ResourceShortage, WhyNotAnswer
+from dovetail.responses.plans import CapacityAnswer, PlanAnswer, VictimRow
 
 MOST_NODES = 20
 
 
-def looked_at_nodes(explanation: Explanation) -> bool:
-    """Work over its quota is refused before any node is looked at."""
+def looked_at_nodes(explanation: DecisionExplanation) -> bool:
+    """Whether nodes were considered: work over its quota is refused before that."""
     return explanation["outcome"] != "over_quota"
 
 
-def explanation_view(explanation: Explanation, chosen: str | None = None, wide: bool = False) -> RenderableType:
+def explanation_view(explanation: DecisionExplanation, chosen: str | None = None, wide: bool = False) -> RenderableType:
     """The funnel, then the points of the best nodes or, when nothing fits, what is short."""
     parts: list[RenderableType] = [funnel(explanation, chosen)]
     if explanation["best"] and explanation["weights"]:
@@ -36,13 +37,13 @@ def explanation_view(explanation: Explanation, chosen: str | None = None, wide: 
     return Group(*parts)
 
 
-def _shortages(rows: Sequence[Shortage], wide: bool) -> RenderableType:
+def _shortages(rows: Sequence[ResourceShortage], wide: bool) -> RenderableType:
     columns = (
-        Column("RESOURCE"),
-        Column("NEEDED", right=True),
-        Column("FREE", right=True),
-        Column("SHORT BY", right=True),
-        Column("NODE", shrinks=True),
+        Header("RESOURCE"),
+        Header("NEEDED", right=True),
+        Header("FREE", right=True),
+        Header("SHORT BY", right=True),
+        Header("NODE", shrinks=True),
     )
     return table(
         columns,
@@ -51,7 +52,7 @@ def _shortages(rows: Sequence[Shortage], wide: bool) -> RenderableType:
     )
 
 
-def explain_view(answer: Explained, now_s: float, wide: bool = False) -> RenderableType:
+def explain_view(answer: ExplainAnswer, now_s: float, wide: bool = False) -> RenderableType:
     """The answer of `explain`: for pending work what is true now, otherwise the stored decision."""
     parts: list[RenderableType] = [Text(answer["answer"], style="bold")]
     if start := starts_about(answer, now_s, rest=answer["workload"]["active"] > 0):
@@ -65,10 +66,10 @@ def explain_view(answer: Explained, now_s: float, wide: bool = False) -> Rendera
     return Group(*parts)
 
 
-def why_not_view(answer: WhyNot, wide: bool = False) -> RenderableType:
+def why_not_view(answer: WhyNotAnswer, wide: bool = False) -> RenderableType:
     parts: list[RenderableType] = [Text(answer["answer"], style="bold")]
     if answer["refused"]:
-        columns = (Column("FILTER"), Column("SAYS", folds=True), Column("MOVING WORK AWAY"))
+        columns = (Header("FILTER"), Header("SAYS", folds=True), Header("MOVING WORK AWAY"))
         rows = [
             [row["filter"], row["message"], "could help" if row["eviction"] == "helps" else "cannot help"]
             for row in answer["refused"]
@@ -82,7 +83,7 @@ def why_not_view(answer: WhyNot, wide: bool = False) -> RenderableType:
     return Group(*parts)
 
 
-def _against_the_best(answer: WhyNot, wide: bool) -> RenderableType:
+def _against_the_best(answer: WhyNotAnswer, wide: bool) -> RenderableType:
     """The few best nodes, and this one marked below them if it is not among them."""
     lines = list(answer["best"][:5])
     if all(line["node"] != answer["node"] for line in lines):
@@ -93,8 +94,8 @@ def _against_the_best(answer: WhyNot, wide: bool) -> RenderableType:
     return candidate_table(lines, weights, answer["node"], wide)
 
 
-def plan_view(plan: Plan, wide: bool = False) -> RenderableType:
-    """One workload's plan: where its tasks go, how the first was decided, and why the rest have no place."""
+def plan_view(plan: PlanAnswer, wide: bool = False) -> RenderableType:
+    """The plan of one workload: where its tasks go, how the first was placed, and why the rest do not fit."""
     tasks = plan["tasks"]
     parts: list[RenderableType] = [Text(plan["answer"], style="bold")]
     if displaced := plan.get("displaces"):
@@ -107,7 +108,7 @@ def plan_view(plan: Plan, wide: bool = False) -> RenderableType:
     used = Counter(task["node"] for task in tasks if task["node"] is not None)
     if len(used) > 1:
         lines = [[node, number] for node, number in used.most_common(MOST_NODES)]
-        parts += [Text(""), table((Column("NODE"), Column("TASKS", right=True)), lines, wide)]
+        parts += [Text(""), table((Header("NODE"), Header("TASKS", right=True)), lines, wide)]
         if len(used) > MOST_NODES:
             parts.append(Text(f"and {count(len(used) - MOST_NODES, 'more node', 'more nodes')}", style="dim"))
     told = [task for task in tasks if task["node"] is None][:1] or list(tasks[:1])
@@ -121,7 +122,7 @@ def plan_view(plan: Plan, wide: bool = False) -> RenderableType:
 
 
 def _victims(rows: Sequence[VictimRow], wide: bool) -> RenderableType:
-    columns = (Column("TASK"), Column("PRIORITY"), Column("NODE"), Column("WORK LOST", right=True))
+    columns = (Header("TASK"), Header("PRIORITY"), Header("NODE"), Header("WORK LOST", right=True))
     shown = rows if wide else rows[:MOST_NODES]
     lines = [[f"{row['name']}.{row['replica']}", row["priority"], row["node"], span(row["lost_s"])] for row in shown]
     found = table(columns, lines, wide)
@@ -130,12 +131,12 @@ def _victims(rows: Sequence[VictimRow], wide: bool) -> RenderableType:
     return Group(found, Text(f"and {count(len(rows) - len(shown), 'more task')}; -o wide lists them", style="dim"))
 
 
-def capacity_view(answer: Capacity, wide: bool = False) -> RenderableType:
+def capacity_view(answer: CapacityAnswer, wide: bool = False) -> RenderableType:
     parts: list[RenderableType] = [Text(answer["answer"], style="bold")]
     nodes = answer["by_node"]
     if nodes:
         shown = nodes if wide else nodes[:MOST_NODES]
-        columns = (Column("NODE"), Column("FITS", right=True))
+        columns = (Header("NODE"), Header("FITS", right=True))
         parts += [Text(""), table(columns, [[row["node"], row["fits"]] for row in shown], wide)]
         if len(shown) < len(nodes):
             parts.append(Text(f"and {count(len(nodes) - len(shown), 'more node')}; -o wide lists them", style="dim"))

@@ -1,4 +1,4 @@
-"""One workload on one page: what it is, its life, its tasks, the decision, and what happened."""
+"""One workload on one page: definition, timeline, tasks, latest decision, history."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,13 +7,15 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from dovetail.cli.render.decision import explanation_view, looked_at_nodes
-from dovetail.cli.render.spans import moment, span
-from dovetail.cli.render.starts import starts_about
-from dovetail.cli.render.state import state
-from dovetail.cli.render.table import Column, count, pairs, table
-from dovetail.cli.render.timeline import timeline
+from dovetail.cli.render.parts.spans import moment, span
+from dovetail.cli.render.parts.starts import starts_about
+from dovetail.cli.render.parts.state import state
+from dovetail.cli.render.parts.table import Header, count, pairs, table
+from dovetail.cli.render.parts.timeline import timeline
 from dovetail.cli.render.workloads import task_list
-from dovetail.client.types import Decision, HistoryLine, TaskRow, WorkloadDetail
+from dovetail.responses.decisions import DecisionRow
+from dovetail.responses.system import HistoryRow
+from dovetail.responses.workloads import TaskRow, WorkloadDetail
 
 MOST_HISTORY = 15
 
@@ -21,8 +23,8 @@ MOST_HISTORY = 15
 def description(
     workload: WorkloadDetail,
     tasks: Sequence[TaskRow],
-    decisions: Sequence[Decision],
-    history: Sequence[HistoryLine],
+    decisions: Sequence[DecisionRow],
+    history: Sequence[HistoryRow],
     now: float,
     wide: bool = False,
 ) -> RenderableType:
@@ -103,8 +105,8 @@ def _quoted(word: str) -> str:
     return shlex.quote(word)
 
 
-def _history(rows: Sequence[HistoryLine], since: float, wide: bool) -> RenderableType:
-    columns = (Column("AFTER", right=True), Column("WHAT"), Column("REPLICA", right=True), Column("", shrinks=True))
+def _history(rows: Sequence[HistoryRow], since: float, wide: bool) -> RenderableType:
+    columns = (Header("AFTER", right=True), Header("WHAT"), Header("REPLICA", right=True), Header("", shrinks=True))
     shown = rows if wide else rows[-MOST_HISTORY:]
     lines = [[span(row["at"] - since), row["kind"], row["replica"], row["message"]] for row in shown]
     found = table(columns, lines, wide)

@@ -6,9 +6,9 @@ from itertools import groupby
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.bars import bar
-from dovetail.cli.render.table import Column, Listing, count, table
-from dovetail.client.types import FragmentationReport, FragmentedDomain, TypicalTask
+from dovetail.cli.render.parts.bars import bar
+from dovetail.cli.render.parts.table import Header, Listing, count, table
+from dovetail.responses.fragmentation import FragmentationReport, FragmentedDomain, TypicalTask
 
 WORST_DOMAINS = 5  # of a level; all when wide
 FIRST_ASKS = 10
@@ -59,13 +59,13 @@ def _shown(domains: Sequence[FragmentedDomain], wide: bool) -> list[FragmentedDo
 
 def _domain_table(domains: Sequence[FragmentedDomain]) -> Listing:
     columns = (
-        Column("LEVEL"),
-        Column("DOMAIN", shrinks=True),
-        Column("GPUS", right=True),
-        Column("FREE", right=True),
-        Column("UNUSABLE", right=True),
-        Column("OF WHAT IS FREE"),
-        Column("USELESS", right=True),
+        Header("LEVEL"),
+        Header("DOMAIN", shrinks=True),
+        Header("GPUS", right=True),
+        Header("FREE", right=True),
+        Header("UNUSABLE", right=True),
+        Header("OF WHAT IS FREE"),
+        Header("USELESS", right=True),
     )
     rows = []
     for one in domains:
@@ -88,10 +88,10 @@ def _title(found: FragmentationReport, wide: bool) -> str:
 
 def _ask_table(asks: Sequence[TypicalTask], wide: bool) -> Listing:
     columns = (
-        Column("A TASK ASKS FOR", shrinks=True),
-        Column("HOW OFTEN"),
-        Column("NODES", right=True),
-        Column("TASKS THAT FIT", right=True),
+        Header("A TASK ASKS FOR", shrinks=True),
+        Header("HOW OFTEN"),
+        Header("NODES", right=True),
+        Header("TASKS THAT FIT", right=True),
     )
     rows = []
     for one in asks if wide else asks[:FIRST_ASKS]:

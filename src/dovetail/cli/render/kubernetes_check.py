@@ -1,4 +1,4 @@
-"""What `dovetail kubernetes check` says at the end."""
+"""The summary of `dovetail kubernetes check`."""
 
 from dovetail.kubernetes.check import Report, Tally
 

@@ -1,4 +1,4 @@
-"""Nodes as a table with bars of use, and what runs on one."""
+"""Nodes as a table with bars of use, and the tasks of one node."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.bars import gauge
-from dovetail.cli.render.spans import age
-from dovetail.cli.render.state import state, tally
-from dovetail.cli.render.table import Column, Listing, count, table
+from dovetail.cli.render.parts.bars import gauge
+from dovetail.cli.render.parts.spans import age
+from dovetail.cli.render.parts.state import state, tally
+from dovetail.cli.render.parts.table import Header, Listing, count, table
 from dovetail.client.amounts import shown
-from dovetail.client.types import NodeRow, NodeTask
+from dovetail.responses.nodes import NodeRow, NodeTask
 
 _RESOURCES = ("cpu", "memory", "gpu", "disk")
 _ONLY_WIDE = ("disk",)
@@ -29,7 +29,7 @@ def node_list(rows: Sequence[NodeRow], wide: bool = False) -> RenderableType:
 
 
 def _troubles(rows: Sequence[NodeRow]) -> list[RenderableType]:
-    """Why nodes are in quarantine, which nobody ordered and somebody should look into."""
+    """Why nodes are in quarantine, which an operator should look into."""
     told = [f"{row['name']}: {row['reason']}" for row in rows if row["status"] == "quarantined"]
     if len(told) > MOST_TROUBLES:
         told = [*told[:MOST_TROUBLES], f"and {len(told) - MOST_TROUBLES} more; -o wide shows why"]
@@ -40,14 +40,14 @@ def node_table(rows: Sequence[NodeRow], wide: bool = False) -> Listing:
     """A bar for each resource that any of these nodes has."""
     names = [name for name in _RESOURCES if any(_has(row, name) for row in rows)]
     columns = (
-        Column("NAME"),
-        Column("STATUS"),
-        Column("TASKS", right=True),
-        *(Column(name.upper(), wide=name in _ONLY_WIDE) for name in names),
-        Column("BACKEND", wide=True),
-        Column("LABELS", wide=True),
-        Column("TAINTS", wide=True),
-        Column("NOTE", wide=True),
+        Header("NAME"),
+        Header("STATUS"),
+        Header("TASKS", right=True),
+        *(Header(name.upper(), wide=name in _ONLY_WIDE) for name in names),
+        Header("BACKEND", wide=True),
+        Header("LABELS", wide=True),
+        Header("TAINTS", wide=True),
+        Header("NOTE", wide=True),
     )
     return table(columns, [_node(row, names, wide) for row in rows], wide)
 
@@ -81,12 +81,12 @@ def _use(row: NodeRow, name: str, wide: bool) -> Text:
 
 
 def node_task_list(rows: Sequence[NodeTask], now: float) -> RenderableType:
-    columns = [Column("WORKLOAD"), Column("REPLICA", right=True), Column("STATE"), Column("HERE FOR", right=True)]
+    columns = [Header("WORKLOAD"), Header("REPLICA", right=True), Header("STATE"), Header("HERE FOR", right=True)]
     lines: list[list[object]] = [
         [f"{row['namespace']}/{row['name']}", row["replica"], state(row["state"]), age(row["placed_at"], now)]
         for row in rows
     ]
     if any(row.get("devices") for row in rows):
-        columns.append(Column("GPU"))
+        columns.append(Header("GPU"))
         lines = [[*line, ", ".join(map(str, row.get("devices", ())))] for line, row in zip(lines, rows, strict=True)]
     return table(columns, lines)

@@ -1,55 +1,55 @@
-"""Policies as a list and one by one, their versions, what runs against them; and the affinity of services."""
+"""Policies as a list and one by one, their versions and violations; and the node affinity of services."""
 
 from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.spans import age, moment
-from dovetail.cli.render.table import Column, count, table
-from dovetail.client.types import (
-    Attachments,
+from dovetail.cli.render.parts.spans import age, moment
+from dovetail.cli.render.parts.table import Header, count, table
+from dovetail.responses.policies import (
     ChangedAffinity,
     ChangedPolicy,
     ConstraintInForce,
-    Policy,
+    PolicyAttachments,
+    PolicyDetail,
     PolicyVersion,
-    ServiceAffinity,
-    Violation,
+    ServiceAffinityRow,
+    ViolationRow,
 )
 
 _POLICIES = (
-    Column("POLICY"),
-    Column("VERSION", right=True),
-    Column("SAYS", shrinks=True),
-    Column("APPLIES TO", shrinks=True),
-    Column("WORKLOADS", right=True),
-    Column("NOW"),
-    Column("DESCRIPTION", wide=True),
+    Header("POLICY"),
+    Header("VERSION", right=True),
+    Header("SAYS", shrinks=True),
+    Header("APPLIES TO", shrinks=True),
+    Header("WORKLOADS", right=True),
+    Header("NOW"),
+    Header("DESCRIPTION", wide=True),
 )
 _VERSIONS = (
-    Column("VERSION", right=True),
-    Column("WHEN"),
-    Column("BY", shrinks=True),
-    Column("CHANGED", shrinks=True),
-    Column("NOTE", shrinks=True),
+    Header("VERSION", right=True),
+    Header("WHEN"),
+    Header("BY", shrinks=True),
+    Header("CHANGED", shrinks=True),
+    Header("NOTE", shrinks=True),
 )
 _VIOLATIONS = (
-    Column("TASK", shrinks=True),
-    Column("NODE", shrinks=True),
-    Column("WHY IT MAY NOT BE THERE", folds=True),
+    Header("TASK", shrinks=True),
+    Header("NODE", shrinks=True),
+    Header("WHY IT MAY NOT BE THERE", folds=True),
 )
 _AFFINITIES = (
-    Column("SERVICE"),
-    Column("RULE"),
-    Column("NODES", shrinks=True),
-    Column("WORKLOADS", right=True),
-    Column("POLICY", wide=True),
+    Header("SERVICE"),
+    Header("RULE"),
+    Header("NODES", shrinks=True),
+    Header("WORKLOADS", right=True),
+    Header("POLICY", wide=True),
 )
 _FACT = 10
 
 
-def policy_list(rows: Sequence[Policy], wide: bool = False) -> RenderableType:
+def policy_list(rows: Sequence[PolicyDetail], wide: bool = False) -> RenderableType:
     if not rows:
         return Text("no policies; make one with dovetail policy set")
     lines = [
@@ -67,7 +67,7 @@ def policy_list(rows: Sequence[Policy], wide: bool = False) -> RenderableType:
     return Group(Text(count(len(rows), "policy", "policies")), table(_POLICIES, lines, wide))
 
 
-def one_policy(row: Policy, now: float) -> RenderableType:
+def one_policy(row: PolicyDetail, now: float) -> RenderableType:
     """Line by line, then each constraint as it counts now."""
     facts = [
         ("Policy", f"{row['name']}, version {row['version']}, set {age(row['set_at'], now)} ago"),
@@ -83,7 +83,7 @@ def one_policy(row: Policy, now: float) -> RenderableType:
     return Group(*parts)
 
 
-def _others(row: Policy) -> Iterable[tuple[str, str]]:
+def _others(row: PolicyDetail) -> Iterable[tuple[str, str]]:
     """What is not a constraint, as it was written."""
     import yaml
 
@@ -159,7 +159,7 @@ def _looked_at(reconsidered: int) -> str:
     return f"; {count(reconsidered, 'waiting workload')} looked at again" if reconsidered else ""
 
 
-def _against(rows: Sequence[Violation], number: int, wide: bool) -> list[RenderableType]:
+def _against(rows: Sequence[ViolationRow], number: int, wide: bool) -> list[RenderableType]:
     if not number:
         return []
     head = f"{count(number, 'task runs', 'tasks run')} against it, and will go on running:"
@@ -167,18 +167,18 @@ def _against(rows: Sequence[Violation], number: int, wide: bool) -> list[Rendera
     return [Text(head, style="yellow"), _violations(rows, wide), *more]
 
 
-def violation_list(rows: Sequence[Violation], wide: bool = False) -> RenderableType:
+def violation_list(rows: Sequence[ViolationRow], wide: bool = False) -> RenderableType:
     if not rows:
         return Text("nothing runs against it")
     return Group(Text(f"{count(len(rows), 'task runs', 'tasks run')} against it"), _violations(rows, wide))
 
 
-def _violations(rows: Sequence[Violation], wide: bool) -> RenderableType:
+def _violations(rows: Sequence[ViolationRow], wide: bool) -> RenderableType:
     lines = [[f"{row['namespace']}/{row['name']}.{row['replica']}", row["node"], row["why"]] for row in rows]
     return table(_VIOLATIONS, lines, wide)
 
 
-def affinity_list(rows: Sequence[ServiceAffinity], wide: bool = False) -> RenderableType:
+def affinity_list(rows: Sequence[ServiceAffinityRow], wide: bool = False) -> RenderableType:
     if not rows:
         return Text("no service has an affinity; give it one with dovetail affinity set")
     lines = [
@@ -188,13 +188,13 @@ def affinity_list(rows: Sequence[ServiceAffinity], wide: bool = False) -> Render
     return Group(Text(count(len(rows), "rule")), table(_AFFINITIES, lines, wide))
 
 
-def _rule(row: ServiceAffinity) -> str:
+def _rule(row: ServiceAffinityRow) -> str:
     if row["kind"] == "affinity":
         return "must be on" if row["required"] else "prefers"
     return "must not be on" if row["required"] else "avoids"
 
 
-def reach(attached: Attachments) -> str:
+def reach(attached: PolicyAttachments) -> str:
     """`namespaces db-*, service shop/cart`."""
     parts = [
         f"{word if len(places) == 1 else word + 's'} {', '.join(places)}"
@@ -208,12 +208,12 @@ def reach(attached: Attachments) -> str:
     return "; ".join(parts)
 
 
-def _says(row: Policy) -> str:
+def _says(row: PolicyDetail) -> str:
     said = [f"{one['demand']} {_one_line(one['expression'])}" for one in row["in_force"]]
     return "; ".join([*said, *filter(None, [_also(row)])])
 
 
-def _also(row: Policy) -> str:
+def _also(row: PolicyDetail) -> str:
     kinds = (("affinity", row["affinity"]), ("spread", row["spread"]), ("conflicts", row["conflicts"]))
     return ", ".join(f"{word} ({number})" for word, number in kinds if number)
 
@@ -221,7 +221,7 @@ def _also(row: Policy) -> str:
 def _facts(facts: Iterable[tuple[str, object]]) -> RenderableType:
     """Names and values; values may take several lines, empty ones are left out."""
     rows = [(Text(f"{name:<{_FACT}}", style="dim"), value) for name, value in facts if value]
-    return table((Column(), Column(folds=True)), rows)
+    return table((Header(), Header(folds=True)), rows)
 
 
 def _one_line(text: str) -> str:

@@ -3,22 +3,22 @@
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.table import Column, count, table
-from dovetail.client.types import Profiles
+from dovetail.cli.render.parts.table import Header, count, table
+from dovetail.responses.system import Profiles
 
 _PROFILES = (
-    Column(""),
-    Column("PROFILE"),
-    Column("ORDER"),
-    Column("SELECTS"),
-    Column("SCORES AND WEIGHTS", folds=True),
-    Column("FILTERS", wide=True),
+    Header(""),
+    Header("PROFILE"),
+    Header("ORDER"),
+    Header("SELECTS"),
+    Header("SCORES AND WEIGHTS", folds=True),
+    Header("FILTERS", wide=True),
 )
 _SCHEDULERS = (
-    Column("SCHEDULER"),
-    Column("PROFILE"),
-    Column("NAMESPACES", shrinks=True),
-    Column("NODES", shrinks=True),
+    Header("SCHEDULER"),
+    Header("PROFILE"),
+    Header("NAMESPACES", shrinks=True),
+    Header("NODES", shrinks=True),
 )
 
 

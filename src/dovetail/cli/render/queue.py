@@ -1,28 +1,28 @@
-"""What waits, in order, until when and for what."""
+"""The pending queue as a table."""
 
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.spans import span
-from dovetail.cli.render.starts import starts_in
-from dovetail.cli.render.table import Column, Listing, count, table
-from dovetail.client.types import QueueItem
+from dovetail.cli.render.parts.spans import span
+from dovetail.cli.render.parts.starts import starts_in
+from dovetail.cli.render.parts.table import Header, Listing, count, table
+from dovetail.responses.queues import QueueItem
 
 _COLUMNS = (
-    Column("#", right=True),
-    Column("ID", right=True, wide=True),
-    Column("NAMESPACE", wide=True),
-    Column("NAME"),
-    Column("QUEUE", wide=True),
-    Column("USER", wide=True),
-    Column("PRIORITY"),
-    Column("TASKS", right=True),
-    Column("WAITED", right=True),
-    Column("STARTS"),
-    Column("REASON", wide=True),
-    Column("WHY", shrinks=True),
+    Header("#", right=True),
+    Header("ID", right=True, wide=True),
+    Header("NAMESPACE", wide=True),
+    Header("NAME"),
+    Header("QUEUE", wide=True),
+    Header("USER", wide=True),
+    Header("PRIORITY"),
+    Header("TASKS", right=True),
+    Header("WAITED", right=True),
+    Header("STARTS"),
+    Header("REASON", wide=True),
+    Header("WHY", shrinks=True),
 )
 
 
@@ -36,7 +36,7 @@ def queue_list(rows: Sequence[QueueItem], now: float, wide: bool = False) -> Ren
 
 
 def queue_table(rows: Sequence[QueueItem], now: float, wide: bool = False) -> Listing:
-    """TASKS counts those without a place, of all tasks."""
+    """TASKS counts tasks without a node, of all tasks."""
     lines = [
         [
             row["position"],
@@ -58,7 +58,7 @@ def queue_table(rows: Sequence[QueueItem], now: float, wide: bool = False) -> Li
 
 
 def _priority(row: QueueItem, wide: bool) -> str:
-    """With a mark where waiting has raised it."""
+    """The priority, with a mark if waiting has raised it."""
     before = row.get("promoted_from")
     if before is None:
         return row["priority"]

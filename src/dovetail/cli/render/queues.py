@@ -9,32 +9,32 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.bars import ACCENT
-from dovetail.cli.render.table import Column, count, table
+from dovetail.cli.render.parts.bars import ACCENT
+from dovetail.cli.render.parts.table import Header, count, table
 from dovetail.client.amounts import shown
-from dovetail.client.types import Loan, LoanPart, QueueResource, QueueRow, Queues, Tenant
+from dovetail.responses.queues import LoanPart, LoanRow, QueueResource, QueueRow, QueuesAnswer, TenantRow
 
 WIDTH = 16
 _NAMED = 3
 _QUEUES = (
-    Column("QUEUE"),
-    Column("WEIGHT", right=True),
-    Column("SHARE", right=True),
-    Column("USE"),
-    Column("HELD", shrinks=True),
-    Column("WAITING", right=True),
-    Column("EVERYTHING ELSE", wide=True),
-    Column("A USER AT MOST", wide=True),
+    Header("QUEUE"),
+    Header("WEIGHT", right=True),
+    Header("SHARE", right=True),
+    Header("USE"),
+    Header("HELD", shrinks=True),
+    Header("WAITING", right=True),
+    Header("EVERYTHING ELSE", wide=True),
+    Header("A USER AT MOST", wide=True),
 )
 _TENANTS = (
-    Column("TENANT", shrinks=True),
-    Column("WEIGHT", right=True),
-    Column("SHARE", right=True),
-    Column("FROM FAIR", right=True),
+    Header("TENANT", shrinks=True),
+    Header("WEIGHT", right=True),
+    Header("SHARE", right=True),
+    Header("FROM FAIR", right=True),
 )
 
 
-def queue_tree(answer: Queues, wide: bool = False) -> RenderableType:
+def queue_tree(answer: QueuesAnswer, wide: bool = False) -> RenderableType:
     rows = answer["queues"]
     waiting = sum(row["waiting"] for row in rows if row["depth"] == 1)
     parts: list[RenderableType] = [Text(f"{count(len(rows), 'queue')}, {count(waiting, 'workload')} waiting")]
@@ -82,7 +82,7 @@ def use_bar(use: QueueResource, width: int = WIDTH) -> Text:
 
 
 def _cells(amount: float, whole: float, width: int) -> int:
-    """What is there shows, however little it is."""
+    """How many cells of a bar; any amount above 0 gets at least one."""
     return max(1, round(amount / whole * width)) if amount > 0 else 0
 
 
@@ -94,7 +94,7 @@ def held(resource: str, use: QueueResource) -> str:
     return words if use["maximum"] is None else f"{words}, max {shown(resource, use['maximum'])}"
 
 
-def _loan(loan: Loan) -> str:
+def _loan(loan: LoanRow) -> str:
     """`gpu: ml borrows 12; research/nlp leaves 8 idle, ops 4`."""
     resource = loan["resource"]
     words = f"{resource}: {_parts(resource, loan['borrowers'], 'borrows')}"
@@ -109,5 +109,5 @@ def _parts(resource: str, parts: Sequence[LoanPart], verb: str) -> str:
     return ", ".join(named + more)
 
 
-def _tenant(row: Tenant) -> list[object]:
+def _tenant(row: TenantRow) -> list[object]:
     return [row["tenant"] or "(none)", f"{row['weight']:g}", f"{row['share']:.1%}", f"{row['deviation']:+.0%}"]

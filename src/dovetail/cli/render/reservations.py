@@ -5,26 +5,26 @@ from collections.abc import Mapping, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.spans import moment, span
-from dovetail.cli.render.table import Column, count, table
-from dovetail.client.types import Reservation
+from dovetail.cli.render.parts.spans import moment, span
+from dovetail.cli.render.parts.table import Header, count, table
+from dovetail.responses.queues import ReservationRow
 
 _COLUMNS = (
-    Column("ID", right=True),
-    Column("STATUS"),
-    Column("NODE", shrinks=True),
-    Column("HELD", shrinks=True),
-    Column("FOR", shrinks=True),
-    Column("WHEN", right=True),
-    Column("EVERY", right=True),
-    Column("STARTS AT", wide=True),
-    Column("ENDS AT", wide=True),
-    Column("HOLDER", wide=True),
+    Header("ID", right=True),
+    Header("STATUS"),
+    Header("NODE", shrinks=True),
+    Header("HELD", shrinks=True),
+    Header("FOR", shrinks=True),
+    Header("WHEN", right=True),
+    Header("EVERY", right=True),
+    Header("STARTS AT", wide=True),
+    Header("ENDS AT", wide=True),
+    Header("HOLDER", wide=True),
 )
 _NODES_SHOWN = 20
 
 
-def reservation_list(rows: Sequence[Reservation], now: float, wide: bool = False) -> RenderableType:
+def reservation_list(rows: Sequence[ReservationRow], now: float, wide: bool = False) -> RenderableType:
     if not rows:
         return Text("nothing is reserved")
     lines = [
@@ -45,7 +45,7 @@ def reservation_list(rows: Sequence[Reservation], now: float, wide: bool = False
     return Group(Text(f"{count(len(rows), 'reservation')}"), table(_COLUMNS, lines, wide))
 
 
-def one_reservation(row: Reservation, now: float) -> RenderableType:
+def one_reservation(row: ReservationRow, now: float) -> RenderableType:
     """Line by line, then its nodes."""
     facts = [
         ("Reservation", str(row["id"])),
@@ -69,7 +69,7 @@ def one_reservation(row: Reservation, now: float) -> RenderableType:
     return Group(*lines)
 
 
-def nodes(row: Reservation) -> str:
+def nodes(row: ReservationRow) -> str:
     if row["node"] is not None:
         return row["node"]
     return f"{len(row['nodes'])} nodes" if row["nodes"] else "-"
@@ -79,7 +79,7 @@ def held(amounts: Mapping[str, str | int]) -> str:
     return ", ".join(f"{name} {amount}" for name, amount in amounts.items()) or "-"
 
 
-def when(row: Reservation, now: float) -> str:
+def when(row: ReservationRow, now: float) -> str:
     if row["start"] > now:
         return f"in {span(row['start'] - now)}"
     return f"{span(row['until'] - now)} left"

@@ -1,6 +1,6 @@
-"""What came of a simulation: a line of summary, waits and use with their course over time, and what found no place.
+"""The outcome of a simulation: summary, waits, use over time, and work that found no node.
 
-Several runs stand side by side, a column a profile, with the best of each line marked.
+Several runs are shown side by side, one column for each profile, with the best value of each line marked.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,10 +10,10 @@ from typing import NamedTuple
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.bars import ACCENT, height
-from dovetail.cli.render.spans import span
-from dovetail.cli.render.state import tally
-from dovetail.cli.render.table import Column, Listing, count, table
+from dovetail.cli.render.parts.bars import ACCENT, height
+from dovetail.cli.render.parts.spans import span
+from dovetail.cli.render.parts.state import tally
+from dovetail.cli.render.parts.table import Header, Listing, count, table
 from dovetail.simulate.outcome import SimulationOutcome, Utilisation
 
 STRIP_COLUMNS = 44
@@ -21,16 +21,16 @@ UNPLACED_SHOWN = 10
 _HIDDEN_WHEN_UNUSED = ("disk", "slots", "gpu")
 
 
-class Run(NamedTuple):
+class SimulationRun(NamedTuple):
     profile: str
     outcome: SimulationOutcome
 
 
-def simulation(runs: Sequence[Run], wide: bool = False) -> RenderableType:
+def simulation(runs: Sequence[SimulationRun], wide: bool = False) -> RenderableType:
     return _one(runs[0], wide) if len(runs) == 1 else _side_by_side(runs, wide)
 
 
-def _one(run: Run, wide: bool) -> RenderableType:
+def _one(run: SimulationRun, wide: bool) -> RenderableType:
     outcome = run.outcome
     parts: list[RenderableType] = [Text(headline(outcome)), Text(_waits(outcome)), Text(""), _course(outcome)]
     if len(outcome.tenants) > 1:
@@ -56,13 +56,13 @@ def _waits(outcome: SimulationOutcome) -> str:
 
 
 def strip(use: Utilisation, most: float, columns: int = STRIP_COLUMNS) -> Text:
-    """The course of a number as a row of blocks, full height at `most`; nothing at all is blank."""
+    """A number over time as a row of blocks, full height at `most`; 0 is blank."""
     shares = [value / most if most else 0.0 for value in squeezed(use.samples, columns)]
     return Text("".join(height(share) if share > 0 else " " for share in shares), style=ACCENT)
 
 
 def squeezed(samples: Sequence[float], columns: int) -> list[float]:
-    """As many means as there are columns, or fewer."""
+    """The values as means, at most one for each column."""
     if len(samples) <= columns:
         return list(samples)
     edges = [round(index * len(samples) / columns) for index in range(columns + 1)]
@@ -71,7 +71,7 @@ def squeezed(samples: Sequence[float], columns: int) -> list[float]:
 
 def _course(outcome: SimulationOutcome) -> Listing:
     """Shares are drawn against full, counts against their own highest."""
-    columns = (Column(), Column("MEAN", right=True), Column("PEAK", right=True), Column(f"OVER {_length(outcome)}"))
+    columns = (Header(), Header("MEAN", right=True), Header("PEAK", right=True), Header(f"OVER {_length(outcome)}"))
     rows: list[list[object]] = [
         [name, f"{use.mean:.0%}", f"{use.peak:.0%}", strip(use, 1.0)]
         for name, use in outcome.utilisation.items()
@@ -87,8 +87,8 @@ def _length(outcome: SimulationOutcome) -> str:
 
 
 def _tenants(outcome: SimulationOutcome) -> Listing:
-    columns = [Column("TENANT"), Column("WORKLOADS", right=True), Column("ENDED", right=True)]
-    columns += [Column("MEAN WAIT", right=True), Column("CPU SHARE", right=True), Column("GPU SHARE", right=True)]
+    columns = [Header("TENANT"), Header("WORKLOADS", right=True), Header("ENDED", right=True)]
+    columns += [Header("MEAN WAIT", right=True), Header("CPU SHARE", right=True), Header("GPU SHARE", right=True)]
     rows = [
         [
             name,
@@ -116,10 +116,10 @@ def _trouble(outcome: SimulationOutcome, wide: bool) -> list[RenderableType]:
         head = f"{count(total, 'workload')} still short of nodes at the end: {reasons}"
         shown = outcome.unplaced if wide else outcome.unplaced[:UNPLACED_SHOWN]
         columns = (
-            Column("NAME"),
-            Column("WAITING", right=True),
-            Column("FOR", right=True),
-            Column("WHY", shrinks=True),
+            Header("NAME"),
+            Header("WAITING", right=True),
+            Header("FOR", right=True),
+            Header("WHY", shrinks=True),
         )
         rows = [
             [f"{u.namespace}/{u.name}", f"{u.pending}/{u.replicas}", span(u.waited_s), u.message or u.reason]
@@ -144,7 +144,7 @@ class _Line(NamedTuple):
     better: Callable[[Sequence[float]], float] | None = None  # of several values; None: neither is
 
 
-def _lines(runs: Sequence[Run]) -> list[_Line]:
+def _lines(runs: Sequence[SimulationRun]) -> list[_Line]:
     found = [
         _Line("ended", lambda o: sum(o.states.get(s, 0) for s in ("succeeded", "failed", "cancelled")), _whole, max),
         _Line("failed", lambda o: o.states.get("failed", 0), _whole, min),
@@ -171,7 +171,7 @@ def _share(value: float) -> str:
     return f"{value:.0%}"
 
 
-def _side_by_side(runs: Sequence[Run], wide: bool) -> RenderableType:
+def _side_by_side(runs: Sequence[SimulationRun], wide: bool) -> RenderableType:
     first = runs[0].outcome
     head = Text(f"{count(first.workloads, 'workload')} with {count(first.tasks, 'task')}, {len(runs)} profiles")
     rows: list[list[object]] = []
@@ -180,20 +180,20 @@ def _side_by_side(runs: Sequence[Run], wide: bool) -> RenderableType:
         known = [value for value in values if value is not None]
         best = line.better(known) if line.better and len({line.shown(value) for value in known}) > 1 else None
         rows.append([line.name, *(_value(line, value, best) for value in values)])
-    columns = [Column(), *(Column(run.profile, right=True) for run in runs)]
+    columns = [Header(), *(Header(run.profile, right=True) for run in runs)]
     parts: list[RenderableType] = [head, Text(""), table(columns, rows, wide)]
     busiest = max(first.utilisation, key=lambda name: first.utilisation[name].mean, default=None)
     if busiest is not None:
         peak = max(run.outcome.queue.peak for run in runs)
         course = [[run.profile, strip(run.outcome.utilisation[busiest], 1.0, 30), strip(run.outcome.queue, peak, 30)]
                   for run in runs]  # fmt: skip
-        titles = (Column(), Column(f"{busiest} over {span(first.ended_at_s)}"), Column("tasks waiting"))
+        titles = (Header(), Header(f"{busiest} over {span(first.ended_at_s)}"), Header("tasks waiting"))
         parts += [Text(""), table(titles, course, wide)]
     return Group(*parts, *_short_of_nodes(runs))
 
 
-def _short_of_nodes(runs: Sequence[Run]) -> list[Text]:
-    """Why, said once for all profiles of which it is equally true."""
+def _short_of_nodes(runs: Sequence[SimulationRun]) -> list[Text]:
+    """Why work found no node, once for all profiles with the same reason."""
     alike: dict[str, list[str]] = {}
     for run in runs:
         reasons = ", ".join(f"{number} {reason}" for reason, number in run.outcome.unplaced_by_reason.items())

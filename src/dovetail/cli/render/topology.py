@@ -1,4 +1,4 @@
-"""The network: levels as a table, domains and nodes as a tree with bars of what is taken, distances."""
+"""The network: levels as a table, domains and nodes as a tree with bars of use, distances."""
 
 from collections.abc import Sequence
 
@@ -6,11 +6,12 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
-from dovetail.cli.render.bars import gauge
-from dovetail.cli.render.state import state
-from dovetail.cli.render.table import Column, count, pairs, table
-from dovetail.client.types import Apart, DomainRow, NetworkTopology, NodeDistance, NodeRow
+from dovetail.cli.render.parts.bars import gauge
+from dovetail.cli.render.parts.state import state
+from dovetail.cli.render.parts.table import Header, count, pairs, table
 from dovetail.model.text.quantity import format_bandwidth
+from dovetail.responses.network import DistanceBetween, DomainRow, NodeDistance, TopologyAnswer
+from dovetail.responses.nodes import NodeRow
 
 BAR = 10
 _NOTHING = (
@@ -18,16 +19,16 @@ _NOTHING = (
 )
 
 
-def level_list(topology: NetworkTopology, wide: bool = False) -> RenderableType:
+def level_list(topology: TopologyAnswer, wide: bool = False) -> RenderableType:
     if not topology["levels"]:
         return Text(_NOTHING)
     columns = (
-        Column("LEVEL"),
-        Column("LABEL", wide=True),
-        Column("DOMAINS", right=True),
-        Column("UP", right=True),
-        Column("LATENCY", right=True),
-        Column("NODES OUTSIDE", right=True),
+        Header("LEVEL"),
+        Header("LABEL", wide=True),
+        Header("DOMAINS", right=True),
+        Header("UP", right=True),
+        Header("LATENCY", right=True),
+        Header("NODES OUTSIDE", right=True),
     )
     rows = [
         [one["name"], one["label"], one["domains"], one["bandwidth"], one["latency"], one["outside"] or None]
@@ -37,9 +38,9 @@ def level_list(topology: NetworkTopology, wide: bool = False) -> RenderableType:
 
 
 def topology_tree(
-    topology: NetworkTopology, domains: Sequence[DomainRow], nodes: Sequence[NodeRow], wide: bool = False
+    topology: TopologyAnswer, domains: Sequence[DomainRow], nodes: Sequence[NodeRow], wide: bool = False
 ) -> RenderableType:
-    """Domains inside the wider ones around them; nodes in the narrowest domain that they are in."""
+    """Domains inside wider domains; each node in the narrowest domain that contains it."""
     if not domains and not nodes:
         return Text(_NOTHING)
     order = [one["name"] for one in topology["levels"] if any(domain["level"] == one["name"] for domain in domains)]
@@ -68,7 +69,7 @@ def _nearest(drawn: dict[tuple[str, ...], Tree], place: tuple[str, ...]) -> Tree
     return drawn[place]
 
 
-def _counted(topology: NetworkTopology, order: Sequence[str]) -> str:
+def _counted(topology: TopologyAnswer, order: Sequence[str]) -> str:
     levels = [
         count(one["domains"], one["name"], "leaves" if one["name"] == "leaf" else "")
         for one in topology["levels"]
@@ -123,11 +124,11 @@ def _node(node: NodeRow) -> Text:
 def distance_list(rows: Sequence[NodeDistance]) -> RenderableType:
     if not rows:
         return Text("no distance was set by hand; dovetail distance set NODE NODE DISTANCE")
-    columns = (Column("FROM"), Column("TO"), Column("DISTANCE", right=True))
+    columns = (Header("FROM"), Header("TO"), Header("DISTANCE", right=True))
     return table(columns, [[row["from"], row["to"], f"{row['distance']:g}"] for row in rows])
 
 
-def apart(found: Apart) -> RenderableType:
+def apart(found: DistanceBetween) -> RenderableType:
     path = found["path"]
     lines: list[tuple[str, object]] = [
         ("distance", f"{found['distance']:g}{' (set by hand)' if found['by_hand'] else ''}"),

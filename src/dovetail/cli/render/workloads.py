@@ -7,37 +7,37 @@ from typing import cast
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.spans import age, moment, span
-from dovetail.cli.render.starts import starts_in
-from dovetail.cli.render.state import state, tally
-from dovetail.cli.render.table import Column, count, table
-from dovetail.client.types import Start, TaskRow, WorkloadRow
+from dovetail.cli.render.parts.spans import age, moment, span
+from dovetail.cli.render.parts.starts import starts_in
+from dovetail.cli.render.parts.state import state, tally
+from dovetail.cli.render.parts.table import Header, count, table
+from dovetail.responses.workloads import PredictedStart, TaskRow, WorkloadRow
 
 _WORKLOAD_COLUMNS = (
-    Column("ID", right=True, wide=True),
-    Column("NAMESPACE", wide=True),
-    Column("NAME"),
-    Column("KIND", wide=True),
-    Column("STATE"),
-    Column("TASKS", right=True),
-    Column("PRIORITY"),
-    Column("AGE", right=True),
-    Column("RAN", right=True),
-    Column("USER", wide=True),
-    Column("SERVICE", wide=True),
-    Column("SUBMITTED", wide=True),
-    Column("NOTE", shrinks=True),
+    Header("ID", right=True, wide=True),
+    Header("NAMESPACE", wide=True),
+    Header("NAME"),
+    Header("KIND", wide=True),
+    Header("STATE"),
+    Header("TASKS", right=True),
+    Header("PRIORITY"),
+    Header("AGE", right=True),
+    Header("RAN", right=True),
+    Header("USER", wide=True),
+    Header("SERVICE", wide=True),
+    Header("SUBMITTED", wide=True),
+    Header("NOTE", shrinks=True),
 )
 _TASK_COLUMNS = (
-    Column("REPLICA", right=True),
-    Column("STATE"),
-    Column("NODE"),
-    Column("BACKEND", wide=True),
-    Column("TRIES", right=True),
-    Column("EXIT", right=True),
-    Column("WAITED", right=True, wide=True),
-    Column("RAN", right=True),
-    Column("NOTE", shrinks=True),
+    Header("REPLICA", right=True),
+    Header("STATE"),
+    Header("NODE"),
+    Header("BACKEND", wide=True),
+    Header("TRIES", right=True),
+    Header("EXIT", right=True),
+    Header("WAITED", right=True, wide=True),
+    Header("RAN", right=True),
+    Header("NOTE", shrinks=True),
 )
 _AFTER_NODE = 3
 
@@ -70,8 +70,8 @@ def _workload(row: WorkloadRow, now: float, mixed: bool) -> list[object]:
 
 
 def _start_and_note(row: WorkloadRow, now: float) -> str:
-    """One workload asked for by name also says when it will probably start."""
-    start = starts_in(cast("Start", row), now) if row.get("starts_at") is not None else ""
+    """A workload that was asked for by name also shows when it will probably start."""
+    start = starts_in(cast("PredictedStart", row), now) if row.get("starts_at") is not None else ""
     return "; ".join(part for part in (start and f"starts {start}", note(row)) if part)
 
 
@@ -96,7 +96,7 @@ def task_list(rows: Sequence[TaskRow], submitted_at: float, now: float, wide: bo
             ]
         )
     columns = (
-        (*_TASK_COLUMNS[:_AFTER_NODE], Column("GPU"), *_TASK_COLUMNS[_AFTER_NODE:]) if with_gpus else _TASK_COLUMNS
+        (*_TASK_COLUMNS[:_AFTER_NODE], Header("GPU"), *_TASK_COLUMNS[_AFTER_NODE:]) if with_gpus else _TASK_COLUMNS
     )
     return table(columns, lines, wide)
 
@@ -110,6 +110,6 @@ def ran(row: WorkloadRow | TaskRow, now: float) -> str:
 
 
 def note(row: WorkloadRow | TaskRow) -> str:
-    """Why it is as it is, where that says more than the state does."""
+    """The reason for the state, where it says more than the state."""
     words = row["message"] or row["reason"]
     return "" if words == row["state"] else words

@@ -8,10 +8,11 @@ from dovetail.engine.state.timers import TimerKind
 from dovetail.engine.state.work import Work
 from dovetail.model.command import Command
 from dovetail.model.event import CancelAsked, Submitted
+from dovetail.model.reason import Outcome
 from dovetail.model.task import TaskState
 from dovetail.model.workloads.workload import Condition
 
-DEPENDENCY = "dependency"
+DEPENDENCY = Outcome.DEPENDENCY
 INCOMPLETE = "group_incomplete"
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from dovetail.cluster.views.view import View
+from dovetail.constraints.program import NodeProgram
 from dovetail.engine.engine import Engine
 from dovetail.engine.gangs.communication import estimate_for
 from dovetail.engine.gangs.gang_trial import layout_of, try_together
@@ -27,9 +28,14 @@ from dovetail.engine.planning.group_plan import plan_group
 from dovetail.engine.planning.plan import Displacement, PlannedTask, nodes_in_turn, plan, would_displace
 from dovetail.engine.policies.violations import PolicyViolation
 from dovetail.engine.questions.answer_cache import NOT_KEPT, AnswerCache
+from dovetail.engine.questions.defragmentation import RecoverableCapacity, winnable
+from dovetail.engine.questions.expression_check import ExpressionCheck, check_expression
+from dovetail.engine.questions.fragmentation import FragmentReport, fragment_report
 from dovetail.engine.questions.network_directory import Apart, DomainUse, LevelState, NetworkDirectory
 from dovetail.engine.questions.node_directory import NodeDirectory
+from dovetail.engine.questions.pending_report import PendingWorkload, pending_workloads, position_of, set_aside
 from dovetail.engine.questions.policy_directory import PolicyDirectory
+from dovetail.engine.questions.queue_report import QueueReport, queue_report
 from dovetail.engine.questions.usage_gauges import UsageGauges
 from dovetail.engine.questions.work_directory import HeldTask, WorkDirectory
 from dovetail.engine.reservations.reservations import check as check_reservation
@@ -37,6 +43,7 @@ from dovetail.engine.scheduling.forecast import StartGuess, guesses
 from dovetail.engine.state.policies import Ruling
 from dovetail.engine.suggestions.suggestions import Impasse, impasse
 from dovetail.model.device import Device
+from dovetail.model.node import Node
 from dovetail.model.reason import Explanation, Refused
 from dovetail.model.record import ReservationRecord
 from dovetail.model.requests.shape import Shape
@@ -389,3 +396,61 @@ class Questions:
     def check_reservation(self, id_: int, wanted: Reservation, now: float) -> tuple[ReservationRecord, str]:
         """The reservation as it would be made now, and why it cannot be; empty when it can."""
         return check_reservation(self._state, id_, wanted, now)
+
+    # --- for the routes of the API ---------------------------------------------------------------------------
+
+    def node_names(self) -> list[str]:
+        return sorted(self._state.cluster.rows)
+
+    def has_node(self, name: str) -> bool:
+        return name in self._state.cluster.rows
+
+    def node_definition(self, name: str) -> Node:
+        """The node as it was registered and changed since. Raises KeyError for an unknown node."""
+        return self._state.cluster.node(name)
+
+    def live_shape(self, workload: int) -> Shape | None:
+        """The shape under which an unfinished workload is placed; None for any other."""
+        work = self._state.work.get(workload)
+        return None if work is None else work.shape
+
+    def start(self, workload: int, now: float) -> StartGuess | None:
+        """When a workload will probably start; None if it does not wait, or the start cannot be predicted."""
+        return whole(self.start_pieces(workload, now))
+
+    def start_pieces(self, workload: int, now: float) -> Pieces[StartGuess | None]:
+        work = self._state.work.get(workload)
+        if work is None or not (work.waiting or work.after):
+            return None
+        found = yield from self.starts_pieces(now)
+        return found.get(workload)
+
+    def position(self, workload: int) -> int | None:
+        return position_of(self._state, workload)
+
+    def set_aside(self, workload: int) -> str:
+        return set_aside(self._state, workload)
+
+    def pending_workloads(self, limit: int = 1000) -> list[PendingWorkload]:
+        return pending_workloads(self._state, limit)
+
+    def queue_report(self) -> QueueReport:
+        return queue_report(self._state, {resource: capacity for resource, (_, capacity) in self.totals().items()})
+
+    def queue_path(self, spec: Workload) -> str:
+        """The queue that a workload would wait in."""
+        router = self._state.router
+        return router.queues[router.queue(spec.queue, spec.namespace)].path
+
+    def reservations(self) -> list[ReservationRecord]:
+        return list(self._state.reservations.values())
+
+    def fragmentation(self) -> FragmentReport:
+        return fragment_report(self._state)
+
+    def winnable(self) -> RecoverableCapacity:
+        """What moving tasks would recover of the free GPU capacity that typical work cannot use."""
+        return winnable(self._state)
+
+    def check_expression(self, program: NodeProgram, namespace: str, most_failing: int) -> ExpressionCheck:
+        return check_expression(self._state, program, namespace, most_failing)

@@ -1,0 +1,1 @@
+"""Routes of the network between nodes: topology, domains, distances."""

@@ -1,0 +1,215 @@
+"""Routes of policies: set, inspect, attach, remove; and which running tasks violate one."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Annotated, Any, cast
+
+from fastapi import Path, Request
+
+from dovetail.api.protocol.body import SOURCE, model_in, plane_of
+from dovetail.api.protocol.openapi import Routes, takes
+from dovetail.api.protocol.parameters import Author, Note
+from dovetail.api.protocol.replies import CreatedJson, Json, NoContent
+from dovetail.control.errors import NotFound
+from dovetail.control.plane import ControlPlane
+from dovetail.control.services.policies import PolicyChange
+from dovetail.engine.policies.adjustments import because
+from dovetail.engine.policies.violations import PolicyViolation
+from dovetail.engine.state.policies import RuleKey, Ruling
+from dovetail.model.policy import Policy, PolicyScope
+from dovetail.model.text.complaint import Complaint, Invalid, field_name
+from dovetail.model.text.strict import Name
+from dovetail.responses import ItemList
+from dovetail.responses.policies import (
+    ChangedPolicy,
+    ConstraintInForce,
+    PolicyDetail,
+    PolicyRule,
+    PolicyVersion,
+    ViolationRow,
+)
+
+router = Routes(prefix="/policies", tags=["policies"])
+
+MOST_VIOLATIONS = 100  # in the answer to a change; all of them are at /violations
+OFF = "off"
+
+
+class PolicyBody(Policy):
+    """A policy whose name may be left out, because the path has it."""
+
+    name: Name = ""
+
+
+def definition_of(policy: Policy) -> dict[str, Any]:
+    """What would set it again."""
+    return policy.model_dump(mode="json", exclude_unset=True)
+
+
+def shown(ruling: Ruling, reached: Mapping[str, int]) -> PolicyDetail:
+    """`reached`: by policy, how many workloads it applies to."""
+    policy = ruling.policy
+    return {
+        "name": policy.name,
+        "version": ruling.version,
+        "set_at": ruling.at,
+        "description": policy.description,
+        "applies_to": {
+            "namespaces": list(policy.applies_to.namespaces),
+            "services": list(policy.applies_to.services),
+            "workloads": list(policy.applies_to.workloads),
+        },
+        "in_force": [_constraint(ruling, index) for index in range(len(policy.rules))],
+        "affinity": len(policy.affinity),
+        "spread": len(policy.spread),
+        "conflicts": len(policy.conflicts),
+        "workloads": reached.get(policy.name, 0),
+        "definition": definition_of(policy),
+    }
+
+
+def _constraint(ruling: Ruling, index: int) -> ConstraintInForce:
+    """One constraint as it counts now, and what it was asked to be."""
+    rule, want, adjusted = ruling.policy.rules[index], ruling.want(index), ruling.adjusted_by(index)
+    return {
+        "field": field_name(ruling.policy.field_of(index)),
+        "name": rule.name,
+        "expression": ruling.texts[index],
+        "asked": str(rule.kind),
+        "demand": OFF if want is None else str(want.demand),
+        "weight": None if want is None or str(want.demand) == "require" else want.weight,
+        "priority": None if want is None else want.priority,
+        "because": "" if adjusted is None else because(*adjusted),
+        "since": None if adjusted is None else adjusted[1].since,
+        "adjust": [_rule(ruling, index, place) for place in range(len(rule.adjust))],
+    }
+
+
+def _rule(ruling: Ruling, index: int, place: int) -> PolicyRule:
+    rule = ruling.policy.rules[index].adjust[place]
+    active = ruling.active.get(RuleKey(index, place))
+    return {
+        "when": rule.when,
+        "until": rule.until,
+        "then": rule.words,
+        "on": active is not None,
+        "since": None if active is None else active.since,
+        "values": "" if active is None else active.values,
+    }
+
+
+def violation_row(found: PolicyViolation) -> ViolationRow:
+    return {
+        "workload": found.task.workload,
+        "replica": found.task.replica,
+        "namespace": found.namespace,
+        "name": found.workload,
+        "node": found.node,
+        "why": found.why,
+    }
+
+
+def changed(plane: ControlPlane, outcome: PolicyChange) -> ChangedPolicy:
+    """The policy, and the effect of its change."""
+    return {
+        **shown(outcome.ruling, plane.policies.reached()),
+        "changed": outcome.changed,
+        "reconsidered": outcome.reconsidered,
+        "violating": len(outcome.violations),
+        "violations": [violation_row(one) for one in outcome.violations[:MOST_VIOLATIONS]],
+    }
+
+
+@router.get("")
+async def policies(request: Request) -> Json[ItemList[PolicyDetail]]:
+    """Every policy, by name."""
+    doors = plane_of(request).policies
+    reached = doors.reached()
+    return Json({"items": [shown(ruling, reached) for ruling in doors.all()]})
+
+
+@router.put("/{name}", openapi_extra=takes(PolicyBody))
+async def set_policy(
+    request: Request, name: str, author: Author = "", note: Note = ""
+) -> Json[ChangedPolicy] | CreatedJson[ChangedPolicy]:
+    """Create a policy, or a new version of it; the same content again changes nothing.
+
+    The scheduler reconsiders pending work that the policy applies to (`reconsidered`). No running task is stopped:
+    `violations` lists the first hundred of the `violating` tasks that run where the policy does not allow it now.
+    """
+    policy = await model_in(request, Policy, defaults={"name": name})
+    if policy.name != name:
+        words = f"is {policy.name!r}, but the address says {name[:100]!r}; leave it out, or write the same"
+        raise Invalid([Complaint(SOURCE, None, "name", words)])
+    plane = plane_of(request)
+    is_new = plane.policies.find(name) is None
+    answer = changed(plane, await plane.policies.set(policy, author, note))
+    return CreatedJson(answer) if is_new else Json(answer)
+
+
+@router.get("/{name}")
+async def policy(request: Request, name: str) -> Json[PolicyDetail]:
+    """The policy as it counts now: `in_force` has each constraint with its demand and weight, and the reason where that
+    differs from what was written."""
+    doors = plane_of(request).policies
+    return Json(shown(doors.get(name), doors.reached()))
+
+
+@router.delete("/{name}")
+async def remove(request: Request, name: str, author: Author = "", note: Note = "") -> NoContent:
+    """Remove a policy and its attachments. Refused with 409 while unfinished work names it."""
+    await plane_of(request).policies.remove(name, author, note)
+    return NoContent()
+
+
+@router.get("/{name}/versions")
+async def versions(request: Request, name: str) -> Json[ItemList[PolicyVersion]]:
+    """Every version, newest first, with who, when and which fields changed; also of a policy that was removed."""
+    return Json({"items": _with_changes(await plane_of(request).policies.versions(name))})
+
+
+@router.get("/{name}/versions/{version}")
+async def version(
+    request: Request, name: str, number: Annotated[int, Path(alias="version", ge=1)]
+) -> Json[PolicyVersion]:
+    found = _with_changes(await plane_of(request).policies.versions(name))
+    for row in found:
+        if row["version"] == number:
+            return Json(row)
+    raise NotFound(f"policy {name} has no version {number}; its last is {found[0]['version']}")
+
+
+def _with_changes(rows: list[dict[str, Any]]) -> list[PolicyVersion]:
+    """`changed`: the fields that differ from the version before."""
+    found = [cast("PolicyVersion", {**row, "removed": row["definition"] is None, "changed": []}) for row in rows]
+    for newer, older in pairwise(found):
+        new, old = newer["definition"] or {}, older["definition"] or {}
+        newer["changed"] = [field for field in {**old, **new} if new.get(field) != old.get(field)]
+    return found
+
+
+@router.post("/{name}/attachments", openapi_extra=takes(PolicyScope))
+async def attach(request: Request, name: str, author: Author = "") -> Json[ChangedPolicy]:
+    """Let it apply to more namespaces, services and workloads, from now on."""
+    plane = plane_of(request)
+    return Json(changed(plane, await plane.policies.attach(name, await _reach(request), author)))
+
+
+@router.delete("/{name}/attachments", openapi_extra=takes(PolicyScope))
+async def detach(request: Request, name: str, author: Author = "") -> Json[ChangedPolicy]:
+    """Let it no longer apply to these. Refused with 409 for what it is not attached to."""
+    plane = plane_of(request)
+    return Json(changed(plane, await plane.policies.detach(name, await _reach(request), author)))
+
+
+async def _reach(request: Request) -> PolicyScope:
+    found = await model_in(request, PolicyScope)
+    if not found:
+        raise Invalid([Complaint(SOURCE, None, "", "names nothing; give namespaces, services or workloads")])
+    return found
+
+
+@router.get("/{name}/violations")
+async def violations(request: Request, name: str) -> Json[ItemList[ViolationRow]]:
+    """The tasks that run on nodes where a requirement of the policy does not hold now, and why. None is stopped."""
+    return Json({"items": [violation_row(one) for one in plane_of(request).policies.violations(name)]})

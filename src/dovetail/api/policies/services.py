@@ -1,0 +1,79 @@
+"""Routes of services: the nodes that their tasks prefer or need, and those that they avoid."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from fastapi import Path, Request
+
+from dovetail.api.policies.policies import MOST_VIOLATIONS, violation_row
+from dovetail.api.protocol.body import model_in, plane_of
+from dovetail.api.protocol.openapi import Routes, takes
+from dovetail.api.protocol.parameters import Author, Namespace
+from dovetail.api.protocol.replies import Json, NoContent
+from dovetail.control.plane import ControlPlane
+from dovetail.control.services.service_affinity import NodeRule, ServiceRule, Side
+from dovetail.model.workloads.workload import DEFAULT_NAMESPACE
+from dovetail.responses import ItemList
+from dovetail.responses.policies import ChangedAffinity, ServiceAffinityRow
+
+router = Routes(prefix="/services", tags=["services"])
+Which = Annotated[Side, Path(alias="side")]
+
+
+def _shown(plane: ControlPlane, rule: ServiceRule, reached: Mapping[str, int]) -> ServiceAffinityRow:
+    unknown = [node for node in rule.nodes if not plane.questions.has_node(node)]
+    return {
+        "namespace": rule.namespace,
+        "service": rule.service,
+        "kind": str(rule.side),
+        "nodes": rule.nodes,
+        "required": rule.required,
+        "policy": rule.ruling.policy.name,
+        "version": rule.ruling.version,
+        "set_at": rule.ruling.at,
+        "workloads": reached.get(rule.ruling.policy.name, 0),
+        "warnings": [f"no node is named {node!r} now" for node in unknown],
+    }
+
+
+@router.get("")
+async def services(request: Request) -> Json[ItemList[ServiceAffinityRow]]:
+    """The affinity and anti-affinity of every service that has any, by namespace and service."""
+    plane = plane_of(request)
+    reached = plane.policies.reached()
+    return Json({"items": [_shown(plane, rule, reached) for rule in plane.affinity.all()]})
+
+
+@router.put("/{service}/{side}", openapi_extra=takes(NodeRule))
+async def set_affinity(
+    request: Request, service: str, side: Which, namespace: Namespace = DEFAULT_NAMESPACE, author: Author = ""
+) -> Json[ChangedAffinity]:
+    """`affinity`: the nodes that tasks of the service prefer, or with `required` must be on; `antiaffinity`: those that
+    they avoid, or must not be on. Names that no node has now are kept, with a warning."""
+    plane = plane_of(request)
+    rule, outcome = await plane.affinity.set(namespace, service, side, await model_in(request, NodeRule), author)
+    return Json(
+        {
+            **_shown(plane, rule, plane.policies.reached()),
+            "changed": outcome.changed,
+            "reconsidered": outcome.reconsidered,
+            "violating": len(outcome.violations),
+            "violations": [violation_row(one) for one in outcome.violations[:MOST_VIOLATIONS]],
+        }
+    )
+
+
+@router.get("/{service}/{side}")
+async def affinity(
+    request: Request, service: str, side: Which, namespace: Namespace = DEFAULT_NAMESPACE
+) -> Json[ServiceAffinityRow]:
+    plane = plane_of(request)
+    return Json(_shown(plane, plane.affinity.get(namespace, service, side), plane.policies.reached()))
+
+
+@router.delete("/{service}/{side}")
+async def clear_affinity(
+    request: Request, service: str, side: Which, namespace: Namespace = DEFAULT_NAMESPACE, author: Author = ""
+) -> NoContent:
+    await plane_of(request).affinity.remove(namespace, service, side, author)
+    return NoContent()

@@ -1,0 +1,151 @@
+"""Errors as problem documents (RFC 9457): every one of them, whatever raised it.
+
+Guarantees: an answer that is not a success is `application/problem+json` with a type, a title, a status, a sentence
+that says what to do, and the id of the request. What went wrong inside (a traceback, a path, a statement) goes to the
+log under that id, never to the caller.
+"""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import cast
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import compile_path
+
+from dovetail.api.protocol.openapi import description_of
+from dovetail.api.protocol.replies import json_bytes
+from dovetail.control.errors import Conflict, NotFound, Unavailable
+from dovetail.model.text.complaint import MAX_COMPLAINTS, Complaint, Invalid, field_name
+from dovetail.model.text.location import Location
+from dovetail.model.text.wording import wording
+from dovetail.responses.problems import FieldProblem, ProblemDocument
+from dovetail.store.contract import StoreError
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_AFTER_S = 1
+MAX_PATH = 300  # of an address that is echoed
+_SLUGS = {
+    400: ("bad-request", "The request cannot be understood"),
+    403: ("forbidden", "Not allowed"),
+    404: ("not-found", "There is no such thing"),
+    405: ("method-not-allowed", "That cannot be done here"),
+    409: ("conflict", "It contradicts what is there"),
+    413: ("too-large", "The body is too large"),
+    415: ("unsupported-media-type", "The body is in a format that is not read here"),
+    422: ("invalid", "What was sent cannot be used"),
+    500: ("internal", "Something went wrong on the server"),
+    503: ("unavailable", "Not now"),
+}
+
+log = structlog.get_logger()
+
+
+class HttpProblem(Exception):
+    """Raised by a route that knows its answer."""
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        errors: Sequence[Complaint] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.errors, self.headers = status, detail, errors, dict(headers or {})
+
+
+def answer_of(problem: HttpProblem, path: str, request_id: str) -> Response:
+    slug, title = _SLUGS.get(problem.status) or (f"http-{problem.status}", _phrase(problem.status))
+    document: ProblemDocument = {
+        "type": f"urn:dovetail:problem:{slug}",
+        "title": title,
+        "status": problem.status,
+        "detail": problem.detail,
+        "instance": path[:MAX_PATH],
+        "request_id": request_id,
+    }
+    if problem.errors:
+        document["errors"] = [cast("FieldProblem", complaint.to_dict()) for complaint in problem.errors]
+    return Response(json_bytes(document), problem.status, problem.headers, MEDIA_TYPE)
+
+
+def problem_of(error: Exception) -> HttpProblem:
+    """The problem behind an exception; one that nobody foresaw says nothing about itself."""
+    match error:
+        case HttpProblem():
+            return error
+        case Invalid():
+            return HttpProblem(422, str(error), errors=error.complaints)
+        case NotFound():
+            return HttpProblem(404, str(error))
+        case Conflict():
+            return HttpProblem(409, str(error))
+        case Unavailable():
+            return HttpProblem(503, str(error), headers={"Retry-After": str(RETRY_AFTER_S)})
+        case StoreError():
+            log.error("the store failed", error=str(error))
+            words = "the store cannot be used now; the server's log says why. Try again later"
+            return HttpProblem(503, words, headers={"Retry-After": str(RETRY_AFTER_S)})
+        case RequestValidationError():
+            complaints = _parameters(error)
+            return HttpProblem(422, "; ".join(map(str, complaints)), errors=complaints)
+        case HTTPException():
+            return HttpProblem(error.status_code, _http_detail(error), headers=error.headers)
+    return HttpProblem(500, "an unexpected error; the server's log tells more under the id of this request")
+
+
+def install(app: FastAPI) -> None:
+    """What a route raises becomes a problem document. What escapes even that is caught by `envelope`."""
+
+    async def answer(request: Request, error: Exception) -> Response:
+        problem = problem_of(error)
+        if problem.status == 405:
+            problem = await _wrong_method(app, request.url.path)
+        return answer_of(problem, request.url.path, request.state.request_id)
+
+    for kind in (
+        *(HttpProblem, Invalid, NotFound, Conflict, Unavailable, StoreError),
+        *(RequestValidationError, HTTPException),
+    ):
+        app.add_exception_handler(kind, answer)
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "Error"
+
+
+def _http_detail(error: HTTPException) -> str:
+    if error.status_code == 404:
+        return "nothing is at this address; GET /openapi.json lists what there is"
+    return str(error.detail)
+
+
+async def _wrong_method(app: FastAPI, path: str) -> HttpProblem:
+    """Each route knows only its own method; the description knows all methods of a path."""
+    described = await description_of(app)
+    allowed = sorted(
+        method.upper()
+        for template, operations in described["paths"].items()
+        if compile_path(template)[0].match(path)
+        for method in operations
+    )
+    listed = ", ".join(allowed) or "GET"
+    return HttpProblem(405, f"this address takes {listed}", headers={"Allow": listed})
+
+
+def _parameters(error: RequestValidationError) -> list[Complaint]:
+    """Complaints about the parameters of an address, in the words used for everything else that is written."""
+    found = []
+    for detail in error.errors()[:MAX_COMPLAINTS]:
+        where, *path = detail["loc"]
+        message, accepted = wording(detail, Location(None, tuple(path)), secret=False, about_key=False)
+        found.append(Complaint(f"{where} parameter", None, field_name(tuple(path)), message, accepted))
+    return found

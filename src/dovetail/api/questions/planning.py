@@ -1,0 +1,132 @@
+"""Plans: where work would go. The engine that schedules answers, after the checks that a submission gets."""
+
+import time
+from functools import partial
+from typing import cast
+
+from dovetail.api.questions import sentences
+from dovetail.api.questions.blockers import NO_IMPASSE, blocker_fields
+from dovetail.control.plane import ControlPlane
+from dovetail.engine.lifecycle.dependencies import Key, key_of
+from dovetail.engine.pieces import IsSpent, Pieces
+from dovetail.engine.planning.plan import Displacement, PlannedTask
+from dovetail.model.reason import Explanation, Outcome
+from dovetail.model.text.complaint import Complaint, Invalid
+from dovetail.model.workloads.workload import Workload
+from dovetail.placement.network_cost.communication import Estimate
+from dovetail.responses.decisions import DecisionExplanation
+from dovetail.responses.plans import PlanAnswer, PlannedCommunication, PlannedPreemption
+
+MOST_WORKLOADS = 500  # of one plan: each is scheduled in a trial
+MOST_TASKS = 1000  # of one workload
+MOST_DISPLACING = 20  # workloads of one plan for which preemption is tried, which takes longer than placing
+
+
+def check(plane: ControlPlane, specs: list[Workload]) -> None:
+    """Raises Invalid: unknown profile, scheduler or queue, too many replicas, workloads that wait for each other."""
+    plane.check(specs)
+
+
+async def plans(plane: ControlPlane, specs: list[Workload]) -> list[PlanAnswer]:
+    """Each workload by itself, on the cluster as it is when its turn comes."""
+    if len(specs) > MOST_WORKLOADS:
+        words = f"{len(specs)} workloads; a plan takes at most {MOST_WORKLOADS} at once"
+        raise Invalid([Complaint("request body", None, "", words)])
+    found: list[PlanAnswer] = []
+    searches = MOST_DISPLACING
+    together = await _groups(plane, specs)
+    for spec in specs:
+        plan = await plane.ask(partial(_plan, plane, spec, together.get(key_of(spec)), searches > 0))
+        searches -= bool(plan["unplaced"])
+        found.append(plan)
+    return found
+
+
+async def _groups(plane: ControlPlane, specs: list[Workload]) -> dict[Key, list[PlannedTask]]:
+    """The tasks of workloads that start together with others here."""
+    members: dict[tuple[str, str], list[Workload]] = {}
+    for spec in specs:
+        if spec.gang is not None and spec.gang.group is not None:
+            members.setdefault((spec.namespace, spec.gang.group), []).append(spec)
+    found: dict[Key, list[PlannedTask]] = {}
+    for group in members.values():
+        planned = await plane.ask(partial(_plan_group, plane, group))
+        found |= {key_of(spec): tasks for spec, tasks in zip(group, planned, strict=True)}
+    return found
+
+
+def _plan_group(plane: ControlPlane, group: list[Workload], _: IsSpent) -> Pieces[list[list[PlannedTask]]]:
+    return plane.questions.plan_group_pieces(group, MOST_TASKS, time.time())
+
+
+def _plan(
+    plane: ControlPlane, spec: Workload, tasks: list[PlannedTask] | None, may_search: bool, is_spent: IsSpent
+) -> Pieces[PlanAnswer]:
+    now = time.time()
+    if tasks is None:
+        tasks = yield from plane.questions.plan_pieces(spec, MOST_TASKS, now, is_spent)
+    elif tasks[-1].node is None:
+        may_search = False  # what blocks the group is not what would block this member alone
+    placed = sum(task.node is not None for task in tasks)
+    last = tasks[-1]
+    wanted = min(spec.replicas, spec.concurrency or spec.replicas)
+    over_quota = last.node is None and last.explanation.outcome == Outcome.OVER_QUOTA
+    displaced = None
+    impasse = NO_IMPASSE
+    if last.node is None and may_search:
+        displaced = None if over_quota else (yield from plane.questions.would_displace_pieces(spec, now))
+        impasse = yield from plane.questions.impasse_pieces(spec, -1, now)
+    talk = plane.questions.communication(tasks) if spec.gang is not None and last.node is not None else None
+    return {
+        "name": spec.name,
+        "namespace": spec.namespace,
+        "tasks": [
+            {"replica": task.replica, "node": task.node, "explanation": explanation_of(task.explanation)}
+            for task in tasks
+        ],
+        "placed": placed,
+        "unplaced": wanted - placed if last.node is None else 0,
+        "queue": plane.questions.queue_path(spec),
+        "over_quota": last.explanation.message if over_quota else None,
+        "displaces": None if displaced is None else _displaced(displaced),
+        "communication": None if talk is None else _communication(talk),
+        **blocker_fields(impasse),
+        "answer": sentences.planned(spec, tasks, displaced, impasse),
+    }
+
+
+def explanation_of(explanation: Explanation) -> DecisionExplanation:
+    return cast("DecisionExplanation", explanation.to_dict())
+
+
+def _communication(talk: Estimate) -> PlannedCommunication:
+    return {
+        "ranks": talk.ranks,
+        "nodes": talk.nodes,
+        "size_bytes": talk.size_bytes,
+        "all_reduce_s": round(talk.all_reduce.seconds, 9),
+        "all_reduce_best_s": round(talk.all_reduce.best_seconds, 9),
+        "algorithm": talk.all_reduce.algorithm,
+        "all_to_all_s": round(talk.all_to_all.seconds, 9),
+        "all_to_all_best_s": round(talk.all_to_all.best_seconds, 9),
+        "busiest": talk.all_reduce.busiest,
+        "message": str(talk),
+    }
+
+
+def _displaced(displaced: Displacement) -> PlannedPreemption:
+    return {
+        "tasks": displaced.tasks,
+        "victims": [
+            {
+                "workload": victim.task.workload,
+                "replica": victim.task.replica,
+                "namespace": victim.namespace,
+                "name": victim.name,
+                "priority": victim.priority,
+                "node": victim.node,
+                "lost_s": round(victim.lost_s, 3),
+            }
+            for victim in displaced.victims
+        ],
+    }

@@ -1,0 +1,145 @@
+"""Routes of questions about placement: plan, explain, why-not, capacity."""
+
+import time
+from typing import Any, cast
+
+from fastapi import Request
+
+from dovetail.api.protocol.body import model_in, plane_of, workloads_in
+from dovetail.api.protocol.openapi import Routes, takes
+from dovetail.api.protocol.parameters import Namespace
+from dovetail.api.protocol.replies import Json
+from dovetail.api.questions import sentences
+from dovetail.api.questions.blockers import NO_IMPASSE, blocker_fields
+from dovetail.api.questions.planning import check, explanation_of, plans
+from dovetail.api.workloads.starts import start_fields
+from dovetail.api.workloads.workloads import summary_of
+from dovetail.control.errors import Conflict, NotFound
+from dovetail.control.plane import ControlPlane
+from dovetail.engine.pieces import Pieces, in_one
+from dovetail.engine.suggestions.suggestions import Impasse
+from dovetail.model.reason import waits_for_nodes, waits_for_others
+from dovetail.model.requests.shape import Shape
+from dovetail.model.text.strict import Name
+from dovetail.model.workloads.workload import DEFAULT_NAMESPACE, Workload
+from dovetail.responses.decisions import DecisionRow, ExplainAnswer, NodeRefusal, WhyNotAnswer
+from dovetail.responses.plans import CapacityAnswer, Plans
+
+router = Routes(tags=["questions"])
+
+
+class CapacityQuestion(Workload):
+    """A workload whose name may be left out."""
+
+    name: Name = "capacity"
+
+
+@router.post("/plan", openapi_extra=takes(Workload, many=True))
+async def plan(request: Request) -> Json[Plans]:
+    """Where the tasks would go now, with the funnel and the scores of each. Nothing is changed."""
+    specs = await workloads_in(request)
+    plane = plane_of(request)
+    check(plane, specs)
+    return Json({"plans": await plans(plane, specs)})
+
+
+@router.post("/capacity", openapi_extra=takes(CapacityQuestion))
+async def capacity(request: Request) -> Json[CapacityAnswer]:
+    """How many more tasks like this fit, and where. The name and the number of replicas do not matter."""
+    spec = await model_in(request, CapacityQuestion)
+    plane = plane_of(request)
+    check(plane, [spec.model_copy(update={"replicas": 1})])
+    room = await plane.ask(lambda is_spent: plane.questions.capacity_pieces(spec, is_spent=is_spent))
+    return Json(
+        {
+            "total": room.total,
+            "by_node": [{"node": node, "fits": fits} for node, fits in room.by_node],
+            "explanation": explanation_of(room.explanation),
+            "answer": sentences.room(room),
+        }
+    )
+
+
+@router.get("/workloads/{ref}/explain")
+async def explain(request: Request, ref: str, namespace: Namespace = DEFAULT_NAMESPACE) -> Json[ExplainAnswer]:
+    """Why it runs where it runs, from the stored decision; for pending work what the scheduler would say now."""
+    plane = plane_of(request)
+    row = await plane.resolve(ref, namespace)
+    decisions = cast("list[DecisionRow]", await plane.read(plane.store.decisions, row["id"], 1))
+    decision = decisions[0] if decisions else None
+    return Json(await plane.ask(lambda _: _explained(plane, row, decision)))
+
+
+def _explained(plane: ControlPlane, row: dict[str, Any], decision: DecisionRow | None) -> Pieces[ExplainAnswer]:
+    now = position = None
+    impasse = NO_IMPASSE
+    if row["pending"] and row["finished_at"] is None:
+        position = plane.questions.position(row["id"])
+        if waits_for_nodes(row["reason"]):
+            now = explanation_of(plane.questions.explain(_shape(plane, row), row["id"], time.time()))
+        impasse = yield from _impasse(plane, row)
+    set_aside = plane.questions.set_aside(row["id"])
+    start = yield from plane.questions.start_pieces(row["id"], time.time())
+    return {
+        "workload": summary_of(row),
+        "state": row["state"],
+        "answer": sentences.explained(row, decision, now, position, set_aside, impasse),
+        "decision": decision,
+        "now": now,
+        "position": position,
+        **blocker_fields(impasse),
+        **start_fields(start),
+    }
+
+
+@router.get("/workloads/{ref}/why-not/{node}")
+async def why_not(
+    request: Request, ref: str, node: str, namespace: Namespace = DEFAULT_NAMESPACE
+) -> Json[WhyNotAnswer]:
+    """Why it is not on that node: what every filter says, or how the node ranks."""
+    plane = plane_of(request)
+    row = await plane.resolve(ref, namespace)
+    held = await plane.read(plane.store.node_tasks, node)
+    shape = _shape(plane, row)
+    questions, id_ = plane.questions, row["id"]
+    try:
+        asked = await plane.ask(lambda _: in_one(lambda: questions.why_not(shape, node, id_, time.time())))
+        total, scores = questions.points_of(shape, node)
+    except KeyError:
+        raise NotFound(f"no node {node[:100]!r}; GET /api/v1/nodes lists them") from None
+    holds = any(task["workload"] == row["id"] for task in held)
+    return Json(
+        {
+            "node": node,
+            "refused": [cast("NodeRefusal", refusal.to_dict()) for refusal in asked.refusals],
+            "rank": asked.rank,
+            "feasible": asked.feasible,
+            "best_node": asked.best_node,
+            "answer": sentences.why_not(row["name"], asked, total, holds),
+            "points": {"total": round(total, 4), "scores": {name: round(value, 4) for name, value in scores.items()}},
+            "best": explanation_of(asked.explanation)["best"],
+        }
+    )
+
+
+def _shape(plane: ControlPlane, row: dict[str, Any]) -> Shape:
+    """The shape of unfinished work as it was submitted, of finished work under the present settings."""
+    live = plane.questions.live_shape(row["id"])
+    if live is not None:
+        return live
+    try:
+        return plane.questions.shape(Workload.model_validate(row["spec"]))
+    except ValueError as error:
+        words = f"{row['name']} cannot be decided about under the present settings: {error}"
+        raise Conflict(words) from None
+
+
+def _impasse(plane: ControlPlane, row: dict[str, Any]) -> Pieces[Impasse]:
+    """What blocks work that waits for nodes or for its quota. Work that waits for other work has its reason already."""
+    if waits_for_others(row["reason"]) or plane.questions.live_shape(row["id"]) is None:
+        return NO_IMPASSE
+    try:
+        spec = Workload.model_validate(row["spec"])
+        return (yield from plane.questions.impasse_pieces(spec, row["id"], time.time()))
+    except ValueError:  # it was accepted under other settings
+        return NO_IMPASSE

@@ -1,0 +1,147 @@
+"""`dovetail backend`: list, inspect, add and remove the systems that own nodes and run tasks."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dovetail.cli.terminal.authorship import By, Note, login
+from dovetail.cli.terminal.default_action import DefaultAction
+from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.output import Format, Output, show
+from dovetail.cli.terminal.server import Url, check_name, connect
+
+if TYPE_CHECKING:
+    from dovetail.responses.backends import BackendDetail
+
+command = typer.Typer(
+    cls=DefaultAction,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="The systems that run work; `backend` alone lists them, `backend NAME` shows one.",
+)
+
+
+BackendName = Annotated[str, typer.Argument(metavar="NAME", callback=check_name, help="The backend.")]
+
+
+@command.command("list")
+def list_backends(output: Output = Format.TABLE, url: Url = None) -> None:
+    """Every backend: its state, its nodes, how long its calls take. `dovetail backend` does this."""
+    with connect(url) as client:
+        rows = client.backends()
+    from dovetail.cli.render.backends import backend_list
+
+    show(rows, output, lambda wide: backend_list(rows, time.time(), wide))
+
+
+@command.command("show")
+def show_backend(name: BackendName, output: Output = Format.TABLE, url: Url = None) -> None:
+    """One backend: its health, what it can do and its settings. Secrets are shown as •••."""
+    with connect(url) as client:
+        row = client.backend(name)
+    _show(row, output)
+
+
+@command.command("add")
+def add(
+    name: BackendName,
+    kind: Annotated[str | None, typer.Option(metavar="KIND", help="What it is, such as docker or slurm.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="FIELD=VALUE", help="A setting, such as hosts.a.url=…; may be repeated."),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", "-f", metavar="FILE", help="A mapping of kind and settings (- is standard input)."),
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Change the settings of an existing one; its tasks keep running.")
+    ] = False,
+    by: By = "",
+    note: Note = "",
+    output: Output = Format.TABLE,
+    url: Url = None,
+) -> None:
+    """Add a backend. The server keeps it across restarts.
+
+    dovetail backend add lab --kind spool --set folder=/srv/spool
+
+    Other users of this machine can read a command line: put secrets into a file and use --file.
+    """
+    entry = _from_file(file) if file is not None else {}
+    if kind is not None:
+        entry["kind"] = kind
+    for assignment in settings or []:
+        _assign(entry, assignment)
+    if "kind" not in entry:
+        raise Failure("say what it is: --kind KIND, or kind: in the file", ExitCode.USAGE)
+    with connect(url) as client:
+        row = client.add_backend(name, entry, replace=replace, by=by or login(), note=note)
+    _show(row, output)
+
+
+@command.command("remove")
+def remove(
+    name: BackendName,
+    force: Annotated[
+        bool, typer.Option("--force", help="Even while tasks run there: they are stopped and placed elsewhere.")
+    ] = False,
+    by: By = "",
+    note: Note = "",
+    url: Url = None,
+) -> None:
+    """Remove a backend that was added, with its nodes. Refused while tasks run there."""
+    with connect(url) as client:
+        removed = client.remove_backend(name, force=force, by=by or login(), note=note)
+    typer.echo(f"backend {name} removed; nodes: {removed['nodes']}, tasks to be placed elsewhere: {removed['tasks']}")
+    if removed["unconfirmed"]:
+        words = "of these may still run there: the backend did not confirm that they were stopped"
+        typer.echo(f"{removed['unconfirmed']} {words}", err=True)
+
+
+@command.command("history")
+def history(name: BackendName, output: Output = Format.TABLE, url: Url = None) -> None:
+    """When it was added, changed and removed, by whom and why. Also of a removed backend."""
+    with connect(url) as client:
+        rows = client.backend_history(name)
+    from dovetail.cli.render.backends import backend_history
+
+    show(rows, output, lambda wide: backend_history(name, rows, time.time(), wide))
+
+
+def _show(row: "BackendDetail", output: Format) -> None:
+    from dovetail.cli.render.backends import one_backend
+
+    show(row, output, lambda _: one_backend(row, time.time()))
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    from dovetail.cli.terminal.one_file import read_file
+    from dovetail.model.text.complaint import Complaint, Invalid
+    from dovetail.model.text.document import read_documents
+
+    documents = read_documents(read_file(path), str(path))
+    if len(documents) != 1 or not isinstance(documents[0].data, dict):
+        words = "holds no single mapping; write kind: and the settings beside it"
+        raise Invalid([Complaint(str(path), None, "", words)])
+    return dict(documents[0].data)
+
+
+def _assign(entry: dict[str, Any], assignment: str) -> None:
+    """`hosts.a.url=tcp://…`: values read like YAML, as in settings."""
+    from dovetail.model.text.document import read_documents
+
+    field, equals, text = assignment.partition("=")
+    if not equals or not field:
+        raise Failure("--set takes FIELD=VALUE, such as folder=/srv/spool", ExitCode.USAGE)
+    *parents, last = field.split(".")
+    place = entry
+    for parent in parents:
+        inner = place.setdefault(parent, {})
+        if not isinstance(inner, dict):
+            raise Failure(f"--set {field}: {parent} is not a mapping", ExitCode.USAGE)
+        place = inner
+    documents = read_documents(text, f"--set {field}") if text.strip() else []
+    place[last] = documents[0].data if documents else ""

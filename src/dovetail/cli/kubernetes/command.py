@@ -1,0 +1,67 @@
+"""`dovetail kubernetes`: commands for Kubernetes; `check` compares our verdicts with those of kube-scheduler."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dovetail.cli.kubernetes.extender import extender
+from dovetail.cli.kubernetes.scheduler import scheduler
+from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.output import stderr
+
+command = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Kubernetes: compare our verdicts with those of kube-scheduler (`kubernetes check FILE`).",
+)
+
+
+@command.callback()
+def kubernetes() -> None:
+    """Commands for Kubernetes."""
+
+
+command.command("scheduler")(scheduler)
+command.command("extender")(extender)
+
+
+@command.command("check")
+def check_file(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Scenarios with kube-scheduler's verdicts: JSON lines, or .gz.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as one JSON document.")] = False,
+    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only so many scenarios.")] = None,
+) -> None:
+    """Replay recorded scenarios through the adapter and the engine, and compare.
+
+    One line for each disagreement, then a summary by plugin. Exit status 1 if there is any.
+    """
+    import json
+    from itertools import islice
+
+    from dovetail.cli.render.kubernetes_check import summary
+    from dovetail.kubernetes.check import Report, check
+    from dovetail.kubernetes.scenario import BadScenario, read_scenarios
+
+    report, unlike = Report(), []
+    try:
+        with stderr().status("no scenario yet") as line:
+            for scenario in islice(read_scenarios(file), limit):
+                for found in check(scenario, report):
+                    unlike.append(found)
+                    if not as_json:
+                        typer.echo(str(found))
+                line.update(f"{report.scenarios} scenarios, {len(unlike)} disagreements")
+    except OSError as error:
+        raise Failure(f"{file}: cannot be read: {error.strerror or error}", ExitCode.USAGE) from None
+    except BadScenario as error:
+        raise Failure(str(error), ExitCode.USAGE) from None
+    if as_json:
+        typer.echo(json.dumps(report.to_dict() | {"lines": [one.to_dict() for one in unlike]}, indent=2))
+    else:
+        typer.echo(summary(report))
+    if not report.agrees:
+        raise typer.Exit(ExitCode.FAILED)

@@ -1,0 +1,71 @@
+"""What the commands that serve a Kubernetes cluster share: options, settings, and how they stop."""
+
+import asyncio
+import logging
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+
+import typer
+
+from dovetail.cli.terminal.failure import ExitCode, Failure
+
+if TYPE_CHECKING:
+    from dovetail.kubernetes.client.access import Access
+    from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
+
+Settings = TypeVar("Settings", bound="KubernetesSchedulerSettings")
+
+Kubeconfig = Annotated[
+    str | None, typer.Option(metavar="FILE", help="As kubectl reads it. [default: $KUBECONFIG, or the pod's own]")
+]
+Context = Annotated[str | None, typer.Option(metavar="NAME", help="Of the kubeconfig.")]
+Config = Annotated[Path | None, typer.Option("--config", "-c", metavar="FILE", help="Settings.")]
+
+
+def way_to(kubeconfig: str | None, context: str | None) -> "Access":
+    from dovetail.kubernetes.client.access import AccessError, find_access
+
+    try:
+        return find_access(kubeconfig, context)
+    except (AccessError, OSError) as error:
+        raise Failure(f"no way to a cluster: {error}", ExitCode.USAGE) from None
+
+
+def settings_of(model: type[Settings], names: list[str], config: Path | None) -> Settings:
+    """The settings of the file; names on the command line replace those of the file."""
+    from dovetail.kubernetes.pods import PROFILE
+    from dovetail.model.text.document import Document
+    from dovetail.model.text.reading import check_documents, read_one
+
+    given = model()
+    if config is not None:
+        try:
+            given = read_one(model, config.read_bytes(), str(config))
+        except OSError as error:
+            raise Failure(f"{config}: cannot be read: {error.strerror or error}", ExitCode.USAGE) from None
+    if names:
+        by_name = {name.partition("=")[0]: name.partition("=")[2] or PROFILE for name in names}
+        data = given.model_dump(mode="json") | {"names": by_name}
+        given = check_documents(model, [Document(data, "command line")])[0]
+    return given
+
+
+LogLevel = Annotated[
+    Literal["debug", "info", "warning", "error"], typer.Option("--log-level", help="Seed of the faults.")
+]
+
+
+def log_to_stderr(level: str) -> None:
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    logging.getLogger("dovetail").setLevel(level.upper())
+
+
+def stop_on_signals() -> None:
+    """On SIGINT or SIGTERM, cancel the current task, which cleans up before it ends."""
+    task = asyncio.current_task()
+    assert task is not None
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, task.cancel)

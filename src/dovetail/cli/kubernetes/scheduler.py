@@ -1,0 +1,127 @@
+"""`dovetail kubernetes scheduler`: place the pods that name this scheduler, until a signal stops it."""
+
+import asyncio
+import os
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dovetail.cli.kubernetes.options import (
+    Config,
+    Context,
+    Kubeconfig,
+    LogLevel,
+    log_to_stderr,
+    settings_of,
+    stop_on_signals,
+    way_to,
+)
+from dovetail.cli.program.loop import run_fast
+from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.output import stderr
+
+if TYPE_CHECKING:
+    from dovetail.kubernetes.scheduler.scheduler import Scheduler
+    from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
+
+LEASE = "dovetail-scheduler"
+
+
+def scheduler(
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--name", metavar="NAME[=PROFILE]", help="schedulerName of the pods to place. [default: dovetail]"
+        ),
+    ] = None,
+    config: Config = None,
+    lease: Annotated[
+        str, typer.Option(metavar="NAMESPACE/NAME", help="Of several instances with this lease, one is active.")
+    ] = f"kube-system/{LEASE}",
+    elect: Annotated[bool, typer.Option("--elect/--no-elect", help="Wait for the lease, or start at once.")] = True,
+    listen: Annotated[
+        str | None,
+        typer.Option(metavar="[HOST:]PORT", help="Serve /metrics, /healthz and /readyz there. [default: nowhere]"),
+    ] = None,
+    log_level: LogLevel = "warning",
+) -> None:
+    """Place the pods that name this scheduler. Ctrl-C stops it; pods that are bound stay where they are."""
+    log_to_stderr(log_level)
+    try:
+        run_fast(_run(kubeconfig, context, names or [], config, lease if elect else None, listen))
+    except KeyboardInterrupt:
+        raise typer.Exit(ExitCode.DONE) from None
+
+
+async def _run(
+    kubeconfig: str | None,
+    context: str | None,
+    names: list[str],
+    config: Path | None,
+    lease: str | None,
+    listen: str | None,
+) -> None:
+    from dovetail.kubernetes.client.api import Api
+    from dovetail.kubernetes.client.election import Election, LeadershipLost
+    from dovetail.kubernetes.client.errors import ApiError
+    from dovetail.kubernetes.client.paths import NODES, PODS
+
+    access = way_to(kubeconfig, context)
+    identity = f"{socket.gethostname()}_{os.getpid()}"
+    async with Api(access, agent="dovetail-scheduler") as api:
+        if lease is None:
+            for path in (NODES, PODS):  # the server is at work while the rest is loaded
+                api.ask_ahead(path)
+        make, settings = await asyncio.to_thread(_load, names, config)
+        api.widen(settings.bindings_at_once)
+        try:
+            found = make(api, settings, instance=identity)
+        except ValueError as error:
+            raise Failure(f"{config or 'settings'}: {error}", ExitCode.USAGE) from None
+        if listen is not None:
+            _listen(found, listen)
+
+        async def lead() -> None:
+            stderr().print(f"decides for {', '.join(settings.names)} on {access.server}")
+            await found.run()
+
+        stop_on_signals()  # the lease is given back before it goes
+        try:
+            if lease is None:
+                await lead()
+            else:
+                namespace, _, name = lease.rpartition("/")
+                stderr().print(f"waits for the lease {namespace or 'kube-system'}/{name}")
+                await Election(api, namespace or "kube-system", name, identity).run(lead)
+        except asyncio.CancelledError:
+            stderr().print(f"stopped; {found.bound} pods were bound")
+        except LeadershipLost as error:
+            raise Failure(f"{error}; another goes on", ExitCode.FAILED) from None
+        except ApiError as error:
+            raise Failure(str(error), ExitCode.UNREACHABLE) from None
+
+
+def _load(names: list[str], config: Path | None) -> "tuple[type[Scheduler], KubernetesSchedulerSettings]":
+    from dovetail.kubernetes.scheduler.scheduler import Scheduler
+    from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
+
+    return Scheduler, settings_of(KubernetesSchedulerSettings, names, config)
+
+
+def _listen(found: "Scheduler", where: str) -> None:
+    from dovetail.kubernetes.scheduler.metrics import serve_metrics
+
+    host, _, port = where.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise Failure(f"--listen {where}: give a port, or an address and a port such as 0.0.0.0:10270", ExitCode.USAGE)
+    host = host.strip("[]") or "127.0.0.1"
+    try:
+        taken = serve_metrics(found, host, int(port))
+    except OSError as error:
+        words = f"cannot listen on {where}: {error.strerror or error}; choose another with --listen"
+        raise Failure(words, ExitCode.USAGE) from None
+    stderr().print(f"metrics on http://{f'[{host}]' if ':' in host else host}:{taken}/metrics")

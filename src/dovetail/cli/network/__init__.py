@@ -1,0 +1,1 @@
+"""Commands for the network: topology and distances."""

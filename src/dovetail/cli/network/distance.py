@@ -1,0 +1,97 @@
+"""`dovetail distance`: how far nodes are from each other, and distances set by hand."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dovetail.cli.terminal.default_action import DefaultAction
+from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.output import Format, Output, show
+from dovetail.cli.terminal.server import Url, connect
+
+command = typer.Typer(
+    cls=DefaultAction,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Distances between nodes, 0 to 100; `distance` alone lists those that were set by hand.",
+)
+
+One = Annotated[str, typer.Argument(metavar="NODE", help="A node.")]
+Other = Annotated[str, typer.Argument(metavar="NODE", help="Another one.")]
+
+
+@command.command("list")
+def list_distances(output: Output = Format.TABLE, url: Url = None) -> None:
+    """Every distance that was set by hand."""
+    with connect(url) as client:
+        rows = client.distances()
+    from dovetail.cli.render.topology import distance_list
+
+    show(rows, output, lambda wide: distance_list(rows))  # noqa: ARG005 - it has nothing more to show
+
+
+@command.command("get")
+def get(one: One, other: Other, output: Output = Format.TABLE, url: Url = None) -> None:
+    """How far two nodes are from each other, and what is between them."""
+    with connect(url) as client:
+        found = client.distance(one, other)
+    from dovetail.cli.render.topology import apart
+
+    show(found, output, lambda wide: apart(found))  # noqa: ARG005 - it has nothing more to show
+
+
+@command.command("set")
+def set_distance(
+    one: One,
+    other: Other,
+    distance: Annotated[float, typer.Argument(metavar="DISTANCE", min=0, max=100, help="0 is near, 100 is far.")],
+    url: Url = None,
+) -> None:
+    """Set the distance between two nodes, in both directions: dovetail distance set n1 n2 25"""
+    with connect(url) as client:
+        client.set_distances([(one, other, distance)])
+    typer.echo(f"{one} and {other}: {distance:g} apart")
+
+
+@command.command("clear")
+def clear(
+    one: Annotated[str | None, typer.Argument(metavar="NODE", help="A node.")] = None,
+    other: Annotated[str | None, typer.Argument(metavar="NODE", help="Another one.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All that were set.")] = False,
+    url: Url = None,
+) -> None:
+    """Clear the distance that was set between two nodes, or all with --all."""
+    if everything == (one is not None) or (one is None) != (other is None):
+        raise Failure("name two nodes, or give --all", ExitCode.USAGE)
+    with connect(url) as client:
+        count = client.clear_distances(one, other)
+    typer.echo("1 distance cleared" if count == 1 else f"{count} distances cleared")
+
+
+@command.command("import")
+def import_table(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV or JSON; - reads stdin.")], url: Url = None
+) -> None:
+    """Set many distances: CSV with the header from,to,distance, or JSON as `distance list -o json` prints it."""
+    from dovetail.cli.terminal.one_file import read_file
+    from dovetail.model.network.distance_list import NodeDistances, read_distances
+    from dovetail.model.text.document import decode
+    from dovetail.model.text.reading import read_one
+
+    text, source = decode(read_file(file), str(file)), str(file)
+    if text.lstrip().startswith(("[", "{")):
+        listed = f'{{"items": {text}}}' if text.lstrip().startswith("[") else text
+        items = read_one(NodeDistances, listed, source).items
+    else:
+        items = read_distances(text, source)
+    with connect(url) as client:
+        count = client.set_distances([(one.start, one.end, one.distance) for one in items])
+    typer.echo("1 distance set" if count == 1 else f"{count} distances set")
+
+
+@command.command("export")
+def export(url: Url = None) -> None:
+    """Print all distances that were set, as CSV for `distance import`."""
+    with connect(url) as client:
+        typer.echo(client.distances_csv(), nl=False)

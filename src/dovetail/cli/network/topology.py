@@ -1,0 +1,106 @@
+"""`dovetail topology`: show the network as a tree of domains, and describe it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dovetail.cli.terminal.default_action import DefaultAction
+from dovetail.cli.terminal.output import Format, Output, show, stderr
+from dovetail.cli.terminal.server import Url, connect
+from dovetail.model.network.topology_format import TopologyFormat
+
+if TYPE_CHECKING:
+    from dovetail.responses.combined import TopologyWithDomains
+    from dovetail.responses.network import TopologyAnswer
+
+command = typer.Typer(
+    cls=DefaultAction,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Show the network as a tree of domains (`topology`), or describe it (`topology set FILE`).",
+)
+
+FEW_NODES = 64  # so many are drawn without being asked for
+
+
+@command.command("list")
+def draw_tree(
+    level: Annotated[
+        str | None, typer.Option("--level", metavar="LEVEL", help="Down to this level; such as spine or leaf.")
+    ] = None,
+    nodes: Annotated[
+        bool | None, typer.Option("--nodes/--no-nodes", help=f"With every node.  [default: up to {FEW_NODES}]")
+    ] = None,
+    gpus: Annotated[
+        str | None, typer.Option(metavar="N", help="How many tasks with so many GPUs each fit in one domain.")
+    ] = None,
+    output: Output = Format.TABLE,
+    url: Url = None,
+) -> None:
+    """Levels, domains and nodes, with bars of use. This is what `dovetail topology` does."""
+    with connect(url) as client:
+        topology, domains = client.topology(), client.domains(gpus=gpus)
+        names = [one["name"] for one in topology["levels"]]
+        if level is not None and level not in names:
+            client.domains(level)  # says which levels there are
+            level = next(one["name"] for one in topology["levels"] if one["label"] == level)
+        kept = names if level is None else names[: names.index(level) + 1]
+        domains = [one for one in domains if one["level"] in kept]
+        if output in (Format.JSON, Format.YAML):
+            whole: TopologyWithDomains = {**topology, "domains": domains}
+            show(whole, output, str)
+            return
+        members = client.nodes() if nodes or (nodes is None and level is None) else []
+    if nodes is None and len(members) > FEW_NODES:
+        members = []
+    from dovetail.cli.render.topology import topology_tree
+
+    show(domains, output, lambda wide: topology_tree(topology, domains, members, wide))
+
+
+@command.command("set")
+def set_topology(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The description; - reads stdin.")],
+    of: Annotated[
+        TopologyFormat | None,
+        typer.Option("--format", metavar="FORMAT", help="yaml, slurm, lldp, csv or kubernetes.  [default: by name]"),
+    ] = None,
+    output: Output = Format.TABLE,
+    url: Url = None,
+) -> None:
+    """Describe the network and replace the last description: our own YAML, Slurm's topology.conf, LLDP neighbours,
+    a CSV of links or hosts, or nodes as kubectl lists them."""
+    from dovetail.cli.terminal.one_file import read_file
+    from dovetail.model.network.topology_readers.reading import read_topology
+
+    topology = read_topology(read_file(file), str(file), of)
+    with connect(url) as client:
+        made = client.set_topology(topology)
+    _show(made, output)
+
+
+@command.command("show")
+def show_definition(output: Output = Format.YAML, url: Url = None) -> None:
+    """The topology as it was described, ready for `topology set`."""
+    with connect(url) as client:
+        definition: dict[str, Any] = client.topology()["definition"]
+    show(definition, Format.YAML if output in (Format.TABLE, Format.WIDE) else output, str)
+
+
+@command.command("clear")
+def clear(url: Url = None) -> None:
+    """Remove the description; the labels of nodes say where they are."""
+    with connect(url) as client:
+        client.forget_topology()
+    typer.echo("topology cleared")
+
+
+def _show(made: "TopologyAnswer", output: Format) -> None:
+    from dovetail.cli.render.topology import level_list
+
+    show(made, output, lambda wide: level_list(made, wide))
+    if made["strangers"]:
+        some = ", ".join(made["some_strangers"][:5])
+        words = f"note: {made['strangers']} of the hosts described are no nodes (yet): {some}"
+        stderr().print(words + ("" if made["strangers"] <= 5 else ", …"), style="yellow", soft_wrap=True)

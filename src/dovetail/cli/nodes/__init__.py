@@ -1,0 +1,1 @@
+"""Commands for nodes: list and change them, cordon, drain, report a failure."""

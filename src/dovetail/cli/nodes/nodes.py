@@ -1,0 +1,134 @@
+"""`dovetail nodes`: `nodes` lists nodes, `nodes NAME` shows one, the other actions change one."""
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dovetail.cli.terminal.default_action import DefaultAction
+from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.output import Format, Output, draw, show
+from dovetail.cli.terminal.server import NodeName, Url, connect
+from dovetail.cli.workloads.submission import Files, read_all
+
+if TYPE_CHECKING:
+    from dovetail.responses.combined import NodeWithTasks
+
+command = typer.Typer(
+    cls=DefaultAction,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="List nodes (`nodes`), show one (`nodes NAME`), register or change one.",
+)
+
+
+@command.command("list")
+def list_nodes(output: Output = Format.TABLE, url: Url = None) -> None:
+    """All nodes with bars of use. This is what `dovetail nodes` does."""
+    with connect(url) as client:
+        nodes = client.nodes()
+    from dovetail.cli.render.nodes import node_list
+
+    show(nodes, output, lambda wide: node_list(nodes, wide))
+
+
+@command.command("show")
+def show_node(node: NodeName, output: Output = Format.TABLE, url: Url = None) -> None:
+    """One node described in text, and its tasks. This is what `dovetail nodes NAME` does."""
+    with connect(url) as client:
+        if output in (Format.JSON, Format.YAML):
+            found: NodeWithTasks = {**client.node(node), "running": client.node_tasks(node)}
+            show(found, output, str)
+            return
+        words, tasks = client.diagnostics(node), client.node_tasks(node)
+    from rich.console import Group
+    from rich.text import Text
+
+    from dovetail.cli.render.nodes import node_task_list
+
+    parts: list[Any] = [Text(words.rstrip("\n"))]
+    if tasks:
+        parts += [Text(""), node_task_list(tasks, time.time())]
+    draw(Group(*parts), wide=output is Format.WIDE)
+
+
+@command.command("register")
+def register(file: Files = [], url: Url = None) -> None:  # noqa: B006 - Typer wants the default itself
+    """Register nodes from files: name, capacity, labels, taints. Their agents then send heartbeats."""
+    from dovetail.model.node import Node
+    from dovetail.model.text.complaint import Complaint, Invalid
+    from dovetail.model.text.reading import read_as
+
+    if not file:
+        raise Failure("say which node: -f FILE with name and capacity", ExitCode.USAGE)
+    complaints: list[Complaint] = []
+    nodes = [
+        node
+        for _, found in read_all(file, lambda content, source: read_as(Node, content, source), complaints)
+        for node in found
+    ]
+    if complaints:
+        raise Invalid(complaints)
+    with connect(url) as client:
+        for node in nodes:
+            client.register_node(node)
+            typer.echo(f"{node.name}: registered")
+
+
+@command.command("label")
+def label(
+    node: NodeName,
+    changes: Annotated[list[str], typer.Argument(metavar="KEY=VALUE|KEY-", help="Set, or remove with a minus.")],
+    url: Url = None,
+) -> None:
+    """Set or remove labels of a node: dovetail nodes label n1 disk=nvme old-"""
+    labels: dict[str, str | None] = {}
+    for change in changes:
+        key, sign, value = change.partition("=")
+        if sign:
+            labels[key] = value
+        elif change.endswith("-") and len(change) > 1:
+            labels[change[:-1]] = None
+        else:
+            raise Failure(f"{change}: write KEY=VALUE to set a label, KEY- to take one away", ExitCode.USAGE)
+    with connect(url) as client:
+        found = client.patch_node(node, labels=labels)
+    typer.echo(f"{node}: " + (", ".join(f"{key}={value}" for key, value in found["labels"].items()) or "no labels"))
+
+
+@command.command("taint")
+def taint(
+    node: NodeName,
+    taints: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY[=VALUE]:EFFECT", help="All taints that it shall have.")
+    ] = None,
+    none: Annotated[bool, typer.Option("--none", help="Remove all taints.")] = False,
+    url: Url = None,
+) -> None:
+    """Replace the taints of a node: dovetail nodes taint n1 dedicated=gpu:NoSchedule"""
+    if bool(taints) == none:
+        raise Failure("give the taints it is to have, or --none", ExitCode.USAGE)
+    with connect(url) as client:
+        found = client.patch_node(node, taints=[_taint(text) for text in taints or []])
+    typer.echo(f"{node}: " + (", ".join(found["taints"]) or "no taints"))
+
+
+def _taint(text: str) -> dict[str, str]:
+    what, colon, effect = text.rpartition(":")
+    key, sign, value = what.partition("=")
+    if not colon or not key:
+        effects = "NoSchedule, PreferNoSchedule or NoExecute"
+        raise Failure(f"{text}: write KEY=VALUE:EFFECT or KEY:EFFECT, with {effects}", ExitCode.USAGE)
+    return {"key": key, "effect": effect} | ({"value": value} if sign else {})
+
+
+@command.command("remove")
+def remove(
+    node: NodeName,
+    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why, for its history.")] = None,
+    url: Url = None,
+) -> None:
+    """Remove a node. Its tasks wait for another node."""
+    with connect(url) as client:
+        client.remove_node(node, reason=reason)
+    typer.echo(f"{node}: removed")

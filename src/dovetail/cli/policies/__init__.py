@@ -1,0 +1,1 @@
+"""Commands for policies, constraint expressions and the node affinity of services."""

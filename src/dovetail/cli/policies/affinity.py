@@ -1,0 +1,96 @@
+"""`dovetail affinity`: the nodes that the tasks of a service should run on, and those to avoid."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dovetail.cli.terminal.authorship import By
+from dovetail.cli.terminal.default_action import DefaultAction
+from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.output import Format, Output, show, stderr
+from dovetail.cli.terminal.server import Namespace, Url, check_name, connect
+
+if TYPE_CHECKING:
+    from dovetail.responses.policies import ChangedAffinity
+
+command = typer.Typer(
+    cls=DefaultAction,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Which nodes services should be on, and which not; `affinity` alone lists them.",
+)
+
+
+Service = Annotated[str, typer.Argument(metavar="SERVICE", callback=check_name, help="The service.")]
+Nodes = Annotated[list[str], typer.Argument(metavar="NODE...", help="Names of nodes.")]
+
+
+@command.command("list")
+def list_rules(output: Output = Format.TABLE, url: Url = None) -> None:
+    """Every service that has a rule, and its nodes."""
+    with connect(url) as client:
+        rows = client.service_affinities()
+    from dovetail.cli.render.policies import affinity_list
+
+    show(rows, output, lambda wide: affinity_list(rows, wide))
+
+
+@command.command("set")
+def set_rule(
+    service: Service,
+    nodes: Nodes,
+    required: Annotated[bool, typer.Option("--required", help="It must be on one of them.")] = False,
+    namespace: Namespace = "default",
+    by: By = "",
+    output: Output = Format.TABLE,
+    url: Url = None,
+) -> None:
+    """Prefer these nodes for a service: dovetail affinity set cart n1 n2. What was set before is replaced."""
+    with connect(url) as client:
+        made = client.set_service_affinity(service, nodes, required=required, namespace=namespace, by=by)
+    _show(made, output)
+
+
+@command.command("avoid")
+def avoid(
+    service: Service,
+    nodes: Nodes,
+    required: Annotated[bool, typer.Option("--required", help="It must not be on any of them.")] = False,
+    namespace: Namespace = "default",
+    by: By = "",
+    output: Output = Format.TABLE,
+    url: Url = None,
+) -> None:
+    """Avoid these nodes for a service: dovetail affinity avoid cart n3. What was avoided before is replaced."""
+    with connect(url) as client:
+        made = client.set_service_antiaffinity(service, nodes, required=required, namespace=namespace, by=by)
+    _show(made, output)
+
+
+@command.command("clear")
+def clear(service: Service, namespace: Namespace = "default", url: Url = None) -> None:
+    """Clear both lists of a service: the nodes to prefer and the nodes to avoid."""
+    from dovetail.client import DovetailError
+
+    cleared = []
+    with connect(url) as client:
+        ends = (("affinity", client.clear_service_affinity), ("anti-affinity", client.clear_service_antiaffinity))
+        for word, end in ends:
+            try:
+                end(service, namespace=namespace)
+                cleared.append(word)
+            except DovetailError as error:
+                if error.slug != "not-found":  # that side was never set
+                    raise
+    if not cleared:
+        words = f"service {service!r} in namespace {namespace!r} has no affinity and no anti-affinity"
+        raise Failure(words, ExitCode.NOT_FOUND)
+    typer.echo(f"{namespace}/{service}: {' and '.join(cleared)} cleared")
+
+
+def _show(made: "ChangedAffinity", output: Format) -> None:
+    from dovetail.cli.render.policies import changed_affinity
+
+    show(made, output, lambda wide: changed_affinity(made, wide))
+    for warning in made["warnings"]:
+        stderr().print(f"note: {warning}", style="yellow", soft_wrap=True)

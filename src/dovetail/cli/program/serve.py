@@ -1,0 +1,91 @@
+"""`dovetail serve`: the control plane on this machine."""
+
+import json
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dovetail.cli.program.config import load
+from dovetail.cli.terminal.server import DEFAULT_URL
+
+if TYPE_CHECKING:
+    from dovetail.control.plane import ControlPlane
+
+
+class LogFormat(StrEnum):
+    JSON = "json"
+    CONSOLE = "console"
+
+
+def command(
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", metavar="FILE", help="Settings.  [default: $DOVETAIL_CONFIG]")
+    ] = None,
+    data: Annotated[Path | None, typer.Option(metavar="DIR", help="Where everything is kept.")] = None,
+    host: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Where to listen.")] = None,
+    port: Annotated[
+        int | None, typer.Option(metavar="N", min=0, max=65535, help="Where to listen; 0 takes any free one.")
+    ] = None,
+    log_format: Annotated[LogFormat | None, typer.Option(metavar="FORMAT", help="json, or console for people.")] = None,
+) -> None:
+    """Run the control plane: it places work, runs it on this machine and answers the other commands.
+
+    Options win over DOVETAIL_* variables, these over the settings file. Ctrl-C stops it; running work goes on, and the
+    next start finds it again.
+    """
+    options = {
+        "DOVETAIL_DATA": None if data is None else str(data),
+        "DOVETAIL_LISTEN__HOST": host,
+        "DOVETAIL_LISTEN__PORT": port,
+        "DOVETAIL_LOGGING__FORMAT": log_format,
+    }
+    # Variables are read as YAML, of which JSON is a part: a folder named `1` stays a name.
+    given = {name: json.dumps(value) for name, value in options.items() if value is not None}
+    settings = load(config, {**os.environ, **given})
+    from dovetail.cli.program.serving import serve_until_stopped
+
+    serve_until_stopped(settings, announce)
+
+
+def announce(plane: "ControlPlane", url: str) -> None:
+    """Print the address on stdout, so that a script can read it; logs go to stderr."""
+    typer.echo("\n".join(announcement(plane, url)))
+
+
+def announcement(plane: "ControlPlane", url: str) -> list[str]:
+    from dovetail import __version__
+
+    lines = [f"Dovetail {__version__} listens on {url}"]
+    if plane.settings.listen.host not in ("127.0.0.1", "::1", "localhost"):
+        lines.append("  anyone who can reach this address can run commands here: there is no authentication")
+    lines.append(f"  data   {plane.settings.folder}")
+    lines.append(f"  nodes  {_nodes(plane)}")
+    lines.append("try in another terminal:")
+    if url != DEFAULT_URL:
+        lines.append(f"  export DOVETAIL_URL={url}")
+    return [
+        *lines,
+        "  dovetail submit --name hello --wait -- echo hi",
+        "  dovetail explain hello",
+        "  dovetail top",
+        "Ctrl-C stops it.",
+    ]
+
+
+def _nodes(plane: "ControlPlane") -> str:
+    from dovetail.model.resources import show_amount
+    from dovetail.model.text.listing import first_of
+
+    nodes = plane.questions.nodes()
+    if not nodes:
+        return "none yet; register one with: dovetail nodes register -f FILE"
+    return first_of(
+        nodes,
+        words=lambda node: (
+            f"{node.name} ({show_amount('cpu', node.capacity.get('cpu', 0))} cores, "
+            f"{show_amount('memory', node.capacity.get('memory', 0))})"
+        ),
+    )

@@ -1,0 +1,133 @@
+"""Running a control plane with its API in this process, until a signal ends it.
+
+Guarantees: the socket is bound before anything starts, so a port in use is reported at once, and the announced address
+is the real one, also for port 0. SIGINT and SIGTERM stop it in order: no new requests, then the plane, then the store;
+a second signal does not wait for requests. Running tasks keep running where their backend can do that.
+"""
+
+import asyncio
+import contextlib
+import errno
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+
+import uvicorn
+
+from dovetail.api.app import create_app
+from dovetail.cli.program.loop import fast_loop
+from dovetail.cli.terminal.failure import Failure
+from dovetail.control.errors import StoreError
+from dovetail.control.plane import ControlPlane
+from dovetail.control.settings import Settings
+from dovetail.control.telemetry.logs import configure_logs
+
+_FINISH_WITHIN_S = 2  # stopping must not wait for a client that reads slowly
+_BACKLOG = 2048
+
+Beside = Callable[[ControlPlane], Awaitable[None]]
+
+
+def serve_until_stopped(
+    settings: Settings, announce: Callable[[ControlPlane, str], None], beside: Beside | None = None
+) -> None:
+    """`announce` is called once with the plane and the URL; `beside` runs along with the server until it stops."""
+    if "format" not in settings.logging.model_fields_set and sys.stderr.isatty():
+        # Nobody asked for JSON, and a person is watching.
+        for_people = settings.logging.model_copy(update={"format": "console"})
+        settings = settings.model_copy(update={"logging": for_people})
+    configure_logs(settings.logging.level, settings.logging.format)
+    listener = bound(settings.listen.host, settings.listen.port)
+    with contextlib.closing(listener), asyncio.Runner(loop_factory=fast_loop()) as runner:
+        runner.run(_serve(settings, listener, announce, beside))
+
+
+async def _serve(
+    settings: Settings,
+    listener: socket.socket,
+    announce: Callable[[ControlPlane, str], None],
+    beside: Beside | None,
+) -> None:
+    plane = ControlPlane(settings)
+    app = create_app(plane, manage_plane=False)
+    server = _Server(
+        uvicorn.Config(
+            app,
+            lifespan="off",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=_FINISH_WITHIN_S,
+        )
+    )
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, server.stop)
+    try:
+        await plane.start()
+    except (OSError, StoreError) as error:
+        raise Failure(f"cannot start: {error}") from None
+    announce(plane, url_of(listener))
+    companions: list[asyncio.Future[None]] = []
+    if beside is not None:
+        companions.append(asyncio.ensure_future(beside(plane)))
+    try:
+        if not server.should_exit:
+            await server.serve(sockets=[listener])
+    finally:
+        for companion in companions:
+            companion.cancel()
+        await asyncio.gather(*companions, return_exceptions=True)
+        await plane.stop()
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn raises signals again when it is done, which would end the process before the plane has stopped. Streams
+    never end by themselves, so they are ended first."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.config.app.state.closing.set()  # type: ignore[union-attr]
+        await super().shutdown(sockets)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    def stop(self) -> None:
+        if self.should_exit:
+            self.force_exit = True
+        self.should_exit = True
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises Failure, which says what to do."""
+    try:
+        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except (socket.gaierror, UnicodeError) as error:
+        raise Failure(f"cannot listen on {host!r}: {error}; give an address of this machine with --host") from None
+    found = socket.socket(family, kind, proto)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(address)
+        found.listen(_BACKLOG)  # here and not later: two processes can bind a port, only one can listen
+    except OSError as error:
+        found.close()
+        raise Failure(f"cannot listen on {host} port {port}: {_why(error)}") from None
+    return found
+
+
+def _why(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "it is taken, perhaps by another dovetail; choose another with --port, or 0 for any free one"
+    if error.errno == errno.EACCES:
+        return "not permitted; ports below 1024 need more rights, choose another with --port"
+    return f"{error.strerror}; give an address of this machine with --host"
+
+
+def url_of(listener: socket.socket) -> str:
+    """Where a client on this machine reaches it."""
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,95 @@
+"""Commands that ask and change nothing: `plan`, `explain`, `why-not`, `capacity`, `fragmentation`."""
+
+import time
+from typing import Annotated
+
+import typer
+
+from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.output import Format, Output, show
+from dovetail.cli.terminal.resource_options import Cpu, Disk, Gpu, Memory, resources
+from dovetail.cli.terminal.server import Namespace, NodeName, Url, WorkloadName, connect
+from dovetail.cli.workloads.submission import Files, described, read_submission
+
+
+def plan(
+    file: Files = [],  # noqa: B006 - Typer wants the default itself and never changes it
+    output: Output = Format.TABLE,
+    url: Url = None,
+) -> None:
+    """Where workloads would go now, and why; nothing is changed. Exit code 1 when not all of it fits."""
+    from dovetail.cli.workloads.submit import plan_and_show
+
+    if not file:
+        raise Failure("say what to plan: -f FILE, a folder, or - for standard input", ExitCode.USAGE)
+    work = read_submission(file)
+    with connect(url) as client:
+        plan_and_show(client, work, output)
+
+
+def explain(
+    name: WorkloadName, namespace: Namespace = "default", output: Output = Format.TABLE, url: Url = None
+) -> None:
+    """Why a workload runs where it runs, or why it waits: one sentence, then the details.
+
+    For pending work: which of its requirements no node satisfies together, and what would help; each suggestion was
+    tried first. The funnel shows how many nodes each filter left, the table the scores of the best nodes.
+    """
+    with connect(url) as client:
+        answer = client.explain(name, namespace)
+    from dovetail.cli.render.decision import explain_view
+
+    show(answer, output, lambda wide: explain_view(answer, time.time(), wide))
+
+
+def why_not(
+    name: WorkloadName,
+    node: NodeName,
+    namespace: Namespace = "default",
+    output: Output = Format.TABLE,
+    url: Url = None,
+) -> None:
+    """Why a workload is not on a certain node: every filter that refuses the node, or how it ranks against the best."""
+    with connect(url) as client:
+        answer = client.why_not(name, node, namespace)
+    from dovetail.cli.render.decision import why_not_view
+
+    show(answer, output, lambda wide: why_not_view(answer, wide))
+
+
+def capacity(
+    file: Annotated[
+        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="A workload whose shape is meant.")
+    ] = None,
+    cpu: Cpu = None,
+    memory: Memory = None,
+    disk: Disk = None,
+    gpu: Gpu = None,
+    output: Output = Format.TABLE,
+    url: Url = None,
+) -> None:
+    """How many more tasks of a shape fit, and where. Exit code 1 when none does."""
+    asked = resources(cpu, memory, disk, gpu)
+    if bool(file) == bool(asked):
+        raise Failure("say what should fit: -f FILE, or options such as --cpu 2 --memory 4GiB", ExitCode.USAGE)
+    work = read_submission([file]) if file else described({"name": "capacity", "resources": asked})
+    if len(work.workloads) > 1:
+        raise Failure(f"{file} holds {len(work.workloads)} workloads; give one with one", ExitCode.USAGE)
+    with connect(url) as client, work.located():
+        answer = client.capacity(work.workloads[0])
+    from dovetail.cli.render.decision import capacity_view
+
+    show(answer, output, lambda wide: capacity_view(answer, wide))
+    if not answer["total"]:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def fragmentation(output: Output = Format.TABLE, url: Url = None) -> None:
+    """How much of the free GPU capacity typical work cannot use, in the cluster and in each domain; which typical tasks
+    fit nowhere; and an estimate of what moving tasks would recover.
+    """
+    with connect(url) as client:
+        found = client.fragmentation()
+    from dovetail.cli.render.fragmentation import fragmentation_report
+
+    show(found, output, lambda wide: fragmentation_report(found, wide))

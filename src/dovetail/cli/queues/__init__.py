@@ -1,0 +1,1 @@
+"""Commands for the pending queue, the tree of queues, and reservations."""

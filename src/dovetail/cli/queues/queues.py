@@ -1,0 +1,36 @@
+"""`dovetail queue` and `dovetail queues`: the pending queue, and the tree of queues with its fairness."""
+
+import time
+from typing import Annotated
+
+import typer
+
+from dovetail.cli.terminal.output import Format, Output, show
+from dovetail.cli.terminal.server import Url, connect
+
+
+def queue(
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many at most.")] = 50,
+    output: Output = Format.TABLE,
+    url: Url = None,
+) -> None:
+    """Pending workloads in the order the scheduler tries them: how long, until about when, and why each waits.
+
+    STARTS is a prediction with its range; a dash where it cannot be predicted, as after work without a run time.
+    """
+    with connect(url) as client:
+        items = client.queue(limit=limit)
+    from dovetail.cli.render.queue import queue_list
+
+    show(items, output, lambda wide: queue_list(items, time.time(), wide))
+
+
+def queues(output: Output = Format.TABLE, url: Url = None) -> None:
+    """The tree of queues: what each holds of its dominant resource against its guarantee and its maximum, who borrows
+    from whom, how many workloads wait, and how far each tenant is from its fair share.
+    """
+    with connect(url) as client:
+        found = client.queues()
+    from dovetail.cli.render.queues import queue_tree
+
+    show(found, output, lambda wide: queue_tree(found, wide))

@@ -1,0 +1,141 @@
+"""`dovetail reserve`: capacity held on nodes, in a domain or for so many tasks, now or later, once or repeatedly."""
+
+import time
+from typing import Annotated, Any
+
+import typer
+
+from dovetail.cli.terminal.default_action import DefaultAction
+from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.output import Format, Output, show
+from dovetail.cli.terminal.resource_options import Cpu, Disk, Gpu, Memory, resources
+from dovetail.cli.terminal.server import NodeName, Url, connect
+
+command = typer.Typer(
+    cls=DefaultAction,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Reserve capacity on nodes, in a domain or for so many tasks; `reserve` alone lists reservations.",
+)
+ReservationId = Annotated[int, typer.Argument(metavar="ID", min=1, help="The reservation's number.")]
+Holder = Annotated[str, typer.Option(metavar="TEXT", help="Who asked for it.")]
+
+
+@command.command("list")
+def list_reservations(output: Output = Format.TABLE, url: Url = None) -> None:
+    """What is reserved, where, for whom and when. This is what `dovetail reserve` does."""
+    with connect(url) as client:
+        rows = client.reservations()
+    from dovetail.cli.render.reservations import reservation_list
+
+    show(rows, output, lambda wide: reservation_list(rows, time.time(), wide))
+
+
+@command.command("show")
+def show_reservation(reservation: ReservationId, output: Output = Format.TABLE, url: Url = None) -> None:
+    """One reservation: its window, its nodes, and what is wrong with it."""
+    with connect(url) as client:
+        row = client.reservation(reservation)
+    from dovetail.cli.render.reservations import one_reservation
+
+    show(row, output, lambda _: one_reservation(row, time.time()))
+
+
+@command.command("create")
+def create(
+    duration: Annotated[str, typer.Option("--for", metavar="TIME", help="How long, such as 30m or 2h.")],
+    node: Annotated[list[str] | None, typer.Option(metavar="NODE", help="On this node; may be repeated.")] = None,
+    domain: Annotated[
+        str | None, typer.Option(metavar="LABEL=VALUE", help="On every node of a domain, such as rack=r1.")
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="For so many tasks, wherever they fit (or in --domain).")
+    ] = None,
+    selector: Annotated[
+        list[str] | None, typer.Option(metavar="LABEL=VALUE", help="With --count: only nodes with this label.")
+    ] = None,
+    cpu: Cpu = None,
+    memory: Memory = None,
+    disk: Disk = None,
+    gpu: Gpu = None,
+    at: Annotated[
+        str, typer.Option(metavar="TIME", help="From when: now, +2h, 14:00 or 2026-12-01T08:00 (your time).")
+    ] = "now",
+    every: Annotated[str | None, typer.Option(metavar="TIME", help="Again and again, such as every 1d or 1w.")] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="DATE", help="With --every: the last day on which it begins.")
+    ] = None,
+    tenant: Annotated[
+        str | None, typer.Option(metavar="NAMESPACE", help="Namespace whose work may use it; without it, none may.")
+    ] = None,
+    holder: Holder = "",
+    output: Output = Format.TABLE,
+    url: Url = None,
+) -> None:
+    """Reserve capacity. Without amounts whole nodes are reserved.
+
+    dovetail reserve create --node n1 --at 14:00 --for 2h --holder ops
+
+    dovetail reserve create --count 8 --cpu 4 --at +2h --for 1h --every 1d --tenant research
+    """
+    from dovetail.cli.terminal.local_time import local_last, local_moment
+
+    now = time.time()
+    wanted: dict[str, Any] = {
+        "nodes": node,
+        "domain": dict([_pair("--domain", domain)]) if domain is not None else None,
+        "count": count,
+        "node_selector": dict(_pair("--selector", text) for text in selector or ()) or None,
+        "resources": resources(cpu, memory, disk, gpu) or None,
+        "start": local_moment(at, now),
+        "duration": duration,
+        "every": every,
+        "until": None if until is None else local_last(until, now),
+        "tenant": tenant,
+        "holder": holder,
+    }
+    if not node and domain is None and count is None:
+        raise Failure("say where: --node NODE, --domain LABEL=VALUE, or --count N with --cpu and so on", ExitCode.USAGE)
+    _make({name: value for name, value in wanted.items() if value is not None}, output, url)
+
+
+@command.command("add")
+def add(
+    node: NodeName,
+    duration: Annotated[str, typer.Option("--for", metavar="TIME", help="How long, such as 30m or 2h.")],
+    cpu: Cpu = None,
+    memory: Memory = None,
+    disk: Disk = None,
+    gpu: Gpu = None,
+    holder: Holder = "",
+    output: Output = Format.TABLE,
+    url: Url = None,
+) -> None:
+    """Hold free capacity of a node from now on: dovetail reserve add n1 --cpu 4 --for 2h"""
+    asked = resources(cpu, memory, disk, gpu)
+    if not asked:
+        raise Failure("say what to hold: --cpu, --memory, --disk or --gpu", ExitCode.USAGE)
+    _make({"node": node, "resources": asked, "duration": duration, "holder": holder}, output, url)
+
+
+@command.command("release")
+def release(reservation: ReservationId, url: Url = None) -> None:
+    """Release a reservation before it ends; a recurring one does not come back."""
+    with connect(url) as client:
+        client.release(reservation)
+    typer.echo(f"reservation {reservation} released")
+
+
+def _make(wanted: dict[str, Any], output: Format, url: str | None) -> None:
+    with connect(url) as client:
+        made = client.reserve_ahead(wanted)
+    from dovetail.cli.render.reservations import reservation_list
+
+    show(made, output, lambda wide: reservation_list([made], time.time(), wide))
+
+
+def _pair(option: str, text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise Failure(f"{option} {text!r} is no label; write {option} LABEL=VALUE, such as rack=r1", ExitCode.USAGE)
+    return key, value

@@ -1,0 +1,1 @@
+"""Parts that several renderings use: tables, bars, spans of time, states, funnels, scores."""

@@ -1,0 +1,55 @@
+"""Predicted starts for people: how long until then, or at what time, with the range around it."""
+
+from datetime import datetime
+
+from dovetail.responses.workloads import PredictedStart
+
+UNKNOWN = "—"
+_DAY_S = 86400
+_UNITS = (("d", _DAY_S), ("h", 3600), ("m", 60))
+
+
+def starts_in(row: PredictedStart, now: float) -> str:
+    """`in 14 m (5–40 m)`; a dash where it cannot be predicted."""
+    at, early, late = row.get("starts_at"), row.get("starts_early"), row.get("starts_late")
+    if at is None:
+        return UNKNOWN
+    expected = "now" if at <= now else f"in {_roughly(at - now)}"
+    if early is None or late is None:
+        return expected
+    return f"{expected} ({_between(_roughly(early - now), _roughly(late - now))})"
+
+
+def starts_about(row: PredictedStart, now: float, rest: bool = False) -> str:
+    """`Starts about 14:20 (13:50–15:10)`; empty where it cannot be predicted. `rest`: some tasks run already."""
+    at, early, late = row.get("starts_at"), row.get("starts_early"), row.get("starts_late")
+    if at is None:
+        return ""
+    expected = f"{'The rest starts' if rest else 'Starts'} about {clock(max(at, now), now)}"
+    if early is None or late is None:
+        return expected
+    return f"{expected} ({clock(max(early, now), now)}–{clock(max(late, now), now)})"
+
+
+def _roughly(seconds: float) -> str:
+    """One figure that matters: `40 s`, `14 m`, `3 h`, `2 d`."""
+    seconds = max(0.0, seconds)
+    for unit, size in _UNITS:
+        if seconds >= size - 0.5:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _between(early: str, late: str) -> str:
+    """`5–40 m`, `30 m–5 h`, and `14 m` where both are the same."""
+    if early == late:
+        return early
+    (figure, unit), (_, other) = early.split(), late.split()
+    return f"{figure}–{late}" if unit == other or figure == "0" else f"{early}–{late}"
+
+
+def clock(at: float, now: float) -> str:
+    """`14:20`, with the date where that is not today's."""
+    when = datetime.fromtimestamp(at).astimezone()
+    today = datetime.fromtimestamp(now).astimezone().date()
+    return when.strftime("%H:%M" if when.date() == today else "%Y-%m-%d %H:%M")

@@ -1,0 +1,1 @@
+"""Commands that replay work on a virtual cluster. The simulation itself is in `dovetail.simulate`."""

@@ -1,0 +1,138 @@
+"""`dovetail simulate`: work on a virtual cluster, placed by the same engine that `serve` runs.
+
+`simulate SCENARIO` is short for `simulate scenario SCENARIO`; `simulate swf FILE` replays a batch log. A scenario file
+that is named like an action needs the long form.
+"""
+
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from dovetail.cli.simulate.swf import swf
+from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.output import Format, Output, show, stderr
+from dovetail.cli.workloads.submission import Files, read_submission
+
+if TYPE_CHECKING:
+    from dovetail.cli.render.simulation import SimulationRun
+    from dovetail.simulate.ledger import SimulationLedger
+    from dovetail.simulate.scenario import Scenario
+
+
+class ScenarioUnlessNamed(TyperGroup):
+    """Arguments that do not begin with the name of an action are those of `scenario`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        named = args and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        if not named and not ctx.resilient_parsing:  # completing: what was typed so far may become anything
+            args = ["scenario", *args]
+        return super().parse_args(ctx, args)
+
+
+command = typer.Typer(
+    cls=ScenarioUnlessNamed,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Replay a scenario (`simulate SCENARIO`) or a batch log (`simulate swf FILE`) and compare policies.",
+)
+
+
+@command.command("scenario")
+def scenario_command(
+    scenario: Annotated[
+        Path | None, typer.Argument(metavar="SCENARIO", help="A scenario file: cluster, work, events, settings.")
+    ] = None,
+    file: Files = [],  # noqa: B006 - Typer wants the default itself and never changes it
+    cluster: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The cluster for -f: groups, leaf_spine or nodes.")
+    ] = None,
+    profile: Annotated[
+        list[str], typer.Option("--profile", "-p", metavar="NAME", help="Decide by this one; repeat it to compare.")
+    ] = [],  # noqa: B006
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Another seed than the scenario's.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="DURATION", help="Stop after this virtual time: 2h.")] = None,
+    each: Annotated[bool, typer.Option("--each", help="With -o json or yaml: every workload, too.")] = False,
+    output: Output = Format.TABLE,
+) -> None:
+    """Replay work on a virtual cluster and see how long it waits and how well it fills the machines.
+
+    Either a SCENARIO file, or workloads (-f) on a cluster (--cluster). The same file and seed always give the same
+    decisions. Profiles given here replace the default one; a workload that names its own keeps it. This is what
+    `dovetail simulate SCENARIO` does.
+    """
+    played = _scenario(scenario, file, cluster, until)
+    profiles = list(dict.fromkeys(profile)) or [played.settings.default_profile]
+    chosen_seed = played.seed if seed is None else seed
+    runs = [_run(played, name, chosen_seed) for name in profiles]
+    data = {
+        "seed": chosen_seed,
+        "runs": [{"profile": run.profile, **run.outcome.to_dict(every_workload=each)} for run in runs],
+    }
+
+    def view(wide: bool) -> Any:
+        from dovetail.cli.render.simulation import simulation
+
+        return simulation(runs, wide)
+
+    show(data, output, view)
+
+
+command.command("swf")(swf)
+
+
+def _scenario(scenario: Path | None, file: list[str], cluster: Path | None, until: str | None) -> "Scenario":
+    from dovetail.simulate.scenario import read_cluster, read_scenario, scenario_of
+
+    horizon_s = _seconds(until)
+    if scenario is not None:
+        if file or cluster is not None:
+            raise Failure("give a SCENARIO, or -f with --cluster, not both", ExitCode.USAGE)
+        return read_scenario(_text(scenario), str(scenario), horizon_s)
+    if not file or cluster is None:
+        raise Failure("say what to play: a SCENARIO file, or -f WORKLOADS with --cluster FILE", ExitCode.USAGE)
+    work = read_submission(file)
+    return scenario_of(work.workloads, read_cluster(_text(cluster), str(cluster)), horizon_s)
+
+
+def _text(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise Failure(f"{path}: cannot be read: {error.strerror}", ExitCode.USAGE) from None
+
+
+def _seconds(until: str | None) -> float | None:
+    from dovetail.model.text.quantity import parse_duration_s
+
+    try:
+        return None if until is None else parse_duration_s(until)
+    except ValueError as error:
+        raise Failure(f"--until: {error}", ExitCode.USAGE) from None
+
+
+def _run(scenario: "Scenario", profile: str, seed: int) -> "SimulationRun":
+    from dovetail.cli.render.simulation import SimulationRun
+    from dovetail.simulate.replay import Simulation, Unplayable
+
+    console = stderr()
+    status: AbstractContextManager[Any] = console.status(profile) if console.is_terminal else nullcontext()
+    with status as line:
+
+        def tell(now: float, ledger: "SimulationLedger") -> None:
+            if line is not None:
+                line.update(_progress_words(profile, now, ledger))
+
+        try:
+            return SimulationRun(profile, Simulation.of(scenario, seed, profile).run(tell))
+        except Unplayable as error:
+            raise Failure(str(error), ExitCode.USAGE) from None
+
+
+def _progress_words(profile: str, now: float, ledger: "SimulationLedger") -> str:
+    from dovetail.cli.render.parts.spans import span
+
+    ended = len(ledger.lives) - ledger.live
+    return f"{profile}: {span(now)} played, {ended} of {len(ledger.lives)} workloads ended, {ledger.waiting} tasks wait"

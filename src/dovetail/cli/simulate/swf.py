@@ -1,0 +1,142 @@
+"""`dovetail simulate swf`: a batch log (Standard Workload Format) replayed by the engine under several policies."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.output import Format, Output, show, stderr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dovetail.simulate.policies import Backfill, BatchPolicy
+    from dovetail.simulate.swf import BatchJob, BatchLog
+
+SEQUENCES, LENGTH, SEED = 10, 1024, 1  # as in the published comparisons
+
+
+def swf(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A log of the Parallel Workloads Archive: .swf or .gz.")],
+    policy: Annotated[
+        list[str],
+        typer.Option(
+            "--policy", metavar="NAME", help="Who goes next; repeat it to compare.  [default: dovetail and fcfs]"
+        ),
+    ] = [],  # noqa: B006 - Typer wants the default itself and never changes it
+    backfill: Annotated[
+        list[str],
+        typer.Option("--backfill", metavar="HOW", help="none, easy or conservative; repeatable.  [default: easy]"),
+    ] = [],  # noqa: B006
+    sequences: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help=f"How many sequences are drawn.  [default: {SEQUENCES}]")
+    ] = None,
+    length: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help=f"Jobs in each of them.  [default: {LENGTH}]")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help=f"Draws where they begin.  [default: {SEED}]")] = None,
+    whole: Annotated[bool, typer.Option("--whole", help="Play the whole log, once, instead of sequences.")] = False,
+    predict: Annotated[bool, typer.Option("--predict", help="Also report how accurate predicted starts were.")] = False,
+    output: Output = Format.TABLE,
+) -> None:
+    """Replay a batch log and compare policies by bounded slowdown.
+
+    Every sequence of jobs starts on an empty machine; processors are the only resource, requested times are known at
+    submission and run times only at the end. The same file, policies and seed always give the same figures.
+    """
+    from dovetail.simulate.comparison import play, yardstick
+
+    ways = [(one, how) for one in _policies(policy) for how in _backfills(backfill)]
+    if whole and (sequences, length, seed) != (None, None, None):
+        raise Failure("give --whole, or --sequences, --length and --seed, not both", ExitCode.USAGE)
+    log = _log(file)
+    parts = (
+        [log.jobs] if whole else _drawn(log, sequences or SEQUENCES, length or LENGTH, SEED if seed is None else seed)
+    )
+    runs = []
+    for one, how in ways:
+        with _progress(f"{one.name} {how}", parts) as tell:
+            runs.append(play(one, how, parts, log.processors, predict=predict, progress=tell))
+    fcfs = yardstick(runs)
+    data = {
+        "log": log.source,
+        "processors": log.processors,
+        "jobs": len(log.jobs),
+        "left_out": log.left_out,
+        "sequences": len(parts),
+        "length": len(parts[0]),
+        "runs": [run.to_dict(fcfs) for run in runs],
+    }
+
+    def view(wide: bool) -> Any:
+        from dovetail.cli.render.batch import comparison
+
+        return comparison(runs, _headline(log, parts, whole), wide)
+
+    show(data, output, view)
+
+
+def _policies(names: list[str]) -> "list[BatchPolicy]":
+    from dovetail.simulate.policies import DEFAULT_POLICIES, UnknownPolicy, policy_named
+
+    try:
+        return [policy_named(name) for name in dict.fromkeys(names or DEFAULT_POLICIES)]
+    except UnknownPolicy as error:
+        raise Failure(str(error), ExitCode.USAGE) from None
+
+
+def _backfills(names: list[str]) -> "list[Backfill]":
+    from dovetail.simulate.policies import BACKFILLS
+
+    known = {str(name): name for name in BACKFILLS}
+    for name in names:
+        if name not in known:
+            raise Failure(f"--backfill: {name!r} is none of {', '.join(known)}", ExitCode.USAGE)
+    return [known[name] for name in dict.fromkeys(names or ["easy"])]
+
+
+def _log(file: Path) -> "BatchLog":
+    from dovetail.simulate.swf import read_swf
+
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise Failure(f"{file}: cannot be read: {error.strerror}", ExitCode.USAGE) from None
+    return read_swf(data, str(file))
+
+
+def _drawn(log: "BatchLog", count: int, length: int, seed: int) -> "list[Sequence[BatchJob]]":
+    from dovetail.simulate.sequences import TooShort, sequences
+
+    try:
+        return sequences(log, count, length, seed)
+    except TooShort as error:
+        raise Failure(f"{log.source}: {error} (--length, --whole)", ExitCode.USAGE) from None
+
+
+def _headline(log: "BatchLog", parts: "Sequence[Sequence[BatchJob]]", whole: bool) -> str:
+    from dovetail.cli.render.parts.table import count
+
+    jobs = count(len(log.jobs), "job")
+    played = jobs if whole else f"{count(len(parts), 'sequence')} of {len(parts[0])} of {jobs}"
+    left = f"; left out {log.left_out} that never ran or asked for more" if log.left_out else ""
+    return f"{Path(log.source).name}: {played} on {count(log.processors, 'processor')}{left}"
+
+
+@contextmanager
+def _progress(name: str, parts: "Sequence[Sequence[BatchJob]]") -> "Iterator[Callable[[int, int], None] | None]":
+    """A line of progress on a terminal; nothing elsewhere."""
+    console = stderr()
+    if not console.is_terminal:
+        yield None
+        return
+    with console.status(name) as line:
+
+        def tell(number: int, ended: int) -> None:
+            of = f"sequence {number} of {len(parts)}, " if len(parts) > 1 else ""
+            line.update(f"{name}: {of}{ended} of {len(parts[number - 1])} jobs ended")
+
+        yield tell

@@ -1,0 +1,21 @@
+"""A group with a default action: `nodes` lists, `nodes NAME` shows.
+
+A name that is also the name of an action needs the action: `nodes show label`.
+"""
+
+from typing import Any
+
+from typer.core import TyperGroup
+
+
+class DefaultAction(TyperGroup):
+    """Without arguments, or with options only, runs `list`; with a word that is no action, runs `show` if it exists."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if ctx.resilient_parsing:  # completing: what was typed so far may become anything
+            return super().parse_args(ctx, args)
+        if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
+            args = ["list", *args]
+        elif "show" in self.commands and not args[0].startswith("-") and args[0] not in self.commands:
+            args = ["show", *args]
+        return super().parse_args(ctx, args)

@@ -1,0 +1,94 @@
+"""How a command ends when it cannot do what was asked: a message on stderr, and an exit code for scripts.
+
+Guarantees: what a user can cause never ends in a traceback. Commands raise `Failure` or let the errors of the client
+and the model through; `reported` turns all of them into a message and a code. Anything else is a bug and shows itself.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import TYPE_CHECKING, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from dovetail.client.errors import DovetailError
+
+MOST_LINES = 40
+
+
+class ExitCode(IntEnum):
+    DONE = 0
+    FAILED = 1  # what was asked about failed, or was not placed
+    USAGE = 2
+    UNREACHABLE = 3
+    NOT_FOUND = 4
+    REFUSED = 5
+    BROKEN_PIPE = 141  # as if the signal had ended it
+
+
+class Failure(Exception):
+    """Ends the command: what was wrong, where, and what to do."""
+
+    def __init__(self, message: str, code: ExitCode = ExitCode.FAILED) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@contextmanager
+def reported() -> Iterator[None]:
+    """Failures inside the block end the program with their message and their code."""
+    try:
+        yield
+    except Failure as failure:
+        _end([str(failure)], failure.code)
+    except BrokenPipeError:
+        broken_pipe()
+    except typer.Exit:
+        raise
+    except Exception as error:
+        foreseen = _foreseen(error)
+        if foreseen is None:
+            raise
+        _end(*foreseen)
+
+
+def broken_pipe() -> NoReturn:
+    """The reader of our output closed it, as `head` does; Python's last flush must not complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise typer.Exit(ExitCode.BROKEN_PIPE)
+
+
+def _end(lines: list[str], code: ExitCode) -> NoReturn:
+    for line in lines[:MOST_LINES]:
+        typer.echo(line, err=True)
+    if len(lines) > MOST_LINES:
+        typer.echo(f"… and {len(lines) - MOST_LINES} more", err=True)
+    raise typer.Exit(code)
+
+
+def _foreseen(error: Exception) -> tuple[list[str], ExitCode] | None:
+    """Message and code for an error of another package; None for an unexpected one."""
+    from dovetail.client.errors import ConnectError, DovetailError
+    from dovetail.model.text.complaint import Invalid
+
+    if isinstance(error, Invalid):
+        return [str(complaint) for complaint in error.complaints], ExitCode.USAGE
+    if isinstance(error, ConnectError):
+        return [str(error)], ExitCode.UNREACHABLE
+    if isinstance(error, DovetailError):
+        return told(error)
+    return None
+
+
+def told(error: "DovetailError") -> tuple[list[str], ExitCode]:
+    """Why the server refused: its complaints, one line each, or its sentence."""
+    return [str(complaint) for complaint in error.complaints] or [error.detail], _code(error.status)
+
+
+def _code(status: int) -> ExitCode:
+    if status == 404:
+        return ExitCode.NOT_FOUND
+    return ExitCode.REFUSED if status == 409 or status >= 500 else ExitCode.USAGE

@@ -1,0 +1,59 @@
+"""Which server a command talks to.
+
+`--url` after the command wins over `--url` before it, that over DOVETAIL_URL, that over the default. Leaves talking to
+the client, which is imported only when a command really asks the server.
+"""
+
+import os
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dovetail.cli.terminal.failure import ExitCode, Failure
+
+if TYPE_CHECKING:
+    from dovetail.client import Client
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url", metavar="URL", help=f"The server.  [default: $DOVETAIL_URL or {DEFAULT_URL}]", show_default=False
+    ),
+]
+
+
+def check_name(value: str | list[str] | None) -> str | list[str] | None:
+    """Refuse names that would change the meaning of the path they become part of."""
+    for name in value if isinstance(value, list) else [value]:
+        if name in ("", ".", ".."):
+            raise typer.BadParameter(f"{name!r} is not a name")
+    return value
+
+
+WorkloadName = Annotated[str, typer.Argument(metavar="NAME", callback=check_name, help="The workload: name or id.")]
+NodeName = Annotated[str, typer.Argument(metavar="NODE", callback=check_name, help="The node.")]
+Names = Annotated[list[str], typer.Argument(metavar="NAME", callback=check_name, help="Workloads: names or ids.")]
+Namespace = Annotated[str, typer.Option("--namespace", "-n", metavar="NAME", help="The namespace it is in.")]
+
+_before_command: ContextVar[str | None] = ContextVar("_before_command", default=None)
+
+
+def use_server(url: str | None) -> None:
+    """Remember the `--url` that stood before the command."""
+    _before_command.set(url)
+
+
+def server_url(url: str | None = None) -> str:
+    return url or _before_command.get() or os.environ.get("DOVETAIL_URL") or DEFAULT_URL
+
+
+def connect(url: str | None = None) -> "Client":
+    from dovetail.client import Client
+
+    try:
+        return Client(server_url(url))
+    except ValueError as error:
+        raise Failure(str(error), ExitCode.USAGE) from None

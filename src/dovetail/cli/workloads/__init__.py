@@ -1,0 +1,1 @@
+"""Commands for workloads: submit, get, describe, logs, cancel, top."""

@@ -1,0 +1,33 @@
+"""`dovetail cancel`: stop workloads."""
+
+from typing import Annotated
+
+import typer
+
+from dovetail.cli.terminal.failure import ExitCode, told
+from dovetail.cli.terminal.output import say
+from dovetail.cli.terminal.server import Names, Namespace, Url, connect
+
+
+def command(
+    names: Names,
+    namespace: Namespace = "default",
+    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Kept in its history.")] = None,
+    url: Url = None,
+) -> None:
+    """Cancel workloads: running tasks are stopped, pending tasks are dropped. All are tried, even if one fails."""
+    from dovetail.client import DovetailError
+
+    code = ExitCode.DONE
+    with connect(url) as client:
+        for name in names:
+            try:
+                client.cancel(name, namespace, reason=reason)
+            except DovetailError as error:
+                lines, found = told(error)
+                code = code or found
+                say("\n".join(lines))
+            else:
+                typer.echo(f"{name}: asked to stop")
+    if code:
+        raise typer.Exit(code)

@@ -1,0 +1,112 @@
+"""`dovetail get`: lists, and one workload by name."""
+
+import time
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.output import Format, Output, say, show
+from dovetail.cli.terminal.server import Url, connect
+
+if TYPE_CHECKING:
+    from dovetail.client import Client
+
+#: What is only listed as a whole: the method of the client, the function that draws it, whether it takes the time.
+OTHERS = {
+    "queues": ("queues", "queues", "queue_tree", False),
+    "queue": ("queue", "queue", "queue_list", True),
+    "reservations": ("reservations", "reservations", "reservation_list", True),
+    "policies": ("policies", "policies", "policy_list", False),
+    "profiles": ("profiles", "profiles", "profile_list", False),
+}
+KINDS = ("workloads", "nodes", *OTHERS)
+
+
+def command(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="KIND|NAME", help=f"{', '.join(KINDS)}, or names of workloads."),
+    ] = None,
+    namespace: Annotated[
+        str | None, typer.Option("--namespace", "-n", metavar="NAME", help="Only this one; names: default.")
+    ] = None,
+    state: Annotated[
+        str | None, typer.Option(metavar="STATE", help="pending, starting, running, succeeded, failed, cancelled.")
+    ] = None,
+    user: Annotated[str | None, typer.Option(metavar="NAME", help="Of this user.")] = None,
+    service: Annotated[str | None, typer.Option(metavar="NAME", help="Of this service.")] = None,
+    priority: Annotated[str | None, typer.Option(metavar="WORD", help="critical, high, medium, low, batch.")] = None,
+    match: Annotated[str | None, typer.Option(metavar="TEXT", help="Whose name contains this.")] = None,
+    unfinished: Annotated[bool, typer.Option("--unfinished", "-u", help="Only what has not ended.")] = False,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many at most.")] = 50,
+    cursor: Annotated[str | None, typer.Option(metavar="TEXT", help="Go on where the last page ended.")] = None,
+    output: Output = Format.TABLE,
+    url: Url = None,
+) -> None:
+    """List workloads, newest first, or show some by name.
+
+    `dovetail get` lists workloads, `dovetail get NAME` shows one, `dovetail get nodes` lists nodes.
+    """
+    kind, names = _asked(what or [])
+    with connect(url) as client:
+        if kind != "workloads":
+            _list_other(client, kind, names, output)
+        elif names:
+            _show_named(client, names, namespace or "default", output)
+        else:
+            page = client.workloads(
+                namespace=namespace,
+                state=state,
+                user=user,
+                service=service,
+                priority=priority,
+                name=match,
+                unfinished=unfinished,
+                limit=limit,
+                cursor=cursor,
+            )
+            from dovetail.cli.render.workloads import workload_list
+
+            more = page["cursor"]
+            show(page, output, lambda wide: workload_list(page["items"], time.time(), wide, more is not None))
+            if more is not None and output in (Format.TABLE, Format.WIDE):
+                say(f"there are more: add --cursor {more} for the next page, or --limit for a longer one")
+
+
+def _asked(what: list[str]) -> tuple[str, list[str]]:
+    if not what:
+        return "workloads", []
+    for kind in KINDS:
+        if what[0] == kind or (what[0] == kind.removesuffix("s") and what[0] not in KINDS):
+            return kind, what[1:]
+    return "workloads", what
+
+
+def _show_named(client: "Client", names: list[str], namespace: str, output: Format) -> None:
+    from dovetail.cli.render.workloads import workload_list
+
+    rows: list[Any] = [client.workload(_name(name), namespace) for name in names]
+    show(rows[0] if len(rows) == 1 else rows, output, lambda wide: workload_list(rows, time.time(), wide))
+
+
+def _name(given: str) -> str:
+    if given in ("", ".", ".."):
+        raise Failure(f"{given!r} is not a name", ExitCode.USAGE)
+    return given
+
+
+def _list_other(client: "Client", kind: str, names: list[str], output: Format) -> None:
+    if kind == "nodes":
+        from dovetail.cli.render.nodes import node_list
+
+        nodes: list[Any] = [client.node(_name(name)) for name in names] if names else list(client.nodes())
+        show(nodes[0] if len(names) == 1 else nodes, output, lambda wide: node_list(nodes, wide))
+        return
+    if names:
+        raise Failure(f"{kind} are only listed as a whole; leave out {names[0]!r}", ExitCode.USAGE)
+    ask, module, function, with_now = OTHERS[kind]
+    found = getattr(client, ask)()
+    draw = getattr(import_module(f"dovetail.cli.render.{module}"), function)
+    show(found, output, lambda wide: draw(found, time.time(), wide) if with_now else draw(found, wide))

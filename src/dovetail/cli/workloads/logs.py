@@ -1,0 +1,59 @@
+"""`dovetail logs`: what a task wrote."""
+
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dovetail.cli.terminal.output import say
+from dovetail.cli.terminal.server import Namespace, Url, WorkloadName, connect
+
+if TYPE_CHECKING:
+    from dovetail.client import Client
+
+_PAUSE_S = 0.5
+_NOT_STARTED = frozenset({"pending", "placed", "bound"})
+
+
+def command(
+    name: WorkloadName,
+    replica: Annotated[int, typer.Option("--replica", "-r", metavar="N", min=0, help="Which task.")] = 0,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on until the task ends.")] = False,
+    namespace: Namespace = "default",
+    url: Url = None,
+) -> None:
+    """Print what a task wrote to its output and error output; the latest attempt where there were several."""
+    with connect(url) as client:
+        id_ = client.workload(name, namespace)["id"]
+        if follow:
+            _await_start(client, id_, replica)
+            for text in client.follow_logs(id_, replica=replica):
+                _write(text)
+            return
+        offset = 0
+        while True:
+            chunk = client.logs(id_, replica=replica, offset=offset)
+            _write(chunk.text)
+            if chunk.ended or chunk.next_offset == offset:
+                return
+            offset = chunk.next_offset
+
+
+def _await_start(client: "Client", id_: int, replica: int) -> None:
+    """Wait until the task has a node, and say why it waits: before that it has no output."""
+    told = ""
+    while True:
+        rows = client.tasks(id_, limit=1, offset=replica)
+        if not rows or rows[0]["state"] not in _NOT_STARTED:
+            return
+        words = f"waiting: it is {rows[0]['state']}" + (f", {rows[0]['message']}" if rows[0]["message"] else "")
+        if words != told:
+            say(words)
+            told = words
+        time.sleep(_PAUSE_S)
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()

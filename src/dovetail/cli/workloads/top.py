@@ -1,0 +1,69 @@
+"""`dovetail top`: the whole cluster, refreshed in place."""
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dovetail.cli.terminal.output import Format, Output, show, stdout
+from dovetail.cli.terminal.server import Url, connect
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from dovetail.client import Client
+    from dovetail.responses.combined import ClusterOverview
+
+_FIRST_WAITING = 50
+_LINES_IN_A_PIPE = 40
+
+
+def command(
+    once: Annotated[bool, typer.Option("--once", help="Print one frame and exit, as in a pipe.")] = False,
+    interval_s: Annotated[
+        float, typer.Option("--interval", "-i", metavar="SECONDS", min=0.2, max=3600, help="Refresh interval.")
+    ] = 2.0,
+    output: Output = Format.TABLE,
+    url: Url = None,
+) -> None:
+    """The whole cluster on one screen: use, busiest nodes, queue. Ctrl-C ends it."""
+    console = stdout(output is Format.WIDE)
+    with connect(url) as client:
+        if once or not console.is_terminal or output in (Format.JSON, Format.YAML):
+            look = _look(client)
+            show(look, output, lambda wide: _frame(look, _LINES_IN_A_PIPE, wide))
+            return
+        from rich.live import Live
+
+        look, trouble = _look(client), ""  # if no server answers, the error is printed on the plain screen
+        with Live(console=console, screen=True, auto_refresh=False) as live:
+            while True:
+                live.update(_frame(look, console.height, output is Format.WIDE, trouble), refresh=True)
+                time.sleep(interval_s)
+                look, trouble = _look_again(client, look)
+
+
+def _look(client: "Client") -> "ClusterOverview":
+    return {"summary": client.summary(), "nodes": client.nodes(), "queue": client.queue(limit=_FIRST_WAITING)}
+
+
+def _look_again(client: "Client", before: "ClusterOverview") -> "tuple[ClusterOverview, str]":
+    """While the server does not answer, the overview from before and the error."""
+    from dovetail.client import ConnectError, DovetailError
+
+    try:
+        return _look(client), ""
+    except (ConnectError, DovetailError) as error:
+        return before, str(error)
+
+
+def _frame(look: "ClusterOverview", lines: int, wide: bool, trouble: str = "") -> "RenderableType":
+    from dovetail.cli.render.cluster import cluster_frame
+
+    frame = cluster_frame(look["summary"], look["nodes"], look["queue"], lines, time.time(), wide)
+    if not trouble:
+        return frame
+    from rich.console import Group
+    from rich.text import Text
+
+    return Group(Text(f"as it was last; {trouble}", style="red"), frame)

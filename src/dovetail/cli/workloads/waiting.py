@@ -1,0 +1,86 @@
+"""Waiting for workloads to finish, with a note on stderr whenever something changes.
+
+Guarantees: interrupting the wait leaves the work alone. On a terminal one line changes in place; elsewhere every change
+is a line of its own.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dovetail.cli.terminal.output import say, stderr
+
+if TYPE_CHECKING:
+    from dovetail.client import Client
+    from dovetail.responses.workloads import WorkloadDetail
+
+_ENDED = frozenset({"succeeded", "failed", "cancelled"})
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 2.0
+_SPOKEN_OF = 20  # more workloads than this are summed up instead of named
+
+
+def wait_for(client: "Client", ids: Sequence[int]) -> "list[WorkloadDetail]":
+    """The rows of the workloads once all have ended, in the order given."""
+    progress = _Progress(len(ids))
+    found: dict[int, WorkloadDetail] = {}
+    pause_s = _FIRST_PAUSE_S
+    try:
+        with progress:
+            while True:
+                for id_ in ids:
+                    if id_ not in found or found[id_]["state"] not in _ENDED:
+                        found[id_] = client.workload(id_)
+                        progress.tell(found[id_])
+                if all(row["state"] in _ENDED for row in found.values()):
+                    return [found[id_] for id_ in ids]
+                time.sleep(pause_s)
+                pause_s = min(pause_s * 1.3, _LONGEST_PAUSE_S)
+    except KeyboardInterrupt:
+        say("the work goes on; `dovetail get` shows it, `dovetail cancel` stops it")
+        raise
+
+
+class _Progress:
+    """One line in place on a terminal, elsewhere one line for each change."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._told: dict[int, str] = {}
+        self._states: dict[int, str] = {}
+        console = stderr()
+        self._status = console.status("waiting") if console.is_terminal else None
+
+    def __enter__(self) -> "_Progress":
+        if self._status is not None:
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def tell(self, row: "WorkloadDetail") -> None:
+        words = progress_words(row)
+        if self._told.get(row["id"]) == words:
+            return
+        self._told[row["id"]], self._states[row["id"]] = words, row["state"]
+        if self._number > _SPOKEN_OF:
+            ended = sum(state in _ENDED for state in self._states.values())
+            words = f"{ended} of {self._number} workloads ended"
+        if self._status is not None:
+            self._status.update(words)
+        elif self._number <= _SPOKEN_OF or row["state"] in _ENDED:
+            say(words)
+
+
+def progress_words(row: "WorkloadDetail") -> str:
+    """`train: running, 3 of 4 tasks done`; for waiting work why it waits."""
+    words = f"{row['name']}: {row['state']}"
+    if row["replicas"] > 1:
+        words += f", {row['succeeded']} of {row['replicas']} tasks done"
+    if row["failed"]:
+        words += f", {row['failed']} failed"
+    if row["state"] in ("pending", "failed") and row["message"]:
+        words += f": {row['message']}"
+    return words

@@ -1,0 +1,55 @@
+"""Client methods for the server as a whole: summary, profiles, events, health, metrics."""
+
+from collections.abc import Iterator
+from typing import cast
+
+from dovetail.client.streams import events_in
+from dovetail.client.transport import API, Transport
+from dovetail.responses.system import ClusterSummary, HistoryRow, Profiles, ServerHealth
+
+
+class SystemCalls:
+    _http: Transport
+
+    def summary(self) -> ClusterSummary:
+        return self._http.json(ClusterSummary, "GET", f"{API}/summary")
+
+    def profiles(self) -> Profiles:
+        return self._http.json(Profiles, "GET", f"{API}/profiles")
+
+    def events(
+        self,
+        *,
+        after: int | None = None,
+        workload: str | int | None = None,
+        node: str | None = None,
+        namespace: str | None = None,
+    ) -> Iterator[HistoryRow]:
+        """Events as they happen, until the server ends the stream. `after`: begin after the event with this `seq`."""
+        params = {"after": after, "workload": workload, "node": node, "namespace": namespace}
+        with self._http.stream(f"{API}/events", params, {"Accept": "text/event-stream"}) as answer:
+            for event in events_in(answer.iter_lines()):
+                yield cast("HistoryRow", event)
+
+    def past_events(
+        self,
+        *,
+        after: int = 0,
+        workload: str | int | None = None,
+        node: str | None = None,
+        namespace: str | None = None,
+        limit: int = 100,
+    ) -> list[HistoryRow]:
+        """Past events, oldest first."""
+        params = {"after": after, "workload": workload, "node": node, "namespace": namespace, "limit": limit}
+        return self._http.items(HistoryRow, f"{API}/events", params)
+
+    def health(self) -> ServerHealth:
+        return self._http.json(ServerHealth, "GET", "/health")
+
+    def ready(self) -> ServerHealth:
+        """Raises DovetailError with status 503 and the reason while the server is not ready."""
+        return self._http.json(ServerHealth, "GET", "/ready")
+
+    def metrics(self) -> str:
+        return self._http.ask("GET", "/metrics").text

@@ -1,0 +1,52 @@
+"""What commands print with `-o json` when they combine the answers of several routes. No route answers these."""
+
+from typing_extensions import TypedDict
+
+from dovetail.responses.decisions import DecisionRow
+from dovetail.responses.network import DomainRow, TopologyAnswer
+from dovetail.responses.nodes import NodeDetail, NodeRow, NodeTask
+from dovetail.responses.queues import QueueItem
+from dovetail.responses.system import ClusterSummary, HistoryRow
+from dovetail.responses.workloads import TaskRow, WorkloadDetail
+
+
+class WorkloadDescription(TypedDict):
+    """`dovetail describe`. `decisions` holds the latest one."""
+
+    workload: WorkloadDetail
+    tasks: list[TaskRow]
+    decisions: list[DecisionRow]
+    history: list[HistoryRow]
+
+
+class FinishedWorkloads(TypedDict):
+    """`dovetail submit --wait`."""
+
+    workloads: list[WorkloadDetail]
+
+
+class NodeWithTasks(NodeDetail):
+    """`dovetail nodes NAME`."""
+
+    running: list[NodeTask]
+
+
+class TopologyWithDomains(TopologyAnswer):
+    """`dovetail topology`."""
+
+    domains: list[DomainRow]
+
+
+class ClusterOverview(TypedDict):
+    """`dovetail top`."""
+
+    summary: ClusterSummary
+    nodes: list[NodeRow]
+    queue: list[QueueItem]
+
+
+class Versions(TypedDict):
+    """`dovetail version`. `server` is None where none answers."""
+
+    client: str
+    server: str | None

@@ -1,0 +1,100 @@
+"""Answers about nodes, orders to their agents, and the reports of agents."""
+
+from typing import Any, NotRequired
+
+from typing_extensions import TypedDict
+
+from dovetail.responses.workloads import TaskRow
+
+
+class ResourceUse(TypedDict):
+    """`share`: allocated divided by capacity, 0 without capacity."""
+
+    unit: str
+    capacity: float
+    allocated: float
+    share: float
+
+
+class NodeResource(ResourceUse):
+    reserved: float
+    observed: float
+    free: float
+
+
+class NodeRow(TypedDict):
+    name: str
+    backend: str
+    status: str
+    reason: str
+    online: bool
+    cordoned: bool
+    drained: bool
+    labels: dict[str, str]
+    taints: list[str]
+    load: float
+    tasks: int
+    resources: dict[str, NodeResource]
+
+
+class NodeGpu(TypedDict):
+    """One GPU of a node. `used`: thousandths of it that tasks have."""
+
+    slot: int
+    model: str
+    memory: int
+    island: int
+    numa: int | None
+    address: str | None
+    uuid: str | None
+    used: int
+
+
+class NodeDetail(NodeRow):
+    """`definition`: the body that registers the node."""
+
+    definition: dict[str, Any]
+    gpus: list[NodeGpu]
+
+
+class NodeTask(TaskRow):
+    namespace: str
+    name: str
+
+
+class ReportedTask(TypedDict):
+    """What an agent reports about one attempt. `state`: running or finished."""
+
+    key: str
+    state: str
+    exit_code: NotRequired[int | None]
+    reason: NotRequired[str]
+
+
+class RunOrder(TypedDict):
+    key: str
+    namespace: str
+    name: str
+    replica: int
+    replicas: int
+    run: dict[str, Any]
+    limits: dict[str, Any]
+    deadline: dict[str, Any]
+    grace_s: float | None
+    devices: list[int]
+
+
+class NodeOrders(TypedDict):
+    """What an agent has to do. Both lists are repeated until the agent has reported what they ask for."""
+
+    run: list[RunOrder]
+    stop: list[str]
+
+
+class FailureReport(TypedDict):
+    """The nodes that failed, and what is done at once for gangs that lost tasks, one line each."""
+
+    level: str
+    name: str
+    nodes: list[str]
+    recoveries: list[str]

@@ -1,0 +1,309 @@
+"""One exercise for each route: it asks a live server as a client would, and provokes every kind of answer.
+
+They go through `dovetail.client.Client`, so that every method of it is exercised too; through plain HTTP only where the
+client has no method. A new route needs an exercise here, or the suite fails.
+"""
+
+from tests.patience import wait_for
+from tests.unit.api.route_walk.walk import Walk, exercises
+
+EAST = 'node.labels["zone"] == "east"'
+NETWORK = {
+    "levels": [{"name": "spine", "bandwidth": "1600Gbps"}, {"name": "leaf", "bandwidth": "800Gbps"}],
+    "domains": {"leaf": {"l1": ["node-[1-2]"], "l2": ["node-[3-5]"]}, "spine": {"s1": ["l1", "l2"]}},
+}
+SIMULATED = {"kind": "simulated", "groups": [{"prefix": "far", "count": 1, "capacity": {"cpu": 1}}]}
+TOO_LARGE = {"cpu": 99, "memory": "1TiB"}
+
+
+# --- workloads -----------------------------------------------------------------------------------------------
+
+
+@exercises("POST /workloads", "DELETE /workloads/{ref}")
+def submit_and_cancel(walk: Walk) -> None:
+    walk.client.dry_run([{"name": "rehearsed"}, {"name": "rehearsed-too", "resources": TOO_LARGE}])
+    walk.client.submit([{"name": "first"}, {"name": "second"}])
+    walk.client.submit_yaml("name: third\nresources: {cpu: 1}\n")
+    for name in ("first", "second", "third"):
+        walk.client.cancel(name, reason="enough")
+
+
+@exercises("GET /workloads", "GET /workloads/{ref}", "GET /workloads/{ref}/tasks")
+def list_and_inspect(walk: Walk) -> None:
+    walk.running("listed", replicas=2, user="ada", service="web")
+    with walk.submitted("waits", resources=TOO_LARGE):
+        page = walk.client.workloads(limit=1)
+        walk.client.workloads(limit=1, cursor=page["cursor"])
+        walk.client.workload("waits")
+    walk.client.workload("listed")
+    walk.client.tasks("listed")
+    walk.client.cancel("listed")
+    wait_for(lambda: walk.client.workload("listed")["state"] == "cancelled")
+
+
+@exercises("GET /workloads/{ref}/decisions", "GET /workloads/{ref}/history")
+def decisions_and_history(walk: Walk) -> None:
+    walk.running("decided", resources={"gpu": "500m"})
+    walk.client.decisions("decided")
+    walk.client.history("decided")
+    walk.client.cancel("decided")
+
+
+@exercises("GET /workloads/{ref}/logs")
+def output(walk: Walk) -> None:
+    walk.client.submit({"name": "wrote", "run": {"command": ["x"], "simulate": {"run_time": "100ms"}}})
+    wait_for(lambda: walk.client.workload("wrote")["state"] == "succeeded")
+    assert "".join(walk.client.follow_logs("wrote")) == walk.client.logs("wrote").text
+
+
+# --- questions -----------------------------------------------------------------------------------------------
+
+
+@exercises("POST /plan")
+def plan(walk: Walk) -> None:
+    gang = {"name": "gang", "replicas": 3, "gang": {"min": 3}, "resources": {"gpu": 2}}
+    plans = walk.client.plan([gang, {"name": "alone"}, {"name": "large", "resources": TOO_LARGE}])
+    assert plans[0]["communication"] is not None
+    assert plans[2]["suggestions"] or plans[2]["core"]
+    whole = {"cpu": 8, "gpu": 2}
+    walk.running("low", priority="batch", resources=whole, node_selector={"zone": "east"}, replicas=4)
+    [preempting] = walk.client.plan({"name": "urgent", "priority": "critical", "resources": whole})
+    walk.client.cancel("low")
+    wait_for(lambda: walk.client.workload("low")["state"] == "cancelled")
+    assert preempting["displaces"] is not None
+
+
+@exercises("POST /capacity")
+def capacity(walk: Walk) -> None:
+    assert walk.client.capacity({"resources": {"cpu": 1}})["by_node"]
+    assert walk.client.capacity({"resources": TOO_LARGE})["explanation"]["shortages"]
+
+
+@exercises("GET /workloads/{ref}/explain")
+def explain(walk: Walk) -> None:
+    walk.running("explained")
+    assert walk.client.explain("explained")["decision"] is not None
+    walk.client.cancel("explained")
+    with walk.submitted("in-vain", resources=TOO_LARGE):
+        wait_for(lambda: walk.client.workload("in-vain")["reason"])
+        waiting = walk.client.explain("in-vain")
+    assert waiting["now"] is not None
+    assert waiting["core"]
+
+
+@exercises("GET /workloads/{ref}/why-not/{node}")
+def why_not(walk: Walk) -> None:
+    with walk.submitted("elsewhere", resources=TOO_LARGE):
+        assert walk.client.why_not("elsewhere", "node-1")["refused"]
+    with walk.submitted("anywhere"):
+        assert walk.client.why_not("anywhere", "node-1")["best"]
+
+
+@exercises("GET /fragmentation")
+def fragmentation(walk: Walk) -> None:
+    walk.client.fragmentation()
+
+
+# --- nodes ---------------------------------------------------------------------------------------------------
+
+
+@exercises("GET /nodes", "POST /nodes", "GET /nodes/{name}", "PATCH /nodes/{name}", "DELETE /nodes/{name}")
+def register_change_and_remove_a_node(walk: Walk) -> None:
+    gpus = [{"count": 2, "model": "H100", "memory": "80GiB"}]
+    node = {"name": "mine", "capacity": {"cpu": 4, "memory": "1GiB"}, "gpus": gpus}
+    walk.client.register_node(node)
+    walk.client.register_node(node)
+    taints = [{"key": "dedicated", "value": "tests", "effect": "NoSchedule"}]
+    walk.client.patch_node("mine", labels={"only": "here"}, taints=taints)
+    assert walk.client.node("mine")["gpus"]
+    walk.client.nodes()
+    walk.client.remove_node("mine")
+
+
+@exercises("POST /nodes/{name}/cordon", "POST /nodes/{name}/uncordon", "POST /nodes/{name}/drain")
+def cordon_and_drain(walk: Walk) -> None:
+    walk.client.cordon("node-4", reason="a test")
+    walk.client.uncordon("node-4")
+    walk.client.drain("node-4")
+    walk.client.uncordon("node-4")
+
+
+@exercises("GET /nodes/{name}/diagnostics", "GET /nodes/{name}/tasks")
+def diagnostics_and_tasks(walk: Walk) -> None:
+    walk.running("there", node_selector={"zone": "east"})
+    [task] = walk.client.tasks("there")
+    assert task["node"] is not None
+    assert walk.client.node_tasks(task["node"])
+    walk.client.diagnostics(task["node"])
+    walk.client.cancel("there")
+
+
+@exercises("POST /nodes/{name}/heartbeat")
+def heartbeat(walk: Walk) -> None:
+    walk.client.register_node({"name": "beating", "capacity": {"cpu": 4}, "labels": {"only": "beating"}})
+    with walk.submitted("fetched", node_selector={"only": "beating"}, run={"command": ["x"]}):
+        [order] = wait_for(lambda: walk.client.heartbeat("beating", used={"cpu": 1})["run"])
+        walk.client.heartbeat("beating", tasks=[{"key": order["key"], "state": "running"}])
+    walk.client.heartbeat("beating", tasks=[{"key": order["key"], "state": "finished", "exit_code": 0}])
+    walk.client.remove_node("beating")
+
+
+@exercises("POST /failures")
+def failures(walk: Walk) -> None:
+    walk.client.register_node({"name": "failing", "capacity": {"cpu": 1}, "labels": {"rack": "failing"}})
+    assert walk.client.fail("rack", "failing", reason="smoke")["nodes"] == ["failing"]
+    walk.client.uncordon("failing")
+    walk.client.fail("node", "failing")
+    walk.client.remove_node("failing")
+
+
+# --- queues and reservations ---------------------------------------------------------------------------------
+
+
+@exercises("GET /queue", "GET /queues")
+def queues(walk: Walk) -> None:
+    walk.running("holds", user="ada")
+    with walk.submitted("waiting", resources=TOO_LARGE), walk.submitted("after-it", after=[{"workload": "waiting"}]):
+        assert {item["position"] is None for item in wait_for(walk.client.queue)} == {True, False}
+        tree = walk.client.queues()
+    assert tree["tenants"]
+    walk.client.cancel("holds")
+
+
+@exercises("GET /reservations", "POST /reservations", "GET /reservations/{id}", "DELETE /reservations/{id}")
+def reservations(walk: Walk) -> None:
+    ahead = {"domain": {"zone": "east"}, "count": 1, "resources": {"cpu": 1}, "start": "+1h", "duration": "1h"}
+    made = [
+        walk.client.reserve("node-2", {"cpu": 1}, "1h", holder="ada"),
+        walk.client.reserve_ahead(ahead | {"every": "1d", "tenant": "team"}),
+    ]
+    assert walk.client.reservations()
+    for one in made:
+        walk.client.reservation(one["id"])
+        walk.client.release(one["id"])
+
+
+# --- policies ------------------------------------------------------------------------------------------------
+
+
+@exercises("GET /policies", "PUT /policies/{name}", "GET /policies/{name}", "DELETE /policies/{name}")
+def policies(walk: Walk) -> None:
+    adjust = [{"when": 'domain("zone", "east").utilisation.cpu >= 0.0', "become": "prefer", "weight": 0.5}]
+    policy = {"name": "written", "constraints": [{"require": EAST, "name": "east", "adjust": adjust}]}
+    walk.client.set_policy(policy, by="ada", note="why")
+    walk.client.set_policy(policy)
+    assert walk.client.policy("written") in walk.client.policies()
+    walk.client.remove_policy("written", by="ada")
+
+
+@exercises("GET /policies/{name}/versions", "GET /policies/{name}/versions/{version}")
+def versions(walk: Walk) -> None:
+    walk.client.set_policy({"name": "versioned", "constraints": [{"require": EAST}]})
+    walk.client.remove_policy("versioned")
+    newest, *_ = walk.client.policy_versions("versioned")
+    assert newest["removed"]
+    walk.client.policy_version("versioned", 1)
+
+
+@exercises(
+    "POST /policies/{name}/attachments", "DELETE /policies/{name}/attachments", "GET /policies/{name}/violations"
+)
+def attachments_and_violations(walk: Walk) -> None:
+    walk.running("against")
+    walk.client.set_policy({"name": "attached", "constraints": [{"require": 'node.labels["zone"] == "west"'}]})
+    assert walk.client.attach_policy("attached", workloads=["against"])["violations"]
+    assert walk.client.policy_violations("attached")
+    walk.client.detach_policy("attached", workloads=["against"])
+    walk.client.remove_policy("attached")
+    walk.client.cancel("against")
+
+
+@exercises("POST /constraints/check")
+def check_a_constraint(walk: Walk) -> None:
+    assert walk.client.check_constraint('node.labels["zone"] == "west"')["nodes"]["failing"]
+    assert not walk.client.check_constraint("1 +")["ok"]
+
+
+@exercises(
+    "GET /services",
+    "PUT /services/{service}/{side}",
+    "GET /services/{service}/{side}",
+    "DELETE /services/{service}/{side}",
+)
+def services(walk: Walk) -> None:
+    walk.running("of-cart", service="cart")
+    walk.client.set_service_affinity("cart", ["node-9"], required=True, by="ada")
+    walk.client.set_service_antiaffinity("cart", ["node-2"])
+    assert walk.client.service_affinity("cart")["warnings"]
+    walk.client.service_antiaffinity("cart")
+    assert len(walk.client.service_affinities()) == 2
+    walk.client.clear_service_affinity("cart")
+    walk.client.clear_service_antiaffinity("cart")
+    walk.client.cancel("of-cart")
+
+
+# --- network -------------------------------------------------------------------------------------------------
+
+
+@exercises("GET /topology", "PUT /topology", "DELETE /topology", "GET /topology/domains")
+def topology(walk: Walk) -> None:
+    walk.client.set_topology(NETWORK)
+    assert walk.client.topology()["some_strangers"] == ["node-5"]
+    assert walk.client.domains("leaf", gpus=2)[0]["largest_gang"] is not None
+    text = "SwitchName=s1 Nodes=node-[1-4]\n"
+    walk.http.put("/topology?format=slurm", content=text, headers={"Content-Type": "text/plain"}).raise_for_status()
+    walk.client.forget_topology()
+
+
+@exercises("GET /distances", "PUT /distances", "DELETE /distances")
+def distances(walk: Walk) -> None:
+    walk.client.set_distances([("node-1", "node-2", 25.0)])
+    text = "from,to,distance\nnode-1,node-3,30\n"
+    walk.http.put("/distances", content=text, headers={"Content-Type": "text/csv"}).raise_for_status()
+    assert len(walk.client.distances()) == 2
+    walk.client.distances_csv()
+    assert walk.client.distance("node-1", "node-2")["by_hand"]
+    walk.client.distance("node-1", "node-4")
+    walk.client.clear_distances("node-1", "node-2")
+    walk.client.clear_distances()
+
+
+# --- backends ------------------------------------------------------------------------------------------------
+
+
+@exercises("GET /backends", "GET /backends/{name}", "PUT /backends/{name}", "DELETE /backends/{name}")
+def backends(walk: Walk) -> None:
+    walk.client.add_backend("extra", SIMULATED, by="ada", note="for a test")
+    walk.client.add_backend("extra", SIMULATED, replace=True)
+    wait_for(lambda: walk.client.backend("extra")["nodes"] == 1)
+    walk.client.backends()
+    assert "simulated" in walk.client.backend_kinds()
+    walk.client.remove_backend("extra", force=True)
+    assert walk.client.backend_history("extra")
+
+
+# --- the server ----------------------------------------------------------------------------------------------
+
+
+@exercises("GET /events")
+def events(walk: Walk) -> None:
+    walk.running("eventful")
+    past = walk.client.past_events(workload="eventful")
+    assert next(walk.client.events(after=past[0]["seq"], workload="eventful")) == past[1]
+    with walk.http.stream("GET", "/events?after=0", headers={"Accept": "text/event-stream"}) as answer:
+        data = next(line.removeprefix("data: ") for line in answer.iter_lines() if line.startswith("data: "))
+    walk.check_event("GET /api/v1/events", data)
+    walk.client.cancel("eventful")
+
+
+@exercises("GET /summary", "GET /profiles")
+def summary_and_profiles(walk: Walk) -> None:
+    walk.client.summary()
+    walk.client.profiles()
+
+
+@exercises("GET /health", "GET /ready", "GET /metrics")
+def health(walk: Walk) -> None:
+    walk.client.health()
+    walk.client.ready()
+    walk.client.metrics()

@@ -1,0 +1,213 @@
+"""`-o json` prints what the API answers: the response models, no field more, no field less.
+
+And a client that is older than the server still works: fields that it does not know change nothing.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from jsonschema import Draft202012Validator
+from pydantic import TypeAdapter
+from tests.patience import wait_for
+from tests.unit.api.route_walk.walk import Description, closed
+from tests.unit.api.server import serving, settings_in
+from typer.testing import CliRunner
+
+from dovetail.cli.command_table import COMMANDS, load
+from dovetail.cli.main import app
+from dovetail.client import Client
+from dovetail.responses.backends import BackendDetail, BackendRow
+from dovetail.responses.combined import (
+    ClusterOverview,
+    FinishedWorkloads,
+    NodeWithTasks,
+    TopologyWithDomains,
+    Versions,
+    WorkloadDescription,
+)
+from dovetail.responses.decisions import ExplainAnswer, WhyNotAnswer
+from dovetail.responses.fragmentation import FragmentationReport
+from dovetail.responses.network import DistanceBetween, NodeDistance, TopologyAnswer
+from dovetail.responses.nodes import NodeRow
+from dovetail.responses.plans import CapacityAnswer, Plans
+from dovetail.responses.policies import (
+    ChangedAffinity,
+    ChangedPolicy,
+    CheckedConstraint,
+    PolicyDetail,
+    PolicyVersion,
+    ServiceAffinityRow,
+    ViolationRow,
+)
+from dovetail.responses.queues import QueueItem, QueuesAnswer, ReservationRow
+from dovetail.responses.system import HistoryRow, Profiles
+from dovetail.responses.workloads import AcceptedWorkloads, WorkloadDetail, WorkloadPage
+
+#: Each command that has `-o`, as it is called on the server below, and what it prints.
+PRINTED: dict[str, Any] = {
+    "submit --cpu 1 -- true": AcceptedWorkloads,
+    "submit --cpu 1 --dry-run -- true": Plans,
+    "submit -f {files}/short.yaml --wait": FinishedWorkloads,
+    "get": WorkloadPage,
+    "get job": WorkloadDetail,
+    "get nodes": list[NodeRow],
+    "get queue": list[QueueItem],
+    "get queues": QueuesAnswer,
+    "get reservations": list[ReservationRow],
+    "get policies": list[PolicyDetail],
+    "get profiles": Profiles,
+    "describe job": WorkloadDescription,
+    "queue": list[QueueItem],
+    "queues": QueuesAnswer,
+    "top": ClusterOverview,
+    "plan -f {files}/short.yaml": Plans,
+    "explain stuck": ExplainAnswer,
+    "why-not stuck node-1": WhyNotAnswer,
+    "capacity --cpu 1": CapacityAnswer,
+    "fragmentation": FragmentationReport,
+    "policy list": list[PolicyDetail],
+    "policy show east": PolicyDetail,
+    "policy show east --version 1": PolicyVersion,
+    "policy set {files}/policy.yaml": ChangedPolicy,
+    "policy attach west --workload stuck": ChangedPolicy,
+    "policy detach west --workload job": ChangedPolicy,
+    "policy history east": list[PolicyVersion],
+    "policy violations east": list[ViolationRow],
+    "constraint check true": CheckedConstraint,
+    "affinity list": list[ServiceAffinityRow],
+    "affinity set cart node-1": ChangedAffinity,
+    "affinity avoid cart node-2": ChangedAffinity,
+    "nodes list": list[NodeRow],
+    "nodes show node-1": NodeWithTasks,
+    "topology list": TopologyWithDomains,
+    "topology set {files}/network.yaml": TopologyAnswer,
+    "topology show": dict[str, Any],
+    "distance list": list[NodeDistance],
+    "distance get node-1 node-2": DistanceBetween,
+    "backend list": list[BackendRow],
+    "backend show sim": BackendDetail,
+    "backend add lab -f {files}/lab.json --replace": BackendDetail,
+    "backend history lab": list[HistoryRow],
+    "reserve list": list[ReservationRow],
+    "reserve show 1": ReservationRow,
+    "reserve create --node node-4 --cpu 1 --for 1h": ReservationRow,
+    "reserve add node-4 --cpu 1 --for 1h": ReservationRow,
+    "version": Versions,
+}
+LAB = {"kind": "simulated", "groups": [{"prefix": "lab", "count": 1, "capacity": {"cpu": 1}}]}
+EXITS = {"policy violations east": (1,), "policy detach west --workload job": (0, 5)}  # some; and once only
+#: They have `-o` too, but what they print does not come from a server.
+LOCAL = {"config show", "simulate scenario", "simulate swf"}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("files")
+    (folder / "short.yaml").write_text("name: short\nrun: {command: [x], simulate: {run_time: 10ms}}\n")
+    (folder / "policy.yaml").write_text("name: written\nrequire: 'true'\n")
+    (folder / "network.yaml").write_text("levels: [{name: leaf}]\ndomains: {leaf: {l1: [node-1, node-2]}}\n")
+    (folder / "lab.json").write_text(json.dumps(LAB))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server with something of everything."""
+    with serving(settings_in(tmp_path_factory.mktemp("data"))) as found, Client(found) as client:
+        client.submit([{"name": "job", "service": "web"}, {"name": "stuck", "resources": {"cpu": 99}}])
+        client.set_policy({"name": "east", "require": 'node.labels["zone"] == "west"'})
+        client.attach_policy("east", workloads=["job"])
+        client.set_policy({"name": "west", "prefer": "true", "applies_to": {"workloads": ["job"]}})
+        client.set_service_affinity("web", ["node-1"])
+        client.set_distances([("node-1", "node-2", 25.0)])
+        client.reserve("node-3", {"cpu": 1}, "1h")
+        client.add_backend("lab", LAB)
+        wait_for(lambda: client.workload("stuck")["reason"])
+        wait_for(lambda: client.workload("job")["state"] == "running")
+        yield found
+
+
+def run(command: str, files: Path, url: str, *options: str) -> str:
+    """What a command prints, without the log of the server, which runs in this process."""
+    words = [word.format(files=files) for word in command.split()]
+    place = words.index("--") if "--" in words else len(words)
+    result = CliRunner().invoke(app, [*words[:place], *options, "--url", url, *words[place:]])
+    assert result.exit_code in EXITS.get(command, (0,)), result.output
+    return re.sub(r"^\d{4}-\d\d-\d\d .*\[.*\n", "", result.stdout, flags=re.MULTILINE)
+
+
+def printed(command: str, files: Path, url: str) -> Any:
+    return json.loads(run(command, files, url, "-o", "json"))
+
+
+@pytest.mark.parametrize("command", PRINTED)
+def test_a_command_prints_exactly_the_response_model(command: str, files: Path, url: str) -> None:
+    validator = Draft202012Validator(closed(TypeAdapter(PRINTED[command]).json_schema()))
+    found = [f"{error.json_path}: {error.message}" for error in validator.iter_errors(printed(command, files, url))]
+    assert not found
+
+
+def test_every_command_with_json_output_is_looked_at() -> None:
+    known = {" ".join(words.split()[:2]) for words in PRINTED} | {words.split()[0] for words in PRINTED}
+    assert set(_with_output()) - known == LOCAL
+
+
+def _with_output() -> Iterator[str]:
+    """Every command and sub-command that has `-o`."""
+    for name in COMMANDS:
+        command = load(name)
+        actions = getattr(command, "commands", {"": command})
+        for action, one in actions.items():
+            if any("--output" in parameter.opts for parameter in one.params):
+                yield f"{name} {action}".strip()
+
+
+def added_to(schema: dict[str, Any], body: Any, components: dict[str, Any]) -> Any:
+    """The body as a newer server might answer it: one field more in every object that the schema describes."""
+    if "$ref" in schema:
+        return added_to(components[schema["$ref"].rpartition("/")[2]], body, components)
+    for one in schema.get("anyOf", ()):
+        if Draft202012Validator(one | {"components": {"schemas": components}}).is_valid(body):
+            return added_to(one, body, components)
+    if isinstance(body, list):
+        return [added_to(schema.get("items", {}), one, components) for one in body]
+    if isinstance(body, dict) and "properties" in schema:
+        known = {name: added_to(schema["properties"].get(name, {}), one, components) for name, one in body.items()}
+        return known | {"added_later": {"by": "a newer server"}}
+    if isinstance(body, dict) and isinstance(values := schema.get("additionalProperties"), dict):
+        return {name: added_to(values, one, components) for name, one in body.items()}
+    return body
+
+
+@pytest.fixture
+def newer(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = httpx.get(f"{url}/openapi.json", trust_env=False, verify=False).json()
+    description, components = Description(document), document["components"]["schemas"]
+    real = httpx.HTTPTransport.handle_request
+
+    def handle(self: httpx.HTTPTransport, request: httpx.Request) -> httpx.Response:
+        answer = real(self, request)
+        if not answer.is_success or answer.headers.get("Content-Type") != "application/json":
+            return answer
+        responses = description.operations[description.operation_of(request)]["responses"]
+        schema = responses[str(answer.status_code)]["content"]["application/json"]["schema"]
+        body = added_to(schema, json.loads(answer.read()), components)
+        return httpx.Response(answer.status_code, json=body)
+
+    monkeypatch.setattr(httpx.HTTPTransport, "handle_request", handle)
+
+
+@pytest.mark.usefixtures("newer")
+@pytest.mark.parametrize("command", PRINTED)
+def test_a_command_tolerates_fields_that_a_newer_server_adds(command: str, files: Path, url: str) -> None:
+    assert "newer server" not in run(command, files, url)
+
+
+@pytest.mark.usefixtures("newer")
+def test_what_a_newer_server_adds_is_in_the_json(files: Path, url: str) -> None:
+    assert all("added_later" in row for row in printed("nodes list", files, url))
