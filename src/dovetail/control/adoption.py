@@ -17,6 +17,7 @@ from dovetail.control.execution import FIRST_PAUSE_S, LONGEST_PAUSE_S, Executor,
 from dovetail.control.specs import Specs
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import LiveTask
+from dovetail.model.backoff import Backoff
 from dovetail.model.command import Stop, attempt_key
 from dovetail.model.event import BackendHealthChanged, Event
 from dovetail.model.node import Node
@@ -66,10 +67,9 @@ class Adoption:
 
     async def adopt(self, held: Held) -> None:
         """Until it has started, then chunk by chunk what it held, then its commands."""
-        pause_s = FIRST_PAUSE_S
-        while not await self._try_start():
-            await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+        backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
+        while not await self._try_start():  # noqa: ASYNC110 - a backend tells nobody when it is back
+            await asyncio.sleep(backoff.next_s())
         nodes = await self._executor.nodes()
         if nodes is not None:
             self._named(nodes)

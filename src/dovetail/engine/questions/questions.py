@@ -6,6 +6,7 @@ All are answered by the same pipeline that decides, on the same state, in trials
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from dovetail.engine.gangs.headroom import Headroom
 from dovetail.engine.gangs.one_by_one import TrialSubject
 from dovetail.engine.planning.group_plan import plan_group
 from dovetail.engine.planning.plan import Displacement, PlannedTask, nodes_in_turn, plan, would_displace
+from dovetail.engine.pod_questions import PodQuestions
 from dovetail.engine.scheduling.forecast import StartGuess, guesses
 from dovetail.engine.scheduling.requests import request_of
 from dovetail.engine.scheduling.watches import reads_amounts
@@ -295,3 +297,10 @@ class Questions:
     def queue(self, limit: int = 1000) -> list[int]:
         """Waiting workloads in the order they would be looked at: queued ones, then those set aside."""
         return list(islice(self._state.pending.ids(), limit))
+
+    # --- of an adapter of Kubernetes -------------------------------------------------------------------------
+
+    @cached_property
+    def pods(self) -> PodQuestions:
+        """About pods, which the engine need not know."""
+        return PodQuestions(self._state)

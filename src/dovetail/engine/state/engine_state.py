@@ -20,6 +20,7 @@ from dovetail.engine.state.terms import Terms, terms_of
 from dovetail.engine.state.timers import Timers
 from dovetail.engine.state.work import Work
 from dovetail.engine.state.workload_mix import WorkloadMix
+from dovetail.model.disruption_budget import DisruptionBudget
 from dovetail.model.record import Changes, Decision, ReservationRecord
 from dovetail.model.requests.asks import AffinityRule
 from dovetail.model.requests.shape import Shape
@@ -34,7 +35,6 @@ from dovetail.placement.gangs.tiers import TierTable
 from dovetail.placement.network_cost.communication import CommunicationModel
 from dovetail.placement.pipeline.pipeline import Pipeline
 from dovetail.placement.preemption import VictimTable
-from dovetail.placement.preemption.nomination import Budget
 from dovetail.queueing.backfill import BackfillSettings
 from dovetail.queueing.entry import QueueEntry
 from dovetail.queueing.pending_queue import PendingQueue
@@ -117,7 +117,7 @@ class EngineState:
         self.gangs: dict[int, None] = {}
         self.groups = Groups()
         self.budgeted: dict[int, None] = {}  # workloads with a disruption budget
-        self.pod_budgets: Sequence[Budget] = ()  # of pods, by selectors; whoever adapts Kubernetes keeps them
+        self.pod_budgets: Sequence[DisruptionBudget] = ()  # of an adapter of Kubernetes, by selectors
         self.ended: OrderedDict[tuple[str, str], tuple[int, WorkloadState]] = OrderedDict()  # the last of each name
         self.reservations: dict[int, ReservationRecord] = {}
         self.recoveries = Recoveries()
@@ -406,6 +406,7 @@ class EngineState:
             if work is not None and work.done == work.replicas:
                 self._drop(work)
         self._taken()
+        self.cluster.trim_log()
         return decisions
 
     def _forget(self, work: Work, state: WorkloadState) -> None:
