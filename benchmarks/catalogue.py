@@ -28,6 +28,7 @@ MODULES = (
     "benchmarks.philly_lingjun",
     "benchmarks.kueue_tas",
     "benchmarks.kubernetes_client",
+    "benchmarks.kubernetes_selectors",
     "benchmarks.kubernetes",
     "benchmarks.kubernetes_extender",
     "benchmarks.startup",

@@ -26,12 +26,12 @@ from tests.servers.kubernetes.server import kube_server
 
 from benchmarks.harness import Bar, Bench, Better, Measured, NotRun, at_most, benchmark
 from benchmarks.measuring import once
-from dovetail.kubernetes.client.access import read_kubeconfig
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.errors import AlreadyExists
-from dovetail.kubernetes.client.paths import DEVICES
-from dovetail.kubernetes.client.pods import bind, delete
-from dovetail.kubernetes.client.reflector import Change, Kind, Reflector
+from dovetail.kubernetes_client.access import read_kubeconfig
+from dovetail.kubernetes_client.api import Api
+from dovetail.kubernetes_client.errors import AlreadyExists
+from dovetail.kubernetes_client.paths import DEVICES
+from dovetail.kubernetes_client.pods import bind, delete
+from dovetail.kubernetes_client.reflector import ChangeKind, ObjectChange, Reflector
 
 Json = dict[str, Any]
 
@@ -110,9 +110,9 @@ class Count:
     def __init__(self) -> None:
         self.bound: set[str] = set()
 
-    def hear(self, changes: list[Change]) -> None:
+    def hear(self, changes: list[ObjectChange]) -> None:
         for change in changes:
-            if change.kind is not Kind.DELETED and change.object["spec"].get("nodeName"):
+            if change.kind is not ChangeKind.DELETED and change.object["spec"].get("nodeName"):
                 self.bound.add(change.object["metadata"]["name"])
 
 
@@ -159,7 +159,7 @@ async def play(server: Any, scenario: Scenario, scheduler: str, run: Any) -> tup
         await _made(api, scenario, scheduler)
         count = Count()
         reflector = Reflector(api, PODS, count.hear, fields=f"spec.schedulerName={scheduler}")
-        following = asyncio.create_task(reflector.run())
+        informer = asyncio.create_task(reflector.run())
         await reflector.synced.wait()
         began = time.monotonic()
         with run(server) as pid:
@@ -169,7 +169,7 @@ async def play(server: Any, scenario: Scenario, scheduler: str, run: Any) -> tup
                 await asyncio.sleep(0.01)
             seconds = time.monotonic() - began
             memory_mb = psutil.Process(pid).memory_info().rss / 2**20
-        following.cancel()
+        informer.cancel()
         return seconds, memory_mb
 
 

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from tests.property.pod_reference import HELPS, NEVER, YES, Placed, verdict
 
 from dovetail.cluster.invariants import check_invariants
-from dovetail.cluster.views.view import View
-from dovetail.kubernetes.scene import Scene
-from dovetail.kubernetes.verdicts import verdicts
+from dovetail.kubernetes.checking.cluster_replica import ClusterReplica
 
 Json = dict[str, Any]
 KEYS = ["topology.kubernetes.io/zone", "kubernetes.io/hostname", "rack", "node", "zone"]
@@ -162,7 +160,7 @@ def test_spread_is_counted_as_a_plain_reading_counts_it(seed: int) -> None:
 
 
 def _play(r: Random, nodes: list[Json], pods: list[Json], waiting: Callable[[Random], Json]) -> None:
-    scene = Scene(NOW)
+    scene = ClusterReplica(NOW)
     scene.add_objects({"nodes": nodes})
     cluster = scene.engine.state.cluster
     placed: Placed = []
@@ -180,13 +178,12 @@ def _play(r: Random, nodes: list[Json], pods: list[Json], waiting: Callable[[Ran
     check_invariants(cluster, within_capacity=False)
 
 
-def _compare(scene: Scene, waiting: Json, nodes: list[Json], placed: Placed) -> None:
-    cluster = scene.engine.state.cluster
-    request = scene.asked(scene.reader.read(waiting))
-    alive = scene.evaluator.run_filters(request, View(cluster)).alive
+def _compare(scene: ClusterReplica, waiting: Json, nodes: list[Json], placed: Placed) -> None:
+    meaning = scene.reader.read(waiting)
+    scene.refresh()
+    feasible = scene.questions.feasibility(meaning.query, [node["metadata"]["name"] for node in nodes]).feasible
     for node in nodes:
-        row = cluster.rows[node["metadata"]["name"]]
-        found = verdicts(request, scene.evaluator, cluster, row)
+        found = scene.verdicts(meaning, node["metadata"]["name"])
         said = YES if not found else HELPS if found[0].helps else NEVER
         assert said == verdict(waiting, node, nodes, placed)
-        assert bool(alive[row]) == (not found)
+        assert (node["metadata"]["name"] in feasible) == (not found)

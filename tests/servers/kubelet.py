@@ -33,12 +33,12 @@ from tests.servers.daemon import Daemon, free_ports, server_folder
 from tests.servers.kubernetes.server import KubeServer
 
 from dovetail.backends.kubernetes.amounts import amounts_of, taken_by
-from dovetail.kubernetes.client.access import read_kubeconfig
-from dovetail.kubernetes.client.api import STRATEGIC_PATCH, Api
-from dovetail.kubernetes.client.errors import AlreadyExists, ApiError, NotFound
-from dovetail.kubernetes.client.paths import NODES, PODS, pod
-from dovetail.kubernetes.client.pods import delete
-from dovetail.kubernetes.client.reflector import Change, Kind, Reflector
+from dovetail.kubernetes_client.access import read_kubeconfig
+from dovetail.kubernetes_client.api import STRATEGIC_PATCH, Api
+from dovetail.kubernetes_client.errors import AlreadyExists, KubernetesApiError, ObjectNotFound
+from dovetail.kubernetes_client.paths import NODES, PODS, pod
+from dovetail.kubernetes_client.pods import delete
+from dovetail.kubernetes_client.reflector import ChangeKind, ObjectChange, Reflector
 
 BEAT_S = 2.0
 LOOK_S = 0.05
@@ -162,16 +162,16 @@ class _Running:
     async def beat_on(self) -> None:
         while True:
             await asyncio.sleep(BEAT_S)
-            with contextlib.suppress(ApiError):
+            with contextlib.suppress(KubernetesApiError):
                 await self.beat()
 
     # --- pods ------------------------------------------------------------------------------------------------
 
-    def take(self, changes: list[Change]) -> None:
+    def take(self, changes: list[ObjectChange]) -> None:
         for kind, item in changes:
             uid = item["metadata"]["uid"]
             known = self.pods.get(uid)
-            if kind is Kind.DELETED:
+            if kind is ChangeKind.DELETED:
                 if known is not None:
                     known.gone.set()
                     known.deleting.set()
@@ -190,7 +190,7 @@ class _Running:
         own.ended = True
         await own.deleting.wait()
         while not own.gone.is_set():  # the last word to the API: nothing of it runs here
-            with contextlib.suppress(ApiError):
+            with contextlib.suppress(KubernetesApiError):
                 await delete(self.api, *own.place, grace_s=0, uid=own.spec["metadata"]["uid"])
                 return
             await asyncio.sleep(AGAIN_S)
@@ -283,9 +283,9 @@ class _Running:
                 body = {"metadata": {"uid": uid}, "status": status}
                 await self.api.patch(pod(*own.place, "status"), body, kind=STRATEGIC_PATCH)
                 return
-            except NotFound:
+            except ObjectNotFound:
                 return
-            except ApiError:
+            except KubernetesApiError:
                 await asyncio.sleep(AGAIN_S)
 
     # --- logs ------------------------------------------------------------------------------------------------

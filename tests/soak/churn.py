@@ -14,10 +14,10 @@ from typing import Any
 from tests.soak import templates
 from tests.soak.templates import NAMESPACE, PRIORITIES
 
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.errors import AlreadyExists, ApiError
-from dovetail.kubernetes.client.paths import NODES, pod
-from dovetail.kubernetes.client.reflector import Change, Kind, Reflector
+from dovetail.kubernetes_client.api import Api
+from dovetail.kubernetes_client.errors import AlreadyExists, KubernetesApiError
+from dovetail.kubernetes_client.paths import NODES, pod
+from dovetail.kubernetes_client.reflector import ChangeKind, ObjectChange, Reflector
 
 Json = dict[str, Any]
 
@@ -105,18 +105,18 @@ class Churn:
             await act()
             await asyncio.sleep(self.beat_s)
 
-    def _hear_nodes(self, changes: list[Change]) -> None:
+    def _hear_nodes(self, changes: list[ObjectChange]) -> None:
         for change in changes:
             name = change.object["metadata"]["name"]
-            if change.kind is Kind.DELETED:
+            if change.kind is ChangeKind.DELETED:
                 self.nodes.pop(name, None)
             else:
                 self.nodes[name] = change.object["spec"]
 
-    def _hear_pods(self, changes: list[Change]) -> None:
+    def _hear_pods(self, changes: list[ObjectChange]) -> None:
         for change in changes:
             name = change.object["metadata"]["name"]
-            if change.kind is Kind.DELETED:
+            if change.kind is ChangeKind.DELETED:
                 self.pods.pop(name, None)
             else:
                 self.pods[name] = Pod(change.object)
@@ -126,7 +126,7 @@ class Churn:
         done = await asyncio.gather(*calls, return_exceptions=True)
         failed = [one for one in done if isinstance(one, BaseException)]
         for error in failed:
-            if not isinstance(error, ApiError):
+            if not isinstance(error, KubernetesApiError):
                 raise error
         self.failed += len(failed)
         return len(done) - len(failed)

@@ -6,11 +6,11 @@ What it could not say because the API server was away it says again until it was
 import asyncio
 from datetime import UTC, datetime
 
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.errors import ApiError, Conflict, NotFound
-from dovetail.kubernetes.client.paths import PODS
-from dovetail.kubernetes.client.pods import delete, patch_status
-from dovetail.kubernetes.client.reflector import Change, Kind, Reflector
+from dovetail.kubernetes_client.api import Api
+from dovetail.kubernetes_client.errors import KubernetesApiError, ObjectConflict, ObjectNotFound
+from dovetail.kubernetes_client.paths import PODS
+from dovetail.kubernetes_client.pods import delete, patch_status
+from dovetail.kubernetes_client.reflector import ChangeKind, ObjectChange, Reflector
 
 AGAIN_S = 0.5
 AT_ONCE = 8
@@ -22,7 +22,7 @@ class Kubelets:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._due: dict[Told, bool] = {}  # True: it is to be gone
-        self._stirred = asyncio.Event()
+        self._changed = asyncio.Event()
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -32,31 +32,31 @@ class Kubelets:
             for _ in range(AT_ONCE):
                 group.create_task(self._work())
 
-    def _hear(self, changes: list[Change]) -> None:
+    def _hear(self, changes: list[ObjectChange]) -> None:
         for change in changes:
             about = change.object["metadata"]
             told = about["namespace"], about["name"], about["uid"]
-            if change.kind is Kind.DELETED:
+            if change.kind is ChangeKind.DELETED:
                 self._due.pop(told, None)
             elif "deletionTimestamp" in about:
                 self._due[told] = True
             elif change.object["spec"].get("nodeName") and "startTime" not in change.object["status"]:
                 self._due.setdefault(told, False)
         if self._due:
-            self._stirred.set()
+            self._changed.set()
 
     async def _work(self) -> None:
         while True:
             while not self._due:
-                self._stirred.clear()
-                await self._stirred.wait()
+                self._changed.clear()
+                await self._changed.wait()
             told = next(iter(self._due))
             going = self._due.pop(told)
             try:
                 await (self._end(told) if going else self._begin(told))
-            except (NotFound, Conflict):
+            except (ObjectNotFound, ObjectConflict):
                 continue
-            except ApiError:
+            except KubernetesApiError:
                 self._due.setdefault(told, going)
                 await asyncio.sleep(AGAIN_S)
 

@@ -5,13 +5,12 @@ import time
 from collections.abc import Collection
 from typing import Any
 
-from dovetail.cluster.views.view import View
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.errors import ApiError
-from dovetail.kubernetes.client.paths import CORE, NODES, PODS
-from dovetail.kubernetes.pods import PodMeaning, gates_of, is_finished
-from dovetail.kubernetes.scene import Scene
+from dovetail.kubernetes.checking.cluster_replica import ClusterReplica
+from dovetail.kubernetes.objects.pods import PodMeaning, gates_of, is_finished
 from dovetail.kubernetes.scheduler.auditor import Auditor
+from dovetail.kubernetes_client.api import Api
+from dovetail.kubernetes_client.errors import KubernetesApiError
+from dovetail.kubernetes_client.paths import CORE, NODES, PODS
 
 Json = dict[str, Any]
 
@@ -28,7 +27,7 @@ async def differences_at_rest(api: Api, auditor: Auditor, names: Collection[str]
         try:
             found = [str(one) for one in await auditor.look()]
             found = found or await overlooked(api, names)
-        except ApiError as error:
+        except KubernetesApiError as error:
             found = [f"the API could not be read: {error}"]
         if time.monotonic() > due:
             break
@@ -39,7 +38,7 @@ async def differences_at_rest(api: Api, auditor: Auditor, names: Collection[str]
 
 async def overlooked(api: Api, names: Collection[str]) -> list[str]:
     """Pods that wait though a node would take them, found with a fresh engine that knows only what the API says."""
-    scene = Scene(time.time())
+    scene = ClusterReplica(time.time())
     objects = {"namespaces": await api.items(f"{CORE}/namespaces"), "nodes": await api.items(NODES)}
     scene.add_objects(objects)
     waiting: list[Json] = []
@@ -48,7 +47,7 @@ async def overlooked(api: Api, names: Collection[str]) -> list[str]:
             scene.place(pod, pod["spec"]["nodeName"])
         elif not (is_finished(pod) or gates_of(pod) or "deletionTimestamp" in pod["metadata"]):
             waiting.append(pod)
-    cluster = scene.engine.state.cluster
+    nodes = [node["metadata"]["name"] for node in objects["nodes"]]
     answers: dict[PodMeaning, list[str]] = {}
     found = []
     for pod in waiting:
@@ -56,8 +55,8 @@ async def overlooked(api: Api, names: Collection[str]) -> list[str]:
             continue
         meaning = scene.reader.read(pod)
         if meaning not in answers:
-            alive = scene.evaluator.run_filters(scene.asked(meaning), View(cluster)).alive
-            answers[meaning] = [cluster.names[row] for row in alive.nonzero()[0]]
-        if nodes := answers[meaning]:
-            found.append(f"pod {pod['metadata']['name']} waits, and {', '.join(nodes[:3])} would take it")
+            scene.refresh()
+            answers[meaning] = scene.questions.feasibility(meaning.query, nodes).feasible
+        if feasible := answers[meaning]:
+            found.append(f"pod {pod['metadata']['name']} waits, and {', '.join(feasible[:3])} would take it")
     return found

@@ -23,10 +23,10 @@ from tests.soak.memory import WARM_UP, Sample
 from tests.soak.quiet import differences_at_rest
 from tests.soak.report import Report
 
-from dovetail.kubernetes.client.access import read_kubeconfig
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.scheduler.scheduler import Scheduler
+from dovetail.kubernetes.scheduler.scheduler import PodScheduler
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
+from dovetail.kubernetes_client.access import read_kubeconfig
+from dovetail.kubernetes_client.api import Api
 
 LINE_EVERY_S = 5.0
 _MB = 1e6
@@ -48,13 +48,13 @@ async def soak(server: KubeServer, plan: Plan, say: Callable[[str], None]) -> Re
     access = read_kubeconfig([server.kubeconfig])
     async with Api(access, width=32) as api, Api(access, width=48) as own:
         settings = KubernetesSchedulerSettings(audit_every_s=plan.audit_every_s)
-        run = _Run(server, plan, say, api, Scheduler(own, settings))
+        run = _Run(server, plan, say, api, PodScheduler(own, settings))
         return await run.whole()
 
 
 class _Run:
     def __init__(
-        self, server: KubeServer, plan: Plan, say: Callable[[str], None], api: Api, scheduler: Scheduler
+        self, server: KubeServer, plan: Plan, say: Callable[[str], None], api: Api, scheduler: PodScheduler
     ) -> None:
         self._server, self._plan, self._say, self._api, self._scheduler = server, plan, say, api, scheduler
         self._chance = Random(plan.seed)
@@ -86,8 +86,8 @@ class _Run:
         report = self._report
         report.seconds, report.created, report.bound = self._elapsed_s, self._churn.created, self._scheduler.bound
         report.audits, report.calls_failed = self._auditor.audits, self._churn.failed
-        report.interruptions = self._scheduler.following.troubles
-        report.relists = self._scheduler.following.relists
+        report.interruptions = self._scheduler.informer.troubles
+        report.relists = self._scheduler.informer.relists
         return report
 
     async def _rest(self) -> None:
@@ -116,7 +116,7 @@ class _Run:
             self._auditor.last = []
             churn, rate = self._churn, (self._churn.created - created) / LINE_EVERY_S
             created = churn.created
-            waiting = sum(1 for _ in self._scheduler.ledger.waiting())
+            waiting = sum(1 for _ in self._scheduler.tracker.waiting())
             self._say(
                 f"{self._elapsed_s:5.0f} s  {rate:4.0f} pods/s  {self._scheduler.bound:6,} bound  {waiting:4} waiting"
                 f"  {len(churn.pods):4} pods on {len(churn.nodes):2} nodes  {self._report.restarts} restarts"

@@ -1,4 +1,6 @@
-"""Kubernetes: what its objects mean to the engine, and the programs that stand between the two.
+"""Kubernetes: what its objects mean to the engine, and the programs between the two.
 
-Reading objects, verdicts and checks against recorded ones are pure; whatever talks to an API server has its own module.
+`objects` and `devices` read objects, `checking` compares verdicts with recorded ones: these are pure. `scheduler`
+places pods, `extender` answers a stock kube-scheduler. The API is spoken by `dovetail.kubernetes_client`. The engine
+gets events and answers questions (`dovetail.engine.questions.questions`); its state is not touched here.
 """

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from dovetail.model.disruption_budget import DisruptionBudget
 from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.policy import Policy
@@ -49,6 +50,13 @@ class Nominated:
 class CancelAsked:
     workload: int
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DisruptionBudgetsSet:
+    """All disruption budgets of an adapter, instead of those it set before: preemption keeps within them if it can."""
+
+    budgets: tuple[DisruptionBudget, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +236,7 @@ Event = (
     Submitted
     | WorkArrived
     | Nominated
+    | DisruptionBudgetsSet
     | CancelAsked
     | NodeJoined
     | NodeLeft

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from dovetail.model.command import Bind, Stop
 from dovetail.model.node import Node
-from dovetail.model.reason import Explanation
+from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.recovery import RecoveryNote
 from dovetail.model.reservation import Target
 from dovetail.model.resources import Amounts
@@ -87,6 +87,11 @@ class TaskRecord:
     failures: int = 0
     bind_failures: int = 0
     devices: tuple[int, ...] = ()
+
+    @property
+    def is_preempted(self) -> bool:
+        """It was told to stop because other work needs its room."""
+        return self.state is TaskState.STOPPING and self.reason == Outcome.PREEMPTING
 
     @property
     def devices_json(self) -> str | None:

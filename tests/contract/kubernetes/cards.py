@@ -9,8 +9,8 @@ from tests.contract.kubernetes.cluster import Cluster, node, pod, scene
 from tests.contract.kubernetes.laid_out import say_devices
 from tests.servers.kubernetes.server import KubeServer
 
-from dovetail.kubernetes.client.errors import AlreadyExists
-from dovetail.kubernetes.client.paths import DEVICES
+from dovetail.kubernetes_client.errors import AlreadyExists
+from dovetail.kubernetes_client.paths import DEVICES
 
 Json = dict[str, Any]
 

@@ -8,9 +8,9 @@ from typing import Any
 from tests.contract.kubernetes.gate import straight
 from tests.servers.kubernetes.server import KubeServer
 
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.errors import NotFound
-from dovetail.kubernetes.scheduler.scheduler import Scheduler
+from dovetail.kubernetes.scheduler.scheduler import PodScheduler
+from dovetail.kubernetes_client.api import Api
+from dovetail.kubernetes_client.errors import ObjectNotFound
 
 PODS = "/api/v1/namespaces/default/pods"
 PATIENCE_S = 60.0
@@ -38,7 +38,7 @@ class Cluster:
         for path in ("/api/v1/nodes", PODS):
             for one in await self.api.items(path):
                 body = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
-                with suppress(NotFound):
+                with suppress(ObjectNotFound):
                     await self.api.delete(f"{path}/{one['metadata']['name']}", body)
 
     async def nodes(self, *nodes: dict[str, Any]) -> None:
@@ -70,9 +70,9 @@ class Cluster:
         await self.until(bound, f"{', '.join(names)} have nodes")
 
     @asynccontextmanager
-    async def scheduler(self) -> AsyncIterator[Scheduler]:
+    async def scheduler(self) -> AsyncIterator[PodScheduler]:
         async with straight(self.server) as api:
-            found = Scheduler(api)
+            found = PodScheduler(api)
             running = asyncio.create_task(found.run())
             try:
                 yield found

@@ -4,8 +4,8 @@ from typing import Any
 
 from tests.servers.kubernetes.server import KubeServer
 
-from dovetail.kubernetes.client.access import Access, read_kubeconfig
-from dovetail.kubernetes.client.api import Api
+from dovetail.kubernetes_client.access import Access, read_kubeconfig
+from dovetail.kubernetes_client.api import Api
 
 
 def straight(server: KubeServer, user: str = "admin") -> Api:

@@ -9,9 +9,9 @@ from tests.contract.kubernetes.random_cluster import CLASSES, DRIVERS, RUNTIME_C
 from tests.contract.kubernetes.random_devices import CLASSES as DEVICE_CLASSES
 from tests.contract.kubernetes.random_pods import PATIENT, PRIORITIES
 
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.errors import AlreadyExists
-from dovetail.kubernetes.client.paths import DEVICES
+from dovetail.kubernetes_client.api import Api
+from dovetail.kubernetes_client.errors import AlreadyExists
+from dovetail.kubernetes_client.paths import DEVICES
 
 Json = dict[str, Any]
 

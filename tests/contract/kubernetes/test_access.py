@@ -9,8 +9,8 @@ import pytest
 import yaml
 from tests.servers.kubernetes.server import KubeServer, token
 
-from dovetail.kubernetes.client.access import in_cluster, read_kubeconfig
-from dovetail.kubernetes.client.api import Api
+from dovetail.kubernetes_client.access import in_cluster, read_kubeconfig
+from dovetail.kubernetes_client.api import Api
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 

@@ -35,12 +35,12 @@ from tests.patience import until
 from tests.servers.kubernetes.server import KubeServer
 from tests.servers.kubernetes.server import kube_server as run_kubernetes
 
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.paths import PODS
-from dovetail.kubernetes.client.reflector import Change, Kind, Reflector
-from dovetail.kubernetes.scene import Scene
-from dovetail.kubernetes.scheduler.scheduler import Scheduler
-from dovetail.kubernetes.verdicts import Verdict, verdicts
+from dovetail.kubernetes.checking.cluster_replica import ClusterReplica
+from dovetail.kubernetes.checking.verdicts import Verdict
+from dovetail.kubernetes.scheduler.scheduler import PodScheduler
+from dovetail.kubernetes_client.api import Api
+from dovetail.kubernetes_client.paths import PODS
+from dovetail.kubernetes_client.reflector import ChangeKind, ObjectChange, Reflector
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow, pytest.mark.xdist_group("kubernetes")]
 
@@ -102,13 +102,13 @@ async def _judge(server: KubeServer, api: Api) -> list[Judged]:
     """All pods that wait, when kube-scheduler has said something of every one."""
     said: dict[str, Json] = {}
 
-    def hear(changes: list[Change]) -> None:
+    def hear(changes: list[ObjectChange]) -> None:
         for change in changes:
-            if change.kind is not Kind.DELETED and change.object["spec"].get("schedulerName") == "judge":
+            if change.kind is not ChangeKind.DELETED and change.object["spec"].get("schedulerName") == "judge":
                 said[change.object["metadata"]["uid"]] = change.object
 
     reflector = Reflector(api, PODS, hear)
-    following = asyncio.create_task(reflector.run())
+    informer = asyncio.create_task(reflector.run())
     try:
         async with listener() as ear:
             config = _config(server, ear)
@@ -124,8 +124,8 @@ async def _judge(server: KubeServer, api: Api) -> list[Judged]:
                     found.append(Judged(pod, ear.heard.get(uid, frozenset()), words))
             return found
     finally:
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
+        informer.cancel()
+        await asyncio.gather(informer, return_exceptions=True)
 
 
 def _config(server: KubeServer, ear: Listener) -> Json:
@@ -157,8 +157,8 @@ def _scheduled(pod: Json) -> Json:
 # --- beside ours ------------------------------------------------------------------------------------------------------
 
 
-def _scene(objects: dict[str, list[Json]]) -> Scene:
-    scene = Scene(NOW)
+def _scene(objects: dict[str, list[Json]]) -> ClusterReplica:
+    scene = ClusterReplica(NOW)
     scene.add_objects(objects)
     for pod in objects["pods"]:
         if pod["spec"].get("nodeName"):
@@ -166,12 +166,11 @@ def _scene(objects: dict[str, list[Json]]) -> Scene:
     return scene
 
 
-def _unlike(scene: Scene, judged: Judged) -> Iterator[str]:
+def _unlike(scene: ClusterReplica, judged: Judged) -> Iterator[str]:
     meaning = scene.reader.read(judged.pod)
-    cluster = scene.engine.state.cluster
     ours: dict[str, Verdict | None] = {}
-    for node, row in cluster.rows.items():
-        found = verdicts(scene.asked(meaning), scene.evaluator, cluster, row)
+    for node in scene.engine.state.cluster.rows:
+        found = scene.verdicts(meaning, node)
         ours[node] = found[0] if found else None
         if (node in judged.nodes) != (not found):
             theirs = "would take it" if node in judged.nodes else "refuses it"
@@ -217,11 +216,11 @@ async def _bind_one_by_one(server: KubeServer, api: Api, cluster: RandomCluster,
     wanted = {path_of(pod) + pod["metadata"]["name"]: pod for pod in cluster.waiting}
     later = {claim["metadata"]["name"] for claim in cluster.claims if not claim["spec"].get("volumeName")}
     async with straight(server) as own:
-        scheduler = Scheduler(own)
+        scheduler = PodScheduler(own)
         running = asyncio.create_task(scheduler.run())
         try:
             async with asyncio.timeout(60):
-                await scheduler.following.synced.wait()
+                await scheduler.informer.synced.wait()
             for one in judged:
                 pod = wanted[path_of(one.pod) + one.pod["metadata"]["name"]]
                 claims = {volume["persistentVolumeClaim"]["claimName"] for volume in pod["spec"].get("volumes") or ()}
@@ -233,7 +232,7 @@ async def _bind_one_by_one(server: KubeServer, api: Api, cluster: RandomCluster,
             await asyncio.gather(running, return_exceptions=True)
 
 
-async def _bind(api: Api, scheduler: Scheduler, pod: Json, judged: Judged, allocated: Mapping[str, Json]) -> None:
+async def _bind(api: Api, scheduler: PodScheduler, pod: Json, judged: Judged, allocated: Mapping[str, Json]) -> None:
     """Given to it anew, and taken away again before the next comes. `allocated`: by claim, the devices that it had."""
     path, name = path_of(pod), pod["metadata"]["name"]
     await api.create(path, pod | {"spec": pod["spec"] | {"schedulerName": "dovetail"}})
@@ -254,4 +253,4 @@ async def _bind(api: Api, scheduler: Scheduler, pod: Json, judged: Judged, alloc
             about = {"namespace": pod["metadata"]["namespace"], "name": claim["resourceClaimName"]}
             await say_devices(api, {"metadata": about}, allocated.get(claim["resourceClaimName"], {}))
     place = pod["metadata"]["namespace"], name
-    await until(lambda: place not in scheduler.ledger.pods, f"{judged.name} is forgotten")
+    await until(lambda: place not in scheduler.tracker.pods, f"{judged.name} is forgotten")

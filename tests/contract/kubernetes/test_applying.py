@@ -3,11 +3,11 @@
 import asyncio
 
 import pytest
+from tests.contract.kubernetes.applying import Applier, UnknownObjectKind
 from tests.contract.kubernetes.gate import straight
 from tests.servers.kubernetes.server import KubeServer
 
-from dovetail.kubernetes.client.applying import Applier, UnknownKind
-from dovetail.kubernetes.client.errors import Invalid, NotFound
+from dovetail.kubernetes_client.errors import ObjectInvalid, ObjectNotFound
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 RULE = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
@@ -21,15 +21,15 @@ def test_a_dry_run_changes_nothing_and_says_what_it_would(kube_server: KubeServe
             manifest = {**role, "metadata": {"name": "applied"}}
             path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/applied"
             assert (await applier.apply(manifest, dry_run=True))["rules"] == [RULE]
-            with pytest.raises(NotFound):
+            with pytest.raises(ObjectNotFound):
                 await api.get(path)
             await applier.apply(manifest)
             await applier.apply(manifest)
             assert (await api.get(path))["rules"] == [RULE]
             bad = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "Not_A_Name"}}
-            with pytest.raises(Invalid, match="Not_A_Name"):
+            with pytest.raises(ObjectInvalid, match="Not_A_Name"):
                 await applier.apply(bad, dry_run=True)
-            with pytest.raises(UnknownKind, match="Gadget"):
+            with pytest.raises(UnknownObjectKind, match="Gadget"):
                 await applier.apply({"apiVersion": "v1", "kind": "Gadget", "metadata": {"name": "x"}})
 
     asyncio.run(scene())

@@ -5,13 +5,13 @@ from tests.contract.kubernetes.cluster import Cluster, node, pod, scene
 from tests.servers.kubernetes.server import KubeServer
 
 from dovetail.kubernetes.scheduler.auditor import Auditor
-from dovetail.kubernetes.scheduler.scheduler import Scheduler
+from dovetail.kubernetes.scheduler.scheduler import PodScheduler
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 
 
-def auditor_of(cluster: Cluster, found: Scheduler, between_looks_s: float = 0.5) -> Auditor:
-    return Auditor(cluster.api, found.following, found.settings.names, between_looks_s=between_looks_s)
+def auditor_of(cluster: Cluster, found: PodScheduler, between_looks_s: float = 0.5) -> Auditor:
+    return Auditor(cluster.api, found.informer, found.settings.names, between_looks_s=between_looks_s)
 
 
 def test_a_scheduler_that_knows_everything_has_no_drift(kube_server: KubeServer) -> None:
@@ -39,8 +39,8 @@ def test_what_is_lost_for_good_is_counted_and_named(kube_server: KubeServer) -> 
                 return bool((await cluster.one("big-1"))["status"].get("conditions"))
 
             await cluster.until(told, "it was told why it waits")
-            found.ledger.gone(("default", "big-1"))
-            found.following.dirty_rows.set()
+            found.tracker.gone(("default", "big-1"))
+            found.informer.changed.set()
             auditor = auditor_of(cluster, found)
             lost = await auditor.audit()
             assert [str(one) for one in lost] == [

@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.contract.kubernetes.applying import Applier
 from tests.contract.kubernetes.cards import CLAIMS, KIND, SLICES, claim, claiming, offer
 from tests.contract.kubernetes.cluster import Cluster, node, pod
 from tests.contract.kubernetes.gate import straight
 from tests.servers.kubernetes.server import KubeServer
 from tests.servers.kubernetes.server import kube_server as run_kubernetes
 
-from dovetail.kubernetes.client.access import Access, read_kubeconfig
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.applying import Applier
-from dovetail.kubernetes.client.credentials import bearer
-from dovetail.kubernetes.client.election import Election
-from dovetail.kubernetes.client.errors import Forbidden
-from dovetail.kubernetes.client.paths import DEVICES
-from dovetail.kubernetes.scheduler.scheduler import Scheduler
+from dovetail.kubernetes.scheduler.scheduler import PodScheduler
+from dovetail.kubernetes_client.access import Access, read_kubeconfig
+from dovetail.kubernetes_client.api import Api
+from dovetail.kubernetes_client.credentials import bearer
+from dovetail.kubernetes_client.election import Election
+from dovetail.kubernetes_client.errors import Forbidden
+from dovetail.kubernetes_client.paths import DEVICES
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 
@@ -61,7 +61,7 @@ def test_with_the_rights_of_the_manifest_it_schedules_and_can_do_nothing_else() 
             await admin.create(CLAIMS, claim("c"))
             await cluster.pods(pod("a-1"), claiming("card-1", "c"), pod("big-1", cpu="3"))
             async with Api(Access(known.server, bearer(token), known.trust)) as api:
-                found = Scheduler(api)
+                found = PodScheduler(api)
                 election = Election(api, "kube-system", "dovetail-scheduler", "test")
                 running = asyncio.create_task(election.run(found.run))
                 await cluster.until_bound("a-1", "card-1")

@@ -7,8 +7,8 @@ from tests.contract.kubernetes.gate import straight, through
 from tests.patience import until
 from tests.servers.kubernetes.server import KubeServer
 
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.election import Election, LeadershipLost, Pace
+from dovetail.kubernetes_client.api import Api
+from dovetail.kubernetes_client.election import Election, LeadershipLost, Pace
 from dovetail.testing.lossy_proxy import LossyProxy
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.contract.kubernetes.applying import Applier
 from tests.contract.kubernetes.cluster import PODS, Cluster, node, pod, scene
 from tests.contract.kubernetes.extending import IMPATIENT, deployed, example, extended
 from tests.contract.kubernetes.gate import straight, through
@@ -16,14 +17,13 @@ from tests.contract.kubernetes.test_gangs import GROUP, GROUPS, define_groups
 from tests.servers.kubernetes.server import KubeServer
 from tests.servers.kubernetes.server import kube_server as run_kubernetes
 
-from dovetail.kubernetes.annotations import PREFIX
-from dovetail.kubernetes.client.access import read_kubeconfig
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.applying import Applier
-from dovetail.kubernetes.client.errors import Forbidden
 from dovetail.kubernetes.extender.extender import Extender
 from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
 from dovetail.kubernetes.extender.wire import ExtenderBindingArgs
+from dovetail.kubernetes.objects.annotations import PREFIX
+from dovetail.kubernetes_client.access import read_kubeconfig
+from dovetail.kubernetes_client.api import Api
+from dovetail.kubernetes_client.errors import Forbidden
 from dovetail.testing.lossy_proxy import LossyProxy
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
@@ -252,11 +252,11 @@ async def _binds(proxy: LossyProxy, server: KubeServer, uids: dict[str, str]) ->
     async with through(proxy.address, server) as api:
         extender = Extender(api, KubernetesExtenderSettings(bind_within_s=1.0))
         running = asyncio.create_task(extender.run())
-        await extender.following.synced.wait()
+        await extender.informer.synced.wait()
 
         async def bind(name: str, to: str, uid: str = "") -> str:
             args = {"PodName": name, "PodNamespace": "default", "PodUID": uid or uids.get(name, "none"), "Node": to}
-            return (await extender.binding.bind(ExtenderBindingArgs.model_validate(args))).error
+            return (await extender.bind_verb.bind(ExtenderBindingArgs.model_validate(args))).error
 
         assert await bind("a-0", "n1") == ""
         assert await bind("a-0", "n1") == "", "it is where it was to go"
@@ -265,7 +265,7 @@ async def _binds(proxy: LossyProxy, server: KubeServer, uids: dict[str, str]) ->
         assert await bind("c-0", "n1") == "the pod is gone"
         async with proxy.break_calls():
             assert "not bound within 1 s" in await bind("b-0", "n1")
-        assert extender.deciding.keeping.get(("default", "b-0")) is None, "it does not count there any more"
+        assert extender.filter_verb.held.get(("default", "b-0")) is None, "it does not count there any more"
         async with proxy.cut_replies():
             assert "not bound within 1 s" in await bind("b-0", "n2"), "though it may be"
         assert await bind("b-0", "n2") == ""

@@ -6,8 +6,8 @@ import pytest
 from tests.contract.kubernetes.cluster import PODS, Cluster, node, pod, scene
 from tests.servers.kubernetes.server import KubeServer
 
-from dovetail.kubernetes.annotations import PREFIX
-from dovetail.kubernetes.client.errors import NotFound
+from dovetail.kubernetes.objects.annotations import PREFIX
+from dovetail.kubernetes_client.errors import ObjectNotFound
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 
@@ -73,7 +73,7 @@ async def define_groups(cluster: Cluster) -> None:
     async def served() -> bool:
         try:
             await cluster.api.get(GROUPS)
-        except NotFound:
+        except ObjectNotFound:
             return False
         return True
 
@@ -86,7 +86,7 @@ async def undefine_groups(cluster: Cluster) -> None:
     async def gone() -> bool:
         try:
             await cluster.api.get(GROUPS)
-        except NotFound:
+        except ObjectNotFound:
             return True
         return False
 

@@ -16,7 +16,7 @@ from tests.contract.kubernetes.scheduler_process import killed_in_the_end
 from tests.patience import until
 from tests.servers.kubernetes.server import KubeServer
 
-from dovetail.kubernetes.client.reflector import Change, Reflector
+from dovetail.kubernetes_client.reflector import ObjectChange, Reflector
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow, pytest.mark.xdist_group("kubernetes")]
 
@@ -33,7 +33,7 @@ class History:
         self.has: dict[str, tuple[str, str]] = {}
         self.wrong: list[str] = []
 
-    def hear(self, changes: list[Change]) -> None:
+    def hear(self, changes: list[ObjectChange]) -> None:
         for change in changes:
             name, status = change.object["metadata"]["name"], change.object.get("status") or {}
             if not status.get("allocation"):
@@ -60,7 +60,7 @@ def test_kills_in_a_storm_of_claims_give_no_device_twice_and_leave_no_pod_behind
         await cluster.pods(*[claiming(name, f"c-{name}", cpu="50m") for name in names])
         history = History()
         reflector = Reflector(cluster.api, CLAIMS, history.hear)
-        following = asyncio.create_task(reflector.run())
+        informer = asyncio.create_task(reflector.run())
         await reflector.synced.wait()
         for _ in range(KILLS):
             due = min(PODS, len(history.has) + chance.randint(1, 10))
@@ -69,7 +69,7 @@ def test_kills_in_a_storm_of_claims_give_no_device_twice_and_leave_no_pod_behind
         left_to_the_last = PODS - len(history.has)
         async with killed_in_the_end(kube_server):
             await cluster.until_bound(*names)
-        following.cancel()
+        informer.cancel()
         assert not history.wrong, f"seed {SEED}: {history.wrong[:10]}"
         assert left_to_the_last > 0, "the storm was over before the last kill"
         where = await cluster.where()

@@ -20,9 +20,9 @@ from tests.patience import until
 from tests.servers.kubernetes.server import KubeServer
 from tests.servers.kubernetes.server import kube_server as run_kubernetes
 
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.errors import AlreadyExists
-from dovetail.kubernetes.client.reflector import Change, Kind, Reflector
+from dovetail.kubernetes_client.api import Api
+from dovetail.kubernetes_client.errors import AlreadyExists
+from dovetail.kubernetes_client.reflector import ChangeKind, ObjectChange, Reflector
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow, pytest.mark.xdist_group("kubernetes")]
 
@@ -43,10 +43,10 @@ class History:
         self.held: Counter[str] = Counter()
         self.wrong: list[str] = []
 
-    def hear(self, changes: list[Change]) -> None:
+    def hear(self, changes: list[ObjectChange]) -> None:
         for change in changes:
             name, node = change.object["metadata"]["name"], change.object["spec"].get("nodeName") or ""
-            if change.kind is Kind.DELETED:
+            if change.kind is ChangeKind.DELETED:
                 self.wrong.append(f"{name} was deleted")
             before = self.where.get(name, "")
             if node == before:
@@ -73,7 +73,7 @@ async def _storm(server: KubeServer) -> None:
         await _lay_out(api)
         history = History()
         reflector = Reflector(api, PATH, history.hear)
-        following = asyncio.create_task(reflector.run())
+        informer = asyncio.create_task(reflector.run())
         await reflector.synced.wait()
         async with asyncio.TaskGroup() as group:
             group.create_task(_pods(api))
@@ -85,7 +85,7 @@ async def _storm(server: KubeServer) -> None:
         left_to_the_last = PODS - len(history.where)
         async with killed_in_the_end(server):
             await until(history.reaches(PODS), "all pods have a node")
-        following.cancel()
+        informer.cancel()
         assert not history.wrong, f"seed {SEED}: {history.wrong[:10]}"
         assert left_to_the_last > 0, "the storm was over before the last kill"
         assert reflector.counts.lists == 1, "the history has a gap"

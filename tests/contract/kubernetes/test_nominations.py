@@ -8,8 +8,8 @@ import pytest
 from tests.contract.kubernetes.cluster import PODS, Cluster, node, pod, scene
 from tests.servers.kubernetes.server import KubeServer
 
-from dovetail.kubernetes.client.errors import AlreadyExists
-from dovetail.kubernetes.client.pods import nominate
+from dovetail.kubernetes_client.errors import AlreadyExists
+from dovetail.kubernetes_client.pods import nominate
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 SLOWLY = 600  # no kubelet is there: who is told to go stays until the test has it gone

@@ -8,16 +8,16 @@ from tests.contract.kubernetes.gate import new_namespace, node_body, pod_body, s
 from tests.servers.kubernetes.server import KubeServer
 from tests.servers.kubernetes.server import kube_server as run_kubernetes
 
-from dovetail.kubernetes.client.errors import (
+from dovetail.kubernetes_client.errors import (
     AlreadyExists,
+    ApiUnreachable,
     BudgetSpent,
-    Conflict,
     Forbidden,
-    Invalid,
-    NotFound,
-    Unreachable,
+    ObjectConflict,
+    ObjectInvalid,
+    ObjectNotFound,
 )
-from dovetail.kubernetes.client.pods import bind, delete, evict, nominate
+from dovetail.kubernetes_client.pods import bind, delete, evict, nominate
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 
@@ -34,10 +34,10 @@ def test_many_binds_at_once_bind_each_pod_once(kube_server: KubeServer) -> None:
             tries = [bind(api, "many-binds", name, node) for name in names for node in nodes]
             outcomes = await asyncio.gather(*tries, return_exceptions=True)
             assert sum(outcome is None for outcome in outcomes) == len(names)
-            assert sum(isinstance(outcome, Conflict) for outcome in outcomes) == len(names)
+            assert sum(isinstance(outcome, ObjectConflict) for outcome in outcomes) == len(names)
             bound = {item["spec"].get("nodeName") for item in await api.items(path)}
             assert bound <= set(nodes)
-            with pytest.raises(NotFound):
+            with pytest.raises(ObjectNotFound):
                 await bind(api, "many-binds", "nobody", "many-1")
             for node in nodes:
                 await api.delete(f"/api/v1/nodes/{node}")
@@ -52,15 +52,15 @@ def test_a_binding_is_for_the_pod_that_was_meant(kube_server: KubeServer) -> Non
             old = await api.create(path, pod_body("same-name"))
             await delete(api, "meant", "same-name", grace_s=0)
             new = await api.create(path, pod_body("same-name"))
-            with pytest.raises(Conflict):
+            with pytest.raises(ObjectConflict):
                 await bind(api, "meant", "same-name", "any", old["metadata"]["uid"])
-            with pytest.raises(Conflict):
+            with pytest.raises(ObjectConflict):
                 await delete(api, "meant", "same-name", uid=old["metadata"]["uid"])
             assert (await api.get(f"{path}/same-name"))["metadata"]["uid"] == new["metadata"]["uid"]
             assert await delete(api, "meant", "not-there") is False
             with pytest.raises(AlreadyExists):
                 await api.create(path, pod_body("same-name"))
-            with pytest.raises(Invalid, match="containers"):
+            with pytest.raises(ObjectInvalid, match="containers"):
                 await api.create(path, {"metadata": {"name": "empty"}, "spec": {"containers": []}})
 
     asyncio.run(scene())
@@ -114,7 +114,7 @@ def test_who_may_not_is_told_so_and_who_is_away_is_unreachable() -> None:
             with pytest.raises(Forbidden, match="nobody"):
                 await api.get("/api/v1/nodes")
             server.apiserver.kill()
-            with pytest.raises(Unreachable, match="no answer from the Kubernetes API"):
+            with pytest.raises(ApiUnreachable, match="no answer from the Kubernetes API"):
                 await api.get("/api/v1/nodes")
 
     with run_kubernetes(authorization="RBAC") as server:

@@ -18,9 +18,9 @@ from tests.patience import until
 from tests.servers.kubernetes.server import KubeServer
 from tests.servers.kubernetes.server import kube_server as run_kubernetes
 
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.errors import AlreadyExists
-from dovetail.kubernetes.scheduler.scheduler import Scheduler
+from dovetail.kubernetes.scheduler.scheduler import PodScheduler
+from dovetail.kubernetes_client.api import Api
+from dovetail.kubernetes_client.errors import AlreadyExists
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow, pytest.mark.xdist_group("kubernetes")]
 
@@ -106,7 +106,7 @@ async def _theirs(server: KubeServer) -> AsyncIterator[None]:
 @asynccontextmanager
 async def _ours(server: KubeServer) -> AsyncIterator[None]:
     async with straight(server) as api:
-        running = asyncio.create_task(Scheduler(api).run())
+        running = asyncio.create_task(PodScheduler(api).run())
         try:
             yield
             assert not running.done()

@@ -7,7 +7,7 @@ from tests.contract.kubernetes.gate import new_namespace, pod_body, straight
 from tests.patience import until
 from tests.servers.kubernetes.server import KubeServer
 
-from dovetail.kubernetes.client.recorder import Recorder, reference_to
+from dovetail.kubernetes_client.recorder import Recorder, reference_to
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 

@@ -10,9 +10,9 @@ from tests.contract.kubernetes.gate import new_namespace, pod_body, straight, th
 from tests.patience import until
 from tests.servers.kubernetes.server import KubeServer
 
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.pods import delete
-from dovetail.kubernetes.client.reflector import Change, Kind, Reflector
+from dovetail.kubernetes_client.api import Api
+from dovetail.kubernetes_client.pods import delete
+from dovetail.kubernetes_client.reflector import ChangeKind, ObjectChange, Reflector
 from dovetail.testing.lossy_proxy import LossyProxy
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
@@ -22,15 +22,15 @@ class Ear:
     def __init__(self) -> None:
         self.heard: list[tuple[str, str]] = []
 
-    def take(self, changes: list[Change]) -> None:
+    def take(self, changes: list[ObjectChange]) -> None:
         for kind, item in changes:
             # A pod that is deleted changes first, by the mark that it will be.
-            if kind is not Kind.MODIFIED or "deletionTimestamp" not in item["metadata"]:
+            if kind is not ChangeKind.MODIFIED or "deletionTimestamp" not in item["metadata"]:
                 self.heard.append((kind.value, item["metadata"]["name"]))
 
 
 @asynccontextmanager
-async def following(api: Api, path: str, page: int = 2) -> AsyncIterator[tuple[Reflector, Ear]]:
+async def informer(api: Api, path: str, page: int = 2) -> AsyncIterator[tuple[Reflector, Ear]]:
     ear = Ear()
     reflector = Reflector(api, path, ear.take, page=page)
     task = asyncio.create_task(reflector.run())
@@ -56,7 +56,7 @@ def test_everything_is_heard_once_and_then_what_changes(kube_server: KubeServer)
             path = await new_namespace(api, "hears-all")
             for number in range(5):
                 await api.create(path, pod_body(f"p{number}"))
-            async with following(api, path) as (reflector, ear):
+            async with informer(api, path) as (reflector, ear):
                 assert sorted(ear.heard) == [("ADDED", f"p{number}") for number in range(5)]
                 await api.patch(f"{path}/p1", {"metadata": {"labels": {"a": "b"}}})
                 await api.create(path, pod_body("p5"))
@@ -77,7 +77,7 @@ def test_a_list_that_was_asked_for_ahead_is_followed_from_its_moment_on(kube_ser
             await asyncio.wait([api.ask_ahead(path, 2)])
             await delete(api, "asks-ahead", "p0", grace_s=0)
             await api.create(path, pod_body("p5"))
-            async with following(api, path) as (reflector, ear):
+            async with informer(api, path) as (reflector, ear):
                 await until(lambda: len(ear.heard) >= 7, "what was there, and two changes")
                 assert sorted(ear.heard[:5]) == [("ADDED", f"p{number}") for number in range(5)]
                 assert ear.heard[5:] == [("DELETED", "p0"), ("ADDED", "p5")]
@@ -92,7 +92,7 @@ def test_a_line_that_breaks_is_taken_up_where_it_broke(kube_server: KubeServer) 
         async with straight(kube_server) as api, through(proxy.address, kube_server) as far:
             path = await new_namespace(api, "line-breaks")
             await api.create(path, pod_body("before"))
-            async with following(far, path) as (reflector, ear):
+            async with informer(far, path) as (reflector, ear):
                 await until_watching(api, path, ear)
                 async with proxy.break_calls():
                     await api.create(path, pod_body("meanwhile"))
@@ -113,7 +113,7 @@ def test_after_a_version_that_is_gone_only_the_differences_are_heard(kube_server
             path = await new_namespace(api, "is-gone")
             for name in ("stays", "changes", "goes", "replaced"):
                 await api.create(path, pod_body(name))
-            async with following(far, path) as (reflector, ear):
+            async with informer(far, path) as (reflector, ear):
                 await until_watching(api, path, ear)
                 async with proxy.break_calls():
                     await api.patch(f"{path}/changes", {"metadata": {"labels": {"a": "b"}}})

@@ -8,8 +8,8 @@ import pytest
 from tests.contract.kubernetes.cluster import PODS, Cluster, node, pod, scene
 from tests.servers.kubernetes.server import KubeServer
 
-from dovetail.kubernetes.client.errors import AlreadyExists, Invalid
-from dovetail.kubernetes.scheduler.following import GOING_S
+from dovetail.kubernetes.scheduler.cluster_informer import GOING_S
+from dovetail.kubernetes_client.errors import AlreadyExists, ObjectInvalid
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 
@@ -195,7 +195,7 @@ def test_room_is_made_elsewhere_when_the_first_choice_may_not_be_deleted(kube_se
             async def in_force() -> bool:
                 try:
                     await cluster.api.delete(f"{PODS}/kept-1", params={"dryRun": "All"})
-                except Invalid:
+                except ObjectInvalid:
                     return True
                 return False
 
@@ -213,7 +213,7 @@ def test_room_is_made_elsewhere_when_the_first_choice_may_not_be_deleted(kube_se
             async def out_of_force() -> bool:
                 try:
                     await cluster.api.delete(f"{PODS}/kept-1", params={"dryRun": "All"})
-                except Invalid:
+                except ObjectInvalid:
                     return False
                 return True
 

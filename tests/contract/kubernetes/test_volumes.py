@@ -20,7 +20,7 @@ from tests.contract.kubernetes.volume_controller import (
 )
 from tests.servers.kubernetes.server import KubeServer
 
-from dovetail.kubernetes.client.errors import AlreadyExists
+from dovetail.kubernetes_client.errors import AlreadyExists
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 
@@ -180,7 +180,7 @@ def test_a_pod_that_is_deleted_while_its_volume_is_made_is_forgotten(kube_server
         async with cluster.scheduler() as found:
 
             async def under_way() -> bool:
-                return any(known.chosen for known in found.ledger.by_id.values())
+                return any(known.chosen for known in found.tracker.by_id.values())
 
             await cluster.until(under_way, "a node is chosen")
             assert not await found.auditor.look(), "that a volume is being made is no drift"

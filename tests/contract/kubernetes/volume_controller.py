@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.errors import ApiError, NotFound
-from dovetail.kubernetes.client.reflector import Change, Kind, Reflector
+from dovetail.kubernetes_client.api import Api
+from dovetail.kubernetes_client.errors import KubernetesApiError, ObjectNotFound
+from dovetail.kubernetes_client.reflector import ChangeKind, ObjectChange, Reflector
 
 Json = dict[str, Any]
 
@@ -28,9 +28,9 @@ class VolumeController:
         """Until cancelled."""
         async with asyncio.TaskGroup() as group:
 
-            def each(changes: list[Change], act: Callable[[Json], Coroutine[Any, Any, None]]) -> None:
+            def each(changes: list[ObjectChange], act: Callable[[Json], Coroutine[Any, Any, None]]) -> None:
                 for change in changes:
-                    if change.kind is not Kind.DELETED:
+                    if change.kind is not ChangeKind.DELETED:
                         group.create_task(act(change.object))
 
             group.create_task(Reflector(self._api, VOLUMES, lambda changes: each(changes, self._volume)).run())
@@ -42,7 +42,7 @@ class VolumeController:
         if not kept.get("uid") or volume["status"].get("phase") == "Bound":
             return
         name = volume["metadata"]["name"]
-        with suppress(NotFound):
+        with suppress(ObjectNotFound):
             about = {"annotations": {COMPLETED: "yes"}}
             await self._api.patch(f"{CLAIMS}/{kept['name']}", {"metadata": about, "spec": {"volumeName": name}})
             await self._api.patch(f"{CLAIMS}/{kept['name']}/status", {"status": {"phase": "Bound"}})
@@ -61,7 +61,7 @@ class VolumeController:
         self.made += 1
         made = volume(f"made-for-{about['name']}", node, claim["spec"]["storageClassName"])
         made["spec"]["claimRef"] = {"namespace": "default", "name": about["name"], "uid": about["uid"]}
-        with suppress(ApiError):  # it is there already
+        with suppress(KubernetesApiError):  # it is there already
             await self._api.create(VOLUMES, made)
 
 
@@ -98,6 +98,6 @@ async def free_volumes(api: Api) -> None:
     for path in (CLAIMS, VOLUMES):
         for one in await api.items(path):
             where = f"{path}/{one['metadata']['name']}"
-            with suppress(NotFound):
+            with suppress(ObjectNotFound):
                 await api.patch(where, {"metadata": {"finalizers": None}})
                 await api.delete(where)

@@ -7,8 +7,8 @@ import yaml
 
 from dovetail.backends.kubernetes.naming import FINALIZER
 from dovetail.backends.kubernetes.settings import KubernetesSettings
-from dovetail.kubernetes.annotations import asked_in, own_of
-from dovetail.kubernetes.gangs import gang_in
+from dovetail.kubernetes.objects.annotations import asked_in, own_of
+from dovetail.kubernetes.objects.gangs import gang_in
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
 from dovetail.model.workloads.reading import read_workloads
 from dovetail.placement.registry import POD_FILTERS

@@ -8,7 +8,7 @@ import yaml
 from dovetail.backends.registry import BackendEntry
 from dovetail.backends.slurm.request import ACCOUNT, DEPENDENCY, PARTITION, QOS
 from dovetail.backends.slurm.settings import SlurmSettings
-from dovetail.backends.slurm.states import COURSES, HOPELESS, IN_VAIN, UNKNOWN_EXIT, UNUSABLE_EXIT, Course
+from dovetail.backends.slurm.states import COURSES, HOPELESS, IN_VAIN, UNKNOWN_EXIT, UNUSABLE_EXIT, JobProgress
 from dovetail.control.settings import LoopSettings
 
 PAGE = (Path(__file__).parents[3] / "docs" / "slurm.md").read_text()
@@ -43,5 +43,5 @@ def test_the_times_and_numbers_that_the_page_names_are_those_in_force() -> None:
 def test_the_table_of_states_has_every_end() -> None:
     table = PAGE[PAGE.index("| state | exit code |") :]
     for state, course in COURSES.items():
-        assert (state in table) == (course in (Course.OVER, Course.LOST)), state
+        assert (state in table) == (course in (JobProgress.OVER, JobProgress.LOST)), state
     assert any(reason in PAGE for reason in HOPELESS)

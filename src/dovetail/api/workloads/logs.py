@@ -14,6 +14,7 @@ from dovetail.api.protocol.streams import closing_of, until_closing
 from dovetail.backends.contract import LogChunk
 from dovetail.control.errors import ControlError, StoreError, Unavailable
 from dovetail.control.plane import ControlPlane
+from dovetail.model.backoff import Backoff
 from dovetail.model.workloads.workload import DEFAULT_NAMESPACE
 
 router = Routes(prefix="/workloads", tags=["workloads"])
@@ -46,16 +47,15 @@ async def logs(
 
 
 async def _following(plane: ControlPlane, workload: int, replica: int, chunk: LogChunk) -> AsyncIterator[str]:
-    pause_s = FIRST_PAUSE_S
+    backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
     while True:
         if chunk.text:
             yield chunk.text
-            pause_s = FIRST_PAUSE_S
+            backoff.reset()
         if chunk.ended:
             return
         if not chunk.text:
-            await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            await asyncio.sleep(backoff.next_s())
         offset = chunk.next_offset
         try:
             chunk = await plane.output.read(workload, replica, offset, MOST_BYTES)

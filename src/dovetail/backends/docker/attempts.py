@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.backends.contract import Assignment, Refusal, Report
-from dovetail.backends.docker.connection import Unreachable
+from dovetail.backends.docker.connection import DockerUnreachable
 from dovetail.backends.docker.container import Identity
-from dovetail.backends.docker.deciding import Do, Seen, Step, could_not_start, decide, seen_in
-from dovetail.backends.docker.engine_api import ApiError, EngineApi
+from dovetail.backends.docker.deciding import AttemptStep, Do, Seen, could_not_start, decide, seen_in
+from dovetail.backends.docker.engine_api import DockerApiError, EngineApi
 from dovetail.backends.docker.images import Images
 from dovetail.backends.docker.journal import Journal, Record, State
+from dovetail.model.backoff import Backoff
 from dovetail.model.command import task_of_key
 from dovetail.model.event import TaskFinished, TaskStarted
 from dovetail.model.text.quantity import format_duration
@@ -46,7 +47,7 @@ class _Active:
         self.waiting.clear()
 
 
-class Attempts:
+class DockerAttempts:
     def __init__(
         self,
         identity: Identity,
@@ -123,21 +124,20 @@ class Attempts:
     # --- one attempt -----------------------------------------------------------------------------------------
 
     async def _drive(self, key: str, active: _Active) -> None:
-        pause_s = FIRST_PAUSE_S
+        backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
         while True:
             active.wake.clear()
             try:
                 at_rest = await self._step(key, active)
-                pause_s = FIRST_PAUSE_S
-            except Unreachable:
+                backoff.reset()
+            except DockerUnreachable:
                 self._trouble()
                 await asyncio.sleep(SETTLE_S)  # what was sent may still be on its way
                 await _unless(active.wake, self.reachable.wait())  # an end can be told without the host
                 continue
             except Exception:  # the receiver's trouble, a full disk, an engine's bad day: none may end the driving
-                _log.exception("attempt %s: trying again in %.1f s", key, pause_s)
-                await asyncio.sleep(pause_s)
-                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+                _log.exception("attempt %s: trying again in %.1f s", key, backoff.pause_s)
+                await asyncio.sleep(backoff.next_s())
                 continue
             if at_rest and not active.wake.is_set():
                 active.settle()
@@ -187,7 +187,7 @@ class Attempts:
                 if record is None or record.state is not State.ORDERED:
                     return False
                 await self._api.create(name, self._body_of(assignment))
-        except ApiError as error:
+        except DockerApiError as error:
             await self._journal.end(key, None, f"the host refused its container: {error}", ran=False)
             return False
         if (await self._journal.created(key)).state is State.ENDED:
@@ -200,7 +200,7 @@ class Attempts:
                 return
             try:
                 await self._api.start(name)
-            except ApiError as error:
+            except DockerApiError as error:
                 inspected = await self._api.inspect(name)
                 seen = None if inspected is None else seen_in(inspected)
                 if decide(record, seen).do is Do.START:  # it is as it was: only these words say why
@@ -210,7 +210,7 @@ class Attempts:
         await self._journal.stop_sent(key)
         await self._api.stop(name, seen.grace_s)
 
-    async def _end(self, key: str, name: str, step: Step) -> None:
+    async def _end(self, key: str, name: str, step: AttemptStep) -> None:
         await self._journal.end(key, step.exit_code, step.reason, ran=step.ran)
         if step.remove:
             await self._api.remove(name)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Phase, Price, Refusal, Report, Status
-from dovetail.backends.docker.connection import Unreachable
+from dovetail.backends.docker.connection import DockerUnreachable
 from dovetail.backends.docker.container import Identity, refuse_what_cannot_run
 from dovetail.backends.docker.host import Host
 from dovetail.backends.docker.journal import Journal, Record, State
@@ -62,11 +62,11 @@ class DockerBackend:
                   len(self._hosts))  # fmt: skip
 
     async def nodes(self) -> list[Node]:
-        """Those that answer. Raises Unreachable if none does."""
+        """Those that answer. Raises DockerUnreachable if none does."""
         found = await asyncio.gather(*(host.describe() for host in self._hosts.values()), return_exceptions=True)
         nodes = [node for node in found if isinstance(node, Node)]
         for error in found:
-            if isinstance(error, BaseException) and not (nodes and isinstance(error, Unreachable)):
+            if isinstance(error, BaseException) and not (nodes and isinstance(error, DockerUnreachable)):
                 raise error
         return nodes
 
@@ -127,7 +127,7 @@ class DockerBackend:
             raise TimeoutError(f"host {host.name} is offline: {host.trouble}")
         try:
             return await host.logs(record, max(0, offset), max(1, limit))
-        except Unreachable as error:
+        except DockerUnreachable as error:
             raise TimeoutError(str(error)) from error
 
     async def close(self) -> None:

@@ -17,7 +17,7 @@ KEPT_CONNECTIONS = 20
 KEPT_FOR_S = 30.0
 
 
-class Unreachable(Exception):
+class DockerUnreachable(Exception):
     """The engine did not answer; what was asked of it may or may not have happened."""
 
 
@@ -27,7 +27,7 @@ class Connection:
         self._relay: SshRelay | None = None
 
     async def open(self) -> httpx.AsyncClient:
-        """Nothing is sent yet. Raises Unreachable for certificates that cannot be used."""
+        """Nothing is sent yet. Raises DockerUnreachable for certificates that cannot be used."""
         parts = urlsplit(self._settings.url)
         limits = httpx.Limits(
             max_connections=None, max_keepalive_connections=KEPT_CONNECTIONS, keepalive_expiry=KEPT_FOR_S
@@ -65,5 +65,5 @@ def _trusting(tls: Tls) -> ssl.SSLContext:
             context.load_cert_chain(tls.cert, tls.key)
     except (OSError, ssl.SSLError) as error:
         files = ", ".join(file for file in (tls.ca, tls.cert, tls.key) if file is not None)
-        raise Unreachable(f"its certificates cannot be used ({files}): {error}") from error
+        raise DockerUnreachable(f"its certificates cannot be used ({files}): {error}") from error
     return context

@@ -60,7 +60,7 @@ class Do(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AttemptStep:
     """The rest goes with END. `ran`: its command began."""
 
     do: Do
@@ -103,32 +103,32 @@ def moment(text: str) -> float | None:
     return datetime.fromisoformat(whole + rest[len(digits) :]).timestamp() + float(f"0.{digits}")
 
 
-def decide(record: Record, seen: Seen | None) -> Step:
+def decide(record: Record, seen: Seen | None) -> AttemptStep:
     if record.state is State.ENDED:
-        return Step(Do.TELL)
+        return AttemptStep(Do.TELL)
     stopping = record.state is State.STOPPING
-    asked = Step(Do.END, record.stop_code, record.stop_reason or "stopped", ran=record.stop_sent, remove=True)
+    asked = AttemptStep(Do.END, record.stop_code, record.stop_reason or "stopped", ran=record.stop_sent, remove=True)
     if seen is None:
         if stopping:
             return asked
-        lost = Step(Do.END, None, "lost: its container was removed from the host by somebody else", ran=True)
-        return lost if record.created else Step(Do.MAKE)
+        lost = AttemptStep(Do.END, None, "lost: its container was removed from the host by somebody else", ran=True)
+        return lost if record.created else AttemptStep(Do.MAKE)
     if seen.stage is Stage.MADE:
-        return asked if stopping else Step(Do.START)
+        return asked if stopping else AttemptStep(Do.START)
     if seen.stage is Stage.UNSTARTABLE:
         return asked if stopping else could_not_start(seen.exit_code, seen.error)
     if seen.stage is Stage.RUNNING:
-        return Step(Do.STOP if stopping else Do.REST)
+        return AttemptStep(Do.STOP if stopping else Do.REST)
     if stopping and record.stop_sent:
-        return Step(Do.END, record.stop_code, record.stop_reason or "stopped", ran=True)
-    return Step(Do.END, seen.exit_code, how_it_ended(seen), ran=True)
+        return AttemptStep(Do.END, record.stop_code, record.stop_reason or "stopped", ran=True)
+    return AttemptStep(Do.END, seen.exit_code, how_it_ended(seen), ran=True)
 
 
-def could_not_start(exit_code: int, words: str) -> Step:
+def could_not_start(exit_code: int, words: str) -> AttemptStep:
     """A command that is not there or cannot be run failed, wherever it is tried; all else is the host's trouble."""
     at_fault = exit_code in (UNUSABLE_EXIT, NOT_FOUND_EXIT)
     reason = f"its command could not be started: {words}" if at_fault else f"the host could not start it: {words}"
-    return Step(Do.END, exit_code if at_fault else None, reason, remove=True)
+    return AttemptStep(Do.END, exit_code if at_fault else None, reason, remove=True)
 
 
 def how_it_ended(seen: Seen) -> str:

@@ -1,8 +1,8 @@
 """The calls of the Docker Engine API that this backend makes, with types.
 
-Guarantees: a call either returns, raises ApiError (the engine answered, and said no) or raises Unreachable (nobody
-knows); no call waits for ever. The API's version is agreed upon with each engine. What the answers mean is left to
-others.
+Guarantees: a call returns, or raises DockerApiError (the engine refused) or DockerUnreachable (the outcome is unknown);
+no call waits for ever. The API's version is negotiated with each engine.
+Left to others: what the answers mean.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from dovetail.backends.docker.connection import Connection, Unreachable
+from dovetail.backends.docker.connection import Connection, DockerUnreachable
 
 CALL_S = 60.0  # starting a container on a busy host takes its time
 PULL_SILENCE_S = 300.0  # a pull says something at every layer
@@ -21,7 +21,7 @@ _NOT_FOUND, _CONFLICT = 404, 409
 Json = dict[str, Any]
 
 
-class ApiError(Exception):
+class DockerApiError(Exception):
     """The engine answered with an error, in its own words."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -66,7 +66,7 @@ class EngineApi:
     async def inspect(self, name: str) -> Json | None:
         try:
             found: Json = await self._json("GET", f"/containers/{name}/json")
-        except ApiError as error:
+        except DockerApiError as error:
             if error.status == _NOT_FOUND:
                 return None
             raise
@@ -76,7 +76,7 @@ class EngineApi:
         """Twice is once: a container of that name is the one that was asked for."""
         try:
             await self._call("POST", "/containers/create", params={"name": name}, body=body)
-        except ApiError as error:
+        except DockerApiError as error:
             if error.status != _CONFLICT:
                 raise
 
@@ -91,7 +91,7 @@ class EngineApi:
         """Whatever it does, with the volumes that have no name."""
         try:
             await self._call("DELETE", f"/containers/{name}", params={"force": "true", "v": "true"})
-        except ApiError as error:
+        except DockerApiError as error:
             if error.status not in (_NOT_FOUND, _CONFLICT):  # gone, or going
                 raise
 
@@ -116,7 +116,7 @@ class EngineApi:
     async def has_image(self, image: str) -> bool:
         try:
             await self._call("GET", f"/images/{image}/json")
-        except ApiError as error:
+        except DockerApiError as error:
             if error.status == _NOT_FOUND:
                 return False
             raise
@@ -134,7 +134,7 @@ class EngineApi:
         async for line in _lines(blocks):
             said = json.loads(line)
             if "error" in said:
-                raise ApiError(500, str(said["error"]))
+                raise DockerApiError(500, str(said["error"]))
 
     # --- the wire --------------------------------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ class EngineApi:
         try:
             return response.json()
         except ValueError as error:
-            raise Unreachable(self._connection.words(error)) from error
+            raise DockerUnreachable(self._connection.words(error)) from error
 
     async def _call(
         self,
@@ -164,7 +164,7 @@ class EngineApi:
         try:
             response = await client.request(method, self._prefix + path, params=params, json=body, timeout=timeout)
         except (httpx.TransportError, OSError) as error:
-            raise Unreachable(self._connection.words(error)) from error
+            raise DockerUnreachable(self._connection.words(error)) from error
         if response.is_error:
             raise _api_error(response)
         return response
@@ -192,7 +192,7 @@ class EngineApi:
             finally:
                 await response.aclose()
         except (httpx.TransportError, OSError) as error:
-            raise Unreachable(self._connection.words(error)) from error
+            raise DockerUnreachable(self._connection.words(error)) from error
 
 
 async def _lines(blocks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -206,9 +206,9 @@ async def _lines(blocks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         yield rest
 
 
-def _api_error(response: httpx.Response) -> ApiError:
+def _api_error(response: httpx.Response) -> DockerApiError:
     try:
         message = str(response.json()["message"])
     except (ValueError, KeyError, TypeError):
         message = response.text.strip() or f"HTTP status {response.status_code}"
-    return ApiError(response.status_code, message)
+    return DockerApiError(response.status_code, message)

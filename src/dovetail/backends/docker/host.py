@@ -13,11 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail.backends.contract import Assignment, LogChunk, Phase, Report, Status
-from dovetail.backends.docker.attempts import Attempts
-from dovetail.backends.docker.connection import Connection, Unreachable
+from dovetail.backends.docker.attempts import DockerAttempts
+from dovetail.backends.docker.connection import Connection, DockerUnreachable
 from dovetail.backends.docker.container import Identity, container_body
 from dovetail.backends.docker.deciding import Stage, moment, seen_in
-from dovetail.backends.docker.engine_api import ApiError, EngineApi
+from dovetail.backends.docker.engine_api import DockerApiError, EngineApi
 from dovetail.backends.docker.images import Images, labels_of_images
 from dovetail.backends.docker.journal import Journal, Record, State
 from dovetail.backends.docker.node import cores, describe, engine_id
@@ -25,6 +25,7 @@ from dovetail.backends.docker.observing import Observer
 from dovetail.backends.docker.output import Outputs
 from dovetail.backends.docker.settings import DockerSettings, HostSettings
 from dovetail.backends.retention import to_remove
+from dovetail.model.backoff import Backoff
 from dovetail.model.event import NodeHealthChanged, NodeJoined, NodeObserved
 from dovetail.model.node import Node
 
@@ -66,7 +67,7 @@ class Host:
         self._adopted = False
         self._outputs = Outputs()
         self._observer = Observer(self._api)
-        self.attempts = Attempts(
+        self.attempts = DockerAttempts(
             identity, self._api, journal, self._images, report, self._body_of, backend.parallel, self._in_trouble
         )
 
@@ -76,21 +77,20 @@ class Host:
 
     async def run(self) -> None:
         """Until cancelled."""
-        pause_s = FIRST_PAUSE_S
+        backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
         while True:
             try:
                 await self._meet()
-                pause_s = FIRST_PAUSE_S
+                backoff.reset()
                 self.met.set()
                 await self._keep_in_touch()
-            except Unreachable as error:
+            except DockerUnreachable as error:
                 await self._fell_silent(str(error))
             except Exception as error:  # an engine that answers oddly is no host to send work to
-                _log.exception("host %s: trying again in %.1f s", self.name, pause_s)
+                _log.exception("host %s: trying again in %.1f s", self.name, backoff.pause_s)
                 await self._fell_silent(f"{type(error).__name__}: {error}")
             self.met.set()
-            await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            await asyncio.sleep(backoff.next_s())
 
     async def close(self) -> None:
         await self.attempts.close()
@@ -137,7 +137,7 @@ class Host:
         node = await self.describe()
         twin = self._twin_of(engine_id(self._info), self.name)
         if twin is not None:
-            raise Unreachable(
+            raise DockerUnreachable(
                 f"it is the same engine as host {twin!r} (same id, host name and folder); remove one of them from the "
                 "settings, or give machines that were cloned different host names"
             )
@@ -199,7 +199,7 @@ class Host:
                 task.cancel()
             found = await asyncio.gather(*tasks, return_exceptions=True)
         for task, error in zip(tasks, found, strict=True):
-            if task in done and isinstance(error, Exception) and not isinstance(error, Unreachable):
+            if task in done and isinstance(error, Exception) and not isinstance(error, DockerUnreachable):
                 raise error
 
     async def _wait_for_trouble(self) -> None:
@@ -272,7 +272,7 @@ class Host:
     async def _remove(self, name: str) -> None:
         try:
             await self._api.remove(name)
-        except ApiError as error:  # the host is well all the same; the next look tries again
+        except DockerApiError as error:  # the host is well all the same; the next look tries again
             _log.warning("host %s: cannot remove container %s: %s", self.name, name, error)
 
     def _body_of(self, assignment: Assignment) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from dovetail.backends.docker.engine_api import ApiError, EngineApi
+from dovetail.backends.docker.engine_api import DockerApiError, EngineApi
 from dovetail.backends.docker.settings import Registry
 from dovetail.model.workloads.image import DEFAULT_REGISTRY, PRESENT, canonical, image_label, registry_of
 
@@ -54,7 +54,7 @@ class Images:
         self._pulls: dict[str, asyncio.Task[None]] = {}
 
     async def fetch(self, image: str) -> None:
-        """The host has it, if it was to be fetched. Raises ApiError with the words of the engine."""
+        """The host has it, if it was to be fetched. Raises DockerApiError with the words of the engine."""
         image = canonical(image)
         if self._policy == "never" or (self._policy == "missing" and await self._api.has_image(image)):
             return
@@ -64,8 +64,8 @@ class Images:
             pull.add_done_callback(lambda done: self._done(image, done))
         try:
             await asyncio.shield(pull)
-        except ApiError as error:
-            raise ApiError(error.status, f"cannot pull image {image}: {error}") from error
+        except DockerApiError as error:
+            raise DockerApiError(error.status, f"cannot pull image {image}: {error}") from error
 
     def _done(self, image: str, pull: asyncio.Task[None]) -> None:
         del self._pulls[image]

@@ -8,7 +8,7 @@ import asyncio
 from typing import Any
 
 from dovetail.backends.docker.deciding import moment
-from dovetail.backends.docker.engine_api import ApiError, EngineApi
+from dovetail.backends.docker.engine_api import DockerApiError, EngineApi
 from dovetail.model.resources import CPU, MEMORY, Amounts
 
 AT_ONCE = 8
@@ -56,5 +56,5 @@ class Observer:
         async with self._slots:
             try:
                 return await self._api.stats(container)
-            except ApiError:  # it has ended since
+            except DockerApiError:  # it has ended since
                 return None

@@ -54,7 +54,7 @@ class Ssh(Strict):
     """What on the host joins its standard input and output to the engine."""
 
 
-class CapacityOverride(Strict):
+class HostCapacityOverride(Strict):
     """What the node offers instead of what its engine says; a field left out is the engine's, and of disk 0."""
 
     cpu: Cores | None = None
@@ -73,7 +73,7 @@ class HostSettings(Strict):
     taints: Annotated[list[Taint], Field(max_length=100)] = []
     gpus: Annotated[list[Gpus], Field(max_length=MAX_DEVICES)] = []
     """Its GPUs, in the order in which the host numbers them; with `uuids`, containers are given GPUs by those."""
-    capacity: CapacityOverride = CapacityOverride()
+    capacity: HostCapacityOverride = HostCapacityOverride()
     network: Text | None = None
     """The network of containers here, if it differs from that of the backend."""
 

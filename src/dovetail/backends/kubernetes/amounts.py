@@ -1,14 +1,14 @@
 """Resources of nodes and pods under our names, in whole numbers of our smallest units.
 
-What a pod takes is worked out where pods are understood (`dovetail.kubernetes.requests`), as for scheduling them. Only
-GPUs are different here: what the cluster hands out as pieces of a vendor's resource are GPUs to Dovetail.
+What a pod requests is computed as for scheduling (`kubernetes_client.pod_requests`). Only GPUs differ: pieces of
+a vendor's extended resource are GPUs to Dovetail.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dovetail.kubernetes.quantity import nanos
-from dovetail.kubernetes.requests import amount, requests_of, resource_name
+from dovetail.kubernetes_client.pod_requests import amount, requests_of, resource_name
+from dovetail.kubernetes_client.quantity import nanos
 from dovetail.model.device import WHOLE
 from dovetail.model.resources import CORE_RESOURCES, EXTENDED_NAME, GPU, Amounts
 

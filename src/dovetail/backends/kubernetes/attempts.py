@@ -13,9 +13,8 @@ from typing import Any
 
 from dovetail.backends.contract import Phase, Report
 from dovetail.backends.kubernetes.naming import KEY, STOP_REASON
-from dovetail.backends.kubernetes.outcome import Outcome, is_never, outcome_of
-from dovetail.kubernetes.client.reflector import Change
-from dovetail.kubernetes.client.reflector import Kind as ChangeKind
+from dovetail.backends.kubernetes.outcome import PodOutcome, is_never, outcome_of
+from dovetail.kubernetes_client.reflector import ChangeKind, ObjectChange
 from dovetail.model.command import task_of_key
 from dovetail.model.event import BindFailed, TaskFinished, TaskStarted
 
@@ -24,12 +23,12 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Attempt:
+class PodAttempt:
     key: str
     name: str
     uid: str
     version: int
-    outcome: Outcome
+    outcome: PodOutcome
     never: bool = False
     stopping: bool = False  # told to stop, or being deleted by anybody
     stuck_since: float | None = None
@@ -38,21 +37,21 @@ class Attempt:
     said_end: bool = False
 
 
-class Attempts:
+class PodAttempts:
     def __init__(self, monotonic_s: Callable[[], float] = time.monotonic) -> None:
         self._monotonic_s = monotonic_s
-        self._by_key: dict[str, Attempt] = {}
+        self._by_key: dict[str, PodAttempt] = {}
         self._keys: dict[str, str] = {}  # by uid: a pod that was found missing has nothing else to be known by
         self._due: dict[str, None] = {}
         self._wake = asyncio.Event()
 
-    def get(self, key: str) -> Attempt | None:
+    def get(self, key: str) -> PodAttempt | None:
         return self._by_key.get(key)
 
-    def __iter__(self) -> Iterator[Attempt]:
+    def __iter__(self) -> Iterator[PodAttempt]:
         return iter(list(self._by_key.values()))
 
-    def take(self, changes: list[Change]) -> None:
+    def take(self, changes: list[ObjectChange]) -> None:
         """What a watch saw."""
         for kind, pod in changes:
             if kind is ChangeKind.DELETED:
@@ -60,7 +59,7 @@ class Attempts:
             else:
                 self.note(pod, aloud=False)
 
-    def note(self, pod: Mapping[str, Any], *, aloud: bool) -> Attempt | None:
+    def note(self, pod: Mapping[str, Any], *, aloud: bool) -> PodAttempt | None:
         """What was seen of a pod. `aloud`: say how it is, even if that was said before. None: a pod without a key."""
         metadata = pod["metadata"]
         key = (metadata.get("labels") or {}).get(KEY)
@@ -68,7 +67,7 @@ class Attempts:
             return None
         version, known = int(metadata["resourceVersion"]), self._by_key.get(key)
         if known is None or known.uid != metadata["uid"]:
-            known = Attempt(key, metadata["name"], metadata["uid"], 0, Outcome(Phase.ACCEPTED))
+            known = PodAttempt(key, metadata["name"], metadata["uid"], 0, PodOutcome(Phase.ACCEPTED))
             try:
                 task_of_key(key)
             except ValueError:
@@ -86,16 +85,16 @@ class Attempts:
         self._due_if_news(known)
         return known
 
-    def say_again(self, attempt: Attempt) -> None:
+    def say_again(self, attempt: PodAttempt) -> None:
         attempt.said_started = attempt.said_end = False
         self._due_if_news(attempt)
 
-    def forget(self, attempt: Attempt) -> None:
+    def forget(self, attempt: PodAttempt) -> None:
         if self._by_key.get(attempt.key) is attempt:
             del self._by_key[attempt.key]
         self._keys.pop(attempt.uid, None)
 
-    def _update(self, known: Attempt, pod: Mapping[str, Any]) -> None:
+    def _update(self, known: PodAttempt, pod: Mapping[str, Any]) -> None:
         annotations = pod["metadata"].get("annotations") or {}
         known.never = is_never(pod)
         known.stopping = STOP_REASON in annotations or bool(pod["metadata"].get("deletionTimestamp"))
@@ -117,13 +116,13 @@ class Attempts:
             return
         last = outcome_of(pod) if "status" in pod else attempt.outcome
         if not attempt.outcome.ended:
-            lost = Outcome(Phase.ENDED, None, "lost: its pod was removed from the cluster", last.started)
+            lost = PodOutcome(Phase.ENDED, None, "lost: its pod was removed from the cluster", last.started)
             attempt.outcome, attempt.ended_at = last if last.ended else lost, self._monotonic_s()
             self._due_if_news(attempt)
         elif attempt.said_end:
             self.forget(attempt)
 
-    def _due_if_news(self, attempt: Attempt) -> None:
+    def _due_if_news(self, attempt: PodAttempt) -> None:
         outcome = attempt.outcome
         if (outcome.ended and not attempt.said_end) or (outcome.started and not attempt.said_started):
             self._due[attempt.key] = None
@@ -148,7 +147,7 @@ class Attempts:
                 await asyncio.sleep(AGAIN_S)
                 self._wake.set()
 
-    async def _say(self, attempt: Attempt, report: Report) -> None:
+    async def _say(self, attempt: PodAttempt, report: Report) -> None:
         task, key, outcome = task_of_key(attempt.key), attempt.key, attempt.outcome
         if outcome.started and not attempt.said_started and not attempt.said_end:
             await report(TaskStarted(task, key))

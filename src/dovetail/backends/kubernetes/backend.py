@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Price, Refusal, Report, Status
-from dovetail.backends.kubernetes.attempts import Attempts
+from dovetail.backends.kubernetes.attempts import PodAttempts
 from dovetail.backends.kubernetes.claims import refuse_useless
 from dovetail.backends.kubernetes.machines import Machines
 from dovetail.backends.kubernetes.manifest import never_of, pod_of, refuse_what_cannot_run
@@ -25,12 +25,19 @@ from dovetail.backends.kubernetes.ownership import remembered_owner
 from dovetail.backends.kubernetes.settings import KubernetesSettings
 from dovetail.backends.kubernetes.upkeep import Meter, end_stuck, remove_old
 from dovetail.backends.kubernetes.volumes import claims_of
-from dovetail.kubernetes.client.access import Access, find_access
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.errors import ApiError, BadRequest, Conflict, Forbidden, Invalid, NotFound
-from dovetail.kubernetes.client.paths import CORE, NODES, PODS, collection, pod
-from dovetail.kubernetes.client.pods import create, delete
-from dovetail.kubernetes.client.reflector import Reflector
+from dovetail.kubernetes_client.access import Access, find_access
+from dovetail.kubernetes_client.api import Api
+from dovetail.kubernetes_client.errors import (
+    BadRequest,
+    Forbidden,
+    KubernetesApiError,
+    ObjectConflict,
+    ObjectInvalid,
+    ObjectNotFound,
+)
+from dovetail.kubernetes_client.paths import CORE, NODES, PODS, collection, pod
+from dovetail.kubernetes_client.pods import create, delete
+from dovetail.kubernetes_client.reflector import Reflector
 from dovetail.model.event import NodeObserved
 from dovetail.model.node import Node
 
@@ -53,7 +60,7 @@ class KubernetesBackend:
         self._owner = settings.owner or ""
         self._namespace = settings.namespace or ""
         self._machines = Machines(name, settings.gpu_resource)
-        self._attempts = Attempts()
+        self._attempts = PodAttempts()
         self._traceless: set[str] = set()
         self._opened: Api | None = None
         self._output: Output | None = None
@@ -76,7 +83,7 @@ class KubernetesBackend:
         self._owner = settings.owner or ""
         if not self._owner:
             self._owner = await asyncio.to_thread(remembered_owner, self._folder)
-        self._machines, self._attempts = Machines(self.name, settings.gpu_resource), Attempts()
+        self._machines, self._attempts = Machines(self.name, settings.gpu_resource), PodAttempts()
         self._opened = api = Api(access, width=settings.connections, timeout_s=settings.timeout_s)
         self._output = Output(api, self._namespace)
         ours, others = f"{OWNER}={self._owner}", f"{OWNER}!={self._owner}"
@@ -140,7 +147,7 @@ class KubernetesBackend:
     async def status(self, key: str) -> Status:
         try:
             found = await self._api.get(pod(self._namespace, self._pod_name(key)))
-        except (NotFound, ValueError):
+        except (ObjectNotFound, ValueError):
             raise KeyError(key) from None
         known = self._attempts.note(found, aloud=False)
         return (known.outcome if known is not None else outcome_of(found)).status()
@@ -179,10 +186,10 @@ class KubernetesBackend:
                     await delete(self._api, self._namespace, name, uid=found["metadata"]["uid"])
                 self._attempts.note(found, aloud=True)
                 return
-            except NotFound:
+            except ObjectNotFound:
                 if await self._never(key, f"stopped before it started: {reason}"):
                     return
-            except Conflict:
+            except ObjectConflict:
                 continue  # it changed under our hands
         raise RuntimeError(f"attempt {key} could not be stopped: its pod {name} changes all the time; ask again")
 
@@ -222,13 +229,13 @@ class KubernetesBackend:
             scheduled = self._settings.scheduler is not None
             await refuse_useless(self._api, self._namespace, claims, scheduled=scheduled)
             return await create(self._api, self._namespace, body)
-        except (Invalid, BadRequest, Forbidden, Refusal) as error:
+        except (ObjectInvalid, BadRequest, Forbidden, Refusal) as error:
             if isinstance(error, Forbidden) and 'User "' in str(error):
                 raise  # we may not make pods at all: that is not about this one
             # Claims, quotas and policies are looked at before names are: it may be there from an earlier try.
             try:
                 return await self._api.get(pod(self._namespace, body["metadata"]["name"])), False
-            except NotFound:
+            except ObjectNotFound:
                 words = str(error) if isinstance(error, Refusal) else f"the cluster does not take it: {error}"
                 raise Refusal(words) from None
 
@@ -286,7 +293,7 @@ class KubernetesBackend:
             await asyncio.sleep(every_s)
             try:
                 await do()
-            except ApiError as error:
+            except KubernetesApiError as error:
                 _log.info("backend %s: %s", self.name, error)
             except Exception:  # one round more or less does not matter; ending the task would
                 _log.exception("backend %s: will try again", self.name)

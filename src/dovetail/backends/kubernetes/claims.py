@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dovetail.backends.contract import Refusal
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.errors import Forbidden, NotFound
-from dovetail.kubernetes.client.paths import CORE, one
+from dovetail.kubernetes_client.api import Api
+from dovetail.kubernetes_client.errors import Forbidden, ObjectNotFound
+from dovetail.kubernetes_client.paths import CORE, one
 
 STORAGE = "/apis/storage.k8s.io/v1"
 LATER = "WaitForFirstConsumer"
@@ -25,7 +25,7 @@ async def refuse_useless(api: Api, namespace: str, claims: Sequence[str], *, sch
     for name in claims:
         try:
             claim = await api.get(one(CORE, "persistentvolumeclaims", name, namespace))
-        except NotFound:
+        except ObjectNotFound:
             raise Refusal(
                 f"there is no PersistentVolumeClaim {name!r} in namespace {namespace!r} for the volume of that name; "
                 "make one, or correct run.volumes"
@@ -48,7 +48,7 @@ def waits_for_scheduler(claim: Mapping[str, Any]) -> str:
 async def _refuse_later(api: Api, name: str, kind: str) -> None:
     try:
         found = await api.get(one(STORAGE, "storageclasses", kind))
-    except NotFound:
+    except ObjectNotFound:
         return  # a class that is a mere word: such claims are bound as soon as a volume has it too
     except Forbidden as error:
         raise Refusal(

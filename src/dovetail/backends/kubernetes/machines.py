@@ -13,8 +13,7 @@ from typing import Any
 
 from dovetail.backends.kubernetes.amounts import amounts_of, taken_by
 from dovetail.backends.kubernetes.manifest import KINDS
-from dovetail.kubernetes.client.reflector import Change
-from dovetail.kubernetes.client.reflector import Kind as ChangeKind
+from dovetail.kubernetes_client.reflector import ChangeKind, ObjectChange
 from dovetail.model.device import Gpus
 from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, NodeLeft
 from dovetail.model.node import Node
@@ -57,7 +56,7 @@ class Machines:
 
     # --- handlers --------------------------------------------------------------------------------------------
 
-    def take_nodes(self, changes: list[Change]) -> None:
+    def take_nodes(self, changes: list[ObjectChange]) -> None:
         for kind, item in changes:
             name = item["metadata"]["name"]
             machine = self._machines.get(name)
@@ -71,7 +70,7 @@ class Machines:
                 machine.raw = _needed(item)
             self._dirty.add(name)
 
-    def take_guests(self, changes: list[Change]) -> None:
+    def take_guests(self, changes: list[ObjectChange]) -> None:
         """Pods of others that hold a node."""
         for kind, item in changes:
             uid = item["metadata"]["uid"]

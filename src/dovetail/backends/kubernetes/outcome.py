@@ -32,7 +32,7 @@ NOT_TAKEN = frozenset({
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PodOutcome:
     phase: Phase
     exit_code: int | None = None
     reason: str = ""
@@ -49,11 +49,11 @@ class Outcome:
         return Status(self.phase, self.exit_code, self.reason or self.stuck)
 
 
-def outcome_of(pod: Mapping[str, Any]) -> Outcome:
+def outcome_of(pod: Mapping[str, Any]) -> PodOutcome:
     metadata, status = pod["metadata"], pod.get("status") or {}
     annotations = metadata.get("annotations") or {}
     if is_never(pod):
-        return Outcome(Phase.ENDED, None, annotations.get(END_REASON) or "it was stopped before it began")
+        return PodOutcome(Phase.ENDED, None, annotations.get(END_REASON) or "it was stopped before it began")
     stop_reason = annotations.get(STOP_REASON)
     state = _container_state(status)
     started = "running" in state or bool((state.get("terminated") or {}).get("startedAt"))
@@ -61,22 +61,22 @@ def outcome_of(pod: Mapping[str, Any]) -> Outcome:
     if phase in ("Succeeded", "Failed"):
         return _ended(pod, state.get("terminated"), stop_reason, started)
     if metadata.get("deletionTimestamp") and metadata.get("deletionGracePeriodSeconds") == 0:
-        return Outcome(Phase.ENDED, None, _lost(stop_reason, "deleted by force"), started)
+        return PodOutcome(Phase.ENDED, None, _lost(stop_reason, "deleted by force"), started)
     if started:
-        return Outcome(Phase.RUNNING, reason=stop_reason or "", started=True)
+        return PodOutcome(Phase.RUNNING, reason=stop_reason or "", started=True)
     waiting = state.get("waiting") or {}
     word = waiting.get("reason", "")
     if word in STUCK:
         words = f"{word}: {waiting['message']}" if waiting.get("message") else word
-        return Outcome(Phase.ACCEPTED, stuck=_short(words), hopeless=word in HOPELESS)
-    return Outcome(Phase.ACCEPTED, reason=stop_reason or "")
+        return PodOutcome(Phase.ACCEPTED, stuck=_short(words), hopeless=word in HOPELESS)
+    return PodOutcome(Phase.ACCEPTED, reason=stop_reason or "")
 
 
 def is_never(pod: Mapping[str, Any]) -> bool:
     return (pod["metadata"].get("labels") or {}).get(STATE) == NEVER
 
 
-def _ended(pod: Mapping[str, Any], terminated: Any, stop_reason: str | None, started: bool) -> Outcome:
+def _ended(pod: Mapping[str, Any], terminated: Any, stop_reason: str | None, started: bool) -> PodOutcome:
     status = pod.get("status") or {}
     word, message = status.get("reason") or "", status.get("message") or ""
     why = _short(f"{word}: {message}" if word and message else word or message)
@@ -84,29 +84,31 @@ def _ended(pod: Mapping[str, Any], terminated: Any, stop_reason: str | None, sta
     if terminated is not None and terminated.get("reason") == "ContainerStatusUnknown":
         code = None  # the 137 that comes with it is made up
     if status.get("phase") == "Succeeded":
-        return Outcome(Phase.ENDED, code or 0, f"exited with status {code or 0}", started=True)
+        return PodOutcome(Phase.ENDED, code or 0, f"exited with status {code or 0}", started=True)
     if word == "DeadlineExceeded":
         limit_s = pod["spec"].get("activeDeadlineSeconds")
         words = f"stopped: it ran longer than its time limit of {limit_s} s"
-        return Outcome(Phase.ENDED, TIME_LIMIT_EXIT, words, started)
+        return PodOutcome(Phase.ENDED, TIME_LIMIT_EXIT, words, started)
     by_signal = code is None or code >= FIRST_SIGNAL_STATUS
     stuck = (pod["metadata"].get("annotations") or {}).get(END_REASON)
     if stuck is not None and by_signal:
-        return Outcome(Phase.ENDED, None if started else NOT_STARTED_EXIT, stuck, started)
+        return PodOutcome(Phase.ENDED, None if started else NOT_STARTED_EXIT, stuck, started)
     if stop_reason is not None and by_signal and (terminated or {}).get("reason") != "OOMKilled":
-        return Outcome(Phase.ENDED, None, f"stopped: {stop_reason}", started)
+        return PodOutcome(Phase.ENDED, None, f"stopped: {stop_reason}", started)
     if word in NOT_TAKEN or word.startswith("OutOf"):
-        return Outcome(Phase.ENDED, None, f"the node did not take it: {why}", refused=True)
+        return PodOutcome(Phase.ENDED, None, f"the node did not take it: {why}", refused=True)
     if word:  # Evicted, NodeLost, Shutdown, Preempting, …: the node's doing, whatever the container made of it
-        return Outcome(Phase.ENDED, None, f"lost: {why}", started)
+        return PodOutcome(Phase.ENDED, None, f"lost: {why}", started)
     disrupted = _disruption(status)
     if disrupted and by_signal:
-        return Outcome(Phase.ENDED, None, _lost(stop_reason, disrupted), started)
+        return PodOutcome(Phase.ENDED, None, _lost(stop_reason, disrupted), started)
     if pod["metadata"].get("deletionTimestamp") and by_signal:
-        return Outcome(Phase.ENDED, None, _lost(stop_reason, "its pod was deleted by somebody else"), started)
+        return PodOutcome(Phase.ENDED, None, _lost(stop_reason, "its pod was deleted by somebody else"), started)
     if code is None:
-        return Outcome(Phase.ENDED, None, f"lost: {why}" if why else "lost: its container left no exit status", started)
-    return Outcome(Phase.ENDED, code, _words_of_exit(pod, terminated, code), started)
+        return PodOutcome(
+            Phase.ENDED, None, f"lost: {why}" if why else "lost: its container left no exit status", started
+        )
+    return PodOutcome(Phase.ENDED, code, _words_of_exit(pod, terminated, code), started)
 
 
 def _words_of_exit(pod: Mapping[str, Any], terminated: Mapping[str, Any], code: int) -> str:

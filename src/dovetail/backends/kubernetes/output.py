@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dovetail.backends.contract import LogChunk
 from dovetail.backends.kubernetes.naming import CONTAINER
 from dovetail.backends.log_text import whole_characters
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.errors import ApiError, BadRequest, NotFound, Unreachable
-from dovetail.kubernetes.client.paths import pod
+from dovetail.kubernetes_client.api import Api
+from dovetail.kubernetes_client.errors import ApiUnreachable, BadRequest, KubernetesApiError, ObjectNotFound
+from dovetail.kubernetes_client.paths import pod
 
 MOST_STREAMS = 50
 IDLE_S = 60.0
@@ -32,7 +32,7 @@ class _Stream:
         self.offset = offset
         self.used_at = 0.0
         self.finished = False
-        self.trouble: ApiError | None = None
+        self.trouble: KubernetesApiError | None = None
         self._buffer = bytearray()
         self._news = asyncio.Event()
         self._room = asyncio.Event()
@@ -51,7 +51,7 @@ class _Stream:
                         self._room.clear()
                         await self._room.wait()
             self.finished = True
-        except ApiError as error:
+        except KubernetesApiError as error:
             self.trouble = error
         finally:
             self._news.set()
@@ -134,11 +134,11 @@ class Output:
             await stream.close()
 
 
-def _without(trouble: ApiError, offset: int, *, ended: bool) -> LogChunk:
+def _without(trouble: KubernetesApiError, offset: int, *, ended: bool) -> LogChunk:
     """No log could be had: not yet, no more, or not now."""
-    if isinstance(trouble, Unreachable):
+    if isinstance(trouble, ApiUnreachable):
         raise trouble
-    if isinstance(trouble, NotFound | BadRequest) and not ended:
+    if isinstance(trouble, ObjectNotFound | BadRequest) and not ended:
         return LogChunk("", offset, False)  # its container is being made
     if isinstance(trouble, BadRequest):
         return LogChunk("", offset, True)  # it ended without ever having had one

@@ -4,13 +4,20 @@ import contextlib
 import logging
 
 from dovetail.backends.kubernetes.amounts import amounts_of
-from dovetail.backends.kubernetes.attempts import Attempt, Attempts
+from dovetail.backends.kubernetes.attempts import PodAttempt, PodAttempts
 from dovetail.backends.kubernetes.naming import END_REASON, FINALIZER
 from dovetail.backends.kubernetes.settings import KubernetesSettings
-from dovetail.kubernetes.client.api import JSON_PATCH, Api
-from dovetail.kubernetes.client.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, ServerTrouble
-from dovetail.kubernetes.client.paths import METRICS, collection, pod
-from dovetail.kubernetes.client.pods import delete
+from dovetail.kubernetes_client.api import JSON_PATCH, Api
+from dovetail.kubernetes_client.errors import (
+    Forbidden,
+    KubernetesApiError,
+    ObjectConflict,
+    ObjectInvalid,
+    ObjectNotFound,
+    ServerTrouble,
+)
+from dovetail.kubernetes_client.paths import METRICS, collection, pod
+from dovetail.kubernetes_client.pods import delete
 from dovetail.model.resources import CPU, MEMORY, Amounts
 
 SPARE_S = 600.0
@@ -18,7 +25,7 @@ SPARE_S = 600.0
 _log = logging.getLogger(__name__)
 
 
-async def remove_old(api: Api, namespace: str, attempts: Attempts, settings: KubernetesSettings, now: float) -> int:
+async def remove_old(api: Api, namespace: str, attempts: PodAttempts, settings: KubernetesSettings, now: float) -> int:
     """Pods whose end was reported, beyond what the settings keep; how many went."""
     ended = sorted(
         (attempt for attempt in attempts if attempt.said_end and attempt.ended_at is not None),
@@ -36,7 +43,7 @@ async def remove_old(api: Api, namespace: str, attempts: Attempts, settings: Kub
     return gone
 
 
-async def remove(api: Api, namespace: str, attempt: Attempt) -> None:
+async def remove(api: Api, namespace: str, attempt: PodAttempt) -> None:
     """The pod, and with it the memory of the attempt."""
     try:
         if not await delete(api, namespace, attempt.name, uid=attempt.uid, grace_s=0 if attempt.never else None):
@@ -48,11 +55,11 @@ async def remove(api: Api, namespace: str, attempt: Attempt) -> None:
             at = f"/metadata/finalizers/{finalizers.index(FINALIZER)}"
             steps = [{"op": "test", "path": at, "value": FINALIZER}, {"op": "remove", "path": at}]
             await api.patch(pod(namespace, attempt.name), steps, kind=JSON_PATCH)
-    except (NotFound, Conflict, Invalid):
+    except (ObjectNotFound, ObjectConflict, ObjectInvalid):
         pass  # somebody else was quicker, or it is another pod by now
 
 
-async def end_stuck(api: Api, namespace: str, attempts: Attempts, patience_s: float, now: float) -> None:
+async def end_stuck(api: Api, namespace: str, attempts: PodAttempts, patience_s: float, now: float) -> None:
     """A container that cannot be made for so long: its pod goes, and with it the attempt has failed for that reason."""
     for attempt in attempts:
         outcome = attempt.outcome
@@ -60,7 +67,7 @@ async def end_stuck(api: Api, namespace: str, attempts: Attempts, patience_s: fl
             continue
         if outcome.hopeless or now - attempt.stuck_since >= patience_s:
             words = {END_REASON: f"could not be started: {outcome.stuck}"}
-            with contextlib.suppress(NotFound, Conflict):
+            with contextlib.suppress(ObjectNotFound, ObjectConflict):
                 await api.patch(pod(namespace, attempt.name), {"metadata": {"uid": attempt.uid, "annotations": words}})
                 await delete(api, namespace, attempt.name, uid=attempt.uid)
 
@@ -76,12 +83,12 @@ class Meter:
         """By node; empty where nobody measures."""
         try:
             items = await self._api.items(collection(METRICS, "nodes"))
-        except (NotFound, Forbidden, ServerTrouble) as error:
+        except (ObjectNotFound, Forbidden, ServerTrouble) as error:
             if not self._missing:
                 _log.info("what nodes really use is not known: no metrics API (%s)", error)
             self._missing = True
             return {}
-        except ApiError:
+        except KubernetesApiError:
             return {}
         self._missing = False
         return {item["metadata"]["name"]: _use(item.get("usage") or {}) for item in items}

@@ -13,8 +13,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Price, Refusal, Report, Status
-from dovetail.backends.contract import Phase as Reached
+from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Phase, Price, Refusal, Report, Status
 from dovetail.backends.local.doorbell import Doorbell
 from dovetail.backends.local.enforcement import Enforcement, find_enforcement
 from dovetail.backends.local.launch import Launcher
@@ -22,9 +21,9 @@ from dovetail.backends.local.machine import measure_capacity, measure_labels, me
 from dovetail.backends.local.order import refuse_what_cannot_run, write_order
 from dovetail.backends.local.output import read_output
 from dovetail.backends.local.retention import SETTLE_S, prune, unfinished
-from dovetail.backends.local.run_folder import Phase, RunFolder
+from dovetail.backends.local.run_folder import LocalRunFolder, RunPhase
 from dovetail.backends.local.settings import LocalSettings
-from dovetail.backends.local.watcher import Watcher
+from dovetail.backends.local.watcher import RunWatcher
 from dovetail.model.device import devices_of
 from dovetail.model.event import NodeJoined, NodeObserved
 from dovetail.model.node import Node
@@ -46,7 +45,7 @@ class LocalBackend:
         self._devices = devices_of(settings.gpus, 0)
         self._enforcement = Enforcement("rlimit")
         self._launcher = Launcher(self._folder)
-        self._watcher: Watcher | None = None
+        self._watcher: RunWatcher | None = None
         self._doorbell: Doorbell | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -54,7 +53,7 @@ class LocalBackend:
         if not hasattr(os, "pidfd_open"):
             raise RuntimeError(f"the local backend needs Linux 5.3 or newer, this is {sys.platform}")
         adopted = await asyncio.to_thread(self._prepare)
-        self._watcher = Watcher(self._launcher, report)
+        self._watcher = RunWatcher(self._launcher, report)
         self._doorbell = Doorbell(self._folder, self._watcher.ring)
         self._doorbell.open()
         await report(NodeJoined(await asyncio.to_thread(self._describe)))
@@ -75,29 +74,29 @@ class LocalBackend:
         return self._settings.prices_of([self._node])
 
     async def status(self, key: str) -> Status:
-        look = await asyncio.to_thread(RunFolder(self._folder, key).look)
-        if look.phase is Phase.ABSENT:
+        look = await asyncio.to_thread(LocalRunFolder(self._folder, key).look)
+        if look.phase is RunPhase.ABSENT:
             raise KeyError(key)
-        ended = look.phase in (Phase.FINISHED, Phase.LOST) or look.refused
-        phase = Reached.ENDED if ended else Reached.RUNNING if look.phase is Phase.RUNNING else Reached.ACCEPTED
+        ended = look.phase in (RunPhase.FINISHED, RunPhase.LOST) or look.refused
+        phase = Phase.ENDED if ended else Phase.RUNNING if look.phase is RunPhase.RUNNING else Phase.ACCEPTED
         return Status(phase, look.exit_code, look.reason)
 
     async def bind(self, assignment: Assignment) -> None:
         refuse_what_cannot_run(assignment, self._node)
         try:
-            run = RunFolder(self._folder, assignment.key)
+            run = LocalRunFolder(self._folder, assignment.key)
         except ValueError as error:
             raise Refusal(str(error)) from None
         child = await asyncio.to_thread(self._bind, run, assignment)
         self._watching.watch(run, child)
 
     async def stop(self, key: str, reason: str) -> None:
-        run = RunFolder(self._folder, key)
+        run = LocalRunFolder(self._folder, key)
         await asyncio.to_thread(run.stop, reason)
         self._watching.watch(run)
 
     async def reconcile(self, assignments: list[Assignment]) -> None:
-        runs = [RunFolder(self._folder, assignment.key) for assignment in assignments]
+        runs = [LocalRunFolder(self._folder, assignment.key) for assignment in assignments]
         children = await asyncio.to_thread(lambda: [self._find_again(run) for run in runs])
         for run, child in zip(runs, children, strict=True):
             self._watching.watch(run, child)
@@ -115,12 +114,12 @@ class LocalBackend:
         await asyncio.to_thread(self._launcher.reap)
 
     @property
-    def _watching(self) -> Watcher:
+    def _watching(self) -> RunWatcher:
         if self._watcher is None:
             raise RuntimeError(f"backend {self.name!r} has not been started: call start() first")
         return self._watcher
 
-    def _prepare(self) -> list[RunFolder]:
+    def _prepare(self) -> list[LocalRunFolder]:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._launcher.compile()
         if self._settings.limits == "auto":
@@ -143,17 +142,17 @@ class LocalBackend:
             gpus=self._settings.gpus,
         )
 
-    def _bind(self, run: RunFolder, assignment: Assignment) -> int | None:
+    def _bind(self, run: LocalRunFolder, assignment: Assignment) -> int | None:
         look = run.look()
         if look.refused:
             raise Refusal(f"attempt {run.key} will not run: {look.reason}")
-        if look.phase is Phase.ABSENT:
+        if look.phase is RunPhase.ABSENT:
             run.order(write_order(assignment, run.path, self._enforcement, self._settings.grace_s, self._devices))
         return self._launcher.launch(run)
 
-    def _find_again(self, run: RunFolder) -> int | None:
+    def _find_again(self, run: LocalRunFolder) -> int | None:
         """Of an attempt that was bound. One that nobody claimed has not been started: it is now."""
-        if run.look().phase is Phase.ABSENT:
+        if run.look().phase is RunPhase.ABSENT:
             run.refuse("lost: no trace of it is left on this machine")
         return self._launcher.launch(run)
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from dovetail.backends.local import supervisor
-from dovetail.backends.local.run_folder import SUPERVISOR_LOG, Phase, RunFolder
+from dovetail.backends.local.run_folder import SUPERVISOR_LOG, LocalRunFolder, RunPhase
 
 
 class Launcher:
@@ -22,9 +22,9 @@ class Launcher:
     def compile(self) -> None:
         py_compile.compile(supervisor.__file__, cfile=str(self._program), doraise=True)
 
-    def launch(self, run: RunFolder) -> int | None:
+    def launch(self, run: LocalRunFolder) -> int | None:
         """Start a supervisor for an attempt that has none; its pid. None: the attempt is somebody's already."""
-        if run.look().phase is not Phase.ORDERED:
+        if run.look().phase is not RunPhase.ORDERED:
             return None
         log = str(run.path / SUPERVISOR_LOG)
         append = os.O_WRONLY | os.O_CREAT | os.O_APPEND

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dovetail.backends.ended_runs import remove_ended
-from dovetail.backends.local.run_folder import Phase, RunFolder
+from dovetail.backends.local.run_folder import LocalRunFolder, RunPhase
 from dovetail.backends.local.supervisor import CLAIM, RESULT
 from dovetail.backends.retention import SETTLE_S
 from dovetail.model.command import task_of_key
@@ -24,22 +24,22 @@ def prune(folder: Path, keep_runs: int, keep_for_s: float, now: float, watched: 
     return remove_ended(folder, ended_at, keep_runs, keep_for_s, now)
 
 
-def runs(folder: Path) -> list[RunFolder]:
+def runs(folder: Path) -> list[LocalRunFolder]:
     found = []
     for path in folder.iterdir():
         with contextlib.suppress(ValueError):
             task_of_key(path.name)
-            found.append(RunFolder(folder, path.name))
+            found.append(LocalRunFolder(folder, path.name))
     return found
 
 
-def unfinished(folder: Path) -> list[RunFolder]:
+def unfinished(folder: Path) -> list[LocalRunFolder]:
     """Those with a supervisor but without a result: to be watched after a restart."""
-    running = (Phase.CLAIMED, Phase.RUNNING, Phase.LOST)
+    running = (RunPhase.CLAIMED, RunPhase.RUNNING, RunPhase.LOST)
     return [run for run in runs(folder) if not (run.path / RESULT).exists() and run.look().phase in running]
 
 
-def _ended_at(run: RunFolder) -> float | None:
+def _ended_at(run: LocalRunFolder) -> float | None:
     for name in (RESULT, CLAIM):
         with contextlib.suppress(FileNotFoundError):
             at = (run.path / name).stat().st_mtime

@@ -21,7 +21,7 @@ from dovetail.model.command import task_of_key
 SUPERVISOR_LOG = "supervisor.log"
 
 
-class Phase(StrEnum):
+class RunPhase(StrEnum):
     ABSENT = "absent"  # no order: never bound here
     ORDERED = "ordered"  # no claim: nothing was started, and a supervisor may start it
     CLAIMED = "claimed"  # a living supervisor is about to start it
@@ -31,14 +31,14 @@ class Phase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    phase: Phase
+class RunStatus:
+    phase: RunPhase
     exit_code: int | None = None
     reason: str = ""
     refused: bool = False
 
 
-class RunFolder:
+class LocalRunFolder:
     def __init__(self, folder: Path, key: str) -> None:
         self.task = task_of_key(key)
         self.key = key
@@ -46,21 +46,21 @@ class RunFolder:
         self._claim: dict[str, Any] | None = None  # these two never change once they are there
         self._running: dict[str, Any] | None = None
 
-    def look(self) -> Look:
+    def look(self) -> RunStatus:
         finished = self._finished()
         if finished:
             return finished
         self._claim = self._claim or self._read(CLAIM)
         if self._claim is None:
-            return Look(Phase.ORDERED if (self.path / ORDER).exists() else Phase.ABSENT)
+            return RunStatus(RunPhase.ORDERED if (self.path / ORDER).exists() else RunPhase.ABSENT)
         if "refused" in self._claim:
-            return Look(Phase.FINISHED, None, self._claim["refused"], refused=True)
+            return RunStatus(RunPhase.FINISHED, None, self._claim["refused"], refused=True)
         alive = _lives(self._claim)
         self._running = self._running or self._read(RUNNING)
         if alive:
-            return Look(Phase.RUNNING if self._running else Phase.CLAIMED)
+            return RunStatus(RunPhase.RUNNING if self._running else RunPhase.CLAIMED)
         # Only now is it sure that the supervisor will write no more: it may have just before it went.
-        return self._finished() or Look(Phase.LOST, None, self._why_lost())
+        return self._finished() or RunStatus(RunPhase.LOST, None, self._why_lost())
 
     def was_started(self) -> bool:
         return (self.path / RUNNING).exists()
@@ -79,9 +79,11 @@ class RunFolder:
 
     def stop(self, reason: str) -> None:
         """Never start it, or end it."""
-        if self.look().phase in (Phase.ABSENT, Phase.ORDERED) and self.refuse(f"stopped before it started: {reason}"):
+        if self.look().phase in (RunPhase.ABSENT, RunPhase.ORDERED) and self.refuse(
+            f"stopped before it started: {reason}"
+        ):
             return
-        if self.look().phase not in (Phase.CLAIMED, Phase.RUNNING):
+        if self.look().phase not in (RunPhase.CLAIMED, RunPhase.RUNNING):
             return
         supervisor.publish(str(self.path), STOP, reason.encode("utf-8", "replace"), durable=False)
         assert self._claim is not None
@@ -93,10 +95,10 @@ class RunFolder:
             finally:
                 os.close(handle)
 
-    def bury(self) -> Look:
+    def bury(self) -> RunStatus:
         """End what is left of a lost attempt, and write down that it is over."""
         look = self.look()
-        if look.phase is not Phase.LOST:
+        if look.phase is not RunPhase.LOST:
             return look
         here = self._claim is not None and self._claim.get("boot_id") == supervisor.boot_id()
         if here:
@@ -106,16 +108,16 @@ class RunFolder:
         content = json.dumps({"exit_code": None, "reason": look.reason}).encode()
         with contextlib.suppress(OSError):  # a full disk: the same will be found, and said, the next time
             supervisor.publish(str(self.path), RESULT, content, durable=True)
-        return Look(Phase.FINISHED, None, look.reason)
+        return RunStatus(RunPhase.FINISHED, None, look.reason)
 
     def supervisor_log(self) -> str:
         """Its last line, where an error says what it is."""
         text = supervisor.read_text(str(self.path / SUPERVISOR_LOG)) or ""
         return text.strip().rpartition("\n")[2][:500]
 
-    def _finished(self) -> Look | None:
+    def _finished(self) -> RunStatus | None:
         result = self._read(RESULT)
-        return Look(Phase.FINISHED, result["exit_code"], result["reason"]) if result else None
+        return RunStatus(RunPhase.FINISHED, result["exit_code"], result["reason"]) if result else None
 
     def _why_lost(self) -> str:
         assert self._claim is not None

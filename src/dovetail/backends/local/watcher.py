@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dovetail.backends.contract import Report
 from dovetail.backends.local.launch import Launcher
-from dovetail.backends.local.run_folder import Look, Phase, RunFolder
+from dovetail.backends.local.run_folder import LocalRunFolder, RunPhase, RunStatus
 from dovetail.model.event import TaskFinished, TaskStarted
 
 LOOK_INTERVAL_S = 1.0
@@ -19,23 +19,23 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Watched:
-    run: RunFolder
+class WatchedRun:
+    run: LocalRunFolder
     child: int | None = None  # the supervisor this process started for it
     said_started: bool = False
 
 
-class Watcher:
+class RunWatcher:
     def __init__(self, launcher: Launcher, report: Report) -> None:
         self._launcher = launcher
         self._report = report
-        self._watched: dict[str, Watched] = {}
+        self._watched: dict[str, WatchedRun] = {}
         self._due: set[str] = set()
         self._wake = asyncio.Event()
 
-    def watch(self, run: RunFolder, child: int | None = None) -> None:
+    def watch(self, run: LocalRunFolder, child: int | None = None) -> None:
         """From now on; also says again what may have been said before."""
-        watched = self._watched.setdefault(run.key, Watched(run))
+        watched = self._watched.setdefault(run.key, WatchedRun(run))
         watched.child = child or watched.child
         watched.said_started = False
         self.ring([run.key])
@@ -67,7 +67,7 @@ class Watcher:
                 except Exception:  # the receiver's trouble must not end the watching; the next look says it again
                     _log.exception("report about attempt %s failed; it will be made again", watched.run.key)
 
-    def _look_at(self, due: list[Watched]) -> list[tuple[Watched, Look]]:
+    def _look_at(self, due: list[WatchedRun]) -> list[tuple[WatchedRun, RunStatus]]:
         self._launcher.reap()
         found = []
         for watched in due:
@@ -77,25 +77,25 @@ class Watcher:
                 _log.error("cannot look at attempt %s, will try again: %s", watched.run.key, error)
         return found
 
-    def _look(self, watched: Watched) -> Look:
+    def _look(self, watched: WatchedRun) -> RunStatus:
         # Asked before looking: what a supervisor wrote before it ended is then seen.
         ended = watched.child is not None and not self._launcher.starting(watched.child)
         look = watched.run.look()
-        if look.phase is Phase.LOST:
+        if look.phase is RunPhase.LOST:
             return watched.run.bury()
-        if look.phase is Phase.ORDERED and ended:
+        if look.phase is RunPhase.ORDERED and ended:
             said = watched.run.supervisor_log()
             watched.run.refuse(f"lost: its supervisor could not start{': ' + said if said else ''}")
             return watched.run.look()
         return look
 
-    async def _say(self, watched: Watched, look: Look) -> None:
+    async def _say(self, watched: WatchedRun, look: RunStatus) -> None:
         run = watched.run
-        if look.phase in (Phase.RUNNING, Phase.FINISHED) and not watched.said_started:
-            if look.phase is Phase.RUNNING or run.was_started():
+        if look.phase in (RunPhase.RUNNING, RunPhase.FINISHED) and not watched.said_started:
+            if look.phase is RunPhase.RUNNING or run.was_started():
                 await self._report(TaskStarted(run.task, run.key))
             watched.said_started = True
-        if look.phase is Phase.FINISHED:
+        if look.phase is RunPhase.FINISHED:
             await self._report(TaskFinished(run.task, run.key, look.exit_code, look.reason))
             if self._watched.get(run.key) is watched and run.key not in self._due:
                 del self._watched[run.key]

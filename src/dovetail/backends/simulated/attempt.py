@@ -13,7 +13,7 @@ from dovetail.model.task import TaskId
 
 
 @dataclass(slots=True, eq=False)
-class Attempt:
+class SimulatedAttempt:
     key: str
     task: TaskId
     node: str

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from dovetail.backends.contract import LogChunk
-from dovetail.backends.simulated.attempt import Attempt
+from dovetail.backends.simulated.attempt import SimulatedAttempt
 from dovetail.model.text.quantity import format_duration
 
 QUARTERS = (0.25, 0.5, 0.75)
 FIRST_SIGN_OF_LIFE_S = 60.0
 
 
-def read_log(attempt: Attempt, now: float, offset: int, limit: int) -> LogChunk:
+def read_log(attempt: SimulatedAttempt, now: float, offset: int, limit: int) -> LogChunk:
     """At most `limit` bytes from `offset`; an offset past the end gets an empty chunk."""
     text = "".join(f"{_clock(at)} {line}\n" for at, line in _lines(attempt, now))
     whole = text.encode("ascii", "backslashreplace")
@@ -30,7 +30,7 @@ def _clock(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
 
 
-def _lines(attempt: Attempt, now: float) -> Iterator[tuple[float, str]]:
+def _lines(attempt: SimulatedAttempt, now: float) -> Iterator[tuple[float, str]]:
     started_at = attempt.started_at
     if started_at is not None:
         yield started_at, f"{attempt.title} starts on {attempt.node}: {shlex.join(attempt.command) or '(no command)'}"

@@ -94,7 +94,7 @@ class RunTime(Strict):
     sigma: Annotated[float, Field(ge=0, le=5, allow_inf_nan=False)] = 0.5
 
 
-class NodeFailures(Strict):
+class NodeFailureSettings(Strict):
     """Each node fails after a random time of this mean, kills what it runs, and is back after `repair_time`."""
 
     mean_time_between: Annotated[Duration, Field(ge=1)]
@@ -129,7 +129,7 @@ class SimulatedSettings(RehearsalSettings, Priced):
     groups: list[NodeGroup] = Field(default=[], max_length=1000)
     leaf_spine: LeafSpine | None = None
     seed: int = 0
-    node_failures: NodeFailures | None = None
+    node_failures: NodeFailureSettings | None = None
     observe: Observation | None = None
     speed: Annotated[
         float, Field(gt=0, le=MAX_SPEED, allow_inf_nan=False, description="virtual seconds per real second")

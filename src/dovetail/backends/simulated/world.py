@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.backends.contract import Assignment, LogChunk, Phase, Refusal, Status
-from dovetail.backends.simulated.attempt import Attempt
+from dovetail.backends.simulated.attempt import SimulatedAttempt
 from dovetail.backends.simulated.chance import chances, exponential
 from dovetail.backends.simulated.logbook import read_log
 from dovetail.backends.simulated.rehearsal import rehearse
@@ -36,7 +36,7 @@ class _Place:
     """A node, and what is on it now."""
 
     node: Node
-    attempts: dict[str, Attempt] = field(default_factory=dict)
+    attempts: dict[str, SimulatedAttempt] = field(default_factory=dict)
     down: bool = False
     failures: int = 0
     observations: int = 0
@@ -49,8 +49,8 @@ class World:
         self._settings = settings
         self._remembered = remembered
         self._places = {node.name: _Place(node) for node in nodes}
-        self._live: dict[str, Attempt] = {}
-        self._ended: OrderedDict[str, Attempt] = OrderedDict()
+        self._live: dict[str, SimulatedAttempt] = {}
+        self._ended: OrderedDict[str, SimulatedAttempt] = OrderedDict()
         self._said: deque[Event] = deque()
         self._agenda: list[tuple[float, int, Callable[[Any, float], None], Any]] = []
         self._planned = 0  # ties on the agenda are played in the order in which they were planned
@@ -111,7 +111,7 @@ class World:
             return
         attempt = self._live.get(key)
         if attempt is None:
-            attempt = Attempt(key, task_of_key(key), "", "", [], None, None)
+            attempt = SimulatedAttempt(key, task_of_key(key), "", "", [], None, None)
         self._cut_short(attempt, reason, now)
 
     def reconcile(self, assignments: Iterable[Assignment], now: float) -> None:
@@ -127,7 +127,7 @@ class World:
                 if attempt.runs:
                     self._said.append(TaskStarted(attempt.task, key))
             elif place is None or place.down:
-                lost = Attempt(key, assignment.task, assignment.node, assignment.spec.name, [], None, None)
+                lost = SimulatedAttempt(key, assignment.task, assignment.node, assignment.spec.name, [], None, None)
                 self._cut_short(lost, f"simulated node {assignment.node} is {'gone' if place is None else 'down'}", now)
             else:
                 self._plan(now, self._begin, self._admit(assignment, place))
@@ -165,7 +165,7 @@ class World:
         self._said.clear()
         return said
 
-    def _plan(self, at: float, act: Callable[[Any, float], None], subject: Attempt | _Place) -> None:
+    def _plan(self, at: float, act: Callable[[Any, float], None], subject: SimulatedAttempt | _Place) -> None:
         self._planned += 1
         heapq.heappush(self._agenda, (at, self._planned, act, subject))
 
@@ -179,9 +179,9 @@ class World:
 
     # Attempts.
 
-    def _admit(self, assignment: Assignment, place: _Place) -> Attempt:
+    def _admit(self, assignment: Assignment, place: _Place) -> SimulatedAttempt:
         spec = assignment.spec
-        attempt = Attempt(
+        attempt = SimulatedAttempt(
             assignment.key,
             assignment.task,
             assignment.node,
@@ -194,7 +194,7 @@ class World:
         self._live[attempt.key] = place.attempts[attempt.key] = attempt
         return attempt
 
-    def _begin(self, attempt: Attempt, at: float) -> None:
+    def _begin(self, attempt: SimulatedAttempt, at: float) -> None:
         if attempt.end is not None:
             return
         attempt.started_at = at
@@ -203,21 +203,21 @@ class World:
         if attempt.fate.run_time_s is not None:
             self._plan(at + attempt.fate.run_time_s, self._finish, attempt)
 
-    def _finish(self, attempt: Attempt, at: float) -> None:
+    def _finish(self, attempt: SimulatedAttempt, at: float) -> None:
         if attempt.end is None:
             assert attempt.fate is not None
             self._end(attempt, attempt.fate.exit_code, attempt.fate.reason, at)
 
-    def _kill(self, attempt: Attempt, at: float) -> None:
+    def _kill(self, attempt: SimulatedAttempt, at: float) -> None:
         if attempt.end is None:
             assert attempt.stop_reason is not None
             self._cut_short(attempt, attempt.stop_reason, at)
 
-    def _cut_short(self, attempt: Attempt, reason: str, at: float) -> None:
+    def _cut_short(self, attempt: SimulatedAttempt, reason: str, at: float) -> None:
         self._end(attempt, None, reason, at)
         self._sweep()
 
-    def _end(self, attempt: Attempt, exit_code: int | None, reason: str, at: float) -> None:
+    def _end(self, attempt: SimulatedAttempt, exit_code: int | None, reason: str, at: float) -> None:
         attempt.ended_at = at
         attempt.end = TaskFinished(attempt.task, attempt.key, exit_code, reason)
         self._said.append(attempt.end)
@@ -268,8 +268,8 @@ class World:
         self._plan(at + observe.every, self._look, place)
 
 
-def _is_over(subject: Attempt | _Place) -> bool:
-    return isinstance(subject, Attempt) and subject.end is not None
+def _is_over(subject: SimulatedAttempt | _Place) -> bool:
+    return isinstance(subject, SimulatedAttempt) and subject.end is not None
 
 
 def _use(place: _Place, share: float) -> Amounts:

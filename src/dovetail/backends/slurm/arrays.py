@@ -8,7 +8,7 @@ its last number are then taken to be in it, since to take one that waits for gon
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from dovetail.backends.slurm.records import Job, JobRecord
+from dovetail.backends.slurm.records import JobRecord, SlurmJob
 
 _RANGE = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
 
@@ -39,14 +39,14 @@ def has_element(elements: str, element: int) -> bool:
     return False
 
 
-def matching(records: Sequence[JobRecord], jobs: Collection[Job]) -> dict[Job, JobRecord]:
+def matching(records: Sequence[JobRecord], jobs: Collection[SlurmJob]) -> dict[SlurmJob, JobRecord]:
     """Of these jobs, those that one of the records is about."""
     single = {record.id: record for record in records}
     arrays: dict[int, list[JobRecord]] = {}
     for record in records:
         if record.array:
             arrays.setdefault(record.array, []).append(record)
-    found: dict[Job, JobRecord] = {}
+    found: dict[SlurmJob, JobRecord] = {}
     for job in jobs:
         candidates = [single[job.id]] if job.element is None and job.id in single else arrays.get(job.id, [])
         for record in candidates:

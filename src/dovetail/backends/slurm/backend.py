@@ -20,14 +20,14 @@ from dovetail.backends.slurm.inventory import Description, Survey, describe
 from dovetail.backends.slurm.jobs import Jobs
 from dovetail.backends.slurm.naming import JobNames
 from dovetail.backends.slurm.output import read_output
-from dovetail.backends.slurm.records import ReservationRecord, Submission
+from dovetail.backends.slurm.records import JobSubmission, SlurmReservation
 from dovetail.backends.slurm.request import job_of, refuse_what_cannot_run, refuse_what_takes_too_long
 from dovetail.backends.slurm.retention import SETTLE_S, prune
-from dovetail.backends.slurm.run_folder import OUTPUT, Look, RunFolder, runs
+from dovetail.backends.slurm.run_folder import OUTPUT, JobRunFolder, JobRunStatus, runs
 from dovetail.backends.slurm.settings import SlurmSettings
-from dovetail.backends.slurm.states import Course, End, course_of, in_words
+from dovetail.backends.slurm.states import End, JobProgress, course_of, in_words
 from dovetail.backends.slurm.topology import labels_by_node
-from dovetail.backends.slurm.watcher import Watcher
+from dovetail.backends.slurm.watcher import JobWatcher
 from dovetail.model.node import Node
 
 _log = logging.getLogger(__name__)
@@ -46,9 +46,9 @@ class SlurmBackend:
         self._folder = Path(settings.folder or folder).absolute()
         self._driver: Driver | None = None
         self._sent: Jobs | None = None
-        self._watcher: Watcher | None = None
+        self._watcher: JobWatcher | None = None
         self._places: dict[str, dict[str, str]] = {}
-        self._reservations: tuple[ReservationRecord, ...] = ()
+        self._reservations: tuple[SlurmReservation, ...] = ()
         self._known: dict[str, Description] = {}
         self._names = JobNames("")
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # of keys that are asked about now
@@ -61,7 +61,7 @@ class SlurmBackend:
         self._sent = Jobs(driver, self._names, self._settings)
         fence_s = 2 * self._settings.notice_s + self._settings.grace_s
         patience_s = self._settings.start_within_s if self._settings.place == "node" else None
-        watcher = Watcher(driver, report, self._names, self._settings.jobs_interval_s, fence_s, patience_s)
+        watcher = JobWatcher(driver, report, self._names, self._settings.jobs_interval_s, fence_s, patience_s)
         for run, look in found:
             watcher.watch(run, look)
         await watcher.look_once()
@@ -88,7 +88,7 @@ class SlurmBackend:
         if not look.known:
             raise KeyError(key)
         record = None if look.job is None else await self._jobs.record(key, look.job)
-        if record is None or course_of(record) is Course.WAITING:
+        if record is None or course_of(record) is JobProgress.WAITING:
             return Status(Phase.ACCEPTED, reason=in_words(record) if record is not None else "")
         return Status(Phase.RUNNING, reason=in_words(record))
 
@@ -153,10 +153,10 @@ class SlurmBackend:
 
     # --- attempts ------------------------------------------------------------------------------------------------
 
-    def _run(self, key: str) -> RunFolder:
-        return RunFolder(self._folder, key)
+    def _run(self, key: str) -> JobRunFolder:
+        return JobRunFolder(self._folder, key)
 
-    def _submission(self, assignment: Assignment, run: RunFolder) -> Submission:
+    def _submission(self, assignment: Assignment, run: JobRunFolder) -> JobSubmission:
         """Raises Refusal for what this node cannot have."""
         there = self._known.get(assignment.node)
         if there is None:
@@ -164,7 +164,7 @@ class SlurmBackend:
         refuse_what_takes_too_long(assignment.spec, there, self._reservations, self._settings, time.time())
         return job_of(assignment, there, self._settings, run.path, self._names.alone(run.key))
 
-    async def _end_unstarted(self, run: RunFolder, reason: str, before: str = "stopped before it started: ") -> None:
+    async def _end_unstarted(self, run: JobRunFolder, reason: str, before: str = "stopped before it started: ") -> None:
         await asyncio.to_thread(run.end, End(None, f"{before}{reason}", refused=True))
 
     # --- the rest ------------------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ class SlurmBackend:
         self._known = await asyncio.to_thread(describe, survey, self._settings, self.name, held, time.time())
         return self._known
 
-    def _prepare(self) -> list[tuple[RunFolder, Look]]:
+    def _prepare(self) -> list[tuple[JobRunFolder, JobRunStatus]]:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         own = self._folder / "id"
         with contextlib.suppress(FileExistsError), own.open("x") as file:
@@ -224,7 +224,7 @@ class SlurmBackend:
         return self._sent
 
     @property
-    def _watching(self) -> Watcher:
+    def _watching(self) -> JobWatcher:
         if self._watcher is None:
             raise self._not_started()
         return self._watcher

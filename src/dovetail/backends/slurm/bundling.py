@@ -14,28 +14,28 @@ from dataclasses import dataclass, field, replace
 
 from dovetail.backends.slurm.arrays import listed
 from dovetail.backends.slurm.driver import Rejected
-from dovetail.backends.slurm.records import Job, Submission
+from dovetail.backends.slurm.records import JobSubmission, SlurmJob
 
 
 @dataclass(slots=True)
 class _Bundle:
-    together: Submission
-    alone: dict[int, Submission] = field(default_factory=dict)
-    waiting: dict[int, asyncio.Future[Job]] = field(default_factory=dict)
+    together: JobSubmission
+    alone: dict[int, JobSubmission] = field(default_factory=dict)
+    waiting: dict[int, asyncio.Future[SlurmJob]] = field(default_factory=dict)
 
 
 class Bundler:
     """`submit` gives the number of a new job. Others are waited for `within_s` after the first; 0: nobody is."""
 
-    def __init__(self, submit: Callable[[Submission], Awaitable[int]], within_s: float) -> None:
+    def __init__(self, submit: Callable[[JobSubmission], Awaitable[int]], within_s: float) -> None:
         self._submit, self._within_s = submit, within_s
         self._open: list[_Bundle] = []
         self._sending: set[asyncio.Task[None]] = set()
 
-    async def send(self, alone: Submission, together: Submission | None, element: int) -> Job:
+    async def send(self, alone: JobSubmission, together: JobSubmission | None, element: int) -> SlurmJob:
         """`together`: the same job as an element of an array; None: it has no others. Raises Rejected, SlurmFault."""
         if together is None or not self._within_s:
-            return Job(await self._submit(alone))
+            return SlurmJob(await self._submit(alone))
         for bundle in self._open:
             if bundle.together == together and element not in bundle.alone:
                 break
@@ -46,7 +46,7 @@ class Bundler:
             self._sending.add(task)
             task.add_done_callback(self._sending.discard)
         bundle.alone[element] = alone
-        future: asyncio.Future[Job] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[SlurmJob] = asyncio.get_running_loop().create_future()
         bundle.waiting[element] = future
         return await future
 
@@ -87,7 +87,7 @@ class Bundler:
             return
         for element in elements:
             if not bundle.waiting[element].done():
-                bundle.waiting[element].set_result(Job(array, element))
+                bundle.waiting[element].set_result(SlurmJob(array, element))
 
     async def _send_each(self, bundle: _Bundle, elements: list[int]) -> None:
         sent = await asyncio.gather(*(self._submit(bundle.alone[one]) for one in elements), return_exceptions=True)
@@ -98,4 +98,4 @@ class Bundler:
             if isinstance(outcome, BaseException):
                 future.set_exception(outcome)
             else:
-                future.set_result(Job(outcome))
+                future.set_result(SlurmJob(outcome))

@@ -22,7 +22,14 @@ from dovetail.backends.slurm.cli_reading import (
     read_reservation,
 )
 from dovetail.backends.slurm.driver import FEW_JOBS, Rejected, SlurmFault, is_passing
-from dovetail.backends.slurm.records import Job, JobRecord, NodeRecord, PartitionRecord, ReservationRecord, Submission
+from dovetail.backends.slurm.records import (
+    JobRecord,
+    JobSubmission,
+    PartitionRecord,
+    SlurmJob,
+    SlurmNode,
+    SlurmReservation,
+)
 from dovetail.backends.slurm.settings import SlurmSettings
 
 TIMEOUT_S = 30.0
@@ -35,7 +42,7 @@ async def show_topology(settings: SlurmSettings) -> str:
     return said if status == 0 else ""
 
 
-async def accounted(settings: SlurmSettings, job: Job) -> JobRecord | None:
+async def accounted(settings: SlurmSettings, job: SlurmJob) -> JobRecord | None:
     """What `sacct` knows of it; nothing where there is no accounting, or none that answers."""
     asked = (f"--jobs={job}", f"--format={','.join(ACCOUNTED)}", "--allocations", "--noheader", "--parsable2")
     status, said, _ = await _run(settings, "sacct", *asked)
@@ -47,13 +54,13 @@ class CliDriver:
     def __init__(self, settings: SlurmSettings) -> None:
         self._settings = settings
 
-    async def nodes(self) -> list[NodeRecord]:
+    async def nodes(self) -> list[SlurmNode]:
         return [read_node(line) for line in await self._show("--details", "nodes") if line.startswith("NodeName=")]
 
     async def partitions(self) -> list[PartitionRecord]:
         return [read_partition(line) for line in await self._show("partitions") if line.startswith("PartitionName=")]
 
-    async def reservations(self) -> list[ReservationRecord]:
+    async def reservations(self) -> list[SlurmReservation]:
         lines = await self._show("reservations")
         return [read_reservation(line) for line in lines if line.startswith("ReservationName=")]
 
@@ -63,7 +70,7 @@ class CliDriver:
     async def jobs(self) -> list[JobRecord]:
         return [read_job(line) for line in await self._show("jobs") if line.startswith("JobId=")]
 
-    async def find(self, jobs: Collection[Job]) -> dict[Job, JobRecord]:
+    async def find(self, jobs: Collection[SlurmJob]) -> dict[SlurmJob, JobRecord]:
         numbers = {job.id for job in jobs}
         if len(numbers) > FEW_JOBS:
             return matching(await self.jobs(), jobs)
@@ -76,10 +83,10 @@ class CliDriver:
                 raise SlurmFault(f"scontrol show job {number}: {_last_line(wrong)}")
         return matching(found, jobs)
 
-    async def recorded(self, job: Job) -> JobRecord | None:
+    async def recorded(self, job: SlurmJob) -> JobRecord | None:
         return await accounted(self._settings, job)
 
-    async def submit(self, submission: Submission) -> int:
+    async def submit(self, submission: JobSubmission) -> int:
         status, said, wrong = await self._run(
             "sbatch", *_arguments(submission), script=submission.script, environment=submission.environment
         )
@@ -91,7 +98,7 @@ class CliDriver:
             raise SlurmFault(f"sbatch: {words or said.strip() or f'ended with status {status}'}")
         raise Rejected(words)
 
-    async def cancel(self, job: Job) -> None:
+    async def cancel(self, job: SlurmJob) -> None:
         status, _, wrong = await self._run("scancel", str(job))
         if status != 0 and _UNKNOWN_JOB not in wrong and "already completing or completed" not in wrong:
             raise SlurmFault(f"scancel {job}: {_last_line(wrong)}")
@@ -171,7 +178,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     await process.communicate()
 
 
-def _arguments(submission: Submission) -> list[str]:
+def _arguments(submission: JobSubmission) -> list[str]:
     asked = {
         "job-name": submission.name,
         "comment": submission.comment,

@@ -6,7 +6,7 @@ comes last in its line.
 
 import re
 
-from dovetail.backends.slurm.records import UNLIMITED, JobRecord, NodeRecord, PartitionRecord, ReservationRecord
+from dovetail.backends.slurm.records import UNLIMITED, JobRecord, PartitionRecord, SlurmNode, SlurmReservation
 
 _WORD = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z0-9/:]*)=(\S*)")
 _NODE_REASON = re.compile(r"\sReason=(.*?)(?:\s\[[^\]]*\])?\s*$")
@@ -22,14 +22,14 @@ def words_of(line: str) -> dict[str, str]:
     return found
 
 
-def read_node(line: str) -> NodeRecord:
+def read_node(line: str) -> SlurmNode:
     said = words_of(line)
     state, *flags = (word.rstrip("*$~#@^!%-").upper() for word in said["State"].split("+"))
     if "*" in said["State"]:
         flags.append("NOT_RESPONDING")
     reason = _NODE_REASON.search(line)
     load = said.get("CPULoad", "")
-    return NodeRecord(
+    return SlurmNode(
         name=said["NodeName"],
         state=state,
         flags=frozenset(flags),
@@ -60,10 +60,10 @@ def read_partition(line: str) -> PartitionRecord:
     )
 
 
-def read_reservation(line: str) -> ReservationRecord:
+def read_reservation(line: str) -> SlurmReservation:
     said = words_of(line)
     start_s, end_s = moment(said.get("StartTime", "")), moment(said.get("EndTime", ""))
-    return ReservationRecord(said["ReservationName"], said.get("Nodes", ""), start_s, end_s)
+    return SlurmReservation(said["ReservationName"], said.get("Nodes", ""), start_s, end_s)
 
 
 def read_job(line: str) -> JobRecord:

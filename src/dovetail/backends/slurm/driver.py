@@ -3,7 +3,14 @@
 from collections.abc import Collection
 from typing import Protocol
 
-from dovetail.backends.slurm.records import Job, JobRecord, NodeRecord, PartitionRecord, ReservationRecord, Submission
+from dovetail.backends.slurm.records import (
+    JobRecord,
+    JobSubmission,
+    PartitionRecord,
+    SlurmJob,
+    SlurmNode,
+    SlurmReservation,
+)
 
 
 class SlurmFault(Exception):
@@ -17,11 +24,11 @@ class Rejected(Exception):
 class Driver(Protocol):
     """Every method raises SlurmFault where Slurm cannot be asked."""
 
-    async def nodes(self) -> list[NodeRecord]: ...
+    async def nodes(self) -> list[SlurmNode]: ...
 
     async def partitions(self) -> list[PartitionRecord]: ...
 
-    async def reservations(self) -> list[ReservationRecord]: ...
+    async def reservations(self) -> list[SlurmReservation]: ...
 
     async def topology(self) -> str:
         """What `scontrol show topology` prints; empty where that cannot be asked."""
@@ -31,19 +38,19 @@ class Driver(Protocol):
         """All that Slurm has not forgotten: ended ones stay for a while (MinJobAge)."""
         ...
 
-    async def find(self, jobs: Collection[Job]) -> dict[Job, JobRecord]:
+    async def find(self, jobs: Collection[SlurmJob]) -> dict[SlurmJob, JobRecord]:
         """Those of these jobs that Slurm has not forgotten."""
         ...
 
-    async def recorded(self, job: Job) -> JobRecord | None:
+    async def recorded(self, job: SlurmJob) -> JobRecord | None:
         """A job that Slurm has forgotten, from its accounting where there is one."""
         ...
 
-    async def submit(self, submission: Submission) -> int:
+    async def submit(self, submission: JobSubmission) -> int:
         """The number of the new job. Raises Rejected."""
         ...
 
-    async def cancel(self, job: Job) -> None:
+    async def cancel(self, job: SlurmJob) -> None:
         """End a job; nothing happens to one that has ended or is not known."""
         ...
 

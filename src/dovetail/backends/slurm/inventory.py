@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from dovetail.backends.slurm.gres import Counted, counted, extended_of, gpus_of
-from dovetail.backends.slurm.records import NodeRecord, PartitionRecord, ReservationRecord
+from dovetail.backends.slurm.records import PartitionRecord, SlurmNode, SlurmReservation
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.model.device import WHOLE
 from dovetail.model.node import Node
@@ -34,9 +34,9 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 class Survey:
     """Everything that Slurm says of its nodes at one moment. `places`: labels by node, from the topology."""
 
-    nodes: tuple[NodeRecord, ...]
+    nodes: tuple[SlurmNode, ...]
     partitions: tuple[PartitionRecord, ...]
-    reservations: tuple[ReservationRecord, ...] = ()
+    reservations: tuple[SlurmReservation, ...] = ()
     places: Mapping[str, Mapping[str, str]] | None = None
 
 
@@ -80,7 +80,7 @@ def node_name(settings: SlurmSettings, slurm: str) -> str:
 
 
 def _of_node(
-    said: NodeRecord,
+    said: SlurmNode,
     survey: Survey,
     partitions: list[PartitionRecord],
     settings: SlurmSettings,
@@ -133,7 +133,7 @@ def _of_partition(
     return Description(node, said.name, closed=closed, partition=said.name, max_minutes=said.max_minutes)
 
 
-def _node(name: str, backend: str, said: Iterable[NodeRecord], ours: Amounts, labels: dict[str, str]) -> Node:
+def _node(name: str, backend: str, said: Iterable[SlurmNode], ours: Amounts, labels: dict[str, str]) -> Node:
     records = list(said)
     cpus, memory_mib = sum(one.cpus for one in records), sum(one.memory_mib for one in records)
     idle_cpus = sum(max(0, one.cpus - one.allocated_cpus) for one in records)
@@ -175,21 +175,21 @@ def _preferred(partitions: list[PartitionRecord], settings: SlurmSettings) -> Pa
     return next((one for one in partitions if one.default), partitions[0])
 
 
-def _silent(said: NodeRecord) -> str:
+def _silent(said: SlurmNode) -> str:
     if said.state in _GONE or said.flags & _SILENT:
         words = "+".join([said.state, *sorted(said.flags)])
         return f"{words} in Slurm{': ' + said.reason if said.reason else ''}"
     return ""
 
 
-def _closed(said: NodeRecord) -> str:
+def _closed(said: SlurmNode) -> str:
     signs = sorted(_CLOSED & (said.flags | {said.state}))
     if not signs:
         return ""
     return f"{'+'.join(signs)} in Slurm{': ' + said.reason if said.reason else ''}"
 
 
-def _reserved(name: str, reservations: Iterable[ReservationRecord], settings: SlurmSettings, now: float) -> str:
+def _reserved(name: str, reservations: Iterable[SlurmReservation], settings: SlurmSettings, now: float) -> str:
     mine, others = False, ""
     for one in reservations:
         if one.start_s <= now < one.end_s and name in hosts_of(one.nodes):
@@ -201,8 +201,8 @@ def _reserved(name: str, reservations: Iterable[ReservationRecord], settings: Sl
 
 
 def coming_reservation(
-    name: str, reservations: Iterable[ReservationRecord], settings: SlurmSettings, now: float, minutes: int | None
-) -> ReservationRecord | None:
+    name: str, reservations: Iterable[SlurmReservation], settings: SlurmSettings, now: float, minutes: int | None
+) -> SlurmReservation | None:
     """The first that a job of so many minutes would run into; Slurm would not start it before that is over."""
     until = float("inf") if minutes is None else now + 60 * minutes
     coming = sorted((one for one in reservations if now < one.start_s < until), key=lambda one: one.start_s)

@@ -15,9 +15,9 @@ from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.slurm.bundling import Bundler
 from dovetail.backends.slurm.driver import Driver, Rejected
 from dovetail.backends.slurm.naming import JobNames
-from dovetail.backends.slurm.records import Job, JobRecord, Submission
+from dovetail.backends.slurm.records import JobRecord, JobSubmission, SlurmJob
 from dovetail.backends.slurm.request import element_of
-from dovetail.backends.slurm.run_folder import Look, Order, RunFolder
+from dovetail.backends.slurm.run_folder import JobOrder, JobRunFolder, JobRunStatus
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.states import End, in_words, is_hopeless
 
@@ -33,10 +33,12 @@ class Jobs:
         """What was not sent is not sent any more. The driver is whoever's it was."""
         await self._sending.close()
 
-    async def submit(self, assignment: Assignment, alone: Submission, run: RunFolder, look: Look) -> Look:
+    async def submit(
+        self, assignment: Assignment, alone: JobSubmission, run: JobRunFolder, look: JobRunStatus
+    ) -> JobRunStatus:
         """The attempt with its job's number; others like it may go out with it. Raises Refusal, for ever, where Slurm
         does not take it or would not start it."""
-        order = Order(assignment.node, assignment.spec.resources.amounts())
+        order = JobOrder(assignment.node, assignment.spec.resources.amounts())
         together = None
         if assignment.spec.replicas > 1:
             together = element_of(assignment, alone, self._settings, run.path, self._names.together(run.key))
@@ -56,7 +58,7 @@ class Jobs:
             await _refuse(run, f"Slurm would not start it on {assignment.node}: {in_words(record)}")
         return replace(look, order=order)
 
-    async def find(self, run: RunFolder, look: Look) -> Look:
+    async def find(self, run: JobRunFolder, look: JobRunStatus) -> JobRunStatus:
         """With the job's number, if it is not known and Slurm, or the run folder, has it."""
         if look.order is None or look.order.job is not None:
             return look
@@ -70,18 +72,18 @@ class Jobs:
         await asyncio.to_thread(run.order, order)
         return replace(look, order=order)
 
-    async def record(self, key: str, job: Job) -> JobRecord | None:
+    async def record(self, key: str, job: SlurmJob) -> JobRecord | None:
         """What Slurm says of it; nothing where the number is somebody else's by now."""
         record = (await self._driver.find([job])).get(job)
         return record if record is not None and self._names.job_of(key, record) is not None else None
 
-    async def cancel(self, key: str, job: Job) -> None:
+    async def cancel(self, key: str, job: SlurmJob) -> None:
         """If Slurm has it."""
         if await self.record(key, job) is not None:
             await self._driver.cancel(job)
 
 
-async def _refuse(run: RunFolder, why: str) -> NoReturn:
+async def _refuse(run: JobRunFolder, why: str) -> NoReturn:
     await asyncio.to_thread(run.stop, why)
     await asyncio.to_thread(run.end, End(None, why, refused=True))
     raise Refusal(why)

@@ -7,7 +7,7 @@ which is the number of the element.
 from dataclasses import dataclass
 
 from dovetail.backends.slurm.arrays import has_element
-from dovetail.backends.slurm.records import Job, JobRecord
+from dovetail.backends.slurm.records import JobRecord, SlurmJob
 from dovetail.model.command import task_of_key
 
 REPLICA = "x"
@@ -25,13 +25,13 @@ class JobNames:
     def together(self, key: str) -> str:
         return f"{self.prefix}{shared_key(key, REPLICA)}"
 
-    def job_of(self, key: str, record: JobRecord) -> Job | None:
+    def job_of(self, key: str, record: JobRecord) -> SlurmJob | None:
         """The attempt's job, if the record is about it."""
         if record.name == self.alone(key):
-            return Job(record.id)
+            return SlurmJob(record.id)
         replica = task_of_key(key).replica
         if record.array and record.name == self.together(key) and has_element(record.elements, replica):
-            return Job(record.array, replica)
+            return SlurmJob(record.array, replica)
         return None
 
 

@@ -7,7 +7,7 @@ UNLIMITED = None
 
 
 @dataclass(frozen=True, slots=True)
-class NodeRecord:
+class SlurmNode:
     """`state` is the base state (IDLE, MIXED, DOWN …), `flags` what stands beside it (DRAIN, NOT_RESPONDING …).
 
     Allocated amounts are those of all jobs, whoever submitted them.
@@ -43,7 +43,7 @@ class PartitionRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class ReservationRecord:
+class SlurmReservation:
     """Nodes (a hostlist) that Slurm keeps for somebody from one moment to another, in seconds since the epoch."""
 
     name: str
@@ -52,7 +52,7 @@ class ReservationRecord:
     end_s: float
 
 
-class Job(NamedTuple):
+class SlurmJob(NamedTuple):
     """What Slurm knows a job by: its number, and in an array the number of the element."""
 
     id: int
@@ -83,7 +83,7 @@ class JobRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Submission:
+class JobSubmission:
     """A job as it is asked for. `node` None: Slurm chooses. `time_limit_minutes` None: what the partition has. `array`:
     the elements it has, where it is one."""
 

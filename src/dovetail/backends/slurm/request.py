@@ -10,7 +10,7 @@ from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.slurm.gres import asked_for
 from dovetail.backends.slurm.inventory import Description, coming_reservation
 from dovetail.backends.slurm.naming import REPLICA, shared_key
-from dovetail.backends.slurm.records import ReservationRecord, Submission
+from dovetail.backends.slurm.records import JobSubmission, SlurmReservation
 from dovetail.backends.slurm.run_folder import OUTPUT
 from dovetail.backends.slurm.script import script_of
 from dovetail.backends.slurm.settings import SlurmSettings
@@ -31,7 +31,7 @@ def refuse_what_cannot_run(spec: Workload) -> None:
 def refuse_what_takes_too_long(
     spec: Workload,
     there: Description,
-    reservations: Iterable[ReservationRecord],
+    reservations: Iterable[SlurmReservation],
     settings: SlurmSettings,
     now: float,
 ) -> None:
@@ -49,9 +49,9 @@ def refuse_what_takes_too_long(
         raise Refusal(f"{there.node.name} {words}; give deadline.run_for a smaller value")
 
 
-def job_of(assignment: Assignment, there: Description, settings: SlurmSettings, run: Path, name: str) -> Submission:
+def job_of(assignment: Assignment, there: Description, settings: SlurmSettings, run: Path, name: str) -> JobSubmission:
     spec, here = assignment.spec, settings.place == "node"
-    return Submission(
+    return JobSubmission(
         name=name,
         script=script_of(assignment, settings, run),
         comment=f"dovetail {spec.namespace}/{spec.name} {assignment.key}",
@@ -71,7 +71,9 @@ def job_of(assignment: Assignment, there: Description, settings: SlurmSettings, 
     )
 
 
-def element_of(assignment: Assignment, alone: Submission, settings: SlurmSettings, run: Path, name: str) -> Submission:
+def element_of(
+    assignment: Assignment, alone: JobSubmission, settings: SlurmSettings, run: Path, name: str
+) -> JobSubmission:
     """The job as an element of an array: the same for all replicas that may be in one. Which are is not said yet."""
     spec = assignment.spec
     folder = str(run.parent).replace("%", "%%")

@@ -21,7 +21,14 @@ import orjson
 from dovetail.backends.slurm.arrays import matching
 from dovetail.backends.slurm.cli import accounted, show_topology
 from dovetail.backends.slurm.driver import FEW_JOBS, Rejected, SlurmFault, is_passing
-from dovetail.backends.slurm.records import Job, JobRecord, NodeRecord, PartitionRecord, ReservationRecord, Submission
+from dovetail.backends.slurm.records import (
+    JobRecord,
+    JobSubmission,
+    PartitionRecord,
+    SlurmJob,
+    SlurmNode,
+    SlurmReservation,
+)
 from dovetail.backends.slurm.rest_reading import read_accounted, read_job, read_node, read_partition, read_reservation
 from dovetail.backends.slurm.settings import SlurmSettings
 
@@ -50,13 +57,13 @@ class RestDriver:
             trust_env=False,
         )
 
-    async def nodes(self) -> list[NodeRecord]:
+    async def nodes(self) -> list[SlurmNode]:
         return [read_node(said) for said in (await self._get("/nodes"))["nodes"]]
 
     async def partitions(self) -> list[PartitionRecord]:
         return [read_partition(said) for said in (await self._get("/partitions"))["partitions"]]
 
-    async def reservations(self) -> list[ReservationRecord]:
+    async def reservations(self) -> list[SlurmReservation]:
         return [read_reservation(said) for said in (await self._get("/reservations"))["reservations"]]
 
     async def topology(self) -> str:
@@ -66,14 +73,14 @@ class RestDriver:
     async def jobs(self) -> list[JobRecord]:
         return [read_job(said) for said in (await self._get("/jobs"))["jobs"]]
 
-    async def find(self, jobs: Collection[Job]) -> dict[Job, JobRecord]:
+    async def find(self, jobs: Collection[SlurmJob]) -> dict[SlurmJob, JobRecord]:
         numbers = {job.id for job in jobs}
         if len(numbers) > FEW_JOBS:
             return matching(await self.jobs(), jobs)
         found = await asyncio.gather(*(self._numbered(number) for number in numbers))
         return matching([record for records in found for record in records], jobs)
 
-    async def recorded(self, job: Job) -> JobRecord | None:
+    async def recorded(self, job: SlurmJob) -> JobRecord | None:
         """The command is asked first, where it is installed: slurmrestd 22.05 has 0 for every exit code but signals."""
         record = await accounted(self._settings, job) if shutil.which("sacct") else None
         if record is not None:
@@ -85,7 +92,7 @@ class RestDriver:
             return None
         return matching([read_accounted(said) for said in answer.get("jobs") or ()], [job]).get(job)
 
-    async def submit(self, submission: Submission) -> int:
+    async def submit(self, submission: JobSubmission) -> int:
         body = {"script": submission.script, "job": _job_of(submission)}
         status, answer = await self._ask("POST", "/job/submit", json=body)
         job = answer.get("job_id")
@@ -99,7 +106,7 @@ class RestDriver:
             raise SlurmFault(f"the job could not be submitted: {words}")
         raise Rejected(words)
 
-    async def cancel(self, job: Job) -> None:
+    async def cancel(self, job: SlurmJob) -> None:
         _, answer = await self._ask("DELETE", f"/job/{job}")
         errors = [text for code, text in _errors(answer) if code not in (UNKNOWN_JOB, ALREADY_DONE)]
         if errors:
@@ -179,7 +186,7 @@ def _errors(answer: Mapping[str, Any]) -> list[tuple[int, str]]:
     return found
 
 
-def _job_of(submission: Submission) -> dict[str, object]:
+def _job_of(submission: JobSubmission) -> dict[str, object]:
     asked: dict[str, object | None] = {
         "name": submission.name,
         "comment": submission.comment,

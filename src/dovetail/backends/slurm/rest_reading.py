@@ -7,15 +7,15 @@ read as well.
 from collections.abc import Mapping
 from typing import Any
 
-from dovetail.backends.slurm.records import UNLIMITED, JobRecord, NodeRecord, PartitionRecord, ReservationRecord
+from dovetail.backends.slurm.records import UNLIMITED, JobRecord, PartitionRecord, SlurmNode, SlurmReservation
 
 Json = Mapping[str, Any]
 
 
-def read_node(said: Json) -> NodeRecord:
+def read_node(said: Json) -> SlurmNode:
     state, *more = _words(said.get("state"))
     load = _number(said.get("cpu_load"))
-    return NodeRecord(
+    return SlurmNode(
         name=str(said["name"]),
         state=state.upper(),
         flags=frozenset(word.upper() for word in (*more, *_words(said.get("state_flags")))) - {""},
@@ -51,9 +51,9 @@ def read_partition(said: Json) -> PartitionRecord:
     )
 
 
-def read_reservation(said: Json) -> ReservationRecord:
+def read_reservation(said: Json) -> SlurmReservation:
     start, end = _number(said.get("start_time")) or 0, _number(said.get("end_time")) or 0
-    return ReservationRecord(str(said["name"]), str(said.get("node_list") or ""), float(start), float(end))
+    return SlurmReservation(str(said["name"]), str(said.get("node_list") or ""), float(start), float(end))
 
 
 def read_job(said: Json) -> JobRecord:

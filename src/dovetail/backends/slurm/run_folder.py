@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dovetail.backends.slurm.records import Job
+from dovetail.backends.slurm.records import SlurmJob
 from dovetail.backends.slurm.states import End, How, Result
 from dovetail.model.command import task_of_key
 from dovetail.model.resources import Amounts
@@ -20,7 +20,7 @@ ORDER, STOP, CLAIM, RESULT, END, OUTPUT = "order.json", "stop", "claim", "result
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class JobOrder:
     """What was asked of Slurm. `job` None: that is not known yet. `asked`: what the task takes of its node."""
 
     node: str
@@ -29,32 +29,32 @@ class Order:
     element: int | None = None  # where the job is an array
 
     @property
-    def slurm_job(self) -> Job | None:
-        return None if self.job is None else Job(self.job, self.element)
+    def slurm_job(self) -> SlurmJob | None:
+        return None if self.job is None else SlurmJob(self.job, self.element)
 
-    def as_job(self, job: Job) -> "Order":
+    def as_job(self, job: SlurmJob) -> "JobOrder":
         return replace(self, job=job.id, element=job.element)
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class RunClaim:
     """Which job's script started the command, in which of its runs. `job` None: that cannot be read yet."""
 
-    job: Job | None = None
+    job: SlurmJob | None = None
     restarts: int = 0
     node: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    order: Order | None = None
+class JobRunStatus:
+    order: JobOrder | None = None
     stop_reason: str | None = None
-    claim: Claim | None = None
+    claim: RunClaim | None = None
     result: Result | None = None
     end: End | None = None
 
     @property
-    def job(self) -> Job | None:
+    def job(self) -> SlurmJob | None:
         return None if self.order is None else self.order.slurm_job
 
     @property
@@ -62,7 +62,7 @@ class Look:
         return self.order is not None or self.end is not None or self.stop_reason is not None
 
 
-class RunFolder:
+class JobRunFolder:
     """Raises ValueError for what is not a key."""
 
     def __init__(self, folder: Path, key: str) -> None:
@@ -70,7 +70,7 @@ class RunFolder:
         self.key = key
         self.path = folder / key
 
-    def look(self, *, certain: bool = False) -> Look:
+    def look(self, *, certain: bool = False) -> JobRunStatus:
         """The end first, and the result before the claim: what came later is never seen without what came before.
 
         `certain`: not from memory. A client of a network file system may remember for a while that a file is not there;
@@ -83,15 +83,15 @@ class RunFolder:
                 mark.unlink()
         end, result = self._json(END), self._text(RESULT)
         order = self._json(ORDER)
-        return Look(
-            order=Order(order["node"], order["asked"], order["job"], order.get("element")) if order else None,
+        return JobRunStatus(
+            order=JobOrder(order["node"], order["asked"], order["job"], order.get("element")) if order else None,
             stop_reason=self._text(STOP),
             claim=self._claim(),
             result=_result(result) if result else None,
             end=End(**end) if end else None,
         )
 
-    def order(self, order: Order) -> None:
+    def order(self, order: JobOrder) -> None:
         self._write(ORDER, json.dumps(asdict(order)))
 
     def stop(self, reason: str) -> None:
@@ -102,13 +102,13 @@ class RunFolder:
     def end(self, end: End) -> None:
         self._write(END, json.dumps(asdict(end)))
 
-    def _claim(self) -> Claim | None:
+    def _claim(self) -> RunClaim | None:
         by = self._text(f"{CLAIM}/by")
         if by is None:
-            return Claim() if (self.path / CLAIM).exists() else None
+            return RunClaim() if (self.path / CLAIM).exists() else None
         number, restarts, node, element = (*by.split(), "", "", "", "")[:4]
-        job = Job(int(number), int(element) if element.isdigit() else None) if number.isdigit() else None
-        return Claim(job, int(restarts) if restarts.isdigit() else 0, node)
+        job = SlurmJob(int(number), int(element) if element.isdigit() else None) if number.isdigit() else None
+        return RunClaim(job, int(restarts) if restarts.isdigit() else 0, node)
 
     def _text(self, name: str) -> str | None:
         try:
@@ -146,9 +146,9 @@ def _result(text: str) -> Result:
     return Result(int(code) if code.isdigit() else 0, How(how) if how in set(How) else How.ENDED)
 
 
-def runs(folder: Path) -> list[RunFolder]:
+def runs(folder: Path) -> list[JobRunFolder]:
     found = []
     for path in folder.iterdir():
         with contextlib.suppress(ValueError):
-            found.append(RunFolder(folder, path.name))
+            found.append(JobRunFolder(folder, path.name))
     return found

@@ -18,38 +18,38 @@ NOT_TO_START_EXIT = 113  # of a job's script that found its command started or s
 OUTPUT_FAILED_SIGNAL = 53  # what Slurm says of a job whose output could not be opened
 
 
-class Course(StrEnum):
+class JobProgress(StrEnum):
     WAITING = "waiting"
     RUNNING = "running"  # or on its way in or out: something of it may run
     OVER = "over"
     LOST = "lost"  # over, as far as Slurm knows; its node may see that differently
 
 
-COURSES: dict[str, Course] = {
-    "PENDING": Course.WAITING,
-    "REQUEUED": Course.WAITING,
-    "REQUEUE_HOLD": Course.WAITING,
-    "REQUEUE_FED": Course.WAITING,
-    "SPECIAL_EXIT": Course.WAITING,
-    "RESV_DEL_HOLD": Course.WAITING,
-    "CONFIGURING": Course.WAITING,
-    "RUNNING": Course.RUNNING,
-    "SUSPENDED": Course.RUNNING,
-    "STOPPED": Course.RUNNING,
-    "SIGNALING": Course.RUNNING,
-    "RESIZING": Course.RUNNING,
-    "STAGE_OUT": Course.RUNNING,
-    "COMPLETING": Course.RUNNING,
-    "COMPLETED": Course.OVER,
-    "FAILED": Course.OVER,
-    "TIMEOUT": Course.OVER,
-    "OUT_OF_MEMORY": Course.OVER,
-    "CANCELLED": Course.OVER,
-    "PREEMPTED": Course.OVER,
-    "DEADLINE": Course.OVER,
-    "REVOKED": Course.LOST,
-    "BOOT_FAIL": Course.LOST,
-    "NODE_FAIL": Course.LOST,
+COURSES: dict[str, JobProgress] = {
+    "PENDING": JobProgress.WAITING,
+    "REQUEUED": JobProgress.WAITING,
+    "REQUEUE_HOLD": JobProgress.WAITING,
+    "REQUEUE_FED": JobProgress.WAITING,
+    "SPECIAL_EXIT": JobProgress.WAITING,
+    "RESV_DEL_HOLD": JobProgress.WAITING,
+    "CONFIGURING": JobProgress.WAITING,
+    "RUNNING": JobProgress.RUNNING,
+    "SUSPENDED": JobProgress.RUNNING,
+    "STOPPED": JobProgress.RUNNING,
+    "SIGNALING": JobProgress.RUNNING,
+    "RESIZING": JobProgress.RUNNING,
+    "STAGE_OUT": JobProgress.RUNNING,
+    "COMPLETING": JobProgress.RUNNING,
+    "COMPLETED": JobProgress.OVER,
+    "FAILED": JobProgress.OVER,
+    "TIMEOUT": JobProgress.OVER,
+    "OUT_OF_MEMORY": JobProgress.OVER,
+    "CANCELLED": JobProgress.OVER,
+    "PREEMPTED": JobProgress.OVER,
+    "DEADLINE": JobProgress.OVER,
+    "REVOKED": JobProgress.LOST,
+    "BOOT_FAIL": JobProgress.LOST,
+    "NODE_FAIL": JobProgress.LOST,
 }
 
 #: Why a job waits that will go on waiting until somebody changes something: not what a scheduler should wait for.
@@ -62,21 +62,21 @@ HOPELESS = (
 FOR_OTHERS, IN_VAIN = "Dependency", "DependencyNeverSatisfied"
 
 
-def course_of(job: JobRecord) -> Course:
+def course_of(job: JobRecord) -> JobProgress:
     """A state that is not known is one that has not ended."""
-    return COURSES.get(job.state, Course.RUNNING)
+    return COURSES.get(job.state, JobProgress.RUNNING)
 
 
 def is_hopeless(job: JobRecord) -> bool:
-    return course_of(job) is Course.WAITING and job.reason.startswith(HOPELESS)
+    return course_of(job) is JobProgress.WAITING and job.reason.startswith(HOPELESS)
 
 
 def waits_for_others(job: JobRecord) -> bool:
-    return course_of(job) is Course.WAITING and job.reason.startswith(FOR_OTHERS)
+    return course_of(job) is JobProgress.WAITING and job.reason.startswith(FOR_OTHERS)
 
 
 def is_vain(job: JobRecord) -> bool:
-    return course_of(job) is Course.WAITING and job.reason.startswith(IN_VAIN)
+    return course_of(job) is JobProgress.WAITING and job.reason.startswith(IN_VAIN)
 
 
 def in_words(job: JobRecord) -> str:

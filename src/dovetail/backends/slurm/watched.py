@@ -5,9 +5,9 @@ Nothing here asks or reports; the moment is an argument, in seconds of a clock t
 
 from dataclasses import dataclass
 
-from dovetail.backends.slurm.records import Job, JobRecord
-from dovetail.backends.slurm.run_folder import RunFolder
-from dovetail.backends.slurm.states import Course, End, course_of, is_hopeless, is_vain, waits_for_others
+from dovetail.backends.slurm.records import JobRecord, SlurmJob
+from dovetail.backends.slurm.run_folder import JobRunFolder
+from dovetail.backends.slurm.states import End, JobProgress, course_of, is_hopeless, is_vain, waits_for_others
 from dovetail.model.resources import Amounts
 
 HOPELESS_FOR_S = 30.0  # a controller that has just been restarted says so of every node that it has not heard of yet
@@ -15,9 +15,9 @@ LOOKS_UNTIL_READABLE = 5  # a script that has not written into its claim by then
 
 
 @dataclass(slots=True)
-class Watched:
-    run: RunFolder
-    job: Job | None
+class WatchedJob:
+    run: JobRunFolder
+    job: SlurmJob | None
     node: str
     asked: Amounts
     fresh: bool = True  # something was asked of it since the last look
@@ -33,16 +33,16 @@ class Watched:
 
     def note(self, record: JobRecord | None) -> None:
         """One that waits for its node to boot holds a part of it, too."""
-        self.holds = record is not None and (course_of(record) is Course.RUNNING or record.state == "CONFIGURING")
+        self.holds = record is not None and (course_of(record) is JobProgress.RUNNING or record.state == "CONFIGURING")
 
     def is_quiet(self, record: JobRecord | None, now_s: float, patience_s: float | None) -> bool:
         """It goes on as it did: its folder, which may be on a busy file server, need not be looked at."""
         if self.fresh or self.fence is not None or record is None or record.restarts != self.restarts:
             return False
         course = course_of(record)
-        if course is Course.WAITING and self.waiting_since_s is not None:
+        if course is JobProgress.WAITING and self.waiting_since_s is not None:
             return not self.gives_up(record, now_s, patience_s)
-        return course is Course.RUNNING and self.said_started
+        return course is JobProgress.RUNNING and self.said_started
 
     def gives_up(self, record: JobRecord, now_s: float, patience_s: float | None) -> bool:
         """Time that it spends waiting for other jobs, as its user wanted it to, does not count."""

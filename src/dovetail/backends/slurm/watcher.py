@@ -19,10 +19,10 @@ from typing import NamedTuple
 from dovetail.backends.contract import Report
 from dovetail.backends.slurm.driver import Driver, SlurmFault
 from dovetail.backends.slurm.naming import JobNames
-from dovetail.backends.slurm.records import Job, JobRecord
-from dovetail.backends.slurm.run_folder import Look, RunFolder
-from dovetail.backends.slurm.states import Course, End, course_of, end_of_job, end_of_result, in_words, taken_back
-from dovetail.backends.slurm.watched import Watched
+from dovetail.backends.slurm.records import JobRecord, SlurmJob
+from dovetail.backends.slurm.run_folder import JobRunFolder, JobRunStatus
+from dovetail.backends.slurm.states import End, JobProgress, course_of, end_of_job, end_of_result, in_words, taken_back
+from dovetail.backends.slurm.watched import WatchedJob
 from dovetail.model.event import BindFailed, TaskFinished, TaskStarted
 from dovetail.model.resources import Amounts
 
@@ -32,16 +32,16 @@ _log = logging.getLogger(__name__)
 class _Asked(NamedTuple):
     """What Slurm said of an attempt, and of which job it was asked."""
 
-    watched: Watched
-    job: Job | None
+    watched: WatchedJob
+    job: SlurmJob | None
     record: JobRecord | None
 
     @property
     def is_over(self) -> bool:
-        return self.record is None or course_of(self.record) in (Course.OVER, Course.LOST)
+        return self.record is None or course_of(self.record) in (JobProgress.OVER, JobProgress.LOST)
 
 
-class Watcher:
+class JobWatcher:
     """`names` says what jobs are called. `patience_s`: how long one may wait on its node; None: as long as it takes."""
 
     def __init__(
@@ -55,15 +55,15 @@ class Watcher:
     ) -> None:
         self._driver, self._report, self._names = driver, report, names
         self._interval_s, self._fence_s, self._patience_s = interval_s, fence_s, patience_s
-        self._watched: dict[str, Watched] = {}
+        self._watched: dict[str, WatchedJob] = {}
         self._wake = asyncio.Event()
 
-    def watch(self, run: RunFolder, look: Look) -> None:
+    def watch(self, run: JobRunFolder, look: JobRunStatus) -> None:
         """From now on; also says again what may have been said before."""
         order = look.order
         watched = self._watched.get(run.key)
         if watched is None:
-            watched = self._watched[run.key] = Watched(run, None, "", {})
+            watched = self._watched[run.key] = WatchedJob(run, None, "", {})
         if order is not None:
             watched.job, watched.node, watched.asked = order.slurm_job, order.node, order.asked
         watched.said_started, watched.fresh = False, True
@@ -123,7 +123,7 @@ class Watcher:
                 _log.exception("attempt %s: nothing could be reported; will try again", watched.run.key)
                 watched.fresh = True
 
-    async def _ask_about(self, all_of_them: list[Watched]) -> list[_Asked]:
+    async def _ask_about(self, all_of_them: list[WatchedJob]) -> list[_Asked]:
         """A controller that lost its state gives numbers anew: a job of another name is somebody else's."""
         jobs = [watched.job for watched in all_of_them]
         ids = {job for job in jobs if job is not None}
@@ -139,7 +139,7 @@ class Watcher:
 
     # --- one attempt ---------------------------------------------------------------------------------------------
 
-    async def _decide(self, watched: Watched, look: Look, record: JobRecord | None) -> None:
+    async def _decide(self, watched: WatchedJob, look: JobRunStatus, record: JobRecord | None) -> None:
         if look.end is not None:
             await self._say_end(watched, look, look.end)
             return
@@ -154,21 +154,21 @@ class Watcher:
             await self._follow(watched, look, record, look.claim.job)
         elif record is None:
             await self._forgotten(watched, look)
-        elif look.claim is not None and record.restarts > look.claim.restarts and course is not Course.OVER:
+        elif look.claim is not None and record.restarts > look.claim.restarts and course is not JobProgress.OVER:
             await self._driver.cancel(watched.job)
             again = f"Slurm began the job anew ({in_words(record)}, restart {record.restarts})"
             await self._fence(watched, look, f"lost: {again}")
-        elif course is Course.LOST and look.claim is not None:
+        elif course is JobProgress.LOST and look.claim is not None:
             await self._fence(watched, look, f"{in_words(record)}: lost with node {look.claim.node or watched.node}")
-        elif course in (Course.OVER, Course.LOST):
+        elif course in (JobProgress.OVER, JobProgress.LOST):
             await self._over(watched, look, record)
-        elif course is Course.RUNNING and look.claim is not None:
+        elif course is JobProgress.RUNNING and look.claim is not None:
             watched.restarts = look.claim.restarts
             await self._say_started(watched)
-        elif course is Course.WAITING and (look.stop_reason is None or watched.taken_back is not None):
+        elif course is JobProgress.WAITING and (look.stop_reason is None or watched.taken_back is not None):
             await self._wait(watched, record)
 
-    async def _follow(self, watched: Watched, look: Look, surplus: JobRecord | None, job: Job) -> None:
+    async def _follow(self, watched: WatchedJob, look: JobRunStatus, surplus: JobRecord | None, job: SlurmJob) -> None:
         """A submission whose reply was lost is the one that runs; the later one found that out and ended itself."""
         assert look.order is not None
         assert watched.job is not None
@@ -178,12 +178,12 @@ class Watcher:
             await self._driver.cancel(later)
         self._wake.set()
 
-    async def _forgotten(self, watched: Watched, look: Look) -> None:
+    async def _forgotten(self, watched: WatchedJob, look: JobRunStatus) -> None:
         assert watched.job is not None
         recorded = await self._driver.recorded(watched.job)
         if recorded is not None and self._names.job_of(watched.run.key, recorded) is None:
             recorded = None
-        if recorded is not None and course_of(recorded) is Course.OVER:
+        if recorded is not None and course_of(recorded) is JobProgress.OVER:
             await self._over(watched, look, recorded)
         elif look.result is not None:
             await self._end(watched, look, end_of_result(look.result, look.stop_reason))
@@ -196,7 +196,7 @@ class Watcher:
             await asyncio.to_thread(watched.run.stop, "Slurm had forgotten its job")
             await self._end(watched, look, End(None, f"{why}: Slurm has no job {watched.job}, and nothing was started"))
 
-    async def _wait(self, watched: Watched, record: JobRecord) -> None:
+    async def _wait(self, watched: WatchedJob, record: JobRecord) -> None:
         assert watched.job is not None
         if watched.taken_back is None:
             now_s = _now_s()
@@ -206,7 +206,7 @@ class Watcher:
             await asyncio.to_thread(watched.run.stop, watched.taken_back.reason)
         await self._driver.cancel(watched.job)
 
-    async def _over(self, watched: Watched, look: Look, record: JobRecord) -> None:
+    async def _over(self, watched: WatchedJob, look: JobRunStatus, record: JobRecord) -> None:
         end = end_of_job(
             record,
             claimed=look.claim is not None,
@@ -222,13 +222,13 @@ class Watcher:
 
     # --- fencing -------------------------------------------------------------------------------------------------
 
-    async def _fence(self, watched: Watched, look: Look, why: str) -> None:
+    async def _fence(self, watched: WatchedJob, look: JobRunStatus, why: str) -> None:
         stopped = f"stopped: {look.stop_reason}; " if look.stop_reason is not None else ""
         await asyncio.to_thread(watched.run.stop, why)
         watched.fence, watched.fenced_at_s = f"{stopped}{why}", _now_s()
         await self._go_on_fencing(watched, look)
 
-    async def _go_on_fencing(self, watched: Watched, look: Look) -> None:
+    async def _go_on_fencing(self, watched: WatchedJob, look: JobRunStatus) -> None:
         if look.result is not None:
             await self._end(watched, look, End(None, f"{watched.fence}; what ran there has ended"))
         elif _now_s() >= watched.fenced_at_s + self._fence_s:
@@ -237,17 +237,17 @@ class Watcher:
 
     # --- reports -------------------------------------------------------------------------------------------------
 
-    async def _end(self, watched: Watched, look: Look, end: End) -> None:
+    async def _end(self, watched: WatchedJob, look: JobRunStatus, end: End) -> None:
         watched.holds = False
         await asyncio.to_thread(watched.run.end, end)
         await self._say_end(watched, look, end)
 
-    async def _say_started(self, watched: Watched) -> None:
+    async def _say_started(self, watched: WatchedJob) -> None:
         if not watched.said_started:
             await self._report(TaskStarted(watched.run.task, watched.run.key))
             watched.said_started = True
 
-    async def _say_end(self, watched: Watched, look: Look, end: End) -> None:
+    async def _say_end(self, watched: WatchedJob, look: JobRunStatus, end: End) -> None:
         if look.claim is not None:
             await self._say_started(watched)
         task, key = watched.run.task, watched.run.key

@@ -43,10 +43,10 @@ def check_file(
     from itertools import islice
 
     from dovetail.cli.render.kubernetes_check import summary
-    from dovetail.kubernetes.check import Report, check
-    from dovetail.kubernetes.scenario import BadScenario, read_scenarios
+    from dovetail.kubernetes.checking.check import CheckReport, check
+    from dovetail.kubernetes.checking.recorded_scenario import BadScenario, read_scenarios
 
-    report, unlike = Report(), []
+    report, unlike = CheckReport(), []
     try:
         with stderr().status("no scenario yet") as line:
             for scenario in islice(read_scenarios(file), limit):

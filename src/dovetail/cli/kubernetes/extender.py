@@ -88,10 +88,10 @@ async def _run(
     names: list[str],
     config: Path | None,
 ) -> None:
-    from dovetail.kubernetes.client.api import Api
     from dovetail.kubernetes.extender.extender import Extender
     from dovetail.kubernetes.extender.serving import listen, serve
     from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
+    from dovetail.kubernetes_client.api import Api
 
     settings = settings_of(KubernetesExtenderSettings, names, config)
     certificates = None if files is None else _certificates(*files)
@@ -115,7 +115,7 @@ async def _run(
             with listener:
                 await serve(found, listener, certificates)
         except asyncio.CancelledError:
-            stderr().print(f"stopped; {found.binding.bound} pods were bound")
+            stderr().print(f"stopped; {found.bind_verb.bound} pods were bound")
 
 
 def _certificates(certificate: Path, key: Path, client_ca: Path | None) -> "Certificates":

@@ -12,8 +12,8 @@ import typer
 from dovetail.cli.terminal.failure import ExitCode, Failure
 
 if TYPE_CHECKING:
-    from dovetail.kubernetes.client.access import Access
     from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
+    from dovetail.kubernetes_client.access import Access
 
 Settings = TypeVar("Settings", bound="KubernetesSchedulerSettings")
 
@@ -25,7 +25,7 @@ Config = Annotated[Path | None, typer.Option("--config", "-c", metavar="FILE", h
 
 
 def way_to(kubeconfig: str | None, context: str | None) -> "Access":
-    from dovetail.kubernetes.client.access import AccessError, find_access
+    from dovetail.kubernetes_client.access import AccessError, find_access
 
     try:
         return find_access(kubeconfig, context)
@@ -35,7 +35,7 @@ def way_to(kubeconfig: str | None, context: str | None) -> "Access":
 
 def settings_of(model: type[Settings], names: list[str], config: Path | None) -> Settings:
     """The settings of the file; names on the command line replace those of the file."""
-    from dovetail.kubernetes.pods import PROFILE
+    from dovetail.kubernetes.objects.pods import PROFILE
     from dovetail.model.text.document import Document
     from dovetail.model.text.reading import check_documents, read_one
 

@@ -23,7 +23,7 @@ from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import stderr
 
 if TYPE_CHECKING:
-    from dovetail.kubernetes.scheduler.scheduler import Scheduler
+    from dovetail.kubernetes.scheduler.scheduler import PodScheduler
     from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
 
 LEASE = "dovetail-scheduler"
@@ -65,10 +65,10 @@ async def _run(
     lease: str | None,
     listen: str | None,
 ) -> None:
-    from dovetail.kubernetes.client.api import Api
-    from dovetail.kubernetes.client.election import Election, LeadershipLost
-    from dovetail.kubernetes.client.errors import ApiError
-    from dovetail.kubernetes.client.paths import NODES, PODS
+    from dovetail.kubernetes_client.api import Api
+    from dovetail.kubernetes_client.election import Election, LeadershipLost
+    from dovetail.kubernetes_client.errors import KubernetesApiError
+    from dovetail.kubernetes_client.paths import NODES, PODS
 
     access = way_to(kubeconfig, context)
     identity = f"{socket.gethostname()}_{os.getpid()}"
@@ -101,18 +101,18 @@ async def _run(
             stderr().print(f"stopped; {found.bound} pods were bound")
         except LeadershipLost as error:
             raise Failure(f"{error}; another goes on", ExitCode.FAILED) from None
-        except ApiError as error:
+        except KubernetesApiError as error:
             raise Failure(str(error), ExitCode.UNREACHABLE) from None
 
 
-def _load(names: list[str], config: Path | None) -> "tuple[type[Scheduler], KubernetesSchedulerSettings]":
-    from dovetail.kubernetes.scheduler.scheduler import Scheduler
+def _load(names: list[str], config: Path | None) -> "tuple[type[PodScheduler], KubernetesSchedulerSettings]":
+    from dovetail.kubernetes.scheduler.scheduler import PodScheduler
     from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
 
-    return Scheduler, settings_of(KubernetesSchedulerSettings, names, config)
+    return PodScheduler, settings_of(KubernetesSchedulerSettings, names, config)
 
 
-def _listen(found: "Scheduler", where: str) -> None:
+def _listen(found: "PodScheduler", where: str) -> None:
     from dovetail.kubernetes.scheduler.metrics import serve_metrics
 
     host, _, port = where.rpartition(":")

@@ -1,9 +1,9 @@
 """The summary of `dovetail kubernetes check`."""
 
-from dovetail.kubernetes.check import Report, Tally
+from dovetail.kubernetes.checking.check import AgreementCount, CheckReport
 
 
-def summary(report: Report) -> str:
+def summary(report: CheckReport) -> str:
     """A table by plugin of kube-scheduler, and the three figures that count."""
     rows = [(plugin or "(may go there)", tally) for plugin, tally in report.plugins()]
     width = max([len(name) for name, _ in rows], default=0)
@@ -22,11 +22,11 @@ def summary(report: Report) -> str:
     )
 
 
-def _words(tally: Tally, what: str) -> str:
+def _words(tally: AgreementCount, what: str) -> str:
     return f"{tally.agreed} of {tally.compared} {what} ({_percent(tally)})"
 
 
-def _percent(tally: Tally) -> str:
+def _percent(tally: AgreementCount) -> str:
     """Never 100 unless it is all of them."""
     share = tally.share * 100
     return f"{min(share, 99.99) if tally.agreed < tally.compared else share:.2f} %"

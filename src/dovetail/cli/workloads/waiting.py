@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dovetail.cli.terminal.output import say, stderr
+from dovetail.model.backoff import Backoff
 
 if TYPE_CHECKING:
     from dovetail.client import Client
@@ -24,7 +25,7 @@ def wait_for(client: "Client", ids: Sequence[int]) -> "list[WorkloadDetail]":
     """The rows of the workloads once all have ended, in the order given."""
     progress = _Progress(len(ids))
     found: dict[int, WorkloadDetail] = {}
-    pause_s = _FIRST_PAUSE_S
+    backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S, factor=1.3)
     try:
         with progress:
             while True:
@@ -34,8 +35,7 @@ def wait_for(client: "Client", ids: Sequence[int]) -> "list[WorkloadDetail]":
                         progress.tell(found[id_])
                 if all(row["state"] in _ENDED for row in found.values()):
                     return [found[id_] for id_ in ids]
-                time.sleep(pause_s)
-                pause_s = min(pause_s * 1.3, _LONGEST_PAUSE_S)
+                time.sleep(backoff.next_s())
     except KeyboardInterrupt:
         say("the work goes on; `dovetail get` shows it, `dovetail cancel` stops it")
         raise

@@ -15,6 +15,7 @@ from dovetail.backends.contract import Assignment, Report
 from dovetail.control.backends.execution import FIRST_PAUSE_S, LONGEST_PAUSE_S, Executor, said
 from dovetail.control.loop.definitions import DefinitionCache
 from dovetail.engine.questions.questions import HeldTask, WorkDirectory
+from dovetail.model.backoff import Backoff
 from dovetail.model.command import Stop
 from dovetail.model.event import BackendHealthChanged, Event
 from dovetail.model.node import Node
@@ -51,10 +52,9 @@ class Adoption:
 
     async def adopt(self, held: Sequence[HeldTask]) -> None:
         """Start it, however often that takes; adopt its tasks chunk by chunk; then let commands through."""
-        pause_s = FIRST_PAUSE_S
-        while not await self._try_start():
-            await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+        backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
+        while not await self._try_start():  # noqa: ASYNC110 - a backend tells nobody when it is back
+            await asyncio.sleep(backoff.next_s())
         nodes = await self._executor.nodes()
         if nodes is not None:
             self._named(nodes)

@@ -25,6 +25,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from enum import StrEnum
 
+from dovetail.model.backoff import Backoff
+
 FAILURES_UNTIL_OPEN = 3
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 10.0
 
@@ -56,7 +58,7 @@ class Breaker:
         self._failing: set[Subject] = set()  # whose failures those are; while not closed, of this outage
         self._tried: set[Subject] = set()  # those that had their trial since it is half-open, in vain
         self._blamed: set[Subject] = set()
-        self._pause_s = FIRST_PAUSE_S
+        self._backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
         self._trying = False
         self._moved = asyncio.Event()
         self._probing: asyncio.Task[None] | None = None
@@ -91,7 +93,7 @@ class Breaker:
         if took_s > self._slow_s:
             self.failed(subject, f"answers take {took_s:.0f} s")
             return
-        self._pause_s = FIRST_PAUSE_S
+        self._backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
         self._blamed.discard(subject)
         self._forgive()
         self._close()
@@ -171,8 +173,7 @@ class Breaker:
 
     async def _ask_now_and_then(self) -> None:
         while self.circuit is Circuit.OPEN:
-            await asyncio.sleep(self._pause_s)
-            self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
+            await asyncio.sleep(self._backoff.next_s())
             if await self._probe() and self.circuit is Circuit.OPEN:
                 self.circuit = Circuit.HALF_OPEN
                 self._tried.clear()

@@ -8,6 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
+from dovetail.model.backoff import Backoff
 from dovetail.model.command import Bind, Stop
 
 Name = tuple[str, str]
@@ -24,20 +25,19 @@ class OutgoingCommands(asyncio.Queue[Bind | Stop]):
     def __init__(self, doubtful: Callable[[Bind | Stop], bool], first_pause_s: float, longest_pause_s: float) -> None:
         self._doubtful = doubtful
         self._first_pause_s, self._longest_pause_s = first_pause_s, longest_pause_s
-        self._pauses_s: dict[Name, float] = {}
+        self._backoffs: dict[Name, Backoff] = {}
         self._aside: dict[Name, asyncio.TimerHandle] = {}
         super().__init__()
 
     def put_aside(self, command: Bind | Stop) -> None:
         """It failed: retry it after its pause."""
         name = outbox_name(command)
-        pause_s = self._pauses_s.get(name, self._first_pause_s)
-        self._pauses_s[name] = min(2 * pause_s, self._longest_pause_s)
-        self._aside[name] = asyncio.get_running_loop().call_later(pause_s, self._back, command)
+        backoff = self._backoffs.setdefault(name, Backoff(self._first_pause_s, self._longest_pause_s))
+        self._aside[name] = asyncio.get_running_loop().call_later(backoff.next_s(), self._back, command)
 
     def forget(self, name: Name) -> None:
         """It is settled: forget its pause."""
-        self._pauses_s.pop(name, None)
+        self._backoffs.pop(name, None)
 
     def clear(self) -> None:
         for handle in self._aside.values():

@@ -8,7 +8,7 @@ from dovetail.engine.events.workloads import take_in
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import LiveTask, Work
 from dovetail.model.command import Command
-from dovetail.model.event import Nominated, WorkArrived
+from dovetail.model.event import DisruptionBudgetsSet, Nominated, WorkArrived
 from dovetail.model.task import TaskId, TaskState
 
 
@@ -49,6 +49,11 @@ def nominated(state: EngineState, event: Nominated, now: float) -> list[Command]
     work = state.work.get(event.workload)
     if work is not None:
         work.nominated = event.node
+    return []
+
+
+def budgets_set(state: EngineState, event: DisruptionBudgetsSet, now: float) -> list[Command]:  # noqa: ARG001
+    state.pod_budgets = event.budgets
     return []
 
 

@@ -10,6 +10,7 @@ Left to others: words for people (`api.answers`), time (`control.question_desk`)
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
@@ -34,6 +35,7 @@ from dovetail.engine.questions.fragmentation import FragmentReport, fragment_rep
 from dovetail.engine.questions.network_directory import Apart, DomainUse, LevelState, NetworkDirectory
 from dovetail.engine.questions.node_directory import NodeDirectory
 from dovetail.engine.questions.pending_report import PendingWorkload, pending_workloads, position_of, set_aside
+from dovetail.engine.questions.pod_questions import PodQuestions
 from dovetail.engine.questions.policy_directory import PolicyDirectory
 from dovetail.engine.questions.queue_report import QueueReport, queue_report
 from dovetail.engine.questions.usage_gauges import UsageGauges
@@ -454,3 +456,10 @@ class Questions:
 
     def check_expression(self, program: NodeProgram, namespace: str, most_failing: int) -> ExpressionCheck:
         return check_expression(self._state, program, namespace, most_failing)
+
+    # --- for adapters of Kubernetes ---------------------------------------------------------------------------
+
+    @cached_property
+    def pods(self) -> PodQuestions:
+        """About pods, which the engine need not know."""
+        return PodQuestions(self._state)

@@ -30,6 +30,7 @@ from dovetail.engine.state.terms import Terms, terms_of
 from dovetail.engine.state.timers import Timers
 from dovetail.engine.state.wake_state import WakeState
 from dovetail.engine.state.work import Work
+from dovetail.model.disruption_budget import DisruptionBudget
 from dovetail.model.record import Changes, Decision, ReservationRecord
 from dovetail.model.requests.asks import AffinityRule
 from dovetail.model.requests.shape import Shape
@@ -41,7 +42,6 @@ from dovetail.placement.gangs.tiers import TierTable
 from dovetail.placement.network_cost.communication import CommunicationModel
 from dovetail.placement.pipeline.pipeline import Pipeline
 from dovetail.placement.preemption import VictimTable
-from dovetail.placement.preemption.nomination import Budget
 from dovetail.queueing.backfill import BackfillSettings
 from dovetail.queueing.entry import QueueEntry
 from dovetail.queueing.pending_queue import PendingQueue
@@ -93,7 +93,7 @@ class EngineState:
         self.work: dict[int, Work] = {}
         self.groups = Groups()
         self.budgeted: dict[int, None] = {}  # workloads with a disruption budget
-        self.pod_budgets: Sequence[Budget] = ()  # disruption budgets of pods, by selector
+        self.pod_budgets: Sequence[DisruptionBudget] = ()  # disruption budgets of pods, by selector
         self.pending = PendingWork(
             {
                 name: PendingQueue(self.router.queues, self.accounts.put_off, self.router.ordering(name))
@@ -318,6 +318,7 @@ class EngineState:
             if work is not None and work.done == work.replicas:
                 self._drop(work)
         self.changes.clear()
+        self.cluster.trim_log()
         return decisions
 
     def _forget(self, work: Work, state: WorkloadState) -> None:

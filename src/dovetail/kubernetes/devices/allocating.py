@@ -11,24 +11,24 @@ Left to others: what there is (`inventory`), what is in use, and telling the API
 from collections.abc import Collection, Mapping, Sequence
 
 from dovetail.kubernetes.devices.asking import Wish, wishes_of
-from dovetail.kubernetes.devices.device import DeviceId, Json, Pool, Selects, Unallocatable
+from dovetail.kubernetes.devices.device import DeviceId, DevicePool, Json, Selects, Unallocatable
 from dovetail.kubernetes.devices.results import allocation_of
-from dovetail.kubernetes.devices.searching import MOST_STEPS, Search, TooManySteps
+from dovetail.kubernetes.devices.searching import MOST_STEPS, DeviceSearch, TooManySteps
 
 
 def allocate(
     claims: Sequence[Json],
-    pools: Sequence[Pool],
+    pools: Sequence[DevicePool],
     in_use: Collection[DeviceId],
     classes: Mapping[str, Json],
     selects: Selects,
     node: str,
 ) -> list[Json] | None:
-    """For claims without an allocation, all of one pod: of each its `status.allocation`; None if this node cannot
+    """`status.allocation` for each of the claims, all of one pod and none of them allocated; None if this node cannot
     satisfy all of them. Raises Unallocatable if no node can, or if that cannot be known yet."""
     wishes = wishes_of(claims, classes)
     _check_pools(wishes, pools, node)
-    search = Search(wishes, pools, in_use, selects, len(claims))
+    search = DeviceSearch(wishes, pools, in_use, selects, len(claims))
     try:
         if not search.run():
             return None
@@ -41,8 +41,8 @@ def allocate(
     return [allocation_of(claim, chosen, classes, node) for claim, chosen in zip(claims, search.chosen, strict=True)]
 
 
-def _check_pools(wishes: Sequence[Wish], pools: Sequence[Pool], node: str) -> None:
-    """Nobody can be given all devices while it is not known which they are."""
+def _check_pools(wishes: Sequence[Wish], pools: Sequence[DevicePool], node: str) -> None:
+    """A request for all devices cannot be met while a pool is incomplete."""
     flawed = next((pool for pool in pools if pool.flaw), None)
     if flawed is None:
         return

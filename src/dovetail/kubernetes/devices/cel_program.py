@@ -17,8 +17,8 @@ from dovetail.constraints.tree import Call, Index, ListOf, Literal, Name, Select
 from dovetail.kubernetes.devices.cel_arithmetic import computed, minus
 from dovetail.kubernetes.devices.cel_functions import FUNCTIONS, METHODS, call
 from dovetail.kubernetes.devices.cel_values import (
+    CelBudget,
     CelError,
-    Work,
     compared,
     equal,
     includes,
@@ -37,7 +37,7 @@ _ARITHMETIC = frozenset({"+", "-", "*", "/", "%"})
 
 
 class Open(dict[str, Any]):
-    """A map in which every key leads somewhere: to an empty map, where nothing is there. `in` tells them apart."""
+    """A map in which a missing key is an empty map; `in` tells the two apart."""
 
     def __missing__(self, key: str) -> Any:
         return {}
@@ -48,7 +48,7 @@ def program(text: str, fields: Mapping[str, frozenset[str]]) -> Callable[[Mappin
     step = _Compiling(text, fields).step(parse_as_written(text), frozenset())
 
     def run(variables: Mapping[str, Any]) -> Any:
-        return step({**variables, _WORK: Work()})
+        return step({**variables, _WORK: CelBudget()})
 
     return run
 

@@ -1,15 +1,15 @@
 """Quantities in selectors of devices.
 
-Amounts are exact (`dovetail.kubernetes.quantity`). Guarantees: quantities compare by what they are worth, however they
-are written; `is_integer` answers as Kubernetes does, which goes by how an amount came about and not only by what it is
-worth: `1000m` and `200Ti` are no integers there, `1` and `20Ti` are. That is what `scale` is for.
+Amounts are exact (`kubernetes_client.quantity`). Guarantees: quantities compare by value, however they are written;
+`is_integer` answers as Kubernetes does, which goes by how an amount is written, not only by its value: `1000m` and
+`200Ti` are no integers there, `1` and `20Ti` are. `scale` records how it was written.
 """
 
 import math
 import re
 from dataclasses import dataclass, field
 
-from dovetail.kubernetes.quantity import BadQuantity, nanos
+from dovetail.kubernetes_client.quantity import BadQuantity, nanos
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 

@@ -2,8 +2,8 @@
 
 Values are plain Python ones (bool, int, float, str, list, dict, None), quantities and versions. Guarantees: whole
 numbers have 64 bits; a truth value is never a number; a whole number and a double compare by what they are worth;
-everything that CEL has no answer for raises `CelError`. Every step that an expression can multiply is counted (`Work`),
-as are texts and lists that grow. Left to others: which functions there are (`cel_functions.py`).
+what has no value in CEL raises `CelError`. Every step that an expression can multiply is counted (`CelBudget`), as are
+texts and lists that grow. Left to others: which functions there are (`cel_functions.py`).
 """
 
 import re
@@ -12,7 +12,7 @@ from functools import total_ordering
 from typing import Any
 
 from dovetail.kubernetes.devices.cel_quantity import INT_MAX, INT_MIN, Quantity, read_quantity
-from dovetail.kubernetes.quantity import BadQuantity
+from dovetail.kubernetes_client.quantity import BadQuantity
 
 MAX_STEPS = 100_000
 MAX_SIZE = 100_000
@@ -34,7 +34,7 @@ class TooMuch(Exception):
     """An expression takes more steps or room than it may have; nothing goes on in spite of that."""
 
 
-class Work:
+class CelBudget:
     """What is left of the steps that one evaluation may take."""
 
     __slots__ = ("_left",)
@@ -132,7 +132,7 @@ def sized(value: Any) -> Any:
     return value
 
 
-def equal(left: Any, right: Any, work: Work) -> bool:
+def equal(left: Any, right: Any, work: CelBudget) -> bool:
     """As `left == right`. Quantities and versions compare with their like alone; other unlike things just differ."""
     work.spend()
     one, other = kind_of(left), kind_of(right)
@@ -147,7 +147,7 @@ def equal(left: Any, right: Any, work: Work) -> bool:
     return bool(left == right)
 
 
-def within(item: Any, container: Any, work: Work) -> bool:
+def within(item: Any, container: Any, work: CelBudget) -> bool:
     """As `item in container`: one of a list, a key of a map. What does not compare is not the same."""
     if kind_of(container) == "map":
         return isinstance(item, str) and item in container
@@ -156,12 +156,12 @@ def within(item: Any, container: Any, work: Work) -> bool:
     return any(_alike(item, one, work) for one in container)
 
 
-def includes(value: Any, item: Any, work: Work) -> bool:
+def includes(value: Any, item: Any, work: CelBudget) -> bool:
     """Of a list whether the item is in it, of any other value whether the item equals it."""
     return any(_alike(one, item, work) for one in (value if kind_of(value) == "list" else [value]))
 
 
-def _alike(left: Any, right: Any, work: Work) -> bool:
+def _alike(left: Any, right: Any, work: CelBudget) -> bool:
     try:
         return equal(left, right, work)
     except CelError:

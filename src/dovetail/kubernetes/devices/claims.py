@@ -4,7 +4,8 @@ Guarantees: a device that a claim has, or is about to get (`assume`), is given t
 objects as they were told last; `changed` says of which nodes the marks may be others than when they were last taken.
 What is asked for is kept under a name (`DeviceAsk.marked`), the same for all pods whose claims say the same, and is
 looked at again only on nodes where something changed.
-Left to others: telling the API (`scheduler.devices`), making claims from templates, freeing those of pods that ended.
+Left to others: writing to the API (`scheduler.device_binder`), creating claims from
+templates, freeing those of ended pods.
 """
 
 import hashlib
@@ -16,7 +17,7 @@ from dovetail.kubernetes.devices.allocating import allocate
 from dovetail.kubernetes.devices.device import DeviceId, PoolId, Selects, Unallocatable
 from dovetail.kubernetes.devices.inventory import Inventory
 from dovetail.kubernetes.devices.selecting import Selecting
-from dovetail.kubernetes.selectors import NEVER, node_terms
+from dovetail.kubernetes.objects.selectors import NEVER, node_terms
 from dovetail.model.requests.asks import Term
 from dovetail.model.requests.pod_ask import DEVICES, DeviceAsk
 
@@ -27,12 +28,12 @@ MOST_CONSUMERS = 256
 """Pods that may use one claim at a time, as the API limits it."""
 
 
-class Refused(Exception):
-    """The pod can go nowhere as its claims are, and why."""
+class ClaimRefused(Exception):
+    """The pod's claims let it go nowhere, and why."""
 
 
 class Allotment(NamedTuple):
-    """What becomes of a claim when its pod goes to a node: what it is given, None if it has it already."""
+    """What a claim is given when its pod goes to a node; None if it has its devices already."""
 
     claim: Json
     allocation: Json | None
@@ -52,7 +53,7 @@ class DeviceClaims:
         self._troubles: dict[str, dict[str, None]] = {}  # by mark: nodes on which something is wrong, or with the ask
         self._changed: set[str] = set()
         self._asking: dict[Place, set[Place]] = {}  # by claim: pods that were told what it asks for
-        self._stirred: set[Place] = set()
+        self._affected_pods: set[Place] = set()
 
     # --- what there is ---------------------------------------------------------------------------------------
 
@@ -61,7 +62,7 @@ class DeviceClaims:
         if _is_older(claim, self._claims.get(place)):
             return  # what we wrote ourselves is known before the watch has told of what came before
         self._claims[place] = claim
-        self._stirred |= self._asking.pop(place, set())
+        self._affected_pods |= self._asking.pop(place, set())
         if place not in self._assumed or _allocation(claim) is not None:
             self._assumed.pop(place, None)
             self._hold(place, _allocation(claim))
@@ -70,7 +71,7 @@ class DeviceClaims:
         place = namespace, name
         self._claims.pop(place, None)
         self._assumed.pop(place, None)
-        self._stirred |= self._asking.pop(place, set())
+        self._affected_pods |= self._asking.pop(place, set())
         self._hold(place, None)
 
     def set_class(self, device_class: Json) -> None:
@@ -83,11 +84,11 @@ class DeviceClaims:
 
     @property
     def wanted(self) -> bool:
-        """Does anybody ask for devices?"""
+        """Does any pod ask for devices?"""
         return bool(self._asked)
 
     def keep_only(self, marks: Iterable[str]) -> None:
-        """Nobody asks for anything else any more."""
+        """Only these marks are asked for from now on."""
         gone = self._asked.keys() - set(marks)
         for mark in gone:
             del self._asked[mark]
@@ -101,7 +102,7 @@ class DeviceClaims:
     # --- what it means ---------------------------------------------------------------------------------------
 
     def ask_of(self, pod: Json) -> DeviceAsk | None:
-        """What the claims of a pod that waits ask of nodes; None where it has none."""
+        """What the claims of a pending pod ask of nodes; None if it has none."""
         if not claims_devices(pod):
             return None
         for name, _ in _names(pod):
@@ -112,61 +113,61 @@ class DeviceClaims:
             available = [_reach(claim) for claim in claims if _allocation(claim) is not None]
             lacking = [claim for claim in claims if _allocation(claim) is None]
             mark = self._mark(lacking) if lacking else ""
-        except Refused as refused:
+        except ClaimRefused as refused:
             return DeviceAsk(refused=str(refused))
         return DeviceAsk(available=tuple([terms for terms in available if terms is not None]), marked=mark)
 
     def marks(self, node: str) -> dict[str, str]:
-        """Labels of what is asked for and can be had from the node."""
+        """Labels for what is asked for and available from the node."""
         self._take_in()
         return {mark: "" for mark in self._asked if self._has_room(node, mark)}
 
-    def take_dirty(self) -> set[Place]:
-        """Pods that have asked for something of which a claim has changed since: they may mean something else now."""
-        found, self._stirred = self._stirred, set()
+    def take_affected_pods(self) -> set[Place]:
+        """Pods with a claim that changed since they were read: they may mean something else now."""
+        found, self._affected_pods = self._affected_pods, set()
         return found
 
     @property
     def troubled(self) -> bool:
-        """Is somebody told that what he asks for is wrong, or not to be had for what is wrong on a node?"""
+        """Does any pending pod wait because of an error in a claim or a pool?"""
         return any(self._troubles.values())
 
     def take_changed(self) -> set[str]:
-        """Nodes whose marks may be others than when last taken."""
+        """Nodes whose marks may differ from when they were last taken."""
         self._take_in()
         found, self._changed = self._changed, set()
         return found
 
     def allot(self, pod: Json, node: str) -> list[Allotment]:
-        """What its claims get on that node. Raises Refused."""
+        """What its claims get on that node. Raises ClaimRefused."""
         claims = self._claims_of(pod)
         lacking = [claim for claim in claims if _allocation(claim) is None]
         try:
             found = self._allocate(lacking, node) if lacking else []
         except Unallocatable as error:
-            raise Refused(str(error)) from None
+            raise ClaimRefused(str(error)) from None
         if found is None:
-            raise Refused(f"the devices that it claims are not free on {node} any more")
+            raise ClaimRefused(f"the devices that it claims are not free on {node} any more")
         given = dict(zip(map(place_of, lacking), found, strict=True))
         return [Allotment(claim, given.get(place_of(claim))) for claim in claims]
 
     def assume(self, allotments: Iterable[Allotment]) -> None:
-        """They are as good as given: nobody else gets these devices."""
+        """The devices count as allocated from now on."""
         for claim, allocation in allotments:
             if allocation is not None:
                 self._assumed[place_of(claim)] = allocation
                 self._hold(place_of(claim), allocation)
 
     def give_up(self, allotments: Iterable[Allotment]) -> None:
-        """What was assumed did not come about, or has, and the API says the same."""
+        """The assumed allocation failed, or the API has it now."""
         for claim, _ in allotments:
             place = place_of(claim)
             if self._assumed.pop(place, None) is not None:
-                self._stirred |= self._asking.pop(place, set())
+                self._affected_pods |= self._asking.pop(place, set())
                 self._hold(place, _allocation(self._claims.get(place)))
 
     def idle(self, pod: Json) -> list[Json]:
-        """Claims of a pod that have devices which nobody uses, but perhaps that pod."""
+        """Claims of a pod with devices that no other pod uses."""
         found = [self._claims.get((pod["metadata"]["namespace"], name)) for name, _ in _names(pod) if name]
         with_devices = [claim for claim in found if claim is not None and _allocation(claim) is not None]
         return [one for one in with_devices if all(user["uid"] == pod["metadata"]["uid"] for user in _users(one))]
@@ -178,24 +179,26 @@ class DeviceClaims:
         found = []
         for name, own in _names(pod):
             if name is None:
-                raise Refused("a claim of it has not been made from its template yet")
+                raise ClaimRefused("a claim of it has not been made from its template yet")
             claim = self._claims.get((namespace, name))
             if claim is None:
-                raise Refused(f"its resource claim {name} does not exist")
+                raise ClaimRefused(f"its resource claim {name} does not exist")
             if claim["metadata"].get("deletionTimestamp"):
-                raise Refused(f"its resource claim {name} is being deleted")
+                raise ClaimRefused(f"its resource claim {name} is being deleted")
             if own and not _owned(claim, uid):
-                raise Refused(f"the resource claim {name} was not made for this pod")
+                raise ClaimRefused(f"the resource claim {name} was not made for this pod")
             if (namespace, name) in self._assumed:
-                raise Refused(f"its resource claim {name} is being given its devices")
+                raise ClaimRefused(f"its resource claim {name} is being given its devices")
             users = _users(claim)
             if len(users) >= MOST_CONSUMERS and all(user["uid"] != uid for user in users):
-                raise Refused(f"its resource claim {name} is used by {MOST_CONSUMERS} pods, which is all it can be")
+                raise ClaimRefused(
+                    f"its resource claim {name} is used by {MOST_CONSUMERS} pods, which is all it can be"
+                )
             found.append(claim)
         return found
 
     def _mark(self, claims: list[Json]) -> str:
-        """The name of what these ask for together; from now on nodes are marked that have it."""
+        """The label for what these ask for together; nodes that have it are marked from now on."""
         asked = [claim["spec"].get("devices") or {} for claim in claims]
         mark = DEVICES + hashlib.sha256(marshal.dumps(asked, 2)).hexdigest()[:16]
         self._take_in()
@@ -207,7 +210,7 @@ class DeviceClaims:
             try:
                 self._allocate(claims, next(iter(troubled)))  # asked anew, for these claims have other names
             except Unallocatable as error:
-                raise Refused(str(error)) from None
+                raise ClaimRefused(str(error)) from None
         return mark
 
     def _has_room(self, node: str, mark: str) -> bool:

@@ -7,8 +7,8 @@ may have taken some back) refuses whoever draws on it, and nobody else.
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from dovetail.kubernetes.devices.device import DeviceId, Json, Pool
-from dovetail.kubernetes.quantity import BadQuantity, nanos
+from dovetail.kubernetes.devices.device import DeviceId, DevicePool, Json
+from dovetail.kubernetes_client.quantity import BadQuantity, nanos
 
 #: Set and counter, and how much of it.
 Draw = tuple[tuple[str, str], int]
@@ -19,7 +19,7 @@ class BadCounters(Exception):
 
 
 def counters_of(offers: Iterable[Json]) -> dict[str, dict[str, int]]:
-    """What there is in all of each set's counters, by the specs of a pool's slices. Raises BadCounters."""
+    """The totals of each set's counters, from the specs of a pool's slices. Raises BadCounters."""
     found: dict[str, dict[str, int]] = {}
     for offer in offers:
         for counter_set in offer.get("sharedCounters") or ():
@@ -32,7 +32,7 @@ def counters_of(offers: Iterable[Json]) -> dict[str, dict[str, int]]:
 
 
 def check_draws(body: Json, counters: Mapping[str, Mapping[str, int]]) -> None:
-    """Raises BadCounters if the device draws on what there is not."""
+    """Raises BadCounters if the device uses counters that do not exist."""
     name = body["name"]
     for drawn in body.get("consumesCounters") or ():
         counter_set = drawn["counterSet"]
@@ -45,7 +45,7 @@ def check_draws(body: Json, counters: Mapping[str, Mapping[str, int]]) -> None:
 
 
 def draws_of(body: Json) -> tuple[Draw, ...]:
-    """Of a device in a pool that was found to be right."""
+    """For a device of a pool without a flaw."""
     return tuple(
         [
             ((drawn["counterSet"], counter), nanos(str(said.get("value") or "0")))
@@ -58,7 +58,7 @@ def draws_of(body: Json) -> tuple[Draw, ...]:
 class Counters:
     """What is left of one pool's counters while devices are chosen."""
 
-    def __init__(self, pool: Pool, in_use: Container[DeviceId]) -> None:
+    def __init__(self, pool: DevicePool, in_use: Container[DeviceId]) -> None:
         self._left = {(name, key): amount for name, one in pool.counters.items() for key, amount in one.items()}
         for device in pool.sharing:
             if device.id in in_use:

@@ -8,7 +8,7 @@ Json = Mapping[str, Any]
 
 
 class DeviceId(NamedTuple):
-    """No two devices of a cluster have the same."""
+    """Unique in a cluster."""
 
     driver: str
     pool: str
@@ -21,7 +21,7 @@ class PoolId(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class DraDevice:
     """`body` is what the ResourceSlice says of it, `offer` the slice's own spec."""
 
     id: DeviceId
@@ -30,7 +30,7 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class DevicePool:
     """What of a pool can be had from one node.
 
     `devices`: in the order in which they are offered; `flaw`: why nothing may be taken from it now, empty if nothing is
@@ -39,19 +39,19 @@ class Pool:
     """
 
     id: PoolId
-    devices: tuple[Device, ...] = ()
+    devices: tuple[DraDevice, ...] = ()
     flaw: str = ""
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    sharing: tuple[Device, ...] = ()
+    sharing: tuple[DraDevice, ...] = ()
 
 
 class SelectorError(Exception):
-    """A selector that cannot be read, or that failed on a device; says which, and why."""
+    """A selector that cannot be parsed, or that failed on a device; says which, and why."""
 
 
 class Unallocatable(Exception):
-    """A claim that can be satisfied nowhere as things are, and why."""
+    """A claim that no node can satisfy now, and why."""
 
 
 #: Does the device satisfy the CEL expression? Raises SelectorError.
-Selects = Callable[[str, Device], bool]
+Selects = Callable[[str, DraDevice], bool]

@@ -11,7 +11,7 @@ Left to others: which devices are in use, and who gets which (`allocating`).
 
 from collections.abc import Collection, Mapping
 
-from dovetail.kubernetes.devices.device import Json, Pool, PoolId
+from dovetail.kubernetes.devices.device import DevicePool, Json, PoolId
 from dovetail.kubernetes.devices.pool_slices import Labels, PoolSlices, pool_of, slice_of, with_name
 
 
@@ -24,7 +24,7 @@ class Inventory:
         self._wide: set[PoolId] = set()
         self._unsettled: set[PoolId] = set()
         self._having: dict[str, set[PoolId]] = {}  # by node, what its answer is made of
-        self._kept: dict[str, list[Pool]] = {}
+        self._kept: dict[str, list[DevicePool]] = {}
         self._changed: set[str] = set()
 
     def set_slice(self, slice_: Json) -> None:
@@ -85,8 +85,8 @@ class Inventory:
     def nodes(self) -> Collection[str]:
         return self._nodes.keys()
 
-    def pools(self, node: str) -> list[Pool]:
-        """What can be had from there, flawed pools among it; nothing for a node that is not known."""
+    def pools(self, node: str) -> list[DevicePool]:
+        """The pools available from the node, flawed ones included; none for an unknown node."""
         self._settle()
         found = self._kept.get(node)
         if found is None:
@@ -96,12 +96,12 @@ class Inventory:
         return found
 
     def nodes_with(self, pool: PoolId) -> set[str]:
-        """Nodes that can have anything of it, or could but for its flaw."""
+        """Nodes with a view of the pool, flawed or not."""
         self._settle()
         return set(self._pools[pool].views) if pool in self._pools else set()
 
     def take_changed(self) -> set[str]:
-        """Nodes of which `pools` may say something else than when this was last asked."""
+        """Nodes whose `pools` may have changed since the last call."""
         self._settle()
         changed, self._changed = self._changed, set()
         return changed
@@ -116,7 +116,7 @@ class Inventory:
         self._unsettled.clear()
 
     def _note(self, node: str, id_: PoolId) -> None:
-        """That the view of a pool from a node is another, or gone."""
+        """The node's view of a pool changed or is gone."""
         having = self._having.setdefault(node, set())
         if node in self._pools[id_].views:
             having.add(id_)

@@ -13,22 +13,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from dovetail.kubernetes.devices.counters import BadCounters, check_draws, counters_of
-from dovetail.kubernetes.devices.device import Device, DeviceId, Json, Pool, PoolId
-from dovetail.kubernetes.devices.reach import Reach, reach_of
+from dovetail.kubernetes.devices.device import DeviceId, DevicePool, DraDevice, Json, PoolId
+from dovetail.kubernetes.devices.reach import DeviceReach, reach_of
 from dovetail.model.requests.pod_ask import NODE_NAME
 
 Labels = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class PoolSlice:
     """`reaches`: of each device where the slice leaves it to them, or else one for all; `nodes`: all that can have
     anything of it, None where a selector has to be asked."""
 
     name: str
     spec: Json
-    devices: tuple[Device, ...]
-    reaches: tuple[Reach, ...]
+    devices: tuple[DraDevice, ...]
+    reaches: tuple[DeviceReach, ...]
     nodes: frozenset[str] | None
 
     @property
@@ -47,14 +47,14 @@ def pool_of(spec: Json) -> PoolId:
     return PoolId(spec["driver"], spec["pool"]["name"])
 
 
-def slice_of(name: str, spec: Json) -> Slice:
+def slice_of(name: str, spec: Json) -> PoolSlice:
     """One with counters offers no devices, only what devices of other slices draw on."""
     bodies = () if spec.get("sharedCounters") else spec.get("devices") or ()
     driver, pool = pool_of(spec)
-    devices = tuple([Device(DeviceId(driver, pool, body["name"]), body, spec) for body in bodies])
+    devices = tuple([DraDevice(DeviceId(driver, pool, body["name"]), body, spec) for body in bodies])
     reaches = tuple(map(reach_of, bodies)) if spec.get("perDeviceNodeSelection") else (reach_of(spec),)
     named = all(reach.node for reach in reaches)
-    return Slice(name, spec, devices, reaches, frozenset([reach.node for reach in reaches]) if named else None)
+    return PoolSlice(name, spec, devices, reaches, frozenset([reach.node for reach in reaches]) if named else None)
 
 
 class PoolSlices:
@@ -63,17 +63,17 @@ class PoolSlices:
 
     def __init__(self, id_: PoolId) -> None:
         self.id = id_
-        self.slices: dict[str, Slice] = {}
-        self.views: dict[str, Pool] = {}
-        self._by_node: dict[str, list[Slice]] = {}  # slices that name their nodes, by each
-        self._wide: list[Slice] = []  # slices that every node has to be asked about
+        self.slices: dict[str, PoolSlice] = {}
+        self.views: dict[str, DevicePool] = {}
+        self._by_node: dict[str, list[PoolSlice]] = {}  # slices that name their nodes, by each
+        self._wide: list[PoolSlice] = []  # slices that every node has to be asked about
         self._flaw = ""
         self._counters: Mapping[str, Mapping[str, int]] = {}
-        self._sharing: tuple[Device, ...] = ()
-        self._made: dict[tuple[tuple[str, tuple[int, ...]], ...], Pool] = {}  # many nodes can have the same
+        self._sharing: tuple[DraDevice, ...] = ()
+        self._made: dict[tuple[tuple[str, tuple[int, ...]], ...], DevicePool] = {}  # many nodes can have the same
 
     def settle(self, nodes: Mapping[str, Labels]) -> set[str]:
-        """After slices changed: puts them together anew; nodes of which the view is another."""
+        """Combines the slices again after a change; returns the nodes whose view changed."""
         self._gather()
         asked: Iterable[str] = nodes if self._wide else [name for name in self._by_node if name in nodes]
         before, self.views = self.views, {}
@@ -83,14 +83,14 @@ class PoolSlices:
         return gone | {name for name, view in self.views.items() if view != before.get(name)}
 
     def settle_node(self, name: str, labels: Labels) -> bool:
-        """After a node came or its labels changed: whether its view is another."""
+        """After a node appeared or its labels changed: did its view change?"""
         before = self.views.pop(name, None)
         self._look(name, labels)
         return self.views.get(name) != before
 
     @property
     def is_wide(self) -> bool:
-        """Whether nodes that no slice names may have something of it."""
+        """May nodes that no slice names have some of it?"""
         return any(one.nodes is None for one in self.slices.values())
 
     def _gather(self) -> None:
@@ -126,27 +126,27 @@ class PoolSlices:
         if view.flaw or view.devices:
             self.views[name] = view
 
-    def _view(self, found: list[tuple[Slice, tuple[int, ...]]]) -> Pool:
+    def _view(self, found: list[tuple[PoolSlice, tuple[int, ...]]]) -> DevicePool:
         flaw = self._flaw or _doubled([one for one, _within in found])
         if flaw:
-            return Pool(self.id, flaw=flaw)
+            return DevicePool(self.id, flaw=flaw)
         offered = [one.devices[position] for one, within in found for position in within]
         devices = tuple([device for device in offered if not device.body.get("bindingConditions")])
-        return Pool(self.id, devices, "", self._counters, self._sharing)
+        return DevicePool(self.id, devices, "", self._counters, self._sharing)
 
 
 def with_name(name: str, labels: Labels) -> Labels:
     return {**labels, NODE_NAME: name}
 
 
-def _missing(slices: list[Slice]) -> str:
+def _missing(slices: list[PoolSlice]) -> str:
     counts = {int(one.spec["pool"].get("resourceSliceCount") or 0) for one in slices}
     if counts <= {len(slices)}:
         return ""
     return f"the pool is being updated: {len(slices)} of {max(counts)} slices of its newest generation are there"
 
 
-def _checked_counters(slices: list[Slice]) -> dict[str, dict[str, int]]:
+def _checked_counters(slices: list[PoolSlice]) -> dict[str, dict[str, int]]:
     counters = counters_of([one.spec for one in slices])
     for one in slices:
         for device in one.devices:
@@ -154,7 +154,7 @@ def _checked_counters(slices: list[Slice]) -> dict[str, dict[str, int]]:
     return counters
 
 
-def _doubled(slices: list[Slice]) -> str:
+def _doubled(slices: list[PoolSlice]) -> str:
     times = Counter([device.id.name for one in slices for device in one.devices])
     twice = [name for name, count in times.items() if count > 1]
     return f"device {twice[0]} is in the pool twice" if twice else ""

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dovetail.kubernetes.devices.device import Json
-from dovetail.kubernetes.selectors import node_terms, selects
+from dovetail.kubernetes.objects.selectors import node_terms, selects
 from dovetail.model.requests.asks import Term
 from dovetail.model.requests.pod_ask import NODE_NAME
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class DeviceReach:
     """`node`: the only one; `terms`: of which one must hold; `everywhere`: all of them."""
 
     node: str = ""
@@ -28,10 +28,10 @@ class Reach:
         return self.everywhere or any(selects(term, labels) for term in self.terms)
 
 
-def reach_of(said: Json) -> Reach:
+def reach_of(said: Json) -> DeviceReach:
     """`said`: the spec of a slice, or a device of one that leaves it to its devices."""
     if node := said.get("nodeName"):
-        return Reach(node=node)
+        return DeviceReach(node=node)
     if said.get("allNodes"):
-        return Reach(everywhere=True)
-    return Reach(terms=node_terms((said.get("nodeSelector") or {}).get("nodeSelectorTerms") or ()))
+        return DeviceReach(everywhere=True)
+    return DeviceReach(terms=node_terms((said.get("nodeSelector") or {}).get("nodeSelectorTerms") or ()))

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dovetail.kubernetes.devices.asking import Ask
-from dovetail.kubernetes.devices.device import Device, Json
+from dovetail.kubernetes.devices.device import DraDevice, Json
 
-Choice = tuple[Ask, Device]
+Choice = tuple[Ask, DraDevice]
 
 
 def allocation_of(claim: Json, chosen: Sequence[Choice], classes: Mapping[str, Json], node: str) -> Json:
@@ -22,7 +22,7 @@ def allocation_of(claim: Json, chosen: Sequence[Choice], classes: Mapping[str, J
     return {"devices": devices} if selector is None else {"devices": devices, "nodeSelector": selector}
 
 
-def _result(ask: Ask, device: Device) -> Json:
+def _result(ask: Ask, device: DraDevice) -> Json:
     driver, pool, name = device.id
     result: dict[str, Any] = {"request": ask.name, "driver": driver, "pool": pool, "device": name}
     if ask.admin:
@@ -55,7 +55,7 @@ def _claim_config(claim: Json, asks: Sequence[Ask]) -> list[Json]:
     ]
 
 
-def _node_selector(devices: Sequence[Device], node: str) -> Json | None:
+def _node_selector(devices: Sequence[DraDevice], node: str) -> Json | None:
     """None: they can be used from all nodes."""
     fields: list[Json] = []
     expressions: list[Json] = []

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
-from dovetail.kubernetes.devices.device import Device, Json
+from dovetail.kubernetes.devices.device import DraDevice, Json
 
 _KINDS = ("string", "int", "bool", "version")
 #: With its kind: 1 and true, or a version and the same text, are not the same.
@@ -29,7 +29,7 @@ class Rule(ABC):
         """A request by its names: a subrequest has that of its request and its own."""
         return not self._requests or not names.isdisjoint(self._requests)
 
-    def value(self, device: Device) -> Value | None:
+    def value(self, device: DraDevice) -> Value | None:
         """A driver need not write its own domain before names."""
         attributes: Json = device.body.get("attributes") or {}
         found: Json | None = attributes.get(self._attribute)
@@ -39,7 +39,7 @@ class Rule(ABC):
             return None
         return next(((kind, found[kind]) for kind in _KINDS if found.get(kind) is not None), None)
 
-    def add(self, device: Device) -> bool:
+    def add(self, device: DraDevice) -> bool:
         """False: it may not be chosen beside those that are, and was not added."""
         value = self.value(device)
         if value is None or not self._admits(value, self._chosen):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from dovetail.kubernetes.devices.asking import MOST_RESULTS, Ask, Wish
 from dovetail.kubernetes.devices.counters import Counters, Draw, draws_of
-from dovetail.kubernetes.devices.device import DeviceId, Pool, SelectorError, Selects, Unallocatable
+from dovetail.kubernetes.devices.device import DeviceId, DevicePool, SelectorError, Selects, Unallocatable
 from dovetail.kubernetes.devices.results import Choice
 from dovetail.kubernetes.devices.taints import excluded
 
@@ -22,7 +22,7 @@ MOST_STEPS = 100_000
 
 
 class TooManySteps(Exception):
-    """The search gave up; there may be a solution or not."""
+    """The search gave up; there may be a solution."""
 
 
 class _Point(NamedTuple):
@@ -35,11 +35,16 @@ class _Point(NamedTuple):
     start: int = 0
 
 
-class Search:
+class DeviceSearch:
     """One attempt. `chosen`: by claim, what was found."""
 
     def __init__(
-        self, wishes: Sequence[Wish], pools: Sequence[Pool], in_use: Collection[DeviceId], selects: Selects, claims: int
+        self,
+        wishes: Sequence[Wish],
+        pools: Sequence[DevicePool],
+        in_use: Collection[DeviceId],
+        selects: Selects,
+        claims: int,
     ) -> None:
         self.chosen: list[list[Choice]] = [[] for _ in range(claims)]
         self._wishes = wishes
@@ -107,7 +112,7 @@ class Search:
                 failed.add(self._kind(position))
 
     def _take(self, ask: Ask, position: int) -> bool:
-        """False: it cannot be had beside what is chosen, and nothing changed."""
+        """False: it cannot be combined with what is chosen, and nothing changed."""
         self._step()
         device, pool = self._devices[position]
         if not self._is_free(ask, position) or excluded(device.body, ask.tolerations):

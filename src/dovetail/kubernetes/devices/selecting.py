@@ -15,7 +15,7 @@ from typing import Any
 from dovetail.constraints.error import ExpressionError
 from dovetail.kubernetes.devices.cel_program import Open, program
 from dovetail.kubernetes.devices.cel_values import CelError, TooMuch, kind_of, quantity, read_version
-from dovetail.kubernetes.devices.device import Device, Json, SelectorError
+from dovetail.kubernetes.devices.device import DraDevice, Json, SelectorError
 
 ANSWERS_KEPT = 262_144
 PROGRAMS_KEPT = 4096
@@ -31,7 +31,7 @@ class Selecting:
         # A text is why there is no answer; it does not name the device, since others may be just like it.
         self._answers: dict[tuple[str, bytes], bool | str] = {}
 
-    def __call__(self, expression: str, device: Device) -> bool:
+    def __call__(self, expression: str, device: DraDevice) -> bool:
         key = expression, _digest(device)
         answer = self._answers.get(key)
         if answer is None:
@@ -44,7 +44,7 @@ class Selecting:
         return answer
 
 
-def _digest(device: Device) -> bytes:
+def _digest(device: DraDevice) -> bytes:
     """Everything about a device that a selector can see."""
     body = device.body
     attributes, capacity = body.get("attributes"), body.get("capacity")
@@ -62,7 +62,7 @@ def _program(expression: str) -> Program:
         raise SelectorError(f"selector {expression!r} cannot be read: {error}") from None
 
 
-def _answer(run: Program, device: Device) -> bool | str:
+def _answer(run: Program, device: DraDevice) -> bool | str:
     try:
         found = run({"device": _variable(device.id.driver, device.body)})
     except (CelError, TooMuch) as error:

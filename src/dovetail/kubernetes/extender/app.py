@@ -1,8 +1,8 @@
 """The webhooks as a web application.
 
-Guarantees: whatever is sent, the answer is one that kube-scheduler can read, or a status of HTTP with one line of plain
-text: 400 for what cannot be read, 413 for what is too long, 503 as long as the cluster is not known. A body is never
-held beyond its limit. Answers are made between two awaits, so that none of them sees the cluster change meanwhile.
+Guarantees: every answer is one that kube-scheduler can read, or an HTTP status with one line of text: 400 for
+unreadable input, 413 for input that is too long, 503 until the cluster is known. A body is never buffered beyond its
+limit. Answers are computed between two awaits, so the cluster does not change meanwhile.
 """
 
 import logging
@@ -16,8 +16,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from dovetail.kubernetes.extender.deciding import Unreadable
 from dovetail.kubernetes.extender.extender import Extender
+from dovetail.kubernetes.extender.filter_verb import UnreadablePod
 from dovetail.kubernetes.extender.wire import (
     ExtenderArgs,
     ExtenderBindingArgs,
@@ -46,19 +46,19 @@ def create_app(extender: Extender) -> Starlette:
     async def filter_(request: Request) -> Response:
         args = await _read(request, ExtenderArgs, most)
         await extender.told_of(args.pod)
-        return _json(extender.deciding.filter(args).to_json())
+        return _json(extender.filter_verb.filter(args).to_json())
 
     async def prioritize(request: Request) -> Response:
         args = await _read(request, ExtenderArgs, most)
-        return _json(orjson.dumps(extender.deciding.prioritize(args)))
+        return _json(orjson.dumps(extender.filter_verb.prioritize(args)))
 
     async def preempt(request: Request) -> Response:
         args = await _read(request, ExtenderPreemptionArgs, most)
-        return _json(extender.preempting.preempt(args).to_json())
+        return _json(extender.preempt_verb.preempt(args).to_json())
 
     async def bind(request: Request) -> Response:
         args = await _read(request, ExtenderBindingArgs, most)
-        return _json((await extender.binding.bind(args)).to_json())
+        return _json((await extender.bind_verb.bind(args)).to_json())
 
     async def healthz(_: Request) -> Response:
         return PlainTextResponse("ok") if extender.ready else PlainTextResponse(NOT_READY, 503)
@@ -76,7 +76,7 @@ def _answered(extender: Extender, handler: Handler) -> Handler:
             return await handler(request)
         except _Refused as refused:
             return PlainTextResponse(str(refused), refused.status)
-        except Unreadable as error:
+        except UnreadablePod as error:
             return PlainTextResponse(str(error), 422)
         except ClientDisconnect:
             return PlainTextResponse("the client is gone", 400)

@@ -1,9 +1,7 @@
-"""The certificate that the extender shows, read again when its files change: whoever renews certificates restarts
-nobody for it.
+"""The extender's certificate, reloaded when its files change, without a restart.
 
-Guarantees: a connection that is there stays as it is; the next one meets the new certificate, and the new authorities
-for clients. Files that cannot be read, or that do not belong together, as while they are being replaced, change nothing
-and are said once.
+Guarantees: open connections stay as they are; new ones use the new certificate and client authorities. Files that
+cannot be read or do not match, as while they are being replaced, change nothing and are logged once.
 """
 
 import asyncio
@@ -28,7 +26,7 @@ class Certificates:
         self.context.sni_callback = self._take_latest
 
     def refresh(self) -> bool:
-        """Whether others are shown from now on."""
+        """Were new files loaded?"""
         try:
             found = self._stamp()
             if found == self._seen:

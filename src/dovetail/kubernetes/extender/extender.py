@@ -1,11 +1,11 @@
-"""The extender: a cluster followed, and the answers to a stock kube-scheduler that asks about it.
+"""The extender: follows the cluster and answers a stock kube-scheduler.
 
-Everything that touches the engine happens on one event loop, between two awaits. The engine is never told to decide:
-it holds the cluster as the watches tell of it, with the pods of kube-scheduler as work that waits, and is asked.
+Everything that touches the engine runs on one event loop, between two awaits. The engine never decides: it holds the
+cluster as the watches report it, with the pods of kube-scheduler as pending work, and answers questions.
 
-Guarantees: nothing is answered before everything that was there at the start is known. State lives in the API server
-alone; after a restart gangs of which nothing is bound are planned anew. Several at once do no harm as long as one
-kube-scheduler asks only one of them: plans are each one's own.
+Guarantees: nothing is answered before everything that existed at the start is known. All state is in the API server;
+after a restart gangs without a bound pod are planned again. Several extenders may run if each kube-scheduler asks only
+one of them: each has its own plans.
 Left to others: the web server (`app`, `serving`).
 """
 
@@ -14,17 +14,17 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.extender.binding import Binding
-from dovetail.kubernetes.extender.deciding import Deciding
-from dovetail.kubernetes.extender.nudging import Nudges
-from dovetail.kubernetes.extender.preempting import Preempting
-from dovetail.kubernetes.extender.put_aside import PutAside
+from dovetail.kubernetes.extender.bind_verb import BindVerb
+from dovetail.kubernetes.extender.filter_verb import FilterVerb
+from dovetail.kubernetes.extender.pod_nudger import PodNudger
+from dovetail.kubernetes.extender.preempt_verb import PreemptVerb
+from dovetail.kubernetes.extender.refused_pods import RefusedPods
 from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
-from dovetail.kubernetes.gangs import gang_of
-from dovetail.kubernetes.pods import PodReader
-from dovetail.kubernetes.scheduler.following import Following
+from dovetail.kubernetes.objects.gangs import gang_of
+from dovetail.kubernetes.objects.pods import PodReader
+from dovetail.kubernetes.scheduler.cluster_informer import ClusterInformer
 from dovetail.kubernetes.scheduler.settings import engine_for, line_of
+from dovetail.kubernetes_client.api import Api
 
 Json = Mapping[str, Any]
 
@@ -38,48 +38,48 @@ class Extender:
         settings: KubernetesExtenderSettings | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """Raises ValueError for settings that no engine can be made of."""
+        """Raises ValueError for settings that no engine can be built from."""
         self.settings = settings or KubernetesExtenderSettings()
         self.engine = engine_for(self.settings)
         readers = {name: PodReader(line_of(name), profile) for name, profile in self.settings.names.items()}
-        self.following = Following(api, self.engine, readers, now, allocates=False)
-        self._nudges = Nudges(api)
-        self.put_aside = PutAside(self.following.ledger, self._nudges.put)
-        self.deciding = Deciding(self.engine, self.following, readers, self.settings, self.put_aside, now)
+        self.informer = ClusterInformer(api, self.engine, readers, now, allocates=False)
+        self._nudges = PodNudger(api)
+        self.refused_pods = RefusedPods(self.informer.tracker, self._nudges.put)
+        self.filter_verb = FilterVerb(self.engine, self.informer, readers, self.settings, self.refused_pods, now)
         keep_s = self.settings.keep_plan_s
-        self.preempting = Preempting(self.engine, self.following, self.deciding, keep_s, now)
+        self.preempt_verb = PreemptVerb(self.informer, self.filter_verb, keep_s, now)
         limits = self.settings.bind_within_s, keep_s
-        self.binding = Binding(api, self.engine, self.following.ledger, self.deciding, *limits, now)
+        self.bind_verb = BindVerb(api, self.informer.questions, self.informer.tracker, self.filter_verb, *limits, now)
 
     @property
     def ready(self) -> bool:
-        return self.following.synced.is_set()
+        return self.informer.synced.is_set()
 
     async def run(self) -> None:
-        """Until cancelled, or until following the cluster is impossible."""
+        """Runs until cancelled, or until the cluster cannot be followed."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self.following.run(), name="follow the cluster")
-            await self.following.synced.wait()
+            group.create_task(self.informer.run(), name="follow the cluster")
+            await self.informer.synced.wait()
             group.create_task(self._nudges.run(), name="nudge")
             group.create_task(self._keep_house(), name="keep house")
 
     async def told_of(self, pod: Json) -> None:
-        """Waits a little for the watch to tell of a pod of a gang, which kube-scheduler may know before us."""
+        """Waits a little for the watch to report a pod of a gang, which kube-scheduler may know before us."""
         if not gang_of(pod):
             return
-        about, pods = pod["metadata"], self.following.ledger.pods
+        about, pods = pod["metadata"], self.informer.tracker.pods
         place = about["namespace"], about["name"]
         try:
             async with asyncio.timeout(self.settings.watch_patience_s):
                 while (known := pods.get(place)) is None or known.uid != about["uid"]:
-                    self.following.dirty_rows.clear()
-                    await self.following.dirty_rows.wait()
+                    self.informer.changed.clear()
+                    await self.informer.changed.wait()
         except TimeoutError:
             return
 
     async def _keep_house(self) -> None:
-        """Also when nobody asks."""
+        """Refreshes regularly, even when kube-scheduler does not ask."""
         while True:
-            self.deciding.refresh()
-            self.put_aside.renew()
+            self.filter_verb.refresh()
+            self.refused_pods.renew()
             await asyncio.sleep(HOUSEKEEPING_S)

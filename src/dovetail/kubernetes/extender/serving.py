@@ -1,8 +1,7 @@
-"""The web server around the webhooks.
+"""The web server of the webhooks.
 
-Guarantees: it listens from the start, so that its address is taken or refused at once, and answers 503 until the
-cluster is known. Connections stay open for longer than kube-scheduler keeps them idle, so that it is never the server
-that closes one just as a question is sent.
+Guarantees: it listens from the start, so an address in use is reported at once, and answers 503 until the cluster is
+known. It keeps idle connections open longer than kube-scheduler does, so it never closes one just as a request is sent.
 """
 
 import asyncio
@@ -23,7 +22,7 @@ _BACKLOG = 1024
 
 
 class _Server(uvicorn.Server):
-    """Signals are the caller's."""
+    """The caller handles signals."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

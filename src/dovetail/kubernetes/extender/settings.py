@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dovetail.kubernetes.pods import PROFILE
+from dovetail.kubernetes.objects.pods import PROFILE
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
 from dovetail.model.text.strict import Name
 

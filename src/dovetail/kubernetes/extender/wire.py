@@ -1,8 +1,8 @@
-"""What kube-scheduler sends to an extender and reads of it: `k8s.io/kube-scheduler/extender/v1`, letter for letter.
+"""The extender's wire format, `k8s.io/kube-scheduler/extender/v1`.
 
-Those types carry no JSON names, so their fields are written as they are in Go (`NodeNames`, `NumPDBViolations`); the
-objects inside them are written as everywhere in the API. What comes in is read whatever the case, as Go reads it, and
-fields that are new to us are passed over. A pod that lacks what every pod has is refused here.
+Those Go types carry no JSON names, so their fields are spelled as in Go (`NodeNames`, `NumPDBViolations`); objects
+inside them are spelled as everywhere in the API. Input is read in any case, as Go reads it; unknown fields are ignored.
+A pod without the fields that every pod has is rejected.
 """
 
 from typing import Annotated, Any, TypedDict
@@ -28,7 +28,7 @@ class Wire(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _any_case(cls, data: Any) -> Any:
-        """Go reads names in any case, and earlier versions wrote them in small letters."""
+        """Go reads names in any case, and earlier versions wrote them in lower case."""
         if not isinstance(data, dict):
             return data
         known = {name: name for field in cls.model_fields.values() if (name := field.alias) is not None}
@@ -91,7 +91,7 @@ class ExtenderFilterResult(Wire):
 
 
 class HostPriority(TypedDict):
-    """No model: there is one for every node, and they are only ever written."""
+    """Not a model: there is one for every node, and it is only written."""
 
     Host: str
     Score: int
@@ -110,7 +110,7 @@ class MetaVictims(Wire):
         return [pod.uid for pod in self.pods or ()]
 
 
-class Victims(Wire):
+class NodeVictims(Wire):
     pods: list[Json] | None = None
     num_pdb_violations: int = 0
 
@@ -121,14 +121,14 @@ class Victims(Wire):
 
 class ExtenderPreemptionArgs(Wire):
     pod: Pod
-    node_name_to_victims: dict[str, Victims | None] | None = None
+    node_name_to_victims: dict[str, NodeVictims | None] | None = None
     node_name_to_meta_victims: dict[str, MetaVictims | None] | None = None
 
     def proposed(self) -> dict[str, MetaVictims]:
-        """What kube-scheduler would do, in whichever form it came."""
+        """kube-scheduler's victims, in whichever form they came."""
         if self.node_name_to_meta_victims is not None:
             return {name: one or MetaVictims() for name, one in self.node_name_to_meta_victims.items()}
-        whole = {name: one or Victims() for name, one in (self.node_name_to_victims or {}).items()}
+        whole = {name: one or NodeVictims() for name, one in (self.node_name_to_victims or {}).items()}
         return {name: meta_victims(one.uids, one.num_pdb_violations) for name, one in whole.items()}
 
 
@@ -152,7 +152,7 @@ def meta_victims(uids: list[str], violations: int) -> MetaVictims:
 
 
 def faults(error: ValidationError) -> str:
-    """What is wrong with what came, in one line."""
+    """What is wrong with the input, in one line."""
     found = [f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}" for one in error.errors()[:_FAULTS]]
     more = error.error_count() - len(found)
     return "; ".join(found) + (f"; and {more} more" if more else "")

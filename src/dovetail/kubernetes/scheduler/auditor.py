@@ -1,19 +1,19 @@
-"""Looks every few minutes whether what we believe is what the API says, and says so where it is not.
+"""Audits the scheduler's state against the API every few minutes and logs differences.
 
-Guarantees: what is counted as drift has lasted: it was there at several looks, some seconds apart, so that nothing
-counts that is merely under way. Nothing is mended and nothing is decided here; a look reads the API page by page and
-lets others run in between. An API that cannot be read is no drift: the next look may be luckier.
+Guarantees: a difference counts as drift only if several comparisons, seconds apart, find it, so changes under way do
+not count. Nothing is repaired here. A comparison reads the API page by page and lets other tasks run in between. An API
+that cannot be read is no drift.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Collection
 
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.errors import ApiError
-from dovetail.kubernetes.client.paths import NODES, PODS
-from dovetail.kubernetes.scheduler.audit import Difference, Fact, audit, facts_of, nodes_of
-from dovetail.kubernetes.scheduler.following import Following
+from dovetail.kubernetes.scheduler.audit import Difference, PodFact, audit, facts_of, nodes_of
+from dovetail.kubernetes.scheduler.cluster_informer import ClusterInformer
+from dovetail.kubernetes_client.api import Api
+from dovetail.kubernetes_client.errors import KubernetesApiError
+from dovetail.kubernetes_client.paths import NODES, PODS
 
 _log = logging.getLogger(__name__)
 
@@ -25,19 +25,19 @@ SAID = 20  # differences that are named in the log; the others are counted
 
 
 class Auditor:
-    """`audits`: how often everything was compared; `drift`: how many differences lasted, since the start; `last`: those
-    that the last audit found."""
+    """`audits`: how many have run; `drift`: how many lasting differences they found in all; `last`: those of the last
+    one."""
 
     def __init__(
         self,
         api: Api,
-        cluster: Following,
+        cluster: ClusterInformer,
         names: Collection[str],
         under_way: Callable[[], Collection[int]] = tuple,
         between_looks_s: float = BETWEEN_LOOKS_S,
     ) -> None:
-        """`names`: of schedulers that are ours; `under_way`: workloads that have a node here which the API may learn of
-        much later."""
+        """`names`: our scheduler names; `under_way`: workloads that have a node here and whose binding may take long to
+        reach the API."""
         self._api, self._cluster, self._names, self._under_way = api, cluster, names, under_way
         self._between_looks_s = between_looks_s
         self.audits = 0
@@ -45,16 +45,16 @@ class Auditor:
         self.last: list[Difference] = []
 
     async def run(self, every_s: float) -> None:
-        """Until cancelled; not at all where `every_s` is 0."""
+        """Runs until cancelled; returns at once where `every_s` is 0."""
         while every_s:
             await asyncio.sleep(every_s)
             try:
                 await self.audit()
-            except ApiError as error:
+            except KubernetesApiError as error:
                 _log.info("no audit this time: %s", error)
 
     async def audit(self) -> list[Difference]:
-        """Differences that last; raises ApiError where the API cannot be read."""
+        """Differences that last. Raises KubernetesApiError if the API cannot be read."""
         troubles = self._cluster.troubles
         found = await self.look()
         for _ in range(LOOKS - 1):
@@ -76,11 +76,11 @@ class Auditor:
         return found
 
     async def look(self) -> list[Difference]:
-        """Differences as of now, those included that are merely under way."""
+        """Differences as of now, including changes under way."""
         csi_nodes = await self._api.items(CSI_NODES)
         nodes = nodes_of(await self._api.items(NODES), csi_nodes)
-        facts: list[Fact] = []
+        facts: list[PodFact] = []
         async for page in self._api.pages(PODS):
             facts += facts_of(page.get("items") or ())
         cluster = self._cluster
-        return audit(cluster.engine, cluster.ledger, self._names, nodes, facts, self._under_way())
+        return audit(cluster.questions, cluster.tracker, self._names, nodes, facts, self._under_way())

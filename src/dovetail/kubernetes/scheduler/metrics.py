@@ -1,7 +1,7 @@
-"""What Prometheus and probes are told of a scheduler: at `/metrics`, `/healthz` and `/readyz`.
+"""Metrics and probes of the scheduler: `/metrics`, `/healthz` and `/readyz`.
 
-Served by a thread of its own, so that an answer comes also while decisions are made; it only reads. Healthy is one that
-runs, ready one that knows its cluster and decides, so that of several replicas the one that leads is ready.
+A thread of its own serves them, so answers come while the scheduler decides; it only reads. A running scheduler is
+healthy; one that knows its cluster and decides is ready. Of several replicas only the leader is ready.
 """
 
 import logging
@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, Histogram, make_wsgi_app
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 if TYPE_CHECKING:
-    from dovetail.kubernetes.scheduler.scheduler import Scheduler
+    from dovetail.kubernetes.scheduler.scheduler import PodScheduler
 
 _log = logging.getLogger(__name__)
 
@@ -24,9 +24,9 @@ _PLAIN = [("Content-Type", "text/plain; charset=utf-8")]
 
 
 class SchedulerMetrics:
-    """A collector: what is true now is read when somebody asks."""
+    """A collector: reads the current values when it is scraped."""
 
-    def __init__(self, registry: CollectorRegistry, scheduler: "Scheduler") -> None:
+    def __init__(self, registry: CollectorRegistry, scheduler: "PodScheduler") -> None:
         self._scheduler = scheduler
         took_s = Histogram(
             "dovetail_kubernetes_binding_seconds",
@@ -39,12 +39,12 @@ class SchedulerMetrics:
 
     def collect(self) -> Iterator[Metric]:
         found = self._scheduler
-        known = list(found.ledger.by_id.values())
+        known = list(found.tracker.by_id.values())
         gauges: list[tuple[str, str, float]] = [
-            ("nodes", "Nodes that are followed", len(found.engine.state.cluster.rows)),
+            ("nodes", "Nodes that are followed", found.informer.questions.node_count),
             ("pods", "Pods that count: on a node, or waiting for one", len(known)),
             ("pods_waiting", "Pods of ours without a node", sum(1 for one in known if one.waits)),
-            ("pods_held", "Pods of ours that cannot be placed as they are written", len(found.ledger.held)),
+            ("pods_held", "Pods of ours that cannot be placed as they are written", len(found.tracker.held)),
             ("orders_under_way", "Bindings and deletions without an answer yet", found.under_way),
             ("ready", "1 while it knows its cluster and decides", float(found.ready)),
             ("drift", "Differences from the API that the last audit found", len(found.auditor.last)),
@@ -54,7 +54,7 @@ class SchedulerMetrics:
             ("not_bound", "Bindings that did not come about; their pods wait again", found.not_bound),
             ("evicted", "Pods that were told to make room for others", found.evicted),
             ("audits", "How often everything was compared with the API", found.auditor.audits),
-            ("watches_interrupted", "How often a watch broke, and was mended", found.following.troubles),
+            ("watches_interrupted", "How often a watch broke, and was mended", found.informer.troubles),
             ("events_dropped", "Events that could not be written", found.events_dropped),
         ]
         for name, words, value in gauges:
@@ -74,8 +74,8 @@ class _Quiet(WSGIRequestHandler):
         _log.debug(format, *arguments)
 
 
-def serve_metrics(scheduler: "Scheduler", host: str, port: int) -> int:
-    """Until the process ends; the port it listens on. Raises OSError where it cannot."""
+def serve_metrics(scheduler: "PodScheduler", host: str, port: int) -> int:
+    """Serves until the process ends; returns the port. Raises OSError if it cannot listen."""
     registry = CollectorRegistry()
     SchedulerMetrics(registry, scheduler)
     metrics = make_wsgi_app(registry)

@@ -1,12 +1,12 @@
-"""The scheduler: follows the cluster, decides with the engine, carries out what was decided.
+"""The scheduler: follows the cluster, decides with the engine, executes the decisions.
 
-Everything that touches the engine happens on one event loop, between two awaits, so that the engine needs no lock.
-Watches tell it of changes as they come; decisions are made in slices, and while one slice is bound the next is decided.
+Everything that touches the engine runs on one event loop, between two awaits, so the engine needs no lock. Decisions
+are made in slices; while one slice is bound the next is decided.
 
-Guarantees: nothing is decided before everything that was there at the start is known. A pod counts on its node from the
-moment it was chosen, so that no room is given away twice; when its binding fails it waits again. Two schedulers of this
-kind at once do no harm, since the API server binds a pod once; to have only one decide, lead (`election`).
-Left to others: who leads, and what becomes of pods on their nodes.
+Guarantees: nothing is decided before everything that existed at the start is known. A pod counts on its node from the
+moment of the decision, so no capacity is given away twice; if its binding fails the pod is pending again. Two
+schedulers at once do no harm, since the API server binds a pod once; leader election (`election`) leaves one to decide.
+Left to others: leader election, and pods once they run.
 """
 
 import asyncio
@@ -15,19 +15,12 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from dovetail.kubernetes.client import pods as pod_calls
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.errors import ApiError
-from dovetail.kubernetes.client.recorder import Recorder
-from dovetail.kubernetes.pods import PodReader
+from dovetail.kubernetes.objects.pods import PodReader
 from dovetail.kubernetes.scheduler.auditor import Auditor
-from dovetail.kubernetes.scheduler.binding import Binder, Binding, Eviction
-from dovetail.kubernetes.scheduler.devices import Devices
-from dovetail.kubernetes.scheduler.following import Following
-from dovetail.kubernetes.scheduler.known import Known, Place
-from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings, engine_for, line_of
-from dovetail.kubernetes.scheduler.volumes import Volumes
-from dovetail.kubernetes.scheduler.words import (
+from dovetail.kubernetes.scheduler.binder import Binder, PodBinding, PodEviction
+from dovetail.kubernetes.scheduler.cluster_informer import ClusterInformer
+from dovetail.kubernetes.scheduler.device_binder import DeviceBinder
+from dovetail.kubernetes.scheduler.pod_conditions import (
     FAILED,
     PREEMPTED,
     SCHEDULED,
@@ -37,11 +30,18 @@ from dovetail.kubernetes.scheduler.words import (
     scheduled,
     unschedulable,
 )
+from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings, engine_for, line_of
+from dovetail.kubernetes.scheduler.tracked_pod import NamespacedName, TrackedPod
+from dovetail.kubernetes.scheduler.volume_binder import VolumeBinder
+from dovetail.kubernetes_client import pods as pod_calls
+from dovetail.kubernetes_client.api import Api
+from dovetail.kubernetes_client.errors import KubernetesApiError
+from dovetail.kubernetes_client.recorder import Recorder
 from dovetail.model.command import Bind, Command, Stop, Wake
 from dovetail.model.event import BindFailed, TaskBound, Tick
 from dovetail.model.reason import Outcome
 from dovetail.model.record import Decision
-from dovetail.model.task import TaskId, TaskState
+from dovetail.model.task import TaskId
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ NOTES_KEPT, NOTES_LATEST_S = 20_000, 10.0
 GANG_SETTLES_S = 2.0  # its pods come one after the other: too few of them are no news before that
 
 
-class Scheduler:
+class PodScheduler:
     def __init__(
         self,
         api: Api,
@@ -65,19 +65,21 @@ class Scheduler:
         self.settings = settings or KubernetesSchedulerSettings()
         self.engine = engine_for(self.settings)
         readers = {name: PodReader(line_of(name), profile) for name, profile in self.settings.names.items()}
-        self.following = Following(api, self.engine, readers, now)
-        self.ledger, self.objects = self.following.ledger, self.following.objects
+        self.informer = ClusterInformer(api, self.engine, readers, now)
+        self.tracker, self.objects = self.informer.tracker, self.informer.objects
         self._binder = Binder(api, self._bound, self._not_evicted, self.settings.bindings_at_once)
-        self._volumes = Volumes(api, self.following, self._binder.put, self._bound)
-        self._devices = Devices(api, self.following.devices, self._volumes.put, self._bound)
-        self.auditor = Auditor(api, self.following, self.settings.names, self._waited_for)
+        self._volumes = VolumeBinder(api, self.informer, self._binder.put, self._bound)
+        self._devices = DeviceBinder(api, self.informer.devices, self._volumes.put, self._bound)
+        self.auditor = Auditor(api, self.informer, self.settings.names, self._waited_for)
         self._recorder = Recorder(
             api, next(iter(self.settings.names)), instance, busy=lambda: self._binder.under_way > 0
         )
-        self._stirred = self.following.dirty_rows
+        self._changed, self._questions = self.informer.changed, self.informer.questions
         self._wake: asyncio.TimerHandle | None = None
-        self._notes: dict[Place, tuple[Known, str, str | None]] = {}  # why it waits, where room is made for it
-        self._gangs_looked_at: set[Place] = set()  # before long
+        self._notes: dict[
+            NamespacedName, tuple[TrackedPod, str, str | None]
+        ] = {}  # why it waits, where room is made for it
+        self._gangs_looked_at: set[NamespacedName] = set()  # before long
         self._noted = asyncio.Event()
         self.bound = self.not_bound = self.evicted = 0
         self.ready = False  # it knows its cluster, and decides
@@ -89,7 +91,7 @@ class Scheduler:
         return self._binder.under_way
 
     def _waited_for(self) -> set[int]:
-        """Workloads whose pods have a node and wait for something there."""
+        """Workloads whose pods have a node and wait for devices or volumes."""
         return {*self._devices.waited_for, *self._volumes.waited_for}
 
     @property
@@ -97,13 +99,13 @@ class Scheduler:
         return self._recorder.dropped
 
     async def run(self) -> None:
-        """Until cancelled, or until following the cluster is impossible."""
+        """Runs until cancelled, or until the cluster cannot be followed."""
         self._binder.begin()
         self._recorder.begin()
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self.following.run(), name="follow the cluster")
-                await self.following.synced.wait()
+                group.create_task(self.informer.run(), name="follow the cluster")
+                await self.informer.synced.wait()
                 self.ready = True
                 group.create_task(self._decide(), name="decide")
                 group.create_task(self.auditor.run(self.settings.audit_every_s), name="audit")
@@ -120,20 +122,20 @@ class Scheduler:
 
     async def _decide(self) -> None:
         while True:
-            self._stirred.clear()
-            self.following.read_again()
-            self._carry_out(self.ledger.take_commands())
+            self._changed.clear()
+            self.informer.read_again()
+            self._carry_out(self.tracker.take_commands())
             if self.engine.busy:
                 await self._binder.room(BACKLOG)
-                self.engine.state.pod_budgets = self.objects.budgets()
+                self.objects.tell_budgets()
                 # What devices are left is known only when they are given: one after the other.
-                self._slice(1 if self.following.devices.wanted else SLICE)
+                self._slice(1 if self.informer.devices.wanted else SLICE)
                 await asyncio.sleep(0)
                 continue
             self._slice(0)
-            self.following.forget_devices()
+            self.informer.forget_devices()
             self._tell_held()
-            await self._stirred.wait()
+            await self._changed.wait()
 
     def _slice(self, limit: int) -> None:
         now = self._now()
@@ -146,10 +148,10 @@ class Scheduler:
     def _carry_out(self, commands: list[Command]) -> None:
         for command in commands:
             if isinstance(command, Bind):
-                known = self.ledger.chose(command.task, command.node)
+                known = self.tracker.chose(command.task, command.node)
                 if known is not None:
                     about = known.id, known.namespace, known.name, known.uid
-                    order = Binding(*about, command.node, command.key, time.monotonic())
+                    order = PodBinding(*about, command.node, command.key, time.monotonic())
                     self._devices.put(order, known.pod)
             elif isinstance(command, Stop):
                 self._stop(command)
@@ -157,16 +159,15 @@ class Scheduler:
                 self._wake_at(command.at)
 
     def _stop(self, command: Stop) -> None:
-        """Only victims are ours to delete: what leaves a node for other reasons leaves it by others' hands."""
-        known = self.ledger.by_id.get(command.task.workload)
-        work = self.engine.state.work.get(command.task.workload)
-        live = None if work is None else work.tasks.get(0)
-        if known is None or live is None or live.state is not TaskState.STOPPING or live.reason != "preempting":
+        """Deletes victims only: pods that leave their node for other reasons are not ours to delete."""
+        known = self.tracker.by_id.get(command.task.workload)
+        task = self._questions.task(command.task)
+        if known is None or task is None or not task.is_preempted:
             return
-        self._recorder.record(pod_reference(known), PREEMPTED, live.message, "Preempting")
+        self._recorder.record(pod_reference(known), PREEMPTED, task.message, "Preempting")
         self.evicted += 1
-        condition = disrupted(live.message) if known.controlled else None
-        self._binder.put(Eviction(known.id, known.namespace, known.name, known.uid, condition))
+        condition = disrupted(task.message) if known.controlled else None
+        self._binder.put(PodEviction(known.id, known.namespace, known.name, known.uid, condition))
 
     def _wake_at(self, at: float) -> None:
         if self._wake is not None:
@@ -176,70 +177,66 @@ class Scheduler:
 
     def _awake(self) -> None:
         self._carry_out(self.engine.handle(Tick(0), self._now()))
-        self._stirred.set()
+        self._changed.set()
 
-    def _bound(self, order: Binding, why_not: str) -> None:
+    def _bound(self, order: PodBinding, why_not: str) -> None:
         self.bound += not why_not
         self.not_bound += bool(why_not)
         if not why_not:
             self.took_s(time.monotonic() - order.decided_s)
-        known = self.ledger.by_id.get(order.id)
+        known = self.tracker.by_id.get(order.id)
         if known is None:
             return
         if not why_not:
             self.engine.handle(TaskBound(TaskId(order.id, 0), order.key), self._now())
-            self._recorder.record(pod_reference(known), SCHEDULED, scheduled(known, order.node), "Binding")
+            self._recorder.record(pod_reference(known), SCHEDULED, scheduled(known, order.node), "PodBinding")
             return
         _log.info("%s/%s was not bound to %s: %s", order.namespace, order.name, order.node, why_not)
-        self.ledger.not_bound(known, order.key)
-        self.ledger.commands += self.engine.handle(BindFailed(TaskId(order.id, 0), order.key, why_not), self._now())
-        self._stirred.set()
+        self.tracker.not_bound(known, order.key)
+        self.tracker.commands += self.engine.handle(BindFailed(TaskId(order.id, 0), order.key, why_not), self._now())
+        self._changed.set()
 
-    def _not_evicted(self, order: Eviction) -> None:
-        """Who waits for its room has to look elsewhere."""
-        known = self.ledger.by_id.get(order.id)
+    def _not_evicted(self, order: PodEviction) -> None:
+        """The victim stays: the pod that was to take its place needs another node."""
+        known = self.tracker.by_id.get(order.id)
         if known is not None:
-            self.ledger.stays(known)
-            self._stirred.set()
+            self.tracker.stays(known)
+            self._changed.set()
 
     # --- telling ---------------------------------------------------------------------------------------------
 
     def _refused(self, decision: Decision) -> None:
-        known = self.ledger.by_id.get(decision.task.workload)
+        known = self.tracker.by_id.get(decision.task.workload)
         if known is not None and known.waits:
             told = decision.explanation
             makes_room = told.outcome == Outcome.PREEMPTING
             if known.pod is not None and not makes_room:
                 self._devices.give_back(known.pod)
-            self._note(known, told.message, self._nominated(known) if makes_room else None)
+            self._note(known, told.message, self._questions.nominated_node(known.id) if makes_room else None)
 
-    def _note(self, known: Known, message: str, nominated: str | None = None) -> None:
+    def _note(self, known: TrackedPod, message: str, nominated: str | None = None) -> None:
         self._recorder.record(pod_reference(known), FAILED, message, "Scheduling", "Warning")
         if len(self._notes) < NOTES_KEPT:
             self._notes[known.place] = (known, message, nominated)
             self._noted.set()
 
     def _tell_held(self) -> None:
-        """Why pods wait of which the engine has nothing to say."""
-        for known, why in self.ledger.take_held():
+        """Reports why pods wait that the engine does not have."""
+        for known, why in self.tracker.take_held():
             self._note(known, why)
-        for gang in self.ledger.gangs_stirred - self._gangs_looked_at:
+        for gang in self.tracker.changed_gangs - self._gangs_looked_at:
             self._gangs_looked_at.add(gang)
             asyncio.get_running_loop().call_later(GANG_SETTLES_S, self._tell_gang, gang)
-        self.ledger.gangs_stirred.clear()
+        self.tracker.changed_gangs.clear()
 
-    def _tell_gang(self, gang: Place) -> None:
+    def _tell_gang(self, gang: NamespacedName) -> None:
         self._gangs_looked_at.discard(gang)
-        group = self.engine.state.groups.named(*gang)
-        if group is None or not group.short or group.leader is not None:
+        status = self._questions.gang(*gang)
+        if status is None or not status.missing:
             return
-        there = [known for known in self.ledger.gang(gang) if known.waits]
+        there = [known for known in self.tracker.gang(gang) if known.waits]
         for known in there:
-            self._note(known, incomplete(gang[1], len(there), group.short))
-
-    def _nominated(self, known: Known) -> str | None:
-        promise = self.engine.state.promises.of_work.get(known.id)
-        return None if promise is None else self.engine.state.cluster.names[promise.rows[0][0]]
+            self._note(known, incomplete(gang[1], len(there), status.short))
 
     async def _write_notes(self) -> None:
         while True:
@@ -251,9 +248,9 @@ class Scheduler:
                 continue
             place = next(iter(self._notes))
             known, message, nominated = self._notes.pop(place)
-            if self.ledger.pods.get(place) is not known or known.node or known.chosen:
+            if self.tracker.pods.get(place) is not known or known.node or known.chosen:
                 continue
-            with suppress(ApiError):  # what it says is for people; the next reason may be taken
+            with suppress(KubernetesApiError):  # what it says is for people; the next reason may be taken
                 await pod_calls.nominate(
                     self._api, known.namespace, known.name, nominated, [unschedulable(message)], known.uid
                 )

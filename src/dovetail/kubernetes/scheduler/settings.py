@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from dovetail.engine.engine import Engine
 from dovetail.engine.state.settings import EngineSettings, SchedulerSettings
-from dovetail.kubernetes.pods import PROFILE
+from dovetail.kubernetes.objects.pods import PROFILE
 from dovetail.model.plugin_loading import PluginError
 from dovetail.model.recovery import RecoverySettings
 from dovetail.model.text.strict import AtField, Name, Strict
@@ -20,8 +20,8 @@ _OFTEN = 100
 
 
 class KubernetesSchedulerSettings(Strict):
-    """`names`: pods with this `schedulerName` are placed by this profile; `audit_every_s`: how often everything that we
-    know is compared with the API, 0 for never."""
+    """`names`: the profile for each `schedulerName`; `audit_every_s`: how often the state is compared with the API, 0
+    for never."""
 
     names: Annotated[dict[str, Name], Field(min_length=1, max_length=50)] = {DEFAULT_NAME: PROFILE}
     profiles: dict[Name, ProfileSettings] = {}
@@ -42,8 +42,8 @@ class KubernetesSchedulerSettings(Strict):
         return self
 
     def engine(self) -> EngineSettings:
-        """The engine as a cluster of Kubernetes wants it: everything that fits starts, nobody is promised a time, and
-        what fails to be bound is tried again and again."""
+        """Settings of an engine for Kubernetes: whatever fits starts, nothing is promised a start time, and failed
+        bindings are retried without end."""
         off = BackfillSettings(mode="off")
         schedulers = {
             name: SchedulerSettings(profile=profile, backfill=off) for name, profile in self._by_line().items()
@@ -75,11 +75,11 @@ def engine_for(settings: KubernetesSchedulerSettings) -> Engine:
 
 
 def _for_pods(profile: ProfileSettings) -> ProfileSettings:
-    """With the filters that pods need, whatever others it names, and with their rule of preemption."""
+    """The profile with the filters that pods need, and with their rule of preemption."""
     missing = [name for name in POD_FILTERS if name not in profile.filters]
     return profile.model_copy(update={"filters": [*profile.filters, *missing], "victims": "kubernetes"})
 
 
 def line_of(name: str) -> str:
-    """What the engine calls a scheduler of this name, which Kubernetes lets be more than a name of ours."""
+    """The engine's name for this `schedulerName`, which may contain characters that our names may not."""
     return "k-" + "".join(char if char.isalnum() else "-" for char in name).strip("-").replace("--", "-")

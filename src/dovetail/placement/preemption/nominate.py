@@ -17,10 +17,11 @@ import numpy as np
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.views.view import View
+from dovetail.model.disruption_budget import DisruptionBudget
 from dovetail.placement.contract import Request
 from dovetail.placement.pipeline.evaluation import Evaluator
 from dovetail.placement.preemption.kept_reprieves import Reprieves
-from dovetail.placement.preemption.nomination import Budget, Budgets, NominatedPlacements, Nomination
+from dovetail.placement.preemption.nomination import Budgets, NominatedPlacements, Nomination
 from dovetail.placement.preemption.reprieve_trials import Trials
 from dovetail.placement.preemption.victim_table import VictimTable
 
@@ -33,7 +34,7 @@ def nominate(
     evaluator: Evaluator,
     request: Request,
     priority: int,
-    budgets: Sequence[Budget] = (),
+    budgets: Sequence[DisruptionBudget] = (),
     coming: NominatedPlacements | None = None,
     candidates: B1 | None = None,
 ) -> Nomination | None:

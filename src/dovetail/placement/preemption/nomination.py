@@ -9,20 +9,12 @@ from typing import NamedTuple
 
 from dovetail.cluster.placements import Placement
 from dovetail.cluster.selector_counts import selects
-from dovetail.model.requests.asks import Selector
+from dovetail.model.disruption_budget import DisruptionBudget
 from dovetail.model.requests.task_identity import TaskIdentity
 from dovetail.model.task import TaskId
 
 #: Makes all priorities positive, so that more victims never weigh less than fewer.
 ABOVE_ALL = 1 << 31
-
-
-class Budget(NamedTuple):
-    """How many more of some tasks may be disturbed; `exempt` are being disturbed with permission already."""
-
-    whom: Selector
-    allowed: int
-    exempt: frozenset[TaskId] = frozenset()
 
 
 class Nomination(NamedTuple):
@@ -82,7 +74,7 @@ class RankedNomination(NamedTuple):
 class Budgets:
     """Which tasks violate a budget if all of a node were evicted."""
 
-    def __init__(self, budgets: Sequence[Budget]) -> None:
+    def __init__(self, budgets: Sequence[DisruptionBudget]) -> None:
         self._budgets = budgets
         self._of_badge: dict[TaskIdentity, tuple[int, ...]] = {}
 

@@ -13,7 +13,7 @@ from tests.servers.kubernetes.server import KubeServer
 
 from dovetail.backends.contract import Assignment, Phase, Refusal
 from dovetail.backends.kubernetes import upkeep
-from dovetail.kubernetes.client.errors import BadRequest
+from dovetail.kubernetes_client.errors import BadRequest
 from dovetail.model.event import BindFailed, NodeHealthChanged, NodeJoined, TaskFinished, TaskStarted
 from dovetail.model.workloads.workload import Workload
 

@@ -10,7 +10,7 @@ from tests.contract.backends.running import run_to_end
 
 from dovetail.backends.local.enforcement import Enforcement, cgroup_mounts, find_enforcement
 from dovetail.backends.local.order import write_order
-from dovetail.backends.local.run_folder import RunFolder
+from dovetail.backends.local.run_folder import LocalRunFolder
 from dovetail.model.event import NodeJoined, TaskFinished
 from dovetail.model.resources import Limits
 
@@ -95,7 +95,7 @@ def test_limits_that_cannot_be_applied_keep_the_command_from_running(subject: Su
         async with started(subject) as rig:
             work = rig.work(1)
             broken = Enforcement("cgroup1", tmp_path / "no/memory", tmp_path / "no/cpu")
-            run = RunFolder(tmp_path / "runs", work.key)
+            run = LocalRunFolder(tmp_path / "runs", work.key)
             run.order(write_order(work, run.path, broken, 1.0))
             await rig.backend.bind(work)
             finished = await rig.ear.until(TaskFinished, work.key)

@@ -16,7 +16,7 @@ from tests.contract.backends.local.rig import local_subject, process_lives, shel
 from dovetail.backends.local import supervisor
 from dovetail.backends.local.enforcement import Enforcement
 from dovetail.backends.local.order import write_order
-from dovetail.backends.local.run_folder import Phase, RunFolder
+from dovetail.backends.local.run_folder import LocalRunFolder, RunPhase
 from dovetail.model.event import Event, TaskFinished, TaskStarted
 
 
@@ -25,15 +25,15 @@ def subject(tmp_path: Path, cgroup_parent: str) -> Subject:
     return local_subject(tmp_path, "auto", cgroup_parent)
 
 
-def ordered(rig: Rig, folder: Path, workload: int = 1) -> RunFolder:
+def ordered(rig: Rig, folder: Path, workload: int = 1) -> LocalRunFolder:
     """What a control plane leaves that was killed after writing the order and before starting a supervisor."""
     work = rig.work(workload)
-    run = RunFolder(folder / "runs", work.key)
+    run = LocalRunFolder(folder / "runs", work.key)
     run.order(write_order(work, run.path, Enforcement("rlimit"), 1.0))
     return run
 
 
-def supervise(run: RunFolder) -> subprocess.Popen[bytes]:
+def supervise(run: LocalRunFolder) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-I", "-S", supervisor.__file__, str(run.path)], start_new_session=True)
 
 
@@ -187,5 +187,5 @@ def test_a_report_that_fails_is_made_again(subject: Subject) -> None:
 
 
 def test_an_absent_folder_looks_absent(tmp_path: Path) -> None:
-    assert RunFolder(tmp_path, "1.0.1").look().phase is Phase.ABSENT
+    assert LocalRunFolder(tmp_path, "1.0.1").look().phase is RunPhase.ABSENT
     assert not list(tmp_path.iterdir())

@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 
 from dovetail.backends.contract import Assignment, Refusal
-from dovetail.backends.docker.attempts import Attempts
+from dovetail.backends.docker.attempts import DockerAttempts
 from dovetail.backends.docker.container import Identity
-from dovetail.backends.docker.engine_api import ApiError, EngineApi
+from dovetail.backends.docker.engine_api import DockerApiError, EngineApi
 from dovetail.backends.docker.images import Images
 from dovetail.backends.docker.journal import Journal
 from dovetail.model.event import Event, TaskFinished
@@ -36,7 +36,7 @@ class Engine:
 
     async def start(self, _: str) -> None:
         if not self._starts:
-            raise ApiError(500, "no such driver")
+            raise DockerApiError(500, "no such driver")
         self._state = {"StartedAt": "2026-01-01T00:00:00Z", "ExitCode": 3}
 
     async def remove(self, _: str) -> None:
@@ -46,7 +46,9 @@ class Engine:
         """An image."""
 
 
-def play(folder: Path, engine: Engine, scene: Callable[[Attempts, list[Event]], Coroutine[Any, Any, None]]) -> None:
+def play(
+    folder: Path, engine: Engine, scene: Callable[[DockerAttempts, list[Event]], Coroutine[Any, Any, None]]
+) -> None:
     async def whole() -> None:
         journal, heard = Journal(folder), list[Event]()
         cluster = await journal.open(None)
@@ -55,7 +57,7 @@ def play(folder: Path, engine: Engine, scene: Callable[[Attempts, list[Event]], 
         async def report(event: Event) -> None:
             heard.append(event)
 
-        attempts = Attempts(
+        attempts = DockerAttempts(
             Identity(cluster, "docker"),
             cast("EngineApi", engine),
             journal,
@@ -75,7 +77,7 @@ def play(folder: Path, engine: Engine, scene: Callable[[Attempts, list[Event]], 
     asyncio.run(whole())
 
 
-async def at_rest(attempts: Attempts) -> None:
+async def at_rest(attempts: DockerAttempts) -> None:
     """A late event has been dealt with."""
     active = attempts.wake(WORK.key)
     assert active.task is not None
@@ -83,7 +85,7 @@ async def at_rest(attempts: Attempts) -> None:
 
 
 def test_a_refusal_that_the_bind_has_told_is_not_told_again_by_a_late_event(tmp_path: Path) -> None:
-    async def scene(attempts: Attempts, heard: list[Event]) -> None:
+    async def scene(attempts: DockerAttempts, heard: list[Event]) -> None:
         with pytest.raises(Refusal, match="no such driver"):
             await attempts.launch(WORK)
         await at_rest(attempts)
@@ -93,7 +95,7 @@ def test_a_refusal_that_the_bind_has_told_is_not_told_again_by_a_late_event(tmp_
 
 
 def test_an_end_is_told_once_and_again_to_whoever_asks(tmp_path: Path) -> None:
-    async def scene(attempts: Attempts, heard: list[Event]) -> None:
+    async def scene(attempts: DockerAttempts, heard: list[Event]) -> None:
         await attempts.launch(WORK)
         await at_rest(attempts)
         await at_rest(attempts)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.backends.kubernetes.machines import CORDONED, Machines, gpu_model
-from dovetail.kubernetes.client.reflector import Change, Kind
+from dovetail.kubernetes_client.reflector import ChangeKind, ObjectChange
 from dovetail.model.event import NodeHealthChanged, NodeJoined, NodeLeft
 
 GPU = "nvidia.com/gpu"
@@ -27,8 +27,8 @@ def guest(uid: str, cpu: str, where: str = "n1", phase: str = "Running") -> dict
     return {"metadata": {"name": uid, "uid": uid}, "spec": spec, "status": {"phase": phase}}
 
 
-def added(*items: dict[str, Any], kind: Kind = Kind.ADDED) -> list[Change]:
-    return [Change(kind, item) for item in items]
+def added(*items: dict[str, Any], kind: ChangeKind = ChangeKind.ADDED) -> list[ObjectChange]:
+    return [ObjectChange(kind, item) for item in items]
 
 
 def joined(machines: Machines) -> NodeJoined:
@@ -42,7 +42,7 @@ def test_what_others_hold_is_not_offered_until_they_go() -> None:
     machines.take_guests(added(guest("a", "1500m")))  # seen before its node
     machines.take_nodes(added(node()))
     assert joined(machines).node.capacity.amounts() == {"cpu": 2500, "memory": 8 * 2**30, "gpu": 1000, "slots": 9}
-    machines.take_guests(added(guest("a", "1500m", phase="Succeeded"), kind=Kind.MODIFIED))
+    machines.take_guests(added(guest("a", "1500m", phase="Succeeded"), kind=ChangeKind.MODIFIED))
     assert joined(machines).node.capacity.amounts() == {"cpu": 4000, "memory": 8 * 2**30, "gpu": 2000, "slots": 10}
     machines.take_guests(added(guest("b", "9"), guest("c", "9")))
     assert joined(machines).node.capacity.amounts() == {"memory": 8 * 2**30, "slots": 8}
@@ -53,7 +53,7 @@ def test_a_change_that_means_nothing_to_us_is_not_told() -> None:
     machines = Machines("k", GPU)
     machines.take_nodes(added(node()))
     joined(machines)
-    machines.take_nodes(added(node(), kind=Kind.MODIFIED))
+    machines.take_nodes(added(node(), kind=ChangeKind.MODIFIED))
     assert machines.changes() == []
 
 
@@ -61,10 +61,10 @@ def test_a_node_that_is_not_ready_is_told_to_be_away_and_back() -> None:
     machines = Machines("k", GPU)
     machines.take_nodes(added(node(ready="Unknown")))
     assert [type(event) for event in machines.changes()] == [NodeJoined, NodeHealthChanged]
-    machines.take_nodes(added(node(ready="True"), kind=Kind.MODIFIED))
+    machines.take_nodes(added(node(ready="True"), kind=ChangeKind.MODIFIED))
     (event,) = machines.changes()
     assert event == NodeHealthChanged("n1", True, "its kubelet says that it is ready")
-    machines.take_nodes(added(node(ready="False"), kind=Kind.MODIFIED))
+    machines.take_nodes(added(node(ready="False"), kind=ChangeKind.MODIFIED))
     assert machines.changes() == [NodeHealthChanged("n1", False, "Because: words")]
     # Whoever hears of a node that joins takes it to be well: it has to be said again.
     machines.take_guests(added(guest("a", "1")))
@@ -83,7 +83,7 @@ def test_cordoned_nodes_are_tainted_and_removed_ones_leave() -> None:
     machines = Machines("k", GPU)
     machines.take_nodes(added(node(unschedulable=True, taints=[{"key": "a", "effect": "NoExecute"}])))
     assert [str(taint) for taint in joined(machines).node.taints] == ["a:NoExecute", f"{CORDONED}:NoSchedule"]
-    machines.take_nodes(added(node(), kind=Kind.DELETED))
+    machines.take_nodes(added(node(), kind=ChangeKind.DELETED))
     assert [type(event) for event in machines.changes()] == [NodeLeft]
     assert "n1" not in machines
 
@@ -134,7 +134,7 @@ def test_the_books_agree_with_who_is_there(moves: list[tuple[str, int, bool]]) -
     machines.take_nodes(added(node()))
     there: dict[str, int] = {}
     for uid, cpu, stays in moves:
-        machines.take_guests(added(guest(uid, f"{cpu}m"), kind=Kind.MODIFIED if stays else Kind.DELETED))
+        machines.take_guests(added(guest(uid, f"{cpu}m"), kind=ChangeKind.MODIFIED if stays else ChangeKind.DELETED))
         there = {**there, uid: cpu} if stays else {key: value for key, value in there.items() if key != uid}
     (found,) = machines.nodes()
     assert found.capacity.amounts().get("cpu", 0) == max(0, 4000 - sum(there.values()))

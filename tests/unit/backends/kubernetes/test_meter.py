@@ -2,12 +2,12 @@
 
 import asyncio
 
-from tests.unit.kubernetes.client.wire import said, serving
+from tests.unit.kubernetes_client.wire import said, serving
 
 from dovetail.backends.kubernetes.upkeep import Meter
-from dovetail.kubernetes.client.access import Access
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.credentials import Fixed
+from dovetail.kubernetes_client.access import Access
+from dovetail.kubernetes_client.api import Api
+from dovetail.kubernetes_client.credentials import Fixed
 
 METRICS = {
     "kind": "NodeMetricsList",

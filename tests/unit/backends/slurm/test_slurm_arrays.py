@@ -11,13 +11,13 @@ from dovetail.backends.slurm.arrays import has_element, listed, matching
 from dovetail.backends.slurm.bundling import Bundler
 from dovetail.backends.slurm.driver import Rejected, SlurmFault
 from dovetail.backends.slurm.naming import JobNames
-from dovetail.backends.slurm.records import Job, JobRecord, Submission
+from dovetail.backends.slurm.records import JobRecord, JobSubmission, SlurmJob
 
 NAMES = JobNames("dovetail-ab12-")
-TOGETHER = Submission("dovetail-ab12-7.x.1", "script", "", "", "", 1, 100)
+TOGETHER = JobSubmission("dovetail-ab12-7.x.1", "script", "", "", "", 1, 100)
 
 
-def alone(element: int) -> Submission:
+def alone(element: int) -> JobSubmission:
     return replace(TOGETHER, name=f"dovetail-ab12-7.{element}.1")
 
 
@@ -41,8 +41,8 @@ def test_an_element_is_found_whether_it_waits_with_others_or_runs_by_itself() ->
     waiting = JobRecord(4, "x", "PENDING", array=4, elements="2-9")
     running = JobRecord(6, "x", "RUNNING", array=4, elements="0")
     plain = JobRecord(8, "y", "RUNNING")
-    wanted = {Job(4, 0): running, Job(4, 5): waiting, Job(8): plain}
-    assert matching([waiting, running, plain], [*wanted, Job(4, 1), Job(9), Job(8, 0)]) == wanted
+    wanted = {SlurmJob(4, 0): running, SlurmJob(4, 5): waiting, SlurmJob(8): plain}
+    assert matching([waiting, running, plain], [*wanted, SlurmJob(4, 1), SlurmJob(9), SlurmJob(8, 0)]) == wanted
 
 
 # --- names -------------------------------------------------------------------------------------------------------
@@ -50,10 +50,10 @@ def test_an_element_is_found_whether_it_waits_with_others_or_runs_by_itself() ->
 
 def test_a_job_belongs_to_a_key_by_its_name_and_in_an_array_by_its_number() -> None:
     element = JobRecord(6, NAMES.together("7.3.1"), "RUNNING", array=4, elements="3")
-    assert NAMES.job_of("7.3.1", element) == Job(4, 3)
+    assert NAMES.job_of("7.3.1", element) == SlurmJob(4, 3)
     assert NAMES.job_of("7.3.2", element) is NAMES.job_of("7.4.1", element) is None
     assert NAMES.job_of("7.3.1", replace(element, array=0)) is None
-    assert NAMES.job_of("7.3.1", JobRecord(5, NAMES.alone("7.3.1"), "RUNNING")) == Job(5)
+    assert NAMES.job_of("7.3.1", JobRecord(5, NAMES.alone("7.3.1"), "RUNNING")) == SlurmJob(5)
     assert NAMES.job_of("7.3.1", JobRecord(5, "dovetail-other-7.3.1", "RUNNING")) is None
 
 
@@ -64,10 +64,10 @@ class Controller:
     """Takes submissions as Slurm does, and refuses arrays where it is told to."""
 
     def __init__(self, *, refuses_arrays: bool = False, broken: bool = False) -> None:
-        self.taken: list[Submission] = []
+        self.taken: list[JobSubmission] = []
         self.refuses_arrays, self.broken = refuses_arrays, broken
 
-    async def submit(self, submission: Submission) -> int:
+    async def submit(self, submission: JobSubmission) -> int:
         if self.broken:
             raise SlurmFault("no answer")
         if submission.array is not None and self.refuses_arrays:
@@ -76,8 +76,8 @@ class Controller:
         return len(self.taken)
 
 
-def sent(controller: Controller, *elements: int, within_s: float = 0.01) -> list[Job | BaseException]:
-    async def scene() -> list[Job | BaseException]:
+def sent(controller: Controller, *elements: int, within_s: float = 0.01) -> list[SlurmJob | BaseException]:
+    async def scene() -> list[SlurmJob | BaseException]:
         bundler = Bundler(controller.submit, within_s)
         calls = (bundler.send(alone(element), TOGETHER, element) for element in elements)
         found = await asyncio.gather(*calls, return_exceptions=True)
@@ -89,16 +89,16 @@ def sent(controller: Controller, *elements: int, within_s: float = 0.01) -> list
 
 def test_what_comes_at_once_is_one_array_and_what_is_alone_is_none() -> None:
     controller = Controller()
-    assert sent(controller, 0, 1, 5) == [Job(1, 0), Job(1, 1), Job(1, 5)]
+    assert sent(controller, 0, 1, 5) == [SlurmJob(1, 0), SlurmJob(1, 1), SlurmJob(1, 5)]
     assert controller.taken == [replace(TOGETHER, array="0-1,5")]
-    assert sent(controller, 3) == [Job(2)]
+    assert sent(controller, 3) == [SlurmJob(2)]
     assert controller.taken[1] == alone(3)
-    assert sent(controller, 6, 7, within_s=0) == [Job(3), Job(4)]
+    assert sent(controller, 6, 7, within_s=0) == [SlurmJob(3), SlurmJob(4)]
 
 
 def test_an_array_that_slurm_refuses_is_tried_one_by_one() -> None:
     controller = Controller(refuses_arrays=True)
-    assert sent(controller, 0, 2000) == [Job(1), Job(2)]
+    assert sent(controller, 0, 2000) == [SlurmJob(1), SlurmJob(2)]
     assert controller.taken == [alone(0), alone(2000)]
 
 
@@ -115,8 +115,8 @@ def test_whoever_gives_up_in_time_gets_no_job_and_the_others_do() -> None:
         calls = [asyncio.ensure_future(bundler.send(alone(element), TOGETHER, element)) for element in range(3)]
         await asyncio.sleep(0)
         calls[1].cancel()
-        assert await calls[0] == Job(1, 0)
-        assert await calls[2] == Job(1, 2)
+        assert await calls[0] == SlurmJob(1, 0)
+        assert await calls[2] == SlurmJob(1, 2)
         waiting = asyncio.ensure_future(bundler.send(alone(4), TOGETHER, 4))
         await asyncio.sleep(0)
         await bundler.close()

@@ -5,17 +5,17 @@ from typing import Any
 
 from dovetail.backends.slurm.gres import asked_for, counted, extended_of, gpus_of
 from dovetail.backends.slurm.inventory import Survey, coming_reservation, describe, node_name
-from dovetail.backends.slurm.records import NodeRecord, PartitionRecord, ReservationRecord
+from dovetail.backends.slurm.records import PartitionRecord, SlurmNode, SlurmReservation
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.topology import labels_by_node
 from dovetail.model.device import Gpus
 
 MIB = 2**20
-NODE = NodeRecord("n1", "IDLE", cpus=8, memory_mib=1000, partitions=("all",), gres="gpu:a100:4,fpga:2")
+NODE = SlurmNode("n1", "IDLE", cpus=8, memory_mib=1000, partitions=("all",), gres="gpu:a100:4,fpga:2")
 ALL = PartitionRecord("all", "n[1-2]", default=True)
 
 
-def described(*nodes: NodeRecord, ours: Any = None, settings: Any = None, **more: Any) -> Any:
+def described(*nodes: SlurmNode, ours: Any = None, settings: Any = None, **more: Any) -> Any:
     survey = Survey(nodes, more.pop("partitions", (ALL,)), **more)
     return describe(survey, SlurmSettings.model_validate(settings or {}), "hpc", ours or {}, 1000.0)
 
@@ -63,7 +63,7 @@ def test_a_node_that_slurm_cannot_reach_is_silent_and_one_it_closed_is_closed() 
 
 
 def test_reservations_close_nodes_except_those_that_jobs_go_into() -> None:
-    kept = (ReservationRecord("mine", "n1", 900, 1100), ReservationRecord("past", "n[1-2]", 100, 999))
+    kept = (SlurmReservation("mine", "n1", 900, 1100), SlurmReservation("past", "n[1-2]", 100, 999))
     other = replace(NODE, name="n2")
     found = described(NODE, other, reservations=kept)
     assert (found["n1"].closed, found["n2"].closed) == ("reserved in Slurm: mine", "")
@@ -72,7 +72,7 @@ def test_reservations_close_nodes_except_those_that_jobs_go_into() -> None:
 
 
 def test_a_job_meets_a_coming_reservation_unless_it_ends_before() -> None:
-    settings, coming = SlurmSettings(), [ReservationRecord("maint", "n[1-2]", 1600, 2000)]
+    settings, coming = SlurmSettings(), [SlurmReservation("maint", "n[1-2]", 1600, 2000)]
     assert coming_reservation("n1", coming, settings, 1000, 10) is None
     assert coming_reservation("n1", coming, settings, 1000, 11) is coming[0]
     assert coming_reservation("n1", coming, settings, 1000, None) is coming[0]

@@ -1,7 +1,7 @@
 """Both ways of asking Slurm give the same records; newer ways of slurmrestd to say the same are understood, too."""
 
 from dovetail.backends.slurm import cli_reading, rest_reading
-from dovetail.backends.slurm.records import JobRecord, NodeRecord, PartitionRecord, ReservationRecord
+from dovetail.backends.slurm.records import JobRecord, PartitionRecord, SlurmNode, SlurmReservation
 
 NODE_LINE = (
     "NodeName=n3 Arch=x86_64 CoresPerSocket=4  CPUAlloc=2 CPUEfctv=4 CPUTot=4 CPULoad=0.83 AvailableFeatures=big,fast "
@@ -17,7 +17,7 @@ NODE_SAID = {
     "gres_used": "gpu:a100:1(IDX:0)", "features": "big,fast", "active_features": "fast", "partitions": ["all", "gpu"],
     "architecture": "x86_64", "cpu_load": 83, "free_memory": 1822,
 }  # fmt: skip
-NODE = NodeRecord(
+NODE = SlurmNode(
     "n3", "MIXED", frozenset({"DRAIN", "NOT_RESPONDING"}), "fix me please", 4, 4000, 50, 2, 100, "gpu:a100:2",
     "gpu:a100:1(IDX:0)", ("fast",), ("all", "gpu"), "x86_64", 0.83, 1822,
 )  # fmt: skip
@@ -81,7 +81,7 @@ def test_partitions_and_reservations_read_the_same_both_ways() -> None:
 
     line = "ReservationName=maint StartTime=100 EndTime=200 Duration=01:00:00 Nodes=n1 NodeCnt=1 Flags=MAINT"
     said = {"name": "maint", "node_list": "n1", "start_time": 100, "end_time": 200}
-    wanted_reservation = ReservationRecord("maint", "n1", 100, 200)
+    wanted_reservation = SlurmReservation("maint", "n1", 100, 200)
     assert cli_reading.read_reservation(line) == rest_reading.read_reservation(said) == wanted_reservation
 
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.slurm.inventory import Description
-from dovetail.backends.slurm.records import Job, Submission
+from dovetail.backends.slurm.records import JobSubmission, SlurmJob
 from dovetail.backends.slurm.request import element_of, job_of, refuse_what_cannot_run
-from dovetail.backends.slurm.run_folder import RunFolder
+from dovetail.backends.slurm.run_folder import JobRunFolder
 from dovetail.backends.slurm.script import quoted
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.states import NOT_TO_START_EXIT, How, Result
@@ -28,7 +28,7 @@ PATIENCE_S = 60.0
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
 
 
-def submission(folder: Path, command: list[str], /, **fields: Any) -> Submission:
+def submission(folder: Path, command: list[str], /, **fields: Any) -> JobSubmission:
     spec = Workload.model_validate({"name": "w", "run": {"command": command, **fields.pop("run", {})}, **fields})
     (folder / "1.0.1").mkdir(exist_ok=True)
     quick = SlurmSettings.model_validate({"notice_s": 0.1, "grace_s": 0.2, "env": {"PATH": os.environ["PATH"]}})
@@ -36,14 +36,14 @@ def submission(folder: Path, command: list[str], /, **fields: Any) -> Submission
     return job_of(Assignment("1.0.1", TaskId(1, 0), "n1", spec), there, quick, folder / "1.0.1", "name")
 
 
-def start(job: Submission, **variables: str) -> subprocess.Popen[str]:
+def start(job: JobSubmission, **variables: str) -> subprocess.Popen[str]:
     surroundings = {**job.environment, "SLURM_JOB_ID": "77", "SLURMD_NODENAME": "n1", **variables}
     return subprocess.Popen(
         ["bash", "-c", job.script], env=surroundings, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
 
 
-def run(job: Submission, **variables: str) -> tuple[int, str]:
+def run(job: JobSubmission, **variables: str) -> tuple[int, str]:
     """Its exit status, and what it printed."""
     process = start(job, **variables)
     printed, _ = process.communicate(timeout=PATIENCE_S)
@@ -64,10 +64,10 @@ def test_a_command_runs_once_and_its_end_is_written_down(tmp_path: Path) -> None
     job = submission(tmp_path, ["/bin/sh", "-c", "echo $DOVETAIL_TASK; exit 3"])
     assert run(job) == (3, "1.0\n")
     assert run(job) == (NOT_TO_START_EXIT, "")
-    look = RunFolder(tmp_path, "1.0.1").look()
+    look = JobRunFolder(tmp_path, "1.0.1").look()
     assert look.result == Result(3, How.ENDED)
     assert look.claim is not None
-    assert (look.claim.job, look.claim.restarts, look.claim.node) == (Job(77), 0, "n1")
+    assert (look.claim.job, look.claim.restarts, look.claim.node) == (SlurmJob(77), 0, "n1")
 
 
 def test_elements_of_an_array_differ_in_their_number_alone(tmp_path: Path) -> None:
@@ -88,17 +88,17 @@ def test_elements_of_an_array_differ_in_their_number_alone(tmp_path: Path) -> No
     for replica in (3, 8):
         variables = {"SLURM_ARRAY_JOB_ID": "70", "SLURM_ARRAY_TASK_ID": str(replica)}
         assert run(made[0], **variables) == (replica, f"1.{replica} {replica} of 9\n")
-        look = RunFolder(folder, f"1.{replica}.2").look()
+        look = JobRunFolder(folder, f"1.{replica}.2").look()
         assert look.result == Result(replica, How.ENDED)
         assert look.claim is not None
-        assert look.claim.job == Job(70, replica)
+        assert look.claim.job == SlurmJob(70, replica)
 
 
 def test_variables_of_the_command_do_not_get_in_the_way_of_the_script(tmp_path: Path) -> None:
     odd = {"run": "/nowhere", "term": "1", "child": "1", "PATH": "/nowhere", "why": "1"}
     job = submission(tmp_path, ["/bin/sh", "-c", "echo $run $PATH"], run={"env": odd})
     assert run(job) == (0, "/nowhere /nowhere\n")
-    assert RunFolder(tmp_path, "1.0.1").look().result == Result(0, How.ENDED)
+    assert JobRunFolder(tmp_path, "1.0.1").look().result == Result(0, How.ENDED)
 
 
 def test_nothing_is_printed_but_what_the_command_prints(tmp_path: Path) -> None:
@@ -111,9 +111,9 @@ def test_nothing_is_printed_but_what_the_command_prints(tmp_path: Path) -> None:
 
 def test_what_is_to_stop_never_starts(tmp_path: Path) -> None:
     job = submission(tmp_path, ["echo", "started"])
-    RunFolder(tmp_path, "1.0.1").stop("never mind")
+    JobRunFolder(tmp_path, "1.0.1").stop("never mind")
     assert run(job) == (NOT_TO_START_EXIT, "")
-    assert RunFolder(tmp_path, "1.0.1").look(certain=True).claim is None
+    assert JobRunFolder(tmp_path, "1.0.1").look(certain=True).claim is None
 
 
 def test_a_command_is_ended_when_its_folder_says_so_even_if_it_does_not_want_to(tmp_path: Path) -> None:
@@ -121,17 +121,17 @@ def test_a_command_is_ended_when_its_folder_says_so_even_if_it_does_not_want_to(
     process = start(submission(tmp_path, ["/bin/sh", "-c", stubborn]))
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    RunFolder(tmp_path, "1.0.1").stop("enough")
+    JobRunFolder(tmp_path, "1.0.1").stop("enough")
     assert process.wait(PATIENCE_S) == 143
     process.stdout.close()
-    assert RunFolder(tmp_path, "1.0.1").look().result == Result(143, How.STOPPED)
+    assert JobRunFolder(tmp_path, "1.0.1").look().result == Result(143, How.STOPPED)
 
 
 def test_a_command_is_ended_when_its_time_is_up(tmp_path: Path) -> None:
     job = submission(tmp_path, ["sleep", "1000"], deadline={"run_for": "1s"})
     assert job.time_limit_minutes == 1
     assert run(job) == (124, "")
-    assert RunFolder(tmp_path, "1.0.1").look().result == Result(124, How.TIMEOUT)
+    assert JobRunFolder(tmp_path, "1.0.1").look().result == Result(124, How.TIMEOUT)
 
 
 def test_a_command_that_ends_in_good_order_when_slurm_signals_it_keeps_its_exit_code(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_command_that_ends_in_good_order_when_slurm_signals_it_keeps_its_exit_
         _signal_as_slurm_does(process)
         assert process.wait(PATIENCE_S) == 9
         process.stdout.close()
-        assert RunFolder(folder, "1.0.1").look().result == Result(9, How.ENDED)
+        assert JobRunFolder(folder, "1.0.1").look().result == Result(9, How.ENDED)
 
 
 def test_a_command_that_ignores_a_signal_of_slurms_is_still_ended_when_its_folder_says_so(tmp_path: Path) -> None:
@@ -154,10 +154,10 @@ def test_a_command_that_ignores_a_signal_of_slurms_is_still_ended_when_its_folde
     assert process.stdout.readline() == "ready\n"
     _signal_as_slurm_does(process)
     assert process.stdout.readline() == "no\n"
-    RunFolder(tmp_path, "1.0.1").stop("enough")
+    JobRunFolder(tmp_path, "1.0.1").stop("enough")
     assert process.wait(PATIENCE_S) == 143
     process.stdout.close()
-    assert RunFolder(tmp_path, "1.0.1").look().result == Result(143, How.STOPPED)
+    assert JobRunFolder(tmp_path, "1.0.1").look().result == Result(143, How.STOPPED)
 
 
 def _signal_as_slurm_does(process: subprocess.Popen[str]) -> None:

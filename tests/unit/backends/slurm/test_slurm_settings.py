@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from dovetail.backends.registry import BackendEntry, build
 from dovetail.backends.slurm.output import read_output
 from dovetail.backends.slurm.retention import SETTLE_S, prune
-from dovetail.backends.slurm.run_folder import Order, RunFolder
+from dovetail.backends.slurm.run_folder import JobOrder, JobRunFolder
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.states import End
 
@@ -54,8 +54,8 @@ def test_output_is_cut_between_characters(tmp_path: Path) -> None:
 
 def test_old_run_folders_go_and_those_that_have_not_ended_stay(tmp_path: Path) -> None:
     for number in range(4):
-        run = RunFolder(tmp_path, f"{number}.0.1")
-        run.order(Order("n1", {}, number))
+        run = JobRunFolder(tmp_path, f"{number}.0.1")
+        run.order(JobOrder("n1", {}, number))
         if number:
             run.end(End(0, "done"))
     now = (tmp_path / "1.0.1" / "end.json").stat().st_mtime
@@ -66,12 +66,12 @@ def test_old_run_folders_go_and_those_that_have_not_ended_stay(tmp_path: Path) -
 
 
 def test_files_damaged_by_a_power_cut_are_not_taken_for_none(tmp_path: Path) -> None:
-    run = RunFolder(tmp_path, "1.0.1")
-    run.order(Order("n1", {"cpu": 1000}, 5))
+    run = JobRunFolder(tmp_path, "1.0.1")
+    run.order(JobOrder("n1", {"cpu": 1000}, 5))
     run.end(End(3, "done"))
     assert run.look().end == End(3, "done")
     (run.path / "end.json").write_text("{")
     (run.path / "order.json").write_text("")
     look = run.look()
     assert look.end == End(None, "lost: end.json was damaged")
-    assert look.order == Order("", {})
+    assert look.order == JobOrder("", {})

@@ -17,9 +17,9 @@ from dovetail.backends.slurm.states import (
     HOPELESS,
     IN_VAIN,
     NOT_TO_START_EXIT,
-    Course,
     End,
     How,
+    JobProgress,
     Result,
     course_of,
     end_of_job,
@@ -98,9 +98,9 @@ def test_a_job_that_never_began_because_of_its_folder_says_what_to_do() -> None:
 
 
 def test_what_is_on_its_way_has_not_ended() -> None:
-    assert course_of(job("COMPLETING")) is course_of(job("SUSPENDED")) is Course.RUNNING
-    assert course_of(job("A_STATE_OF_TOMORROW")) is Course.RUNNING
-    assert {state for state, course in COURSES.items() if course is Course.LOST} == {
+    assert course_of(job("COMPLETING")) is course_of(job("SUSPENDED")) is JobProgress.RUNNING
+    assert course_of(job("A_STATE_OF_TOMORROW")) is JobProgress.RUNNING
+    assert {state for state, course in COURSES.items() if course is JobProgress.LOST} == {
         "NODE_FAIL",
         "BOOT_FAIL",
         "REVOKED",

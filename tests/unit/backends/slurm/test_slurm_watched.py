@@ -4,23 +4,23 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.backends.slurm.records import Job, JobRecord
-from dovetail.backends.slurm.run_folder import RunFolder
-from dovetail.backends.slurm.watched import HOPELESS_FOR_S, LOOKS_UNTIL_READABLE, Watched
+from dovetail.backends.slurm.records import JobRecord, SlurmJob
+from dovetail.backends.slurm.run_folder import JobRunFolder
+from dovetail.backends.slurm.watched import HOPELESS_FOR_S, LOOKS_UNTIL_READABLE, WatchedJob
 
 NOW_S, PATIENCE_S = 1000.0, 60.0
 
 
 @pytest.fixture
-def watched(tmp_path: Path) -> Watched:
-    return Watched(RunFolder(tmp_path, "1.0.1"), Job(1), "n1", {})
+def watched(tmp_path: Path) -> WatchedJob:
+    return WatchedJob(JobRunFolder(tmp_path, "1.0.1"), SlurmJob(1), "n1", {})
 
 
 def job(state: str, reason: str = "", restarts: int = 0) -> JobRecord:
     return JobRecord(1, "x", state, reason, restarts=restarts)
 
 
-def test_a_job_is_waited_for_as_long_as_the_patience_lasts(watched: Watched) -> None:
+def test_a_job_is_waited_for_as_long_as_the_patience_lasts(watched: WatchedJob) -> None:
     waiting = job("PENDING", "Resources")
     assert not watched.gives_up(waiting, NOW_S, PATIENCE_S)
     assert not watched.gives_up(waiting, NOW_S + PATIENCE_S - 1, PATIENCE_S)
@@ -29,7 +29,7 @@ def test_a_job_is_waited_for_as_long_as_the_patience_lasts(watched: Watched) -> 
     assert not watched.gives_up(waiting, NOW_S + PATIENCE_S, None)
 
 
-def test_waiting_for_other_jobs_does_not_count(watched: Watched) -> None:
+def test_waiting_for_other_jobs_does_not_count(watched: WatchedJob) -> None:
     assert not watched.gives_up(job("PENDING", "Dependency"), NOW_S, PATIENCE_S)
     assert not watched.gives_up(job("PENDING", "Dependency"), NOW_S + 10 * PATIENCE_S, PATIENCE_S)
     after_s = NOW_S + 11 * PATIENCE_S - 1
@@ -37,11 +37,11 @@ def test_waiting_for_other_jobs_does_not_count(watched: Watched) -> None:
     assert watched.gives_up(job("PENDING", "Resources"), after_s + 1, PATIENCE_S)
 
 
-def test_a_job_that_depends_on_one_that_failed_is_given_up_at_once(watched: Watched) -> None:
+def test_a_job_that_depends_on_one_that_failed_is_given_up_at_once(watched: WatchedJob) -> None:
     assert watched.gives_up(job("PENDING", "DependencyNeverSatisfied"), NOW_S, None)
 
 
-def test_a_hopeless_job_is_given_up_when_it_has_been_hopeless_all_the_time(watched: Watched) -> None:
+def test_a_hopeless_job_is_given_up_when_it_has_been_hopeless_all_the_time(watched: WatchedJob) -> None:
     hopeless = job("PENDING", "PartitionDown")
     assert not watched.gives_up(hopeless, NOW_S, None)
     assert not watched.gives_up(job("PENDING", "Resources"), NOW_S + HOPELESS_FOR_S, None)
@@ -50,7 +50,7 @@ def test_a_hopeless_job_is_given_up_when_it_has_been_hopeless_all_the_time(watch
     assert watched.gives_up(hopeless, again_s + HOPELESS_FOR_S, None)
 
 
-def test_only_what_goes_on_as_it_did_is_quiet(watched: Watched) -> None:
+def test_only_what_goes_on_as_it_did_is_quiet(watched: WatchedJob) -> None:
     running, waiting = job("RUNNING"), job("PENDING", "Resources")
 
     def is_quiet(record: JobRecord | None, at_s: float = NOW_S) -> bool:
@@ -84,14 +84,14 @@ def test_only_what_goes_on_as_it_did_is_quiet(watched: Watched) -> None:
     ],
 )
 def test_what_runs_or_waits_for_its_node_to_boot_holds_a_part_of_it(
-    watched: Watched, record: JobRecord | None, holds: bool
+    watched: WatchedJob, record: JobRecord | None, holds: bool
 ) -> None:
     watched.holds = not holds
     watched.note(record)
     assert watched.holds is holds
 
 
-def test_a_claim_that_cannot_be_read_is_looked_at_again_a_few_times(watched: Watched) -> None:
+def test_a_claim_that_cannot_be_read_is_looked_at_again_a_few_times(watched: WatchedJob) -> None:
     for _ in range(LOOKS_UNTIL_READABLE):
         assert watched.may_be_writing()
     assert not watched.may_be_writing()

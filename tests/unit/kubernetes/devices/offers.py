@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dovetail.kubernetes.devices.device import Device, DeviceId, Pool, SelectorError
+from dovetail.kubernetes.devices.device import DeviceId, DevicePool, DraDevice, SelectorError
 from dovetail.kubernetes.devices.inventory import Inventory
 
 Json = dict[str, Any]
@@ -65,7 +65,7 @@ def device_class(name: str = "any", *selectors: str, **spec: Any) -> Json:
     return {"metadata": {"name": name}, "spec": {"selectors": found, **spec}}
 
 
-def selects(expression: str, one: Device) -> bool:
+def selects(expression: str, one: DraDevice) -> bool:
     """`attribute=value`; what else is written cannot be read."""
     attribute, sign, value = expression.partition("=")
     if not sign:
@@ -83,12 +83,12 @@ def inventory(*slices: Json, nodes: dict[str, Json] | None = None) -> Inventory:
     return found
 
 
-def pools(*slices: Json) -> list[Pool]:
+def pools(*slices: Json) -> list[DevicePool]:
     """Of node n1."""
     return inventory(*slices).pools("n1")
 
 
-def names(found: list[Pool]) -> list[str]:
+def names(found: list[DevicePool]) -> list[str]:
     return [one.id.name for pool in found for one in pool.devices]
 
 

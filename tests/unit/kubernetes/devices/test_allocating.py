@@ -22,7 +22,7 @@ from tests.unit.kubernetes.devices.offers import (
 )
 
 from dovetail.kubernetes.devices.allocating import allocate
-from dovetail.kubernetes.devices.device import Device, DeviceId, Pool, Unallocatable
+from dovetail.kubernetes.devices.device import DeviceId, DevicePool, DraDevice, Unallocatable
 
 ANY = {"any": device_class()}
 X, Y = f"{DRIVER}/x", f"{DRIVER}/y"
@@ -30,7 +30,7 @@ NO_SCHEDULE = {"key": "broken", "value": "yes", "effect": "NoSchedule"}
 
 
 def give(
-    found: list[Pool], *claims: Json, in_use: set[DeviceId] | None = None, classes: Json | None = None
+    found: list[DevicePool], *claims: Json, in_use: set[DeviceId] | None = None, classes: Json | None = None
 ) -> list[Any] | None:
     given = allocate(claims, found, in_use or set(), classes or ANY, selects, "n1")
     return None if given is None else list(given)
@@ -43,7 +43,7 @@ def devices(given: list[Any] | None) -> list[list[str]] | None:
     return [[f"{one['request']}={one['device']}" for one in each["devices"]["results"]] for each in given]
 
 
-def local(*bodies: Json) -> list[Pool]:
+def local(*bodies: Json) -> list[DevicePool]:
     return pools(slice_("s", *bodies))
 
 
@@ -345,7 +345,7 @@ def test_what_no_node_can_satisfy_is_refused_in_words(wanted: Json, words: str) 
 
 
 def test_a_selector_that_fails_on_a_device_nobody_gets_to_does_no_harm() -> None:
-    def fails_on_the_last(expression: str, one: Device) -> bool:
+    def fails_on_the_last(expression: str, one: DraDevice) -> bool:
         return one.id.name == "a" or selects(expression, one)
 
     there = local(device("a"), device("b"))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.kubernetes.devices.offers import claim, device, device_class, request, selects, slice_
 
-from dovetail.kubernetes.devices.claims import DeviceClaims, Refused
+from dovetail.kubernetes.devices.claims import ClaimRefused, DeviceClaims
 
 Json = dict[str, Any]
 
@@ -62,7 +62,7 @@ def test_what_the_api_says_a_claim_has_nobody_else_gets() -> None:
     claims.set_claim({**claim(request(), name="one"), "status": {"allocation": given.allocation}})
     claims.give_up([given])
     assert marked(claims, pod("two")) == []
-    with pytest.raises(Refused, match="not free on a any more"):
+    with pytest.raises(ClaimRefused, match="not free on a any more"):
         claims.allot(pod("two"), "a")
     claims.drop_claim("default", "one")
     assert marked(claims, pod("two")) == ["a"]
@@ -100,9 +100,9 @@ def test_pods_that_share_a_claim_are_told_when_it_did_not_get_its_devices() -> N
     given = claims.allot(pod("one"), "a")
     claims.assume(given)
     claims.ask_of(pod("one", name="b"))
-    claims.take_dirty()
+    claims.take_affected_pods()
     claims.give_up(given)
-    assert ("default", "b") in claims.take_dirty()
+    assert ("default", "b") in claims.take_affected_pods()
 
 
 def test_a_claim_that_a_pod_names_twice_gets_its_devices_once() -> None:

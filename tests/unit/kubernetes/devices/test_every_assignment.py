@@ -27,7 +27,7 @@ from tests.unit.kubernetes.devices.offers import (
 )
 
 from dovetail.kubernetes.devices.allocating import allocate
-from dovetail.kubernetes.devices.device import Device, DeviceId
+from dovetail.kubernetes.devices.device import DeviceId, DraDevice
 
 TAINT = {"key": "broken", "effect": "NoSchedule"}
 TOLERATED = [{"key": "broken", "operator": "Exists"}]
@@ -39,7 +39,7 @@ class Given(NamedTuple):
     claim: int
     request: str
     said: Json
-    device: Device
+    device: DraDevice
 
 
 VALUES = [0, 0, 0, 1, 1, 1, "0", None]
@@ -121,7 +121,7 @@ def scenes(draw: st.DrawFn) -> Scene:
     return Scene(devices, wanted, in_use, draw(st.integers(0, len(devices))), there)
 
 
-def every(wishes: list[tuple[int, Json]], offered: list[Device], before: list[Given]) -> Iterator[list[Given]]:
+def every(wishes: list[tuple[int, Json]], offered: list[DraDevice], before: list[Given]) -> Iterator[list[Given]]:
     """Every assignment of devices to requests, in order, whether it obeys the rules or not."""
     if not wishes:
         yield before
@@ -135,7 +135,7 @@ def every(wishes: list[tuple[int, Json]], offered: list[Device], before: list[Gi
 
 
 def is_right(
-    wanted: list[Json], assigned: list[Given], in_use: set[DeviceId], known: list[Device], there: Json
+    wanted: list[Json], assigned: list[Given], in_use: set[DeviceId], known: list[DraDevice], there: Json
 ) -> bool:
     within = Counter([(one.claim, one.device.id) for one in assigned])
     owned = [one.device for one in assigned if not one.said.get("adminAccess")]
@@ -161,7 +161,7 @@ def is_right(
     )
 
 
-def draws(one: Device) -> dict[tuple[str, str], int]:
+def draws(one: DraDevice) -> dict[tuple[str, str], int]:
     """By pool and counter set."""
     said = one.body.get("consumesCounters") or ()
     return {(one.id.pool, drawn["counterSet"]): int(drawn["counters"]["m"]["value"]) for drawn in said}

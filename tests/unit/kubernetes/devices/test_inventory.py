@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from tests.unit.kubernetes.devices.offers import DRIVER, counters, device, inventory, names, pools, slice_, zone
 
-from dovetail.kubernetes.devices.device import Pool, PoolId
+from dovetail.kubernetes.devices.device import DevicePool, PoolId
 
 P = PoolId(DRIVER, "p")
 NODES: dict[str, dict[str, Any]] = {"n1": {"zone": "a"}, "n2": {"zone": "b"}}
 
 
-def only(found: list[Pool]) -> Pool:
+def only(found: list[DevicePool]) -> DevicePool:
     assert len(found) == 1
     return found[0]
 

@@ -8,7 +8,7 @@ import pytest
 from cel_expr_python import cel  # type: ignore[import-untyped]
 
 from dovetail.kubernetes.devices import selecting
-from dovetail.kubernetes.devices.device import Device, DeviceId, SelectorError
+from dovetail.kubernetes.devices.device import DeviceId, DraDevice, SelectorError
 from dovetail.kubernetes.devices.selecting import Selecting
 
 DRIVER = "dra.example.com"
@@ -31,8 +31,8 @@ GPU: dict[str, Any] = {
 }
 
 
-def device(body: dict[str, Any] | None = None, name: str = "gpu-0", driver: str = DRIVER) -> Device:
-    return Device(DeviceId(driver, "pool", name), {} if body is None else body, {})
+def device(body: dict[str, Any] | None = None, name: str = "gpu-0", driver: str = DRIVER) -> DraDevice:
+    return DraDevice(DeviceId(driver, "pool", name), {} if body is None else body, {})
 
 
 def matches(expression: str, body: dict[str, Any] | None = None) -> bool:

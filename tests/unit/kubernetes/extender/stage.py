@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from tests.unit.kubernetes.objects import node, pod
+from tests.unit.kubernetes.manifests import node, pod
 
 from dovetail.cluster.invariants import check_invariants
-from dovetail.kubernetes.annotations import PREFIX
-from dovetail.kubernetes.client.access import Access
-from dovetail.kubernetes.client.api import Api
-from dovetail.kubernetes.client.credentials import Fixed
-from dovetail.kubernetes.client.reflector import Change, Kind
 from dovetail.kubernetes.extender.extender import Extender
 from dovetail.kubernetes.extender.settings import STOCK, KubernetesExtenderSettings
 from dovetail.kubernetes.extender.wire import ExtenderArgs, ExtenderFilterResult, ExtenderPreemptionArgs, MetaVictims
-from dovetail.kubernetes.scheduler.known import Place
+from dovetail.kubernetes.objects.annotations import PREFIX
+from dovetail.kubernetes.scheduler.tracked_pod import NamespacedName
+from dovetail.kubernetes_client.access import Access
+from dovetail.kubernetes_client.api import Api
+from dovetail.kubernetes_client.credentials import Fixed
+from dovetail.kubernetes_client.reflector import ChangeKind, ObjectChange
 
 Json = dict[str, Any]
 RACK = "topology.example/rack"
@@ -25,15 +25,15 @@ class Stage:
         self.now = 1000.0
         chosen = KubernetesExtenderSettings(**settings)
         self.extender = Extender(Api(Access(NOWHERE, Fixed())), chosen, lambda: self.now)
-        self.extender.following.synced.set()
-        self.nudged: list[tuple[Place, str]] = []
-        self.extender.put_aside._nudge = lambda place, _, words: self.nudged.append((place, words))
+        self.extender.informer.synced.set()
+        self.nudged: list[tuple[NamespacedName, str]] = []
+        self.extender.refused_pods._nudge = lambda place, _, words: self.nudged.append((place, words))
         self.names: list[str] = []
 
     def node(self, name: str, rack: str = "", cpu: str = "4", **more: Any) -> None:
         labels = {**({RACK: rack} if rack else {}), **more.pop("labels", {})}
         self.names.append(name)
-        self._node(Kind.ADDED, node(name, cpu=cpu, labels=labels, **more))
+        self._node(ChangeKind.ADDED, node(name, cpu=cpu, labels=labels, **more))
 
     def racks(self, racks: int, each: int, cpu: str = "4") -> None:
         for i in range(racks):
@@ -41,14 +41,14 @@ class Stage:
                 self.node(f"r{i}n{j}", f"r{i}", cpu)
 
     def node_gone(self, name: str) -> None:
-        self._node(Kind.DELETED, {"metadata": {"name": name}})
+        self._node(ChangeKind.DELETED, {"metadata": {"name": name}})
 
-    def _node(self, kind: Kind, body: Json) -> None:
-        self.extender.following.objects.nodes([Change(kind, body)])
+    def _node(self, kind: ChangeKind, body: Json) -> None:
+        self.extender.informer.objects.nodes([ObjectChange(kind, body)])
 
     def seen(self, *pods: Json) -> None:
         for one in pods:
-            self.extender.following.ledger.seen(one)
+            self.extender.informer.tracker.seen(one)
 
     def bound(self, one: Json, to: str) -> None:
         """As the watch tells of it."""
@@ -56,19 +56,19 @@ class Stage:
 
     def gone(self, one: Json) -> None:
         about = one["metadata"]
-        self.extender.following.ledger.deleted((about["namespace"], about["name"]), about["uid"])
+        self.extender.informer.tracker.deleted((about["namespace"], about["name"]), about["uid"])
 
     def budget(self, allowed: int, **labels: str) -> None:
         spec = {"selector": {"matchLabels": labels}}
         about = {"name": "budget", "namespace": "default"}
         body = {"metadata": about, "spec": spec, "status": {"disruptionsAllowed": allowed}}
-        self.extender.following.objects.disruption_budgets([Change(Kind.ADDED, body)])
+        self.extender.informer.objects.disruption_budgets([ObjectChange(ChangeKind.ADDED, body)])
 
     # --- questions -------------------------------------------------------------------------------------------
 
     def filter(self, one: Json, names: list[str] | None = None) -> ExtenderFilterResult:
         args = ExtenderArgs(pod=one, node_names=self.names if names is None else names)
-        found = self.extender.deciding.filter(args)
+        found = self.extender.filter_verb.filter(args)
         check_invariants(self.extender.engine.state.cluster)
         return found
 
@@ -84,7 +84,7 @@ class Stage:
 
     def points(self, one: Json, names: list[str] | None = None) -> dict[str, int]:
         args = ExtenderArgs(pod=one, node_names=self.names if names is None else names)
-        return {each["Host"]: each["Score"] for each in self.extender.deciding.prioritize(args)}
+        return {each["Host"]: each["Score"] for each in self.extender.filter_verb.prioritize(args)}
 
     def preempt(self, one: Json, **victims: list[str]) -> dict[str, tuple[list[str], int]]:
         """By node: uids of victims that are proposed; those that are answered, and how many overrun budgets."""
@@ -92,7 +92,7 @@ class Stage:
             name: MetaVictims.model_validate({"Pods": [{"UID": uid} for uid in uids]}) for name, uids in victims.items()
         }
         args = ExtenderPreemptionArgs(pod=one, node_name_to_meta_victims=proposed)
-        found = self.extender.preempting.preempt(args).node_name_to_meta_victims
+        found = self.extender.preempt_verb.preempt(args).node_name_to_meta_victims
         check_invariants(self.extender.engine.state.cluster)
         return {name: (one.uids, one.num_pdb_violations) for name, one in found.items()}
 

@@ -63,7 +63,7 @@ def test_preempt_answers(client: Client) -> None:
 
 def test_nothing_is_answered_before_the_cluster_is_known(stage: Stage, client: Client) -> None:
     assert client.get("/healthz").status_code == 200
-    stage.extender.following.synced.clear()
+    stage.extender.informer.synced.clear()
     assert client.get("/healthz").status_code == 503
     assert client.post("/filter", json={"Pod": waiting("a"), "NodeNames": ["n1"]}).status_code == 503
 

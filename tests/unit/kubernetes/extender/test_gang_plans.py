@@ -55,7 +55,7 @@ def test_a_gang_that_does_not_fit_goes_nowhere_and_says_why(stage: Stage) -> Non
     pods = gang("g", 4)
     stage.seen(*pods)
     assert "4 tasks" in stage.why(pods[0])
-    assert len(stage.extender.deciding.keeping) == 0
+    assert len(stage.extender.filter_verb.held) == 0
 
 
 def test_two_gangs_are_not_planned_on_the_same_room(stage: Stage) -> None:
@@ -100,7 +100,7 @@ def test_bound_pods_count_where_they_are_and_the_others_follow_their_plan(stage:
         assert stage.passed(one) == [nodes[i]]
         stage.bound(one, nodes[i])
     stage.filter(waiting("later"))
-    assert len(stage.extender.deciding.keeping) == 0
+    assert len(stage.extender.filter_verb.held) == 0
 
 
 def test_after_a_restart_the_rest_of_a_gang_goes_to_the_rack_of_those_that_run(stage: Stage) -> None:
@@ -174,7 +174,7 @@ def test_a_gang_that_lost_a_pod_before_it_started_waits_for_another(stage: Stage
     where(stage, pods)
     stage.gone(pods[0])
     assert "2 of the 3" in stage.why(pods[1])
-    assert len(stage.extender.deciding.keeping) == 0
+    assert len(stage.extender.filter_verb.held) == 0
 
 
 def test_a_node_that_is_offered_again_is_not_given_up(stage: Stage) -> None:
@@ -212,7 +212,7 @@ def test_the_first_pods_of_a_gang_get_to_know_what_the_last_was_told(stage: Stag
         stage.seen(one)
         last = stage.why(one)
     assert "3 tasks" in last
-    renew = stage.extender.put_aside.renew
+    renew = stage.extender.refused_pods.renew
     renew()
     assert not stage.nudged, "others may come any moment"
     renew()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from tests.unit.kubernetes.objects import pod
+from tests.unit.kubernetes.manifests import pod
 
 from dovetail.kubernetes.extender.wire import (
     ExtenderArgs,

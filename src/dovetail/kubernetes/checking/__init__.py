@@ -1,0 +1,1 @@
+"""Our verdicts in kube-scheduler's terms, and recorded scenarios that compare them with its own. Pure."""

@@ -1,0 +1,129 @@
+"""What a scheduler does to pods: bind, set conditions, nominate, delete, evict."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from dovetail.kubernetes_client.api import STRATEGIC_PATCH, Api, JsonObject
+from dovetail.kubernetes_client.errors import (
+    AlreadyExists,
+    ApiUnreachable,
+    KubernetesApiError,
+    ObjectConflict,
+    ObjectNotFound,
+    ServerTrouble,
+    Throttled,
+)
+from dovetail.kubernetes_client.paths import pod
+from dovetail.model.backoff import Backoff
+
+_log = logging.getLogger(__name__)
+
+
+async def bind(api: Api, namespace: str, name: str, node: str, uid: str | None = None) -> None:
+    """Raises ObjectConflict if the pod has a node, is another (`uid`) or is being deleted; NotFound if there is none.
+
+    After Unreachable the binding may be there: ask for the pod.
+    """
+    about = {"name": name, "uid": uid} if uid else {"name": name}
+    body = {"metadata": about, "target": {"kind": "Node", "name": node}}
+    await api.send("POST", pod(namespace, name, "binding"), None, orjson.dumps(body))
+
+
+async def bind_surely(api: Api, namespace: str, name: str, node: str, uid: str | None, backoff: Backoff) -> str:
+    """Until the server has answered: empty if the pod is bound, else why not. A lost answer is looked up."""
+    while True:
+        try:
+            await bind(api, namespace, name, node, uid)
+        except (ApiUnreachable, ServerTrouble, Throttled) as error:
+            _log.info("binding %s/%s to %s: %s", namespace, name, node, error)
+        except ObjectNotFound:
+            return "the pod is gone"
+        except ObjectConflict as error:
+            return await _after_conflict(api, namespace, name, node, uid, error)
+        except KubernetesApiError as error:
+            return str(error)
+        else:
+            return ""
+        await asyncio.sleep(backoff.next_s())
+
+
+async def _after_conflict(
+    api: Api, namespace: str, name: str, node: str, uid: str | None, conflict: ObjectConflict
+) -> str:
+    """What a binding came to that met a conflict: perhaps it was ourselves, and the answer was lost. Empty: the pod is
+    where it was to go; else why not."""
+    try:
+        found = await api.get(pod(namespace, name))
+    except ObjectNotFound:
+        return "the pod is gone"
+    except KubernetesApiError as error:
+        return f"{conflict}; {error}"
+    if uid and found["metadata"]["uid"] != uid:
+        return "the pod is gone, and another has its name"
+    there = found["spec"].get("nodeName") or ""
+    if there == node:
+        return ""
+    return f"it was bound to {there} by somebody else" if there else str(conflict)
+
+
+async def patch_status(api: Api, namespace: str, name: str, status: JsonObject, uid: str | None = None) -> JsonObject:
+    """Fields of the pod's status; conditions are merged by their type. A pod with another uid: Conflict."""
+    body: JsonObject = {"status": status}
+    if uid:
+        body["metadata"] = {"uid": uid}
+    return await api.patch(pod(namespace, name, "status"), body, kind=STRATEGIC_PATCH)
+
+
+async def nominate(
+    api: Api, namespace: str, name: str, node: str | None, conditions: Sequence[Any] = (), uid: str | None = None
+) -> JsonObject:
+    """Says on which node room is being made for a pod; None takes it back."""
+    status: JsonObject = {"nominatedNodeName": node}
+    if conditions:
+        status["conditions"] = list(conditions)
+    return await patch_status(api, namespace, name, status, uid)
+
+
+async def delete(api: Api, namespace: str, name: str, *, grace_s: int | None = None, uid: str | None = None) -> bool:
+    """False: there was none. With a `uid`, only that one is deleted, else Conflict. No `grace_s`: as its spec says."""
+    body: JsonObject = {"kind": "DeleteOptions", "apiVersion": "v1"}
+    if grace_s is not None:
+        body["gracePeriodSeconds"] = grace_s
+    if uid:
+        body["preconditions"] = {"uid": uid}
+    try:
+        await api.send("DELETE", pod(namespace, name), None, orjson.dumps(body))
+    except ObjectNotFound:
+        return False
+    return True
+
+
+async def evict(api: Api, namespace: str, name: str, *, grace_s: int | None = None, uid: str | None = None) -> bool:
+    """As `delete`, but only as PodDisruptionBudgets allow: else it raises BudgetSpent, and may be tried later."""
+    options: JsonObject = {}
+    if grace_s is not None:
+        options["gracePeriodSeconds"] = grace_s
+    if uid:
+        options["preconditions"] = {"uid": uid}
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace}}
+    if options:
+        body["deleteOptions"] = options
+    try:
+        # The caller decides whether to wait for the budget: there may be other victims.
+        await api.send("POST", pod(namespace, name, "eviction"), None, orjson.dumps(body), obey=False)
+    except ObjectNotFound:
+        return False
+    return True
+
+
+async def create(api: Api, namespace: str, body: JsonObject, *, dry_run: bool = False) -> tuple[JsonObject, bool]:
+    """The pod of that name as it is, and whether this made it."""
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    try:
+        return await api.create(path, body, {"dryRun": "All"} if dry_run else None), True
+    except AlreadyExists:
+        return await api.get(pod(namespace, body["metadata"]["name"])), False

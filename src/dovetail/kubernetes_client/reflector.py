@@ -1,0 +1,198 @@
+"""Follows a collection (an informer): lists it, watches it, and resumes after whatever interrupts the watch.
+
+The handler gets `ObjectChange`s in batches, in order for each object: ADDED, MODIFIED, DELETED. It gets every object
+once before `synced`, and afterwards only what changed. That holds when the collection has to be listed again (410 Gone,
+a restored server): unchanged objects are left out, missing ones come as DELETED, and an object replaced by another of
+the same name comes as DELETED and ADDED.
+
+Of an object only its name, uid and version are kept, so a deletion found by listing has no more than these in its
+object. A handler that raises ends the reflector: what it missed cannot be delivered again.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from dovetail.kubernetes_client.api import PAGE, Api, JsonObject
+from dovetail.kubernetes_client.errors import Gone, KubernetesApiError
+from dovetail.kubernetes_client.watching import watch
+from dovetail.model.backoff import Backoff
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 10.0
+WATCH_S = 300, 600
+"""A watch lasts between so many seconds: not all clients of a server come back at once."""
+_log = logging.getLogger(__name__)
+
+
+class ChangeKind(StrEnum):
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+_KINDS = {kind.value: kind for kind in ChangeKind}
+
+
+class ObjectChange(NamedTuple):
+    kind: ChangeKind
+    object: JsonObject
+
+
+class _Seen(NamedTuple):
+    uid: str
+    version: str
+
+
+Handler = Callable[[list[ObjectChange]], None]
+#: Whether the collection is followed now, and if not, why.
+Told = Callable[[bool, str], None]
+
+
+@dataclass(slots=True)
+class WatchCounts:
+    lists: int = 0
+    watches: int = 0
+    troubles: int = 0
+
+
+class Reflector:
+    def __init__(
+        self,
+        api: Api,
+        path: str,
+        handler: Handler,
+        *,
+        labels: str = "",
+        fields: str = "",
+        page: int = PAGE,
+        told: Told | None = None,
+    ) -> None:
+        """`labels` and `fields` are selectors as the API writes them."""
+        self._api, self._path, self._handler = api, path, handler
+        self._params = {name: value for name, value in (("labelSelector", labels), ("fieldSelector", fields)) if value}
+        self._page = page
+        self._told = told
+        self._version: str | None = None
+        self._seen: dict[tuple[str, str], _Seen] = {}
+        self._healthy: bool | None = None
+        self.synced = asyncio.Event()
+        self.counts = WatchCounts()
+
+    @property
+    def version(self) -> str | None:
+        """Up to which the collection is known."""
+        return self._version
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    async def check(self) -> None:
+        """Raises what `run` would try again and again: a selector that is none, rights that are missing."""
+        await self._api.get(self._path, {**self._params, "limit": 1})
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S, jitter=0.5)
+        while True:
+            try:
+                if self._version is None:
+                    await self._list()
+                self._say(True, "")
+                if await self._watch():
+                    backoff.reset()
+                    continue
+                words = "the server ended the watch at once"
+            except Gone as error:
+                # The list has to be made anew; at once, unless the server says so again and again.
+                words, self._version = f"{error}", None
+            except KubernetesApiError as error:
+                words = str(error)
+                self._say(False, words)
+            self.counts.troubles += 1
+            _log.info("watch of %s interrupted, goes on in %.1f s: %s", self._path, backoff.pause_s, words)
+            await asyncio.sleep(backoff.next_s(random.random()))  # noqa: S311 - spreads clients out
+
+    async def _list(self) -> None:
+        self.counts.lists += 1
+        try:
+            version, found = await self._take_pages(self._page)
+        except Gone:
+            # A cluster that changes faster than it can be paged through is listed in one piece.
+            version, found = await self._take_pages(0)
+        missing = [(place, seen) for place, seen in self._seen.items() if place not in found]
+        for place, _ in missing:
+            del self._seen[place]
+        if missing:
+            self._handler([ObjectChange(ChangeKind.DELETED, _trace(place, seen)) for place, seen in missing])
+        self._version = version
+        self.synced.set()
+
+    async def _take_pages(self, limit: int) -> tuple[str, set[tuple[str, str]]]:
+        found: set[tuple[str, str]] = set()
+        version = ""
+        async with aclosing(self._api.pages(self._path, self._params, limit)) as pages:
+            async for page in pages:
+                version = page["metadata"]["resourceVersion"]
+                changes: list[ObjectChange] = []
+                for item in page.get("items") or ():
+                    self._take_listed(item, changes, found)
+                if changes:
+                    self._handler(changes)
+        return version, found
+
+    def _take_listed(self, item: JsonObject, changes: list[ObjectChange], found: set[tuple[str, str]]) -> None:
+        about = item["metadata"]
+        place = (about.get("namespace", ""), about["name"])
+        found.add(place)
+        before, now = self._seen.get(place), _Seen(about["uid"], about["resourceVersion"])
+        if before == now:
+            return
+        if before is not None and before.uid != now.uid:
+            changes.append(ObjectChange(ChangeKind.DELETED, _trace(place, before)))
+            before = None
+        self._seen[place] = now
+        changes.append(ObjectChange(ChangeKind.ADDED if before is None else ChangeKind.MODIFIED, item))
+
+    async def _watch(self) -> bool:
+        """Whether anything came of it."""
+        assert self._version is not None
+        self.counts.watches += 1
+        came = False
+        lasting_s = random.randint(*WATCH_S)  # noqa: S311
+        async with aclosing(watch(self._api, self._path, self._version, self._params, lasting_s)) as batches:
+            async for events in batches:
+                came = True
+                changes = [change for event in events if (change := self._take(event)) is not None]
+                if changes:
+                    self._handler(changes)
+                self._version = events[-1]["object"]["metadata"]["resourceVersion"]
+        return came
+
+    def _take(self, event: Mapping[str, Any]) -> ObjectChange | None:
+        kind = _KINDS.get(event["type"])
+        if kind is None:  # a bookmark
+            return None
+        item = event["object"]
+        about = item["metadata"]
+        place = (about.get("namespace", ""), about["name"])
+        if kind is ChangeKind.DELETED:
+            self._seen.pop(place, None)
+        else:
+            self._seen[place] = _Seen(about["uid"], about["resourceVersion"])
+        return ObjectChange(kind, item)
+
+    def _say(self, healthy: bool, words: str) -> None:
+        if self._told is not None and healthy is not self._healthy:
+            self._told(healthy, words)
+        self._healthy = healthy
+
+
+def _trace(place: tuple[str, str], seen: _Seen) -> JsonObject:
+    namespace, name = place
+    about = {"name": name, "uid": seen.uid, "resourceVersion": seen.version}
+    return {"metadata": {**about, "namespace": namespace} if namespace else about}

@@ -1,0 +1,176 @@
+"""Who has to go for a pod that fits nowhere, and on which node."""
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.unit.kubernetes.manifests import ZONE, Little, apart, app, container, node, pod
+
+from dovetail.cluster.placements import NO_VICTIM_INFO, Placement
+from dovetail.cluster.views.view import View
+from dovetail.kubernetes.objects.budgets import read_budgets
+from dovetail.kubernetes.objects.pods import PROFILE
+from dovetail.model.task import TaskId
+from dovetail.placement.contract import Request
+from dovetail.placement.pipeline.evaluation import Evaluator
+from dovetail.placement.preemption.nominate import nominate
+from dovetail.placement.preemption.nomination import Budgets, NominatedPlacements
+from dovetail.placement.preemption.reprieve_trials import Trials
+
+
+def _nominated(
+    world: Little, waiting: dict[str, Any], budgets: list[Any] | None = None, coming: NominatedPlacements | None = None
+) -> tuple[str, list[str], int] | None:
+    scene, state = world.scene, world.scene.engine.state
+    meaning = scene.reader.read(waiting)
+    asked = read_budgets(budgets or [], scene.tasks)
+    request, evaluator = _asked(world, waiting)
+    found = nominate(state.cluster, state.victims_table, evaluator, request, meaning.priority, asked, coming)
+    if found is None:
+        return None
+    return state.cluster.names[found.row], [scene.names[task][1] for task in found.victims], found.violations
+
+
+def _asked(world: Little, waiting: dict[str, Any]) -> tuple[Request, Evaluator]:
+    scene, state = world.scene, world.scene.engine.state
+    meaning = scene.reader.read(waiting)
+    scene.refresh()
+    return state.asked(meaning.terms.shape, meaning.identity), state.pipelines[PROFILE].evaluator
+
+
+def _low(name: str, cpu: str = "1", priority: int = 0, **labels: str) -> dict[str, Any]:
+    return pod(name, labels, cpu=cpu, priority=priority)
+
+
+def test_as_few_as_can_be_go_and_the_least_important_of_them() -> None:
+    world = Little([node("n")]).put("n", _low("a", "2", 5), _low("b", "1", 1), _low("c", "1", 1))
+    assert _nominated(world, pod(cpu="1", priority=10)) == ("n", ["c"], 0)
+    assert _nominated(world, pod(cpu="2", priority=10)) == ("n", ["b", "c"], 0)
+
+
+def test_nobody_goes_for_a_pod_that_is_no_more_urgent() -> None:
+    world = Little([node("n")]).put("n", _low("a", "4", 10))
+    assert _nominated(world, pod(cpu="1", priority=10)) is None
+    assert _nominated(world, pod(cpu="1", priority=11)) == ("n", ["a"], 0)
+
+
+def test_nobody_goes_in_vain() -> None:
+    world = Little([node("n")]).put("n", _low("a", "4"))
+    assert _nominated(world, pod(cpu="5", priority=10)) is None
+    assert _nominated(world, pod(cpu="1", priority=10, nodeSelector={"no": "where"})) is None
+
+
+def test_the_node_whose_most_urgent_victim_is_least_urgent_is_nominated() -> None:
+    world = Little([node("m"), node("n")]).put("m", _low("a", "4", 2)).put("n", _low("b", "2", 1), _low("c", "2", 1))
+    assert _nominated(world, pod(cpu="4", priority=10)) == ("n", ["b", "c"], 0)
+
+
+def test_then_the_one_with_fewer_victims_then_the_one_whose_began_last() -> None:
+    world = Little([node("m"), node("n")]).put("m", _low("a", "2"), _low("b", "2")).put("n", _low("c", "4"))
+    assert _nominated(world, pod(cpu="4", priority=10)) == ("n", ["c"], 0)
+    world = Little([node("m"), node("n")])
+    world.put("m", _low("a", "4"), started="2026-01-01T00:00:00Z").put(
+        "n", _low("b", "4"), started="2026-02-01T00:00:00Z"
+    )
+    assert _nominated(world, pod(cpu="4", priority=10)) == ("n", ["b"], 0)
+
+
+def _budget(allowed: int, selector: Any, **status: Any) -> dict[str, Any]:
+    meta = {"name": "b", "namespace": "default"}
+    return {"metadata": meta, "spec": {"selector": selector}, "status": {"disruptionsAllowed": allowed, **status}}
+
+
+def test_those_within_their_budget_go_before_those_beyond_it() -> None:
+    world = Little([node("n")]).put("n", _low("a", "2", 1, app="db"), _low("b", "2", 5, app="web"))
+    assert _nominated(world, pod(cpu="2", priority=10)) == ("n", ["a"], 0)
+    assert _nominated(world, pod(cpu="2", priority=10), [_budget(0, app("db"))]) == ("n", ["b"], 0)
+    assert _nominated(world, pod(cpu="2", priority=10), [_budget(1, app("db"))]) == ("n", ["a"], 0)
+    assert _nominated(world, pod(cpu="4", priority=10), [_budget(0, app("db"))]) == ("n", ["b", "a"], 1)
+
+
+def test_a_node_where_no_budget_is_overrun_is_nominated_whatever_else_it_costs() -> None:
+    world = Little([node("m"), node("n")]).put("m", _low("a", "4", 1, app="db")).put("n", _low("b", "4", 5))
+    assert _nominated(world, pod(cpu="4", priority=10), [_budget(0, app("db"))]) == ("n", ["b"], 0)
+    gone = _budget(0, app("db"), disruptedPods={"a": "2026-01-01T00:00:00Z"})
+    assert _nominated(world, pod(cpu="4", priority=10), [gone]) == ("m", ["a"], 0)
+    assert _nominated(world, pod(cpu="4", priority=10), [_budget(0, {}), _budget(0, None)]) == ("m", ["a"], 0)
+
+
+def test_a_port_or_a_neighbour_in_the_way_has_to_go() -> None:
+    taken = pod("a", containers=[container("1", ports=[{"hostPort": 80}])])
+    wanted = pod(containers=[container("1", ports=[{"hostPort": 80}])], priority=10)
+    world = Little([node("n")]).put("n", taken, _low("b"))
+    assert _nominated(world, wanted) == ("n", ["a"], 0)
+    world = Little([node("n", "z")]).put("n", _low("a", app="db"), _low("b"))
+    assert _nominated(world, pod(priority=10, affinity=apart(ZONE, app("db")))) == ("n", ["a"], 0)
+
+
+def test_a_neighbour_on_another_node_of_the_domain_cannot_be_sent_away() -> None:
+    world = Little([node("m", "z"), node("n", "z", cpu="500m")]).put("m", _low("a", app="db"))
+    world.put("n", _low("b", "500m", app="db"))
+    assert _nominated(world, pod(priority=10, affinity=apart(ZONE, app("db")))) is None
+
+
+def test_room_that_another_is_about_to_take_is_not_to_be_had() -> None:
+    world = Little([node("m"), node("n")]).put("m", _low("a", "4")).put("n", _low("b", "4", 5))
+    scene, waiting = world.scene, pod(cpu="3", priority=10)
+    request, _ = _asked(world, waiting)
+    row = scene.engine.state.cluster.rows["m"]
+    for identity in (None, scene.reader.read(waiting).identity):
+        coming = NominatedPlacements(
+            {row: [(TaskId(99, 0), Placement(row, request.column, None, NO_VICTIM_INFO, identity))]}
+        )
+        assert _nominated(world, waiting) == ("m", ["a"], 0)
+        assert _nominated(world, waiting, coming=coming) == ("n", ["b"], 0)
+
+
+def test_the_cluster_is_left_as_it_was() -> None:
+    world = Little([node("n", "z")]).put("n", _low("a", "3", app="db"), _low("b"))
+    cluster = world.scene.engine.state.cluster
+    before = dict(cluster.placements.by_task), cluster.resources.free.copy()
+    _nominated(world, pod(priority=10, cpu="2", affinity=apart(ZONE, app("db"))))
+    assert dict(cluster.placements.by_task) == before[0]
+    assert np.array_equal(cluster.resources.free, before[1])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_one_pass_over_arrays_finds_what_trying_every_node_finds(seed: int) -> None:
+    """Also while pods come and go, and others are awaited, when only rows that changed are looked at again."""
+    chance = Random(seed)
+    world = Little([node(f"n{i}", cpu=str(chance.randint(2, 4))) for i in range(6)])
+    scene, state = world.scene, world.scene.engine.state
+    budgets = [_budget(chance.randint(0, 2), app("db"))] if chance.random() < 0.5 else []
+    alive: list[str] = []
+    coming, awaited = NominatedPlacements(), dict[TaskId, int]()
+    for step in range(12):
+        name, on = f"p{step}", f"n{chance.randrange(6)}"
+        labels = {"app": chance.choice(["db", "web"])}
+        began = f"2026-01-{chance.randint(1, 28):02}T00:00:00Z"
+        world.put(
+            on, pod(name, labels, cpu=f"{chance.randint(5, 25)}00m", priority=chance.randint(-2, 6)), started=began
+        )
+        alive.append(name)
+        if chance.random() < 0.3:
+            state.cluster.remove(scene.tasks["default", alive.pop(chance.randrange(len(alive)))])
+        waiting = pod(cpu=chance.choice(["1", "2", "3"]), priority=chance.choice([3, 5]))
+        meaning = scene.reader.read(waiting)
+        (request, evaluator), asked = _asked(world, waiting), read_budgets(budgets, scene.tasks)
+        if awaited and chance.random() < 0.5:
+            task, row = awaited.popitem()
+            coming.remove(row, task)
+        if chance.random() < 0.5:
+            task, row = TaskId(100 + step, 0), chance.randrange(6)
+            coming.add(row, task, Placement(row, request.column, None, NO_VICTIM_INFO, meaning.identity))
+            awaited[task] = row
+        if evaluator.run_filters(request, _view(world)).alive.any():
+            continue
+        those = NominatedPlacements() if chance.random() < 0.2 else coming
+        trials = Trials(state.cluster, evaluator, request, meaning.priority, Budgets(asked), those)
+        expected = trials.best(np.flatnonzero(trials.candidates()))
+        found = nominate(state.cluster, state.victims_table, evaluator, request, meaning.priority, asked, those)
+        assert found == (None if expected is None else expected.nomination)
+
+
+def _view(world: Little) -> View:
+    return View(world.scene.engine.state.cluster)
