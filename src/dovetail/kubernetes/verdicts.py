@@ -33,14 +33,14 @@ from dovetail.placement.workload_affinity import keeps, let_in
 
 #: Its filters, in the order in which they are asked.
 PLUGINS = (
-    *("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinityFilter", "NodePorts", "NodeResourcesFit"),
+    *("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit"),
     *("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread", "InterPodAffinity"),
     *("DynamicResources", "NodeDeclaredFeatures"),
 )
 _PLACE = {plugin: place for place, plugin in enumerate(PLUGINS)}
 _ALIKE = {
-    NodeSelectorFilter.name: "NodeAffinityFilter",
-    NodeAffinityFilter.name: "NodeAffinityFilter",
+    NodeSelectorFilter.name: "NodeAffinity",
+    NodeAffinityFilter.name: "NodeAffinity",
     ResourcesFilter.name: "NodeResourcesFit",
     PodAttachmentsFilter.name: "NodeVolumeLimits",
     PodSpreadFilter.name: "PodTopologySpread",

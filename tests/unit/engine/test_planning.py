@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
+from tests.invariants import check_invariants
 
-from dovetail.cluster.invariants import check_invariants
 from dovetail.engine.engine import Engine
 from dovetail.engine.planning.plan import plan, within_quota, would_displace
 from dovetail.engine.state.settings import EngineSettings

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from tests.invariants import check_invariants
 from tests.unit.kubernetes.objects import node, pod
 
-from dovetail.cluster.invariants import check_invariants
 from dovetail.kubernetes.annotations import PREFIX
 from dovetail.kubernetes.client.access import Access
 from dovetail.kubernetes.client.api import Api
