@@ -18,6 +18,12 @@ PYTHON ?=
 ONLY ?=
 ARGS ?=
 
+# Processes that run tests. More than two cores' worth: tests of servers mostly wait, and each server has one of them.
+WORKERS ?= 4
+
+# Compiled modules are kept, whatever the caller's shell says: the tests start hundreds of processes that import them.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -31,8 +37,8 @@ demo: $(RUN_READY) ## start it on a simulated cluster with a stream of work
 	@$(BIN)/dovetail demo $(ARGS)
 
 .PHONY: test
-test: $(DEV_READY) ## run the tests (ARGS="-k gang" runs some)
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+test: $(DEV_READY) ## run the tests (ARGS="-k gang" runs some, ARGS=--cpu-report says what each costs)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 .PHONY: bench
 bench: $(DEV_READY) ## measure against the bars (ONLY=PATTERN measures some); figures go to build/bench.json
@@ -43,7 +49,7 @@ bench-kubernetes: $(DEV_READY) ## the same beside kube-scheduler, on one API ser
 	@$(BIN)/python -m benchmarks --only 'kubernetes*' $(ARGS)
 
 .PHONY: soak
-soak: $(DEV_READY) ## the Kubernetes scheduler under 20 minutes of churn (ARGS="--minutes 5 --seed 2"); to build/soak.json
+soak: $(DEV_READY) ## long random runs with fresh seeds (ARGS="--minutes 5 --seed 2 --only simulation"); to build/soak.json
 	@$(BIN)/python -m tests.soak $(ARGS)
 
 .PHONY: lint

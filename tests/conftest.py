@@ -3,24 +3,43 @@
 A test that needs a program, a server or a package this machine lacks skips itself and names what is missing, as in
 `pytest.skip("docker is not installed")`. The run then ends with one line for each missing thing, however many tests
 wanted it, so that a green run never hides how much of it did not happen. Fixtures live beside the tests that use them,
-except the real servers that several rooms of tests share (`tests/servers/fixtures.py`). Properties have no deadline.
+except the real servers that several packages of tests share (`tests/servers/fixtures.py`). How many random examples
+property tests try, `tests/examples.py` decides.
 """
 
+import os
 import signal
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from tests.examples import register_profiles
 
-# How long an example takes says how busy the machine is: timings are benchmarks, never assertions.
-settings.register_profile("any machine", deadline=None)
-settings.load_profile("any machine")
+SHARED_MEMORY = Path("/dev/shm")
+ROOM_BYTES = 4 * 2**30
 
-pytest_plugins = ["tests.servers.fixtures"]
+register_profiles()
+
+pytest_plugins = ["tests.servers.fixtures", "tests.cpu_report"]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell: programs under test inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def keep_files_in_memory() -> None:
+    """Puts `tmp_path` where a write waits for no disk: every transaction of a store does. What is killed in tests are
+    processes, never the machine, so that they find the same there as on a disk."""
+    if "PYTEST_DEBUG_TEMPROOT" in os.environ or tempfile.gettempdir() != "/tmp" or not SHARED_MEMORY.is_dir():
+        return
+    place = os.statvfs(SHARED_MEMORY)
+    may_run_programs = os.access(SHARED_MEMORY, os.W_OK) and not place.f_flag & os.ST_NOEXEC
+    if may_run_programs and place.f_bavail * place.f_frsize >= ROOM_BYTES:
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = str(SHARED_MEMORY)
+
+
+keep_files_in_memory()
 
 
 def missing_things(reports: Iterable[pytest.TestReport | pytest.CollectReport]) -> dict[str, Counter[str]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.e2e.warm_shell import run_warm
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("cli")]
 
@@ -44,15 +45,18 @@ def serving(data: Path, *options: str) -> Iterator[tuple[str, "subprocess.Popen[
 
 
 class Shell:
-    """Runs `dovetail` as a script would."""
+    """Runs `dovetail` as a script would. One that is `warm` spares each command its imports (`warm_shell`)."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, url: str, *, warm: bool = True) -> None:
+        self.url, self.warm = url, warm
 
     def __call__(self, *arguments: str, rc: int = 0, stdin: str | None = None) -> "subprocess.CompletedProcess[str]":
-        done = subprocess.run(
-            [*DOVETAIL, *arguments], capture_output=True, text=True, env=clean(self.url), input=stdin, timeout=120
-        )
+        if self.warm:
+            done = run_warm(arguments, clean(self.url), stdin)
+        else:
+            done = subprocess.run(
+                [*DOVETAIL, *arguments], capture_output=True, text=True, env=clean(self.url), input=stdin, timeout=120
+            )
         assert done.returncode == rc, (arguments, done.returncode, done.stdout, done.stderr)
         assert "Traceback" not in done.stderr
         return done
@@ -70,6 +74,7 @@ def node(dovetail: Shell) -> str:
 
 
 def test_a_command_goes_from_submission_to_its_explanation(dovetail: Shell, node: str) -> None:
+    dovetail = Shell(dovetail.url, warm=False)
     done = dovetail("submit", "--name", "hello", "--cpu", "100m", "--wait", "--", "echo", "two  words")
     assert done.stdout.splitlines()[0] == "1 workload: 1 succeeded"
     assert "accepted 1 workload: hello" in done.stderr
@@ -244,6 +249,7 @@ def test_interrupting_a_wait_is_quiet_and_leaves_the_work_alone(dovetail: Shell)
 
 
 def test_a_taken_port_and_a_database_in_use_are_refused_with_words(dovetail: Shell, tmp_path: Path) -> None:
+    dovetail = Shell(dovetail.url, warm=False)
     port = dovetail.url.rpartition(":")[2]
     refused = dovetail("serve", "--port", port, "--data", str(tmp_path / "other"), rc=1)
     assert f"port {port}: it is taken" in refused.stderr
@@ -252,6 +258,7 @@ def test_a_taken_port_and_a_database_in_use_are_refused_with_words(dovetail: She
 
 
 def test_bad_settings_are_refused_before_anything_starts(dovetail: Shell, tmp_path: Path) -> None:
+    dovetail = Shell(dovetail.url, warm=False)
     file = tmp_path / "dovetail.yaml"
     file.write_text("listen:\n  prot: 1\n")
     refused = dovetail("serve", "--config", str(file), "--data", str(tmp_path / "data"), rc=2)

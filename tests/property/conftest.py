@@ -12,7 +12,7 @@ from dovetail.placement.pipeline import lookahead, pipeline, ranking_cache
 def small_limits() -> Iterator[None]:
     """Leaders are refilled, ladders climbed to the end, the change log cut and shapes forgotten all the time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lookahead, "LEADERS", 6)
+        patch.setattr(lookahead, "TOP_K", 6)
         patch.setattr(ranking_cache, "STREAK", 1)
         patch.setattr(ranking_cache, "STEPS_AHEAD", 2)
         patch.setattr(ranking_cache, "STEPS_AHEAD_SINGLE", 3)

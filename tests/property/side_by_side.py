@@ -7,6 +7,7 @@ the shape; both must tell the same story (node, funnel, points, notes) and the o
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tests.invariants import check_invariants
 from tests.property.random_work import (
     BackendAnswers,
     Fare,
@@ -26,7 +27,6 @@ from tests.property.random_work import (
 )
 from tests.reference import Decision, ReferenceScheduler, load
 
-from dovetail.cluster.invariants import check_invariants
 from dovetail.cluster.state import Cluster
 from dovetail.engine.state.terms import wants_of
 from dovetail.model.requests.shape import Shape
@@ -41,7 +41,7 @@ from dovetail.placement.pipeline.pipeline import KEEP_BEST, Pipeline
 from dovetail.placement.pipeline.profiles import ProfileSettings
 
 SEED = 7
-REPLICAS = 10_000  # more than any sequence places
+REPLICAS = 1_000  # more than any sequence places; finding a workload's tasks looks at each
 
 
 @dataclass
@@ -181,6 +181,7 @@ class SideBySide:
             if row is None:
                 return
             submitted.next_replica += 1
+            assert submitted.next_replica < REPLICAS
             request = submitted.request
             self._place(submitted, task, row)
             self.afresh.placed(request, row)

@@ -4,8 +4,9 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.reference_communication import Network, all_to_all_s, link_network, ring_s, tree_network, tree_s
 
 from dovetail.cluster.state import Cluster
@@ -83,7 +84,7 @@ def graphs(draw: st.DrawFn) -> tuple[Topology, list[str]]:
     return Topology.model_validate({"switches": [s for s in switches if s in linked], "links": links}), hosts
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(trees(), st.data(), SIZES)
 def test_on_a_tree_of_levels_the_model_is_the_sum_over_flows(
     drawn: tuple[Topology, list[str]], data: st.DataObject, size: int
@@ -94,7 +95,7 @@ def test_on_a_tree_of_levels_the_model_is_the_sum_over_flows(
     assert_agrees(found, tree_network(topology, {host: topology.nodes.get(host, {}) for host in hosts}), ranks, size)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(graphs(), st.data(), SIZES)
 def test_on_a_graph_of_links_the_model_is_the_sum_over_flows_and_their_ways(
     drawn: tuple[Topology, list[str]], data: st.DataObject, size: int
@@ -104,7 +105,7 @@ def test_on_a_graph_of_links_the_model_is_the_sum_over_flows_and_their_ways(
     assert_agrees(estimated(cluster_with(topology, hosts), ranks, size), link_network(topology), ranks, size)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.one_of(trees(), graphs()), st.data(), SIZES)
 def test_nothing_is_quicker_than_the_best_possible(
     drawn: tuple[Topology, list[str]], data: st.DataObject, size: int
@@ -116,7 +117,7 @@ def test_nothing_is_quicker_than_the_best_possible(
         assert exchange.seconds >= exchange.best_seconds * (1 - 1e-9)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.one_of(trees(), graphs()), st.data(), SIZES)
 def test_comparing_placements_gives_the_times_that_estimating_each_does(
     drawn: tuple[Topology, list[str]], data: st.DataObject, size: int
@@ -149,7 +150,7 @@ def equal_tree(spines: int = 3, leaves: int = 3, nodes: int = 4) -> tuple[Cluste
     return cluster_with(topology, list(places)), hosts
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(2, 4), st.data(), SIZES)
 def test_the_farther_one_rank_is_from_all_others_the_longer_it_takes(
     count: int, data: st.DataObject, size: int
@@ -165,7 +166,7 @@ def test_the_farther_one_rank_is_from_all_others_the_longer_it_takes(
         assert times == sorted(times)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data())
 def test_where_only_latency_counts_a_longer_way_is_never_quicker(data: st.DataObject) -> None:
     cluster, hosts = equal_tree()
@@ -187,7 +188,7 @@ def _links(one: str, other: str) -> int:
     return 6 if a[0] != b[0] else 4 if a[1] != b[1] else 2 if a[2] != b[2] else 0
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data(), SIZES)
 def test_places_that_look_alike_take_as_long(data: st.DataObject, size: int) -> None:
     cluster, hosts = equal_tree()

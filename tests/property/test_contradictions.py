@@ -9,8 +9,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import Cluster
@@ -112,7 +113,7 @@ def satisfying(spec: Workload) -> B1:
     return found
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(workloads)
 def test_what_is_refused_no_node_satisfies(fields: dict[str, Any]) -> None:
     spec = Workload.model_validate(fields)
@@ -124,7 +125,7 @@ def test_what_is_refused_no_node_satisfies(fields: dict[str, Any]) -> None:
 def test_most_of_what_no_node_satisfies_is_refused() -> None:
     selector_count = {True: 0, False: 0}
 
-    @settings(max_examples=300, derandomize=True, database=None)
+    @examples(300, derandomize=True, database=None)
     @given(workloads)
     def count(fields: dict[str, Any]) -> None:
         spec = Workload.model_validate(fields)

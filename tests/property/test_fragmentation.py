@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.reference_fragments import Gpu, GpuNode, Usual, gained, unusable
 
 from dovetail.cluster.state import Cluster
@@ -102,7 +103,7 @@ def as_plain(cluster: Cluster, row: int) -> GpuNode:
     return GpuNode(int(free[index["cpu"]]), int(free[index["memory"]]), tuple(gpus))
 
 
-@settings(max_examples=150, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@examples(150, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(seed=st.integers(0, 2**32))
 def test_what_is_unusable_is_what_one_node_in_plain_python_says(seed: int) -> None:
     r = Random(seed)
@@ -115,7 +116,7 @@ def test_what_is_unusable_is_what_one_node_in_plain_python_says(seed: int) -> No
     assert found.tolist() == pytest.approx(expected, abs=1e-6)
 
 
-@settings(max_examples=150, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@examples(150, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(seed=st.integers(0, 2**32))
 def test_points_and_devices_are_what_one_node_in_plain_python_says(seed: int) -> None:
     r = Random(seed)
@@ -140,7 +141,7 @@ def test_points_and_devices_are_what_one_node_in_plain_python_says(seed: int) ->
             assert chosen is None or chosen[0] in expected[1]
 
 
-@settings(max_examples=40, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@examples(40, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(seed=st.integers(0, 2**32))
 def test_a_kept_standing_decides_as_afresh_while_the_mix_and_the_prices_change(seed: int) -> None:
     r = Random(seed)

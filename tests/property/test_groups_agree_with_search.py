@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.examples import seeds
 from tests.unit.engine.scene import Scene
 
 from dovetail.cluster.arrays import B1, F8
 from dovetail.placement.gangs.mixed_packing import pack
 
-INSTANCES, PARTS = 1200, 4
+PACKINGS, GROUPS, PARTS = seeds(1200), seeds(480), 4
 
 
 def fits(free: F8, asked: list[F8], allowed: list[B1], task: int = 0, first: int = 0) -> bool:
@@ -32,7 +33,7 @@ def fits(free: F8, asked: list[F8], allowed: list[B1], task: int = 0, first: int
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_packing_is_found_if_and_only_if_there_is_one(part: int) -> None:
-    for seed in range(part * INSTANCES // PARTS, (part + 1) * INSTANCES // PARTS):
+    for seed in PACKINGS[part::PARTS]:
         chance = Random(seed)
         nodes, kinds = chance.randint(1, 5), chance.randint(1, 3)
         free = np.array([[chance.randint(0, 6) for _ in range(nodes)] for _ in range(2)], dtype=np.float64)
@@ -54,10 +55,8 @@ def test_a_packing_is_found_if_and_only_if_there_is_one(part: int) -> None:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_group_starts_if_and_only_if_some_domain_holds_all_of_it(part: int) -> None:
-    placed = 0
-    for seed in range(part * INSTANCES // PARTS, (part + 1) * INSTANCES // PARTS):
-        placed += _decide(Random(seed), seed)
-    assert INSTANCES // PARTS * 0.2 < placed < INSTANCES // PARTS * 0.8, "both verdicts were met often"
+    placed = [_decide(Random(seed), seed) for seed in GROUPS[part::PARTS]]
+    assert 0.2 < sum(placed) / len(placed) < 0.8, "both verdicts were met often"
 
 
 def _decide(chance: Random, seed: int) -> bool:

@@ -10,8 +10,9 @@ from heapq import heappop, heappush
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from dovetail.queueing.entry import QueueEntry
 from dovetail.queueing.orderings import build_ordering
@@ -175,7 +176,7 @@ tasks = st.tuples(
 )
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(steps=st.lists(st.one_of(tasks, st.integers(0, 1000)), max_size=60))
 def test_quotas_are_never_exceeded(steps: list[tuple[int, str | None, dict[str, int]] | int]) -> None:
     usage = Usage(TREE, {"cpu": 10_000.0, "gpu": 8000.0})
@@ -219,7 +220,7 @@ moves = st.one_of(
 )
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     ordering=st.sampled_from(["fifo", "priority", "fair"]),
     ageing=st.sampled_from([None, 2.0]),

@@ -3,8 +3,9 @@
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.property.random_work import OVERCOMMIT, SCOPES, Join, a_fleet, a_step
 from tests.property.side_by_side import SideBySide
 
@@ -42,15 +43,15 @@ def run(profile: str, r: Random, length: int) -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-@settings(max_examples=10, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@examples(4, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(seed=st.integers(0, 2**32))
 def test_long_histories_keep_choosing_what_a_plain_scheduler_chooses(profile: str, seed: int) -> None:
     run(profile, Random(seed), length=100)
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-@settings(
-    max_examples=12,
+@examples(
+    6,
     phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

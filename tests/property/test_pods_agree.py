@@ -6,9 +6,9 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.invariants import check_invariants
 from tests.property.pod_reference import HELPS, NEVER, YES, Placed, verdict
 
-from dovetail.cluster.invariants import check_invariants
 from dovetail.kubernetes.checking.cluster_replica import ClusterReplica
 
 Json = dict[str, Any]

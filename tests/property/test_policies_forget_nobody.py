@@ -3,8 +3,9 @@ nobody who could run is forgotten."""
 
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.unit.engine.scene import Scene
 
 from dovetail.engine.state.policies import Policies
@@ -81,7 +82,7 @@ def step(scene: Scene, kind: str, what: Any, more: Any) -> None:
         scene.restart()
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@examples(60, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS)
 def test_what_is_in_force_follows_every_change_and_nobody_is_forgotten(steps: list[tuple[str, Any, Any]]) -> None:
     scene = Scene()

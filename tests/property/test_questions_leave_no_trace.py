@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.invariants import check_invariants
 from tests.property.random_work import NODE_NAMES, a_fleet, a_node, a_workload
 
-from dovetail.cluster.invariants import check_invariants
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.defragmentation import winnable
 from dovetail.engine.questions.fragmentation import fragment_report

@@ -4,8 +4,9 @@ larger ones, up to the storms that break more gangs than are weighed against eac
 from collections import Counter
 
 import pytest
-from hypothesis import event, given, settings, target
+from hypothesis import event, given, target
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.property.small_recoveries import crowded_problem, faults, optimum, random_problem
 
 from dovetail.placement.recovery import RecoveryPlan, RecoveryProblem, for_the_first, recover
@@ -47,7 +48,7 @@ def test_as_few_singles_make_way_as_can_be(first: int) -> None:
     assert met["it is not proved that none can"] <= 4, met
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(SEEDS, st.booleans())
 def test_every_plan_holds(seed: int, crowded: bool) -> None:
     problem = crowded_problem(seed) if crowded else random_problem(seed)

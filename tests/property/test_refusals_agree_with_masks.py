@@ -4,8 +4,9 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.property.random_work import OVERCOMMIT, SCOPES, Join, a_fleet, a_step, a_workload
 from tests.property.side_by_side import SideBySide, Submitted
 from tests.reference import ReferenceNode
@@ -45,7 +46,7 @@ def check_resources(both: SideBySide, submitted: Submitted, node: ReferenceNode,
 
 
 @pytest.mark.parametrize("basis", BASES)
-@settings(max_examples=35)
+@examples(35)
 @given(seed=st.integers(0, 2**32))
 def test_a_node_is_refused_exactly_where_the_mask_is_false_and_by_the_same_filters(basis: str, seed: int) -> None:
     both = with_history(Random(seed), basis)
@@ -66,7 +67,7 @@ def test_a_node_is_refused_exactly_where_the_mask_is_false_and_by_the_same_filte
                     check_resources(both, submitted, node, refused)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(seed=st.integers(0, 2**32))
 def test_filters_and_scores_answer_alike_for_all_nodes_and_for_some(seed: int) -> None:
     """The ground under every cache: a subset of rows gets the very numbers the whole cluster gets."""
@@ -84,7 +85,7 @@ def test_filters_and_scores_answer_alike_for_all_nodes_and_for_some(seed: int) -
         assert total[rows].tobytes() == evaluator.score(submitted.request, view.subset(rows)).total.tobytes()
 
 
-@settings(max_examples=35)
+@examples(35)
 @given(seed=st.integers(0, 2**32))
 def test_what_a_pending_task_is_told_to_be_short_of_is_the_nearest_miss(seed: int) -> None:
     both = with_history(Random(seed), "allocated")

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
+from tests.invariants import check_invariants
 
-from dovetail.cluster.invariants import check_invariants
 from dovetail.engine.engine import Engine
 from dovetail.engine.state.settings import EngineSettings
 from dovetail.model.command import Bind, Command, Wake
@@ -197,7 +198,7 @@ def a_world(seed: int) -> World:
     return world
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.integers(0, 2**32))
 def test_reserved_room_is_free_or_used_by_its_tenant_at_every_moment(seed: int) -> None:
     a_world(seed).run()

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
+from tests.invariants import check_invariants
 from tests.property.random_work import OVERCOMMIT, Join, a_fleet, a_step, a_workload, some_amounts
 from tests.property.side_by_side import SideBySide
 
-from dovetail.cluster.invariants import check_invariants
 from dovetail.cluster.state import Cluster
 from dovetail.model.task import TaskId
 from dovetail.placement.pipeline.profiles import BUILT_IN
@@ -84,7 +85,7 @@ def grown_cluster(r: Random) -> SideBySide:
     return both
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(seed=st.integers(0, 2**32))
 def test_a_trial_leaves_every_table_as_it_was_to_the_bit(seed: int) -> None:
     r = Random(seed)
@@ -97,7 +98,7 @@ def test_a_trial_leaves_every_table_as_it_was_to_the_bit(seed: int) -> None:
     check_invariants(both.cluster, within_capacity=False)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(seed=st.integers(0, 2**32))
 def test_decisions_after_a_trial_are_those_of_a_cluster_that_never_had_one(seed: int) -> None:
     """The standings saw the trial's changes go by; they must see them undone as well."""

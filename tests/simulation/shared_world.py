@@ -88,10 +88,12 @@ class SharedWorld(FaultyWorld):
         by_queue: dict[int, Counter[str]] = {queue.code: Counter() for queue in tree.queues}
         by_user: dict[tuple[int, str], Counter[str]] = {}
         for work in state.work.values():
-            held = Counter({name: amount * work.holding for name, amount in work.shape.amounts})
+            held = [(name, amount * work.holding) for name, amount in work.shape.amounts] if work.holding else []
             for code in tree[work.queue].lineage:
-                by_queue[code].update(held)
-                by_user.setdefault((code, work.terms.user or ""), Counter()).update(held)
+                of_queue, of_user = by_queue[code], by_user.setdefault((code, work.terms.user or ""), Counter())
+                for name, amount in held:
+                    of_queue[name] += amount
+                    of_user[name] += amount
         for code, counted in by_queue.items():
             assert dict(state.accounts.usage.used(code)) == dict(+counted), tree[code].path
             for resource, most in tree[code].maximum.items():

@@ -4,9 +4,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import event as seen_event
 from hypothesis import strategies as st
+from tests.examples import examples, times
 from tests.property.small_recoveries import faults, optimum
 from tests.simulation.broken_world import BROKEN_DEEDS, PLACES, BrokenWorld, crowd, place
 
@@ -45,7 +46,7 @@ def play(world: BrokenWorld, chance: Random, steps: int, weights: dict[str, int]
         BROKEN_DEEDS[chance.choices(list(weights), list(weights.values()))[0]](world, chance)
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@examples(12, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 2**32), kind=st.sampled_from(sorted(RECOVERIES)))
 def test_whatever_fails_gangs_are_whole_or_wait_and_all_comes_to_rest(seed: int, kind: str) -> None:
     world = broken_world(seed, kind)
@@ -55,7 +56,7 @@ def test_whatever_fails_gangs_are_whole_or_wait_and_all_comes_to_rest(seed: int,
     world.check_settled()
 
 
-@settings(max_examples=10)
+@examples(5)
 @given(seed=st.integers(0, 2**32), kind=st.sampled_from(sorted(RECOVERIES)))
 def test_the_same_events_give_the_same_commands_again(seed: int, kind: str) -> None:
     world = broken_world(seed, kind)
@@ -71,7 +72,7 @@ def test_the_same_events_give_the_same_commands_again(seed: int, kind: str) -> N
 @pytest.mark.parametrize("kind", sorted(RECOVERIES))
 def test_a_long_run_of_failures_comes_to_rest(kind: str) -> None:
     world = broken_world(1, kind)
-    play(world, Random(f"long {kind}"), 400)
+    play(world, Random(f"long {kind}"), times(200))
     world.repair()
     world.settle()
     world.check_settled()
@@ -101,7 +102,7 @@ def made_way(world: BrokenWorld) -> int:
     return sum(isinstance(one, Stop) and one.reason.startswith("makes way for") for _, one in world.commands)
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+@examples(10, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 2**32), kind=st.sampled_from(["as it comes", "holding", "slow"]))
 def test_where_singles_are_in_the_way_gangs_are_whole_or_wait_too(seed: int, kind: str) -> None:
     world = crowded_world(seed, kind, 40)

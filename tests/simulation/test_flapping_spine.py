@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from tests.invariants import check_invariants
 
-from dovetail.cluster.invariants import check_invariants
 from dovetail.engine.engine import Engine
 from dovetail.engine.state.settings import EngineSettings
 from dovetail.model.command import Command, Stop

@@ -2,8 +2,9 @@
 
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.simulation.faulty_world import FaultyWorld
 from tests.simulation.misfortune import DEEDS, play
 
@@ -31,7 +32,7 @@ class Fork:
         self.down, self.now = sorted(world.down), world.now
 
 
-@settings(max_examples=40)
+@examples(15)
 @given(
     seed=st.integers(0, 2**32),
     fork_at=st.integers(0, STEPS - 1),

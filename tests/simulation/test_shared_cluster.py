@@ -5,8 +5,9 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from tests.examples import examples, seeds, times
 from tests.simulation.faulty_world import NODES, some_node
 from tests.simulation.shared_world import QUEUES, SHARED_DEEDS, SharedWorld
 
@@ -35,7 +36,7 @@ def play(world: SharedWorld, chance: Random, steps: int, weights: Mapping[str, i
         SHARED_DEEDS[chance.choices(list(weights), list(weights.values()))[0]](world, chance)
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@examples(9, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     order=st.sampled_from(["priority", "fair", "fifo"]),
@@ -50,7 +51,7 @@ def test_whatever_happens_gangs_are_whole_quotas_hold_and_all_ends_or_truly_cann
     world.check_settled()
 
 
-@settings(max_examples=10)
+@examples(4)
 @given(seed=st.integers(0, 2**32), head=st.sampled_from(["first", "sticky"]))
 def test_strict_order_loses_nobody_either(seed: int, head: str) -> None:
     backfill = {"mode": "none", "head": head}
@@ -59,7 +60,7 @@ def test_strict_order_loses_nobody_either(seed: int, head: str) -> None:
     world.settle()
 
 
-@settings(max_examples=10)
+@examples(4)
 @given(seed=st.integers(0, 2**32))
 def test_a_past_that_counts_and_ageing_change_nothing_about_that(seed: int) -> None:
     fair = {"half_life": "10m", "ageing": "10m", "weights": {"x": 2}}
@@ -69,15 +70,15 @@ def test_a_past_that_counts_and_ageing_change_nothing_about_that(seed: int) -> N
     world.check_settled()
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(2))
 def test_a_long_run_on_a_shared_cluster_comes_to_rest(seed: int) -> None:
     world = SharedWorld(shared_settings(seed, "fair"))
-    play(world, Random(f"long {seed}"), 350)
+    play(world, Random(f"long {seed}"), times(250))
     world.settle()
     world.check_settled()
 
 
-@settings(max_examples=10)
+@examples(4)
 @given(seed=st.integers(0, 2**32), order=st.sampled_from(["priority", "fair"]))
 def test_the_same_events_give_the_same_commands_again(seed: int, order: str) -> None:
     world = SharedWorld(shared_settings(seed, order))

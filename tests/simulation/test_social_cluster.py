@@ -3,13 +3,14 @@
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from tests.examples import examples, seeds, times
 from tests.simulation.faulty_world import NODES, some_node
 from tests.simulation.social_world import SOCIAL_DEEDS, SocialWorld
 from tests.simulation.test_shared_cluster import WEIGHTS, shared_settings
 
-PLENTY = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+PLENTY = examples(8, suppress_health_check=[HealthCheck.too_slow])
 
 
 def play(world: SocialWorld, chance: Random, steps: int) -> None:
@@ -37,15 +38,15 @@ def test_promises_change_nothing_about_that(seed: int, mode: str) -> None:
     world.check_settled()
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(2))
 def test_a_long_run_comes_to_rest(seed: int) -> None:
     world = SocialWorld(shared_settings(seed, "fair", "off"))
-    play(world, Random(f"social {seed}"), 350)
+    play(world, Random(f"social {seed}"), times(250))
     world.settle()
     world.check_settled()
 
 
-@settings(max_examples=10)
+@examples(4)
 @given(seed=st.integers(0, 2**32))
 def test_the_batch_order_keeps_the_rules_as_well(seed: int) -> None:
     world = SocialWorld(shared_settings(seed, "batch", "off"))

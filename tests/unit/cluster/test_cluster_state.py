@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.invariants import check_invariants
 
 from dovetail.cluster import state
 from dovetail.cluster.arrays import FIRST_CAPACITY
-from dovetail.cluster.invariants import check_invariants
 from dovetail.cluster.state import GROUPS, LABELS, PLACEMENTS, RESOURCES, STATUS, Cluster
 from dovetail.model.node import Node
 from dovetail.model.record import Outcomes

@@ -3,8 +3,9 @@
 from random import Random
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from dovetail.cluster.network.domain_table import HEALTHY, NODES, WHOLE_GPUS, WHOLE_NODES, DomainTable
 from dovetail.cluster.network.levels import present_levels
@@ -99,7 +100,7 @@ def test_a_topology_that_comes_later_makes_the_table_anew() -> None:
     assert (one.level, one.name, one.nodes, one.gpu_use) == ("row", "r1", 2, 0.0)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.integers(0, 2**32), st.integers(1, 60))
 def test_mended_again_and_again_it_is_what_it_would_be_anew(seed: int, steps: int) -> None:
     chance = Random(seed)

@@ -5,8 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.horizon import NEVER, Horizon, Release, RowProfile
@@ -96,7 +97,7 @@ def worlds(draw: st.DrawFn) -> World:
     return World(free, sorted(ends, key=lambda end: end.at), promises, mask)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(world=worlds(), start=TIMES, length_s=st.sampled_from([0.5, 1.0, 3.0, NEVER]))
 def test_the_room_of_a_row_is_the_least_of_every_moment(world: World, start: float, length_s: float) -> None:
     horizon = world.horizon()
@@ -105,7 +106,7 @@ def test_the_room_of_a_row_is_the_least_of_every_moment(world: World, start: flo
         assert found.tolist() == world.least(row, start, start + length_s).tolist()
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(world=worlds(), column=ASKED, run_s=RUN_TIMES)
 def test_one_task_starts_as_early_as_looking_at_every_moment_finds(world: World, column: F8, run_s: float) -> None:
     slot = world.horizon().earliest(world.mask, column, 1, run_s)
@@ -115,7 +116,7 @@ def test_one_task_starts_as_early_as_looking_at_every_moment_finds(world: World,
         assert world.copies(row, slot.start, run_s, column) >= 1
 
 
-@settings(max_examples=250)
+@examples(250)
 @given(world=worlds(), column=ASKED, run_s=RUN_TIMES, count=st.integers(2, 5))
 def test_many_tasks_start_together_as_early_as_looking_at_every_moment_finds(
     world: World, column: F8, run_s: float, count: int
@@ -128,7 +129,7 @@ def test_many_tasks_start_together_as_early_as_looking_at_every_moment_finds(
             assert world.copies(row, slot.start, run_s, column) >= slot.rows.count(row)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(world=worlds(), column=ASKED, run_s=RUN_TIMES)
 def test_a_start_that_is_taken_leaves_no_less_than_nothing(world: World, column: F8, run_s: float) -> None:
     """Plans that follow one another never promise the same room twice."""

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 import pytest
+from tests.invariants import Violation, check_invariants
 
-from dovetail.cluster.invariants import InvariantViolation, check_invariants
 from dovetail.cluster.state import Cluster
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId
@@ -79,7 +79,7 @@ def test_a_contradiction_is_found_and_named(harm: Callable[[Cluster], None], wor
     broken = cluster()
     check_invariants(broken)
     harm(broken)
-    with pytest.raises(InvariantViolation, match=words):
+    with pytest.raises(Violation, match=words):
         check_invariants(broken)
 
 

@@ -4,11 +4,12 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
+from tests.invariants import check_invariants
 
 from dovetail.cluster import selector_counts as tallies_module
-from dovetail.cluster.invariants import check_invariants
 from dovetail.cluster.selector_counts import Counted, SelectorCounts, concerns, selects
 from dovetail.cluster.state import Cluster
 from dovetail.model.node import Node
@@ -80,7 +81,7 @@ def change(r: Random, cluster: Cluster, number: int) -> None:
         cluster.place(TaskId(number, 0), r.randrange(cluster.width), column, identity=a_badge(r))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(seed=st.integers(0, 2**32))
 def test_a_tally_equals_a_count_from_scratch_whatever_comes_and_goes(seed: int) -> None:
     r = Random(seed)

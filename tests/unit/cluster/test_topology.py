@@ -10,7 +10,7 @@ from tests.unit.cluster.test_link_paths import networks
 
 from dovetail.cluster.network.distance import distance_between, distance_to, distances_from
 from dovetail.cluster.network.domains import domain_codes, level_column, level_key
-from dovetail.cluster.network.levels import bandwidth_of, path_between, present_levels, shared_level, within_hops
+from dovetail.cluster.network.levels import bandwidth_of, path_between, present_levels, shared_level
 from dovetail.cluster.state import Cluster
 from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
@@ -148,13 +148,6 @@ def test_narrow_links_and_lossy_ones_make_nodes_far() -> None:
     assert far(loss=0.2) < plain
 
 
-def test_hops_say_who_is_near() -> None:
-    cluster = usual()
-    assert within_hops(cluster, 0, 2).tolist() == [True, True, False, False, False]
-    assert within_hops(cluster, 0, 4).tolist() == [True, True, True, True, False]
-    assert within_hops(cluster, 0, 6).all()
-
-
 def test_a_rule_of_hops_is_a_level_by_its_name() -> None:
     rules = [{"name": "close", "hops": 2}, {"name": "alone", "hops": 1}, {"name": "pod", "hops": 5}]
     cluster = described(cluster_of({}, {}, {}, {}, {}), levels=LEVELS, domains=PLACES, rules=rules)
@@ -177,7 +170,6 @@ def test_in_a_graph_distances_are_those_of_the_shortest_ways() -> None:
     cluster = ring(8)
     assert distances_from(cluster, 0).tolist() == [0, 25, 50, 75, 100, 75, 50, 25]
     assert distance_to(cluster, np.array([0, 4])).tolist() == [0, 25, 50, 25, 0, 25, 50, 25]
-    assert within_hops(cluster, 0, 1).tolist() == [True, True, *[False] * 5, True]
 
 
 def test_a_rule_of_hops_in_a_graph_is_a_label() -> None:

@@ -6,9 +6,9 @@ what a test says: nothing starts, stops or ends by itself.
 
 from typing import Any
 
+from tests.invariants import check_invariants
 from tests.simulation.notebook import Notebook
 
-from dovetail.cluster.invariants import check_invariants
 from dovetail.engine.engine import Engine
 from dovetail.engine.state.settings import EngineSettings
 from dovetail.engine.state.work import LiveTask, Work

@@ -2,8 +2,9 @@
 
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.unit.engine.scene import Scene
 
 
@@ -50,7 +51,7 @@ def test_others_may_run_while_an_array_is_at_its_limit() -> None:
     assert len(scene.tick()) == 4
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(
     seed=st.integers(0, 2**32),
     arrays=st.lists(st.tuples(st.integers(1, 12), st.integers(1, 5)), min_size=1, max_size=4),

@@ -4,8 +4,9 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.unit.engine.scene import Scene
 
 
@@ -246,7 +247,7 @@ def fitting(jobs: list[Job], nodes: int) -> list[Job]:
     return [job for job in jobs if (4 // job[0]) * nodes >= job[2]]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(jobs=JOBS)
 @pytest.mark.parametrize("mode", ["easy", "conservative"])
 def test_nobody_who_was_promised_a_start_starts_later_and_no_promise_gets_worse(mode: str, jobs: list[Job]) -> None:
@@ -256,7 +257,7 @@ def test_nobody_who_was_promised_a_start_starts_later_and_no_promise_gets_worse(
         assert promised == sorted(promised, reverse=True)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(jobs=JOBS)
 @pytest.mark.parametrize("mode", ["off", "none", "easy", "conservative"])
 def test_everything_that_could_ever_run_does(mode: str, jobs: list[Job]) -> None:
@@ -264,7 +265,7 @@ def test_everything_that_could_ever_run_does(mode: str, jobs: list[Job]) -> None
     assert set(played.started) == set(range(1, len(fitting(jobs, 2)) + 1))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(jobs=JOBS)
 def test_without_overtaking_starts_are_in_the_order_of_arrival(jobs: list[Job]) -> None:
     played = Played("none", fitting(jobs, 2))
@@ -272,7 +273,7 @@ def test_without_overtaking_starts_are_in_the_order_of_arrival(jobs: list[Job]) 
     assert starts == sorted(starts)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(jobs=JOBS)
 def test_backfilling_starts_nobody_later_than_strict_order_would_where_all_is_promised(jobs: list[Job]) -> None:
     """On one node, where a later start of one never moves another to a worse place."""

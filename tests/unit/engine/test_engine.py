@@ -1,8 +1,8 @@
 """The engine as a state machine: each test feeds events and looks at commands and changes."""
 
 import pytest
+from tests.invariants import check_invariants
 
-from dovetail.cluster.invariants import check_invariants
 from dovetail.engine.engine import Engine
 from dovetail.engine.state.settings import EngineSettings, SchedulerSettings
 from dovetail.engine.state.work import ForbiddenMove

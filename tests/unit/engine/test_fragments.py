@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
+from tests.invariants import check_invariants
 from tests.unit.engine.scene import Scene
 
-from dovetail.cluster.invariants import check_invariants
 from dovetail.engine.questions.defragmentation import winnable
 from dovetail.engine.questions.fragmentation import CLUSTER, fragment_report
 

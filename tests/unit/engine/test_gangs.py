@@ -1,7 +1,8 @@
 """Gangs: whole or not at all, at the start and ever after."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.unit.engine.scene import Scene
 
 
@@ -223,7 +224,7 @@ def test_a_gang_that_fails_while_more_of_it_waits_at_the_head_leaves_nothing_beh
     assert scene.tick() == ["later.0"]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     sizes=st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6), st.integers(1, 3)), min_size=2, max_size=5),
     nodes=st.lists(st.integers(1, 6), min_size=1, max_size=4),

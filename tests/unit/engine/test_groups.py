@@ -4,8 +4,9 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.unit.engine.scene import Scene
 from tests.unit.engine.test_gang_layout import fabric, labels_of, take, told
 
@@ -334,7 +335,7 @@ def _to_a_node(scene: Scene, data: st.DataObject, step: str) -> None:
         scene.hear(DomainFailed("node", data.draw(st.sampled_from(nodes)), "gone"))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data())
 def test_a_group_is_whole_or_holds_nothing_whatever_happens(data: st.DataObject) -> None:
     scene = Scene()

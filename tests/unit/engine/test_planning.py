@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
+from tests.invariants import check_invariants
 
-from dovetail.cluster.invariants import check_invariants
 from dovetail.engine.engine import Engine
 from dovetail.engine.pieces import whole
 from dovetail.engine.planning import plan as planning

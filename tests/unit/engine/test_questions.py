@@ -4,8 +4,8 @@ import copy
 
 import numpy as np
 import pytest
+from tests.invariants import check_invariants
 
-from dovetail.cluster.invariants import check_invariants
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.state.settings import EngineSettings

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.unit.engine.scene import Scene
 
 from dovetail.model.event import TaskFinished
@@ -158,7 +159,7 @@ def test_what_was_held_before_a_restart_counts_after_it() -> None:
     assert scene.tick() == ["b.0"]
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(
     work=st.lists(
         st.tuples(

@@ -3,9 +3,9 @@
 The engine goes through the same notebook as in the simulations; what the store keeps is the store's contract.
 """
 
+from tests.invariants import check_invariants
 from tests.simulation.notebook import Notebook
 
-from dovetail.cluster.invariants import check_invariants
 from dovetail.engine.engine import Engine
 from dovetail.engine.state.settings import EngineSettings
 from dovetail.model.command import Bind

@@ -6,8 +6,9 @@ import sys
 from contextlib import suppress
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from dovetail.model.node import Node
 from dovetail.model.text.complaint import Invalid
@@ -119,7 +120,7 @@ def test_importing_the_model_does_not_load_yaml() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-ANYTHING = settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+ANYTHING = examples(300, suppress_health_check=[HealthCheck.too_slow])
 FIELD = st.sampled_from([*Workload.model_fields, "cpu", "memory", "env", "key", "operator", "values", "match", "<<"])
 VALUE = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -4,8 +4,9 @@ import math
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from dovetail.simulate.batch import BatchReplay
 from dovetail.simulate.policies import POLICIES, Backfill
@@ -100,7 +101,7 @@ def logs(draw: st.DrawFn) -> list[BatchJob]:
 
 @pytest.mark.parametrize("policy", ["fcfs", "sjf", "f1"])
 @pytest.mark.parametrize("backfill", ["none", "easy"])
-@settings(max_examples=60)
+@examples(20)
 @given(jobs=logs())
 def test_every_job_starts_when_the_plain_simulator_starts_it(
     policy: str, backfill: Backfill, jobs: list[BatchJob]

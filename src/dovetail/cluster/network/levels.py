@@ -105,29 +105,6 @@ def shared_level(levels: list[PresentLevel], one: int, other: int) -> int | None
     return None
 
 
-def within_hops(cluster: Cluster, row: int, hops: int) -> B1:
-    """bool[node]: those at most so many links away, the node itself among them."""
-    found = np.zeros(cluster.width, dtype=np.bool_)
-    graph = cluster.topology.paths
-    if graph is not None:
-        mine = graph.class_of.get(cluster.names[row])
-        if mine is not None:
-            near = graph.within(mine, hops)
-            classes = class_codes(cluster)
-            found = (classes >= 0) & near[classes]
-    else:
-        levels, paths = level_paths(cluster)
-        for index, level in enumerate(levels):
-            codes = level.column.codes[: cluster.width]
-            if codes[row] and paths.hops[index] <= hops:
-                found |= codes == codes[row]
-        if paths.hops[-1] <= hops:
-            found[:] = True
-    found &= cluster.present[: cluster.width]
-    found[row] = True
-    return found
-
-
 def class_codes(cluster: Cluster) -> Rows:
     """intp[node]: the class of each node in the graph of links, -1 for one that is not in it."""
     graph = cluster.topology.paths

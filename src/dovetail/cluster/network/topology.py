@@ -77,10 +77,6 @@ class NetworkTopology:
         """The label of a level or rule that is described; HOST where each node is a domain of its own."""
         return self._keys.get(level)
 
-    @property
-    def rule_names(self) -> list[str]:
-        return [rule.name for rule in self.definition.rules]
-
     # --- labels ----------------------------------------------------------------------------------------------
 
     def worn(self, node: str, own: Labels) -> Labels:

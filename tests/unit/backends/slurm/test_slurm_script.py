@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.slurm.inventory import Description
@@ -51,7 +52,7 @@ def run(job: JobSubmission, **variables: str) -> tuple[int, str]:
 
 
 @given(words=st.lists(TEXT, min_size=1, max_size=5))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_every_word_reaches_the_command_as_it_was_written(words: list[str]) -> None:
     line = f"printf '%s\\0' {' '.join(map(quoted, words))}"
     assert "\n" not in line

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any, NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.unit.kubernetes.devices.offers import (
     DRIVER,
     Json,
@@ -183,7 +184,7 @@ def told(allocations: list[Any] | None) -> list[list[tuple[str, str]]] | None:
     return [[(one["request"], one["device"]) for one in each["devices"]["results"]] for each in allocations]
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(scenes())
 def test_what_is_found_is_the_first_of_all_assignments_that_obey_the_rules(scene: Scene) -> None:
     slices = []

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from tests.invariants import check_invariants
 from tests.unit.kubernetes.manifests import node, pod
 
-from dovetail.cluster.invariants import check_invariants
 from dovetail.kubernetes.extender.extender import Extender
 from dovetail.kubernetes.extender.settings import STOCK, KubernetesExtenderSettings
 from dovetail.kubernetes.extender.wire import ExtenderArgs, ExtenderFilterResult, ExtenderPreemptionArgs, MetaVictims

@@ -1,8 +1,8 @@
 """Nodes that go while a pod is on its way there: whatever order things are told in, in the end the API is right."""
 
+from tests.invariants import check_invariants
 from tests.unit.kubernetes.scheduler.world import World, node, pod
 
-from dovetail.cluster.invariants import check_invariants
 from dovetail.model.command import Bind
 from dovetail.model.event import BindFailed
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
+from tests.invariants import check_invariants
 from tests.unit.kubernetes.devices.offers import claim, device, device_class, request, slice_
 
-from dovetail.cluster.invariants import check_invariants
 from dovetail.engine.engine import Engine
 from dovetail.kubernetes.objects.annotations import PREFIX
 from dovetail.kubernetes.objects.nodes import read_node

@@ -18,10 +18,10 @@ import httpx
 import psutil
 from tests.servers.kubernetes.server import KubeServer
 from tests.soak.churn import BEAT_S, FLOOD_BEAT_S, Churn
+from tests.soak.churn_report import Report
 from tests.soak.kubelets import Kubelets
 from tests.soak.memory import WARM_UP, Sample
 from tests.soak.quiet import differences_at_rest
-from tests.soak.report import Report
 
 from dovetail.kubernetes.scheduler.scheduler import PodScheduler
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings

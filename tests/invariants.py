@@ -15,7 +15,7 @@ from dovetail.model.resources import GPU, SLOTS
 from dovetail.model.workloads.affinity import HOST
 
 
-class InvariantViolation(AssertionError):
+class Violation(AssertionError):
     """The state contradicts itself."""
 
 
@@ -95,19 +95,18 @@ def _check_services(cluster: Cluster) -> None:
 
 
 def _check_tallies(cluster: Cluster) -> None:
-    anew, selector_counts = SelectorCounts(), cluster.placements.selector_counts
+    anew, tallies = SelectorCounts(), cluster.placements.selector_counts
     for placement in cluster.placements.by_task.values():
         if placement.identity is not None:
             anew.count(placement.identity, placement.row, 1)
-    _must(anew.repelling == selector_counts.repelling, "rules that keep work away differ from the placements")
+    _must(anew.repelling == tallies.repelling, "rules that keep work away differ from the placements")
     anew.widen(len(cluster.online))
     placed = [(p.identity, p.row) for p in cluster.placements.by_task.values() if p.identity is not None]
-    for counted, selector_count in selector_counts.kept().items():
+    for counted, selector_count in tallies.kept().items():
         true = anew.of(counted, placed)
         _must(
-            true.total == selector_count.total
-            and bool((true.counts[: cluster.width] == selector_count.counts[: cluster.width]).all()),
-            f"the tally of {counted} differs from the placements",
+            true.total == selector_count.total and bool((true.counts[: cluster.width] == selector_count.counts[: cluster.width]).all()),
+            f"the selector_count of {counted} differs from the placements",
         )
 
 
@@ -165,4 +164,4 @@ def _check_rows(cluster: Cluster) -> None:
 
 def _must(holds: bool, what: str) -> None:
     if not holds:
-        raise InvariantViolation(what)
+        raise Violation(what)
