@@ -15,11 +15,11 @@ from pydantic import ValidationError
 
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.control.store_threads import on_store_thread
-from dovetail.engine.policies.policy_changes import named_by
+from dovetail.engine.policies.policy_changes import workloads_naming
 from dovetail.engine.policies.validation import problems_of_policy
 from dovetail.engine.policies.violations import PolicyViolation, violations
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.policies import Policies, Ruling
+from dovetail.engine.state.policies import AppliedPolicy, Policies
 from dovetail.model.event import Event, PolicyRemoved, PolicySet
 from dovetail.model.policy import Policy, PolicyScope
 from dovetail.model.text.complaint import Complaint, Invalid, complaints_of, field_name
@@ -33,7 +33,7 @@ from dovetail.store.contract import Store
 class Outcome:
     """What a change came to: the policy as it is now, whether that is news, and who is affected by it."""
 
-    ruling: Ruling
+    ruling: AppliedPolicy
     changed: bool
     reconsidered: int
     violations: list[PolicyViolation]
@@ -50,16 +50,16 @@ class PolicyDoors:
 
     # --- asking ----------------------------------------------------------------------------------------------
 
-    def all(self) -> list[Ruling]:
-        return list(self._state.policies.rulings.values())
+    def all(self) -> list[AppliedPolicy]:
+        return list(self._state.policies.by_name.values())
 
-    def find(self, name: str) -> Ruling | None:
-        return self._state.policies.rulings.get(name)
+    def find(self, name: str) -> AppliedPolicy | None:
+        return self._state.policies.by_name.get(name)
 
-    def get(self, name: str) -> Ruling:
+    def get(self, name: str) -> AppliedPolicy:
         found = self.find(name)
         if found is None:
-            hint = closest(name, self._state.policies.rulings)
+            hint = closest(name, self._state.policies.by_name)
             raise NotFound(f"no policy {name[:100]!r}{'.' if hint else ''}{hint}")
         return found
 
@@ -121,7 +121,7 @@ class PolicyDoors:
 
     async def _set(self, policy: Policy, author: str, note: str) -> Outcome:
         policies = self._state.policies
-        before = policies.rulings.get(policy.name)
+        before = policies.by_name.get(policy.name)
         if before is not None and before.policy == policy:
             return Outcome(before, False, 0, violations(self._state, policy.name))
         await self._told([PolicySet(policy, policies.next_version(policy.name), author, note)])
@@ -129,7 +129,7 @@ class PolicyDoors:
         return Outcome(ruling, True, ruling.reconsidered, violations(self._state, policy.name))
 
     def _check_unnamed(self, name: str) -> None:
-        if name in self._state.policies.rulings and (live := named_by(self._state, name)):
+        if name in self._state.policies.by_name and (live := workloads_naming(self._state, name)):
             words = f"policy {name} is named by work that has not ended: {first_of(live)}"
             raise Conflict(f"{words}; wait for its end, or cancel it")
 
@@ -153,11 +153,11 @@ def check_names(specs: Iterable[Workload], policies: Policies) -> None:
         Complaint(f"workload {spec.name}", None, field_name(("policies", index)), _unknown(name, policies))
         for spec in specs
         for index, name in enumerate(spec.policies)
-        if name not in policies.rulings
+        if name not in policies.by_name
     ]
     if complaints:
         raise Invalid(complaints)
 
 
 def _unknown(name: str, policies: Policies) -> str:
-    return f"no policy {name!r}; make it first with dovetail policy set.{closest(name, policies.rulings)}"
+    return f"no policy {name!r}; make it first with dovetail policy set.{closest(name, policies.by_name)}"

@@ -1,8 +1,8 @@
-"""After a restart: the engine's state from what was remembered.
+"""Restores the engine's state after a restart.
 
-Whatever held a node holds it again, in the same row, before anything is decided; retries used up stay used up, profiles
-that choose in turn go on where they were, and nodes keep their record of how tasks fared. Commands that
-were not carried out are in the outbox and are sent again by the control loop; the engine need not repeat them.
+Tasks hold the same nodes and rows as before, retries stay used up, round-robin profiles continue where they were, and
+nodes keep their outcome statistics. Commands that were not executed are in the outbox: the control loop sends them
+again, not the engine.
 """
 
 import json
@@ -85,7 +85,7 @@ def _restore_work(
         cancelled=record.reason == "cancelled",
     )
     if state.policies:
-        work.set_shape(state.policies.in_force(terms, work.namespace, work.name))
+        work.set_shape(state.policies.effective_shape(terms, work.namespace, work.name))
     shape = work.shape
     service = shape.service_key
     for task in restored.tasks:
@@ -103,7 +103,7 @@ def _restore_work(
             state.ends.set(task.task, (since if task.started_at is None else task.started_at) + run_s)
     if "recovery" in notes and terms.gang_min:
         work.recovery = Recovery.from_json(notes["recovery"])
-        state.recoveries.mending[work.id] = None
+        state.recoveries.broken_gangs[work.id] = None
     work.delayed = {int(replica): at for replica, at in notes.get("delayed", {}).items()}
     for replica, at in work.delayed.items():
         state.timers.set(TimerKind.RETRY, TaskId(work.id, replica), at)
@@ -116,14 +116,14 @@ def _restore_work(
 
 
 def _promoted_for_s(state: EngineState, restored: RestoredWorkload, work: Work) -> float:
-    """How much of its waiting has been rewarded already."""
+    """The waiting time that its promotions have used up."""
     promotion = state.settings.promotion
     classes = Priority(restored.priority).rank - work.rank
     return 0.0 if promotion is None else classes * promotion.after
 
 
 def _queue(state: EngineState, terms: Terms, namespace: str) -> int:
-    """Its queue, or the default one if the settings have lost it since."""
+    """Its queue, or the default one if the settings no longer have it."""
     try:
         return state.router.queue(terms.queue, namespace)
     except UnknownQueue:
@@ -131,7 +131,7 @@ def _queue(state: EngineState, terms: Terms, namespace: str) -> int:
 
 
 def _restore_task(work: Work, record: TaskRecord) -> str | None:
-    """The node it holds, if it holds one."""
+    """Returns the node it holds, if any."""
     replica = record.task.replica
     if record.state is TaskState.PENDING and record.attempt == 0:
         work.waiting.append(replica)

@@ -41,7 +41,7 @@ class Account:
             else:
                 used.pop(name, None)
 
-    def remember(self, now: float, half_life_s: float) -> None:
+    def decay_to(self, now: float, half_life_s: float) -> None:
         """Bring the average up to date; to be called before what is held changes."""
         if now <= self.as_of:
             return
@@ -52,8 +52,8 @@ class Account:
             average[name] = average[name] * kept + (used[name] * moved if name in used else 0.0)
         self.as_of = now
 
-    def change_remembering(self, amounts: Mapping[str, int], times: int, now: float, half_life_s: float) -> None:
-        self.remember(now, half_life_s)
+    def change_with_history(self, amounts: Mapping[str, int], times: int, now: float, half_life_s: float) -> None:
+        self.decay_to(now, half_life_s)
         self.change(amounts, times)
         for name in amounts:
             if name not in self.average:

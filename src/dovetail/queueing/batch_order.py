@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-WAITS = 2.55
+WAIT_LIMIT_FACTOR = 2.55
 """Times the longest wait of first come first served: where age outweighs any size."""
 STEEPNESS = 5.0
 WEIGHT = 16.0
 """What age is worth at the limit: ln of the largest run time² × share against the smallest."""
-LANE = 0.02
+FREE_SHARE = 0.02
 """Share of the machine that long work leaves free for short; who needs more than the rest takes the whole machine."""
 SHORTEST_S = 10.0
 """As in the bounded slowdown: below this nobody minds."""
@@ -44,7 +44,7 @@ def _zeros() -> Floats:
 class BatchOrder:
     """Times given to the methods must not fall. Same calls in the same order, same answers."""
 
-    waits: float = WAITS
+    wait_limit_factor: float = WAIT_LIMIT_FACTOR
     _urgency: Floats = field(default_factory=_zeros)
     """By hour of the day: the sum of 1 / run time of what arrived, the slowdown a second of delay would cost it."""
     _seen_s: Floats = field(default_factory=_zeros)
@@ -53,7 +53,7 @@ class BatchOrder:
     _count: int = 0
 
     def arrived(self, now: float, expected_s: float) -> None:
-        self._watch(now)
+        self._count_time(now)
         self._urgency[_hour(now)] += 1.0 / max(expected_s, SHORTEST_S)
         self._log_sum += float(np.log(max(expected_s, 1.0)))
         self._count += 1
@@ -62,20 +62,20 @@ class BatchOrder:
         self, now: float, submitted_at: Floats, expected_s: Floats, share: Floats, longest_wait_s: float
     ) -> Floats:
         """One number a task, smaller goes first. `longest_wait_s` is that of first come first served so far."""
-        self._watch(now)
+        self._count_time(now)
         size = 2.0 * np.log(np.maximum(expected_s, SHORTEST_S)) + np.log(np.maximum(share, SMALLEST_SHARE))
-        age = (now - submitted_at) / (self.waits * longest_wait_s + 1.0)
+        age = (now - submitted_at) / (self.wait_limit_factor * longest_wait_s + 1.0)
         power = np.full(len(age), STEEPNESS)
-        whole = share > 1.0 - LANE + TOLERANCE
+        whole = share > 1.0 - FREE_SHARE + TOLERANCE
         if whole.any():
             power[whole] *= self._busyness(now, np.maximum(expected_s[whole], 1.0))
         worth = np.where(age < 1.0, np.minimum(age, 1.0) ** power, age)
         return np.asarray(size - WEIGHT * worth, dtype=np.float64)
 
-    def room(self, expected_s: Floats, share: Floats) -> Floats:
+    def needed_share(self, expected_s: Floats, share: Floats) -> Floats:
         """What must be free for a task to start: work longer than usual leaves the lane free, if it can."""
         usual_s = np.exp(self._log_sum / max(1, self._count))
-        return np.where(expected_s > usual_s, np.minimum(1.0, share + LANE), share)
+        return np.where(expected_s > usual_s, np.minimum(1.0, share + FREE_SHARE), share)
 
     def _busyness(self, now: float, run_s: Floats) -> Floats:
         """Slowdown that a full machine from now on causes to those who arrive, as a multiple of the usual; 1: usual."""
@@ -89,7 +89,7 @@ class BatchOrder:
         caused = twice_at_end - twice - run_s * once
         return np.asarray(np.maximum(caused, 0.0) / (mean * run_s**2 / 2.0), dtype=np.float64)
 
-    def _watch(self, now: float) -> None:
+    def _count_time(self, now: float) -> None:
         """Count the time that passed towards the hours of the day it passed in."""
         since = now if self._seen_until is None else self._seen_until
         self._seen_until = now

@@ -27,7 +27,7 @@ class OrderingError(ValueError):
 
 
 @runtime_checkable
-class Moving(Protocol):
+class DynamicOrdering(Protocol):
     """An ordering whose keys change with time: it is told who comes and ends, and gives new keys before each pass.
     `key` is what the last `rekey` said."""
 
@@ -37,7 +37,7 @@ class Moving(Protocol):
 
     def rekey(self, entries: Sequence[QueueEntry], now: float) -> None: ...
 
-    def lane(self, entry: QueueEntry) -> float: ...
+    def free_share(self, entry: QueueEntry) -> float: ...
 
 
 @runtime_checkable
@@ -52,7 +52,7 @@ class Ordering(Protocol):
     def key(self, entry: QueueEntry) -> Key: ...
 
 
-class Plain:
+class KeyOrdering:
     """The base of the built-in ones: one line for all, no ageing."""
 
     name: ClassVar[str]
@@ -62,14 +62,14 @@ class Plain:
         self.ageing_s = ageing_s
 
 
-class Fifo(Plain):
+class Fifo(KeyOrdering):
     name = "fifo"
 
     def key(self, entry: QueueEntry) -> Key:
         return (entry.submitted_at,)
 
 
-class ByPriority(Plain):
+class ByPriority(KeyOrdering):
     """The most urgent class, then whoever came first. With ageing a class is worth a head start of `ageing_s`: since
     all grow older at the same pace, who overtakes whom is known on arrival."""
 
@@ -88,7 +88,7 @@ class Fair(ByPriority):
     by_tenant = True
 
 
-class Shortest(Plain):
+class Shortest(KeyOrdering):
     """The shortest declared run time; who declares none goes last."""
 
     name = "shortest"
@@ -97,7 +97,7 @@ class Shortest(Plain):
         return (_run_s(entry), entry.submitted_at)
 
 
-class SmallestArea(Plain):
+class SmallestArea(KeyOrdering):
     """The least run time × dominant share: the cheapest to get out of the way."""
 
     name = "smallest_area"
@@ -107,7 +107,7 @@ class SmallestArea(Plain):
         return (area, entry.submitted_at)
 
 
-class F1(Plain):
+class F1(KeyOrdering):
     """Carastan-Santos and de Camargo, 2017: log10(run time) × processors + 870 × log10(submitted). Made for times that
     begin near nought, as in a replayed log: by the calendar its age hardly moves, and large work would starve."""
 

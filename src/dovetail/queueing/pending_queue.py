@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dovetail.queueing.entry import QueueEntry
 from dovetail.queueing.fair_choice import FairChoice
 from dovetail.queueing.orderings import Ordering
-from dovetail.queueing.seats import Item, Seats
+from dovetail.queueing.sorted_entries import Item, SortedEntries
 from dovetail.queueing.tree import QueueTree
 from dovetail.queueing.usage import Usage
 
@@ -23,18 +23,18 @@ class PendingQueue:
         self._tree = tree
         self._usage = usage
         self._lineages = [queue.lineage for queue in tree.queues]
-        self._seated: dict[int, Item] = {}
+        self._items: dict[int, Item] = {}
         self._waiting = [0] * len(tree)
         self._now = 0.0
-        self._all = Seats()
+        self._all = SortedEntries()
         self._fair = FairChoice(tree, usage) if ordering.by_tenant else None
 
     def push(self, entry: QueueEntry) -> None:
         """Join the line; who stands in it already keeps their place."""
         id_ = entry.id
-        if id_ in self._seated:
+        if id_ in self._items:
             return
-        self._seated[id_] = item = (*self.ordering.key(entry), id_, entry)
+        self._items[id_] = item = (*self.ordering.key(entry), id_, entry)
         waiting = self._waiting
         for queue in self._lineages[entry.queue]:
             waiting[queue] += 1
@@ -43,7 +43,7 @@ class PendingQueue:
         else:
             self._fair.add(entry, item)
 
-    def another(self) -> "PendingQueue":
+    def empty_copy(self) -> "PendingQueue":
         """An empty line with the same order."""
         return PendingQueue(self._tree, self._usage, self.ordering)
 
@@ -60,7 +60,7 @@ class PendingQueue:
 
     def drop(self, id_: int) -> None:
         """No longer waiting here."""
-        item = self._seated.pop(id_, None)
+        item = self._items.pop(id_, None)
         if item is None:
             return
         entry, waiting = item[-1], self._waiting
@@ -72,14 +72,14 @@ class PendingQueue:
             self._fair.remove(entry, item)
 
     def entry(self, id_: int) -> QueueEntry:
-        entry: QueueEntry = self._seated[id_][-1]
+        entry: QueueEntry = self._items[id_][-1]
         return entry
 
     def __contains__(self, id_: object) -> bool:
-        return id_ in self._seated
+        return id_ in self._items
 
     def __len__(self) -> int:
-        return len(self._seated)
+        return len(self._items)
 
     def __iter__(self) -> Iterator[int]:
         """All of them, next first, as of the last `peek`; costs only as far as one looks. With `by_tenant` it is the
@@ -89,11 +89,11 @@ class PendingQueue:
 
     def position(self, id_: int) -> int | None:
         """1 for who goes next, None for who does not wait here. Grows with the position, or with the line."""
-        if id_ not in self._seated:
+        if id_ not in self._items:
             return None
         if self._fair is None:
-            mine = self._seated[id_]
-            return 1 + sum(other < mine for other in self._seated.values())
+            mine = self._items[id_]
+            return 1 + sum(other < mine for other in self._items.values())
         return next(place for place, other in enumerate(self, start=1) if other == id_)
 
     def waiting(self, queue: int) -> int:

@@ -39,12 +39,12 @@ class OverQuota:
     def message(self) -> str:
         """`queue research/nlp: gpu 60 of 64 in use, 8 asked; ml borrows 12`."""
         used, asked, limit = (show_amount(self.resource, amount) for amount in (self.used, self.asked, self.limit))
-        whose = f"queue {self.queue}"
+        subject = f"queue {self.queue}"
         if self.user is not None:
-            whose = f"user {self.user or '(none given)'} in {whose}"
+            subject = f"user {self.user or '(none given)'} in {subject}"
         if self.never:
-            return f"{whose}: {self.resource} {asked} asked, the limit is {limit}; it can never start"
-        words = [f"{whose}: {self.resource} {used} of {limit} in use, {asked} asked"]
+            return f"{subject}: {self.resource} {asked} asked, the limit is {limit}; it can never start"
+        words = [f"{subject}: {self.resource} {used} of {limit} in use, {asked} asked"]
         words += [f"{loan.path} borrows {loan.shown_amount}" for loan in self.borrowers[:_BORROWERS_NAMED]]
         if len(self.borrowers) > _BORROWERS_NAMED:
             words.append(f"{len(self.borrowers) - _BORROWERS_NAMED} more borrow")

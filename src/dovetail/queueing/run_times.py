@@ -63,7 +63,7 @@ class RunTimes:
         return run_times
 
 
-def outlived(estimate_s: float, ran_s: float, declared_s: float | None) -> float:
+def extended_estimate_s(estimate_s: float, ran_s: float, declared_s: float | None) -> float:
     """The next estimate of a task that has run for longer than the last one: twice as long, up to what was declared.
 
     Past the declared time it doubles again, since a task that is still there has to be expected to end some time.

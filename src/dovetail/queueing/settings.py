@@ -48,15 +48,15 @@ class QueueSettings(Strict):
     @cached_property
     def guarantee(self) -> Amounts:
         """What is guaranteed to it: as written, and for other resources what its children are guaranteed together."""
-        found = _summed(self.queues)
+        found = _total_guarantee(self.queues)
         return found | self.guaranteed.amounts()
 
     @model_validator(mode="after")
-    def _holds_together(self) -> Self:
+    def _check_amounts(self) -> Self:
         if self.queues and self.namespaces:
             words = "work waits only in queues without children; give the namespaces to one of: "
             raise AtField(("namespaces",), words + ", ".join(self.queues))
-        together = _summed(self.queues)
+        together = _total_guarantee(self.queues)
         for resource, own in self.guaranteed.amounts().items():
             if together.get(resource, 0) > own:
                 words = f"{show_amount(resource, own)} is less than its children are guaranteed together"
@@ -92,7 +92,7 @@ class FairSettings(Strict):
         return self.weights.get(tenant, 1.0)
 
 
-def _summed(queues: Mapping[str, QueueSettings]) -> Amounts:
+def _total_guarantee(queues: Mapping[str, QueueSettings]) -> Amounts:
     found: Amounts = {}
     for child in queues.values():
         for resource, amount in child.guarantee.items():

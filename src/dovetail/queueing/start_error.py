@@ -17,13 +17,13 @@ SCALE_S = 60.0
 """Errors are ratios of waits with this added: nobody cares whether a start came after one second or after ten."""
 EDGES_S = (1.0, 60.0, 600.0, 3_600.0, 4 * 3_600.0, 24 * 3_600.0)
 """Expected waits between two of these are of one kind."""
-KEPT = 400
-ENOUGH = 30
+KEPT_ERRORS = 400
+MIN_ERRORS = 30
 """With fewer errors of its kind, a range takes those of all kinds."""
 
 
 def _errors() -> deque[float]:
-    return deque(maxlen=KEPT)
+    return deque(maxlen=KEPT_ERRORS)
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class Calibration:
     def range(self, expected_wait_s: float) -> tuple[float, float]:
         """Earliest and latest wait from now on, in seconds."""
         kind = self._by_kind[_kind(expected_wait_s)]
-        errors = sorted(kind if len(kind) >= ENOUGH else self._all)
+        errors = sorted(kind if len(kind) >= MIN_ERRORS else self._all)
         if not errors:
             return 0.0, expected_wait_s + SCALE_S
         tail = (1 - self.share) / 2
@@ -56,10 +56,10 @@ class Calibration:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Calibration":
-        kinds = [deque(kind, maxlen=KEPT) for kind in data["kinds"]]
+        kinds = [deque(kind, maxlen=KEPT_ERRORS) for kind in data["kinds"]]
         if len(kinds) != len(EDGES_S) + 1:
             return cls(data["share"])  # written with other edges: learn anew rather than mix kinds
-        return cls(data["share"], kinds, deque(data["all"], maxlen=KEPT))
+        return cls(data["share"], kinds, deque(data["all"], maxlen=KEPT_ERRORS))
 
 
 def _wait_s(expected_wait_s: float, error: float) -> float:

@@ -119,13 +119,13 @@ class QueueTree:
         key = (queue, namespace if queue is None else "")
         code = self._resolved.get(key)
         if code is None:
-            code = self._taking(namespace) if queue is None else self._named(queue)
+            code = self._by_namespace(namespace) if queue is None else self._named(queue)
             if len(self._resolved) >= _RESOLVED_KEPT:
                 self._resolved.clear()
             self._resolved[key] = code
         return code
 
-    def _taking(self, namespace: str) -> int:
+    def _by_namespace(self, namespace: str) -> int:
         for _, pattern, code in self._patterns:
             if fnmatchcase(namespace, pattern):
                 return code

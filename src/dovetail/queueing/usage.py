@@ -15,11 +15,11 @@ from dovetail.queueing.settings import FairSettings
 from dovetail.queueing.tree import ROOT, QueueTree
 
 Watcher = Callable[[int, str], None]
-_TIDY_FROM = 1024
+_SWEEP_FROM = 1024
 _NEGLIGIBLE = 1e-9  # of the cluster
 
 
-class Past(NamedTuple):
+class PastUsage(NamedTuple):
     """A decayed average, to be kept over a restart: of a tenant in a queue or, without a tenant, of the queue."""
 
     path: str
@@ -45,7 +45,7 @@ class Usage:
         self._queue_weights = [queue.weight for queue in tree.queues]
         self._tenant_weights = self.fair.weights
         self._watchers: list[Watcher] = []
-        self._tidy_at = _TIDY_FROM
+        self._sweep_at = _SWEEP_FROM
         self.set_capacity(capacity)
 
     def watch(self, watcher: Watcher) -> None:
@@ -69,9 +69,9 @@ class Usage:
             self._change(self._tenants, (queue, tenant), amounts, times)
         else:
             ranked = [self._queues[code] for code in lineage[:-1]]
-            ranked.append(self._remembered_tenant((queue, tenant), now))
+            ranked.append(self._tenant_with_history((queue, tenant), now))
             for account in ranked:
-                account.change_remembering(amounts, times, now, self.half_life_s)
+                account.change_with_history(amounts, times, now, self.half_life_s)
         self._queues[ROOT].change(amounts, times)
         self._change(self._tenants, (ROOT, tenant), amounts, times)
         for code in self._users_counted[queue]:
@@ -90,22 +90,22 @@ class Usage:
         if not account.used:
             del accounts[key]
 
-    def _remembered_tenant(self, key: tuple[int, str], now: float) -> Account:
+    def _tenant_with_history(self, key: tuple[int, str], now: float) -> Account:
         account = self._tenants.get(key)
         if account is None:
-            self._forget_the_gone(now)
+            self._drop_idle_tenants(now)
             account = self._tenants[key] = Account()
         return account
 
-    def _forget_the_gone(self, now: float) -> None:
+    def _drop_idle_tenants(self, now: float) -> None:
         """Tenants come and go for years. Looking at all when they have doubled costs little for each."""
-        if self.half_life_s is None or len(self._tenants) < self._tidy_at:
+        if self.half_life_s is None or len(self._tenants) < self._sweep_at:
             return
-        for key in [key for key, one in self._tenants.items() if self._is_gone(one, now, self.half_life_s)]:
+        for key in [key for key, one in self._tenants.items() if self._is_idle(one, now, self.half_life_s)]:
             del self._tenants[key]
-        self._tidy_at = max(_TIDY_FROM, 2 * len(self._tenants))
+        self._sweep_at = max(_SWEEP_FROM, 2 * len(self._tenants))
 
-    def _is_gone(self, account: Account, now: float, half_life_s: float) -> bool:
+    def _is_idle(self, account: Account, now: float, half_life_s: float) -> bool:
         """Holds nothing, and what it held before was too little or too long ago to matter."""
         return not account.used and account.share_with_past(self._inverse, now, half_life_s) < _NEGLIGIBLE
 
@@ -131,14 +131,14 @@ class Usage:
         """The dominant share that `times` the amounts would be."""
         return times * dominant(amounts, self._inverse)
 
-    def standing(self, queue: int, now: float) -> float:
+    def weighted_share(self, queue: int, now: float) -> float:
         """What the queue is ranked by among its siblings: its share, with the past if that counts, by its weight."""
         account = self._queues[queue]
         if self.half_life_s is None:
             return dominant(account.used, self._inverse) / self._queue_weights[queue]
         return account.share_with_past(self._inverse, now, self.half_life_s) / self._queue_weights[queue]
 
-    def standing_of_tenant(self, queue: int, tenant: str, now: float) -> float:
+    def weighted_share_of_tenant(self, queue: int, tenant: str, now: float) -> float:
         """What a tenant is ranked by among the tenants of its queue."""
         account = self._tenants.get((queue, tenant))
         if account is None:
@@ -158,20 +158,20 @@ class Usage:
         level = sum(self.share_of_tenant(tenant) for tenant in tenants) / weights if weights else 0.0
         return {tenant: share / level - 1.0 if level else 0.0 for tenant, share in by_weight.items()}
 
-    def history(self, now: float) -> list[Past]:
+    def history(self, now: float) -> list[PastUsage]:
         """What must be written down for a restart to remember; empty where nothing is remembered."""
         if self.half_life_s is None:
             return []
         found = []
         for code, account in enumerate(self._queues):
-            account.remember(now, self.half_life_s)
-            found.append(Past(self.tree.queues[code].path, None, account.as_of, dict(account.average)))
+            account.decay_to(now, self.half_life_s)
+            found.append(PastUsage(self.tree.queues[code].path, None, account.as_of, dict(account.average)))
         for (code, tenant), account in sorted(self._tenants.items(), key=itemgetter(0)):
-            account.remember(now, self.half_life_s)
-            found.append(Past(self.tree.queues[code].path, tenant, account.as_of, dict(account.average)))
+            account.decay_to(now, self.half_life_s)
+            found.append(PastUsage(self.tree.queues[code].path, tenant, account.as_of, dict(account.average)))
         return [past for past in found if past.average]
 
-    def recall(self, history: Iterable[Past]) -> None:
+    def recall(self, history: Iterable[PastUsage]) -> None:
         """Take up what was written down; of queues that are gone nothing is remembered. To be called before charges."""
         for past in history:
             code = self.tree.by_path.get(past.path)

@@ -128,11 +128,11 @@ def dequeue(state: EngineState, work: Work) -> None:
     if work.queue_place is QueuePlace.NOWHERE:
         return
     waiting = state.pending
-    kinds = (waiting.class_before(work) or waiting.equivalence_class(work), waiting.quota_kind(work))
+    kinds = (waiting.class_before(work) or waiting.equivalence_class(work), waiting.quota_class(work))
     waiting.remove(work)
     started(state, work)
     for kind in kinds:  # those behind it were to come when it was served
-        following = waiting.next_of(kind)
+        following = waiting.first_in_class(kind)
         if following is not None:
             waiting.enqueue(state.work[following])
 
@@ -178,7 +178,7 @@ def _keep_group(state: EngineState, work: Work, group: Group, now: float) -> lis
                 if not member.terminal_reason and not member.cancelled:
                     commands += fail_workload(state, member, "gang_failed", words, now)
             return commands
-        fresh = state.recoveries.fresh
+        fresh = state.recoveries.newly_lost
         if group.firm and state.settings.recovery.enabled and any(member in fresh for member in group.members):
             group.mending = True
         if group.leader is None:  # nobody is there who could take the place of those it lost
@@ -205,14 +205,14 @@ def regroup(state: EngineState, group: Group) -> None:
 def _keeps_its_nodes(state: EngineState, work: Work, firm: int, now: float) -> bool:
     """A gang that lost tasks with their nodes, and nothing else, is made whole again where that can be done
     (`recovery`); what is left of it stays meanwhile."""
-    lost = state.recoveries.fresh.get(work.id)
+    lost = state.recoveries.newly_lost.get(work.id)
     if not firm or not state.settings.recovery.enabled or work.delayed:
         return False
     if lost is None:
         return work.recovery is not None and work.reason == MOVED
     if work.recovery is None:
         work.recovery = Recovery(now)
-        state.recoveries.mending[work.id] = None
+        state.recoveries.broken_gangs[work.id] = None
     work.recovery.lost |= lost
     state.changes.notes[work.id] = None
     return True

@@ -18,7 +18,7 @@ from dovetail.engine.lifecycle.task_lifecycle import stop_all
 from dovetail.engine.preemption.displacing import displace_by
 from dovetail.engine.preemption.preempting import PreemptionPlan, PreemptionRequest, find_room, may_displace
 from dovetail.engine.scheduling.placement_committer import PlacementCommitter
-from dovetail.engine.scheduling.reordering import lane_refusal
+from dovetail.engine.scheduling.reordering import short_work_refusal
 from dovetail.engine.scheduling.requests import request_of, say
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.groups import Group, GroupPart
@@ -120,9 +120,9 @@ def _over_quota(state: EngineState, parts: list[GroupPart]) -> Explanation | Non
 
 
 def _keeps_lane(state: EngineState, parts: list[GroupPart]) -> Explanation | None:
-    if state.pending.moving:
+    if state.pending.dynamic_orderings:
         for part in parts:
-            why = lane_refusal(state, part.work, len(part.replicas))
+            why = short_work_refusal(state, part.work, len(part.replicas))
             if why is not None:
                 return _waits(state, part.work.shape, Outcome.LANE_KEPT, why)
     return None

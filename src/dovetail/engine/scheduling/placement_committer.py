@@ -43,7 +43,7 @@ class PlacementCommitter:
         slots = cluster.place(task, row, column, self._service, self._stake, work.identity, gpus, choice.slots)
         self._pipeline.placed(self._request, row)
         if slots:
-            state.learned.mix.moved()
+            state.learned.mix.record_placement()
         if self._end is not None:
             state.ends.set(task, self._end)
         if state.promises:

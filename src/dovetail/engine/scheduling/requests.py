@@ -18,8 +18,8 @@ def request_of(state: EngineState, work: Work, now: float, shape: Shape | None =
     if shape is not None:
         request = replace(request, shape=shape)
     if state.promises:
-        fellows = () if work.group is None else work.group.members
-        promised = state.promises.against(work.id, work.namespace, state.expected_s(work), now, fellows)
+        group_members = () if work.group is None else work.group.members
+        promised = state.promises.left_for(work.id, work.namespace, state.expected_s(work), now, group_members)
         if promised is not None:
             return replace(request, promised=promised)
     return request
@@ -28,7 +28,7 @@ def request_of(state: EngineState, work: Work, now: float, shape: Shape | None =
 def say(state: EngineState, work: Work, refusal: Explanation, now: float) -> None:
     """Why it waits, if that is news."""
     if not work.reason:
-        state.learned.set_aside += 1
+        state.learned.parked_since_sample += 1
     if (work.reason, work.message) != (refusal.outcome, refusal.message):
         work.reason, work.message = str(refusal.outcome), refusal.message
         state.changes.workloads[work.id] = None

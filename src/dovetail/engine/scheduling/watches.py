@@ -1,10 +1,9 @@
-"""What work that was set aside waits for beside room on a node: other work that comes or goes, in its domain or
-anywhere, or amounts that its expressions look at.
+"""Watches: what parked work waits for beside free capacity on a node.
 
-Room on a changed row is all that most work waits for. Work that looks beyond a node's own row may be let in, or find
-the company it needs, when something changes elsewhere; it is looked at again when a tally it follows has changed, and
-when something changed in a domain that it looks at.
-Guarantees: nothing is looked at twice for the same news, so that two that try in vain never wake each other for ever.
+Most work waits only for capacity on a changed row. Work with affinity, spread or expressions about other nodes may fit
+when something changes elsewhere: it is woken when a selector count that it watches changed, or something in a domain
+of a level that it watches.
+Guarantees: no work is woken twice for the same events, so two workloads that fail cannot wake each other for ever.
 """
 
 import numpy as np
@@ -21,28 +20,28 @@ from dovetail.model.requests.asks import AffinityRule, Selector
 from dovetail.model.requests.shape import Shape
 
 
-def is_woken_elsewhere(state: EngineState, work: Work) -> bool:
-    """May it fit one day on a node on which nothing has ended?"""
+def needs_watch(state: EngineState, work: Work) -> bool:
+    """Can it come to fit a node on which nothing changed?"""
     return state.asked(work.shape, work.identity).non_local or reads_amounts(work.shape)
 
 
 def watch_for_changes(state: EngineState, work: Work, kind: EquivalenceClass) -> None:
-    """Keep watch for work of this kind, which has just been set aside."""
+    """Register what this class waits for; the workload was just parked."""
     works = [work] if work.group is None else [part.work for part in work.group.parts()]
-    looking = [one for one in works if is_woken_elsewhere(state, one)]
+    looking = [one for one in works if needs_watch(state, one)]
     if not looking:
         return
     counted: dict[Counted, None] = {}
     levels: set[str] = set()
     for one in looking:
         repelled = state.asked(one.shape, one.identity).repelled
-        # Who keeps it away by distance does so beyond any domain.
+        # Rules by distance are not bound to a domain.
         afar = [rule for rule in repelled if rule.distance is not None]
         counted |= dict.fromkeys([*_counted(one.shape), *afar])
         levels.update(_levels(one.shape, repelled))
-    # Whoever leaves any node may have held something of links that it needs.
+    # A task that leaves any node may free bandwidth of shared links.
     anything = any(reads_amounts(one.shape) or one.shape.bandwidth_mbps for one in looking)
-    if not counted and not levels and not anything:  # only wishes look around, and those keep nobody waiting
+    if not counted and not levels and not anything:  # only preferences are non-local, and they never block work
         state.wake.watches.pop(kind, None)
         return
     state.wake.watches[kind] = Watch(
@@ -56,18 +55,17 @@ def watch_for_changes(state: EngineState, work: Work, kind: EquivalenceClass) ->
 
 
 def rows_to_wake(state: EngineState, watch: Watch, rows: Rows) -> Rows | None:
-    """Rows on which work with this watch may fit now, as far as what it watches is concerned; None: on no row. `rows`
-    are those that changed."""
+    """Rows on which work with this watch may fit now, given the changed `rows`. None: on none."""
     if watch.event_count != state.wake.event_count and _has_changed(state, watch):
         return np.arange(state.cluster.width)
     if not len(rows):
         return None
-    return _with_domains(state, rows, watch.levels)
+    return _expand_to_domains(state, rows, watch.levels)
 
 
 def _has_changed(state: EngineState, watch: Watch) -> bool:
-    """Something that may matter on any row. A node that comes or goes, or may take work or not any longer, changes what
-    an even spread is, and distances."""
+    """Did something change that matters on any row? Nodes that join, leave or change status affect spread and
+    distances."""
     return watch.anything or _nodes(state) != watch.nodes or _versions(state, watch.counted) != watch.versions
 
 
@@ -76,8 +74,8 @@ def _nodes(state: EngineState) -> tuple[int, ...]:
     return cluster.generation, cluster.epoch, len(cluster.log[STATUS])
 
 
-def _with_domains(state: EngineState, rows: Rows, levels: frozenset[str]) -> Rows:
-    """The rows, and all that share a domain of one of the levels with one of them."""
+def _expand_to_domains(state: EngineState, rows: Rows, levels: frozenset[str]) -> Rows:
+    """The rows, and all rows that share a domain of one of the levels with them."""
     found = np.zeros(state.cluster.width, dtype=np.bool_)
     found[rows] = True
     for level in levels - SINGLE:
@@ -96,7 +94,7 @@ def _versions(state: EngineState, counted: tuple[Counted, ...]) -> tuple[int, ..
 
 
 def _counted(shape: Shape) -> list[Counted]:
-    """Work whose coming or going anywhere may let it in."""
+    """Selectors of work whose arrival or end anywhere may make it fit."""
     found: list[Counted] = [whom for rule in shape.company if rule.weight is None for whom in rule.whom]
     found += [whom for even in shape.spread if even.weight is None for whom in even.whom]
     if shape.kubernetes is not None:
@@ -115,6 +113,6 @@ def _levels(shape: Shape, repelled: tuple[AffinityRule, ...]) -> list[str]:
 
 
 def reads_amounts(shape: Shape) -> bool:
-    """An expression may come to hold when something is placed, too: `domain("leaf").allocated.gpu > 0`."""
+    """Does an expression depend on allocations? `domain("leaf").allocated.gpu > 0` may hold after a placement."""
     wants = [compile_node(want.text) for want in shape.wants if want.must_hold]
     return any(program.reads & {RESOURCES, PLACEMENTS} for program in wants)

@@ -11,32 +11,32 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.cluster.arrays import F8
+from dovetail.placement.recovery.integer_program import Program
 from dovetail.placement.recovery.problem import RecoveryPlan, RecoveryProblem
-from dovetail.placement.recovery.program import Program
-from dovetail.placement.recovery.reading import read
+from dovetail.placement.recovery.solution import read
 
 #: Variables of a program that is still worth solving, and branches after which it is left as it is.
 MOST_VARIABLES, MOST_BRANCHES = 4_000, 8
-_OPTIMAL, _IMPOSSIBLE = 0, 2  # as scipy numbers them
+_OPTIMAL, _INFEASIBLE = 0, 2  # as scipy numbers them
 
 
 class SolverResult(NamedTuple):
     plan: RecoveryPlan | None
-    sure: bool
+    proved: bool
 
 
-def fewest(problem: RecoveryProblem, chosen: Sequence[int], most: int | None) -> SolverResult:
+def fewest_moves(problem: RecoveryProblem, chosen: Sequence[int], most: int | None) -> SolverResult:
     """All the gangs chosen whole with as few moves as can be; `most`: only answers with at most so many."""
     program = Program(problem, chosen, True, most)
     bound = most if most is not None else len(problem.movables) + sum(len(gang.rows) for gang in problem.gangs)
     # Moves are whole numbers: half a move apart is as close as can be.
-    found = _solved(program, np.array(program.cost), 0.5 / (bound + 1))
+    found = _solve(program, np.array(program.cost), 0.5 / (bound + 1))
     # Where the best has more than that, some of what it needs may have been left out.
-    dear = found.plan is not None and most is not None and found.plan.cost(problem.gangs) > most
-    return SolverResult(None, found.sure) if dear else found
+    over_limit = found.plan is not None and most is not None and found.plan.cost(problem.gangs) > most
+    return SolverResult(None, found.proved) if over_limit else found
 
 
-def whole_together(problem: RecoveryProblem) -> SolverResult:
+def recoverable_gangs(problem: RecoveryProblem) -> SolverResult:
     """Which gangs can be whole: one is given up only if it cannot be beside those before it. For a few gangs: each
     counts for more than all that are less urgent."""
     gangs = range(len(problem.gangs))
@@ -44,7 +44,7 @@ def whole_together(problem: RecoveryProblem) -> SolverResult:
     costs = np.zeros(len(program.cost))
     for weight, at in enumerate(reversed(gangs)):
         costs[program.whole[at]] = -(2.0**weight)
-    return _solved(program, costs, 0.0)
+    return _solve(program, costs, 0.0)
 
 
 def warm_up() -> None:
@@ -52,7 +52,7 @@ def warm_up() -> None:
     import scipy.optimize  # noqa: F401
 
 
-def _solved(program: Program, costs: F8, gap: float) -> SolverResult:
+def _solve(program: Program, costs: F8, gap: float) -> SolverResult:
     if not program.sums or len(costs) > MOST_VARIABLES:
         return SolverResult(None, False)
     from scipy.optimize import Bounds, LinearConstraint, milp
@@ -71,6 +71,6 @@ def _solved(program: Program, costs: F8, gap: float) -> SolverResult:
         options={"node_limit": MOST_BRANCHES, "mip_rel_gap": gap},
     )
     if found.x is None:
-        return SolverResult(None, found.status == _IMPOSSIBLE)
+        return SolverResult(None, found.status == _INFEASIBLE)
     plan = read(program, np.rint(found.x).astype(np.intp))
     return SolverResult(plan, found.status == _OPTIMAL and plan is not None)

@@ -27,7 +27,7 @@ class RecoveryGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenGang:
     """A gang that lost tasks. `rows`: of each task, LOST where it has none. `groups`: wide ones first; of two groups
     one holds the other or they have nothing in common, and so it is with their domains. `allowed` is bool[node]: what
     every filter but room leaves. `alone`: no two of its tasks on one node. `nearness`: codes by level, to be near."""
@@ -54,7 +54,7 @@ class Movables:
         return len(self.rows)
 
 
-def nobody(resources: int, nodes: int) -> Movables:
+def no_movables(resources: int, nodes: int) -> Movables:
     none = np.zeros(0, dtype=np.intp)
     return Movables(none, none, np.zeros((0, resources)), np.zeros((0, nodes), dtype=np.bool_))
 
@@ -67,7 +67,7 @@ class RecoveryProblem:
 
     now: F8
     soon: F8
-    gangs: Sequence[Broken]
+    gangs: Sequence[BrokenGang]
     movables: Movables
     spare: B1
 
@@ -82,7 +82,7 @@ class RecoveryPlan:
     for_gang: dict[int, int] = field(default_factory=dict)
     exact: bool = False
 
-    def own(self, gangs: Sequence[Broken]) -> int:
+    def own(self, gangs: Sequence[BrokenGang]) -> int:
         """Tasks of the gangs themselves that move though they were not lost."""
         return sum(
             before not in (LOST, after)
@@ -91,11 +91,11 @@ class RecoveryPlan:
             for before, after in zip(gang.rows, places, strict=True)
         )
 
-    def cost(self, gangs: Sequence[Broken]) -> int:
+    def cost(self, gangs: Sequence[BrokenGang]) -> int:
         return self.own(gangs) + len(self.moves)
 
 
-def holds(problem: RecoveryProblem, plan: RecoveryPlan) -> bool:
+def is_feasible(problem: RecoveryProblem, plan: RecoveryPlan) -> bool:
     """Does everybody have room, to the unit? Domains are not looked at."""
     now, end = problem.now.copy(), problem.soon.copy()
     movables = problem.movables

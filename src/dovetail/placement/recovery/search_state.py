@@ -10,22 +10,24 @@ from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.placement.recovery.problem import RecoveryProblem
 
 
-class Scratch:
+class SearchState:
     def __init__(self, problem: RecoveryProblem) -> None:
         self._problem = problem
         self.now = problem.now.copy()  # float64[resource, node]: what of it those that make way may still have
         self.end = problem.soon.copy()  # float64[resource, node]: what is left once everybody is where they should be
         self.moves: dict[int, int] = {}
         self.own = 0  # tasks of the gangs that move
-        self.taken: frozenset[int] = frozenset()  # rows that the gang looked at was given so far
-        self._homes: dict[int, Rows] = {}  # by kind: rows with room for one at the beginning; there never is more
+        self.own_rows: frozenset[int] = frozenset()  # rows that the gang looked at was given so far
+        self._destinations_by_kind: dict[
+            int, Rows
+        ] = {}  # by kind: rows with room for one at the beginning; there never is more
 
-    def copy(self) -> "Scratch":
-        found = object.__new__(Scratch)
+    def copy(self) -> "SearchState":
+        found = object.__new__(SearchState)
         found._problem = self._problem
         found.now, found.end = self.now.copy(), self.end.copy()
-        found.moves, found.own, found.taken = dict(self.moves), self.own, self.taken
-        found._homes = self._homes
+        found.moves, found.own, found.own_rows = dict(self.moves), self.own, self.own_rows
+        found._destinations_by_kind = self._destinations_by_kind
         return found
 
     @property
@@ -75,10 +77,10 @@ class Scratch:
         kind = int(problem.kinds[movable])
         column = problem.columns[kind]
         needed = np.flatnonzero(column > 0)
-        if kind not in self._homes:
+        if kind not in self._destinations_by_kind:
             roomy = (self._problem.now[needed] >= column[needed, None]).all(axis=0)
-            self._homes[kind] = np.flatnonzero(problem.allowed[kind] & roomy)
-        at = self._homes[kind]
+            self._destinations_by_kind[kind] = np.flatnonzero(problem.allowed[kind] & roomy)
+        at = self._destinations_by_kind[kind]
         at = at[at != problem.rows[movable]]
         room = np.minimum(self.now[needed[:, None], at], self.end[needed[:, None], at])
         fits = (room >= column[needed, None]).all(axis=0)

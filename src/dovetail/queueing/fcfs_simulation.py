@@ -35,7 +35,7 @@ class _Task:
 
 
 @dataclass(slots=True)
-class Shadow:
+class FcfsSimulation:
     """Times given to the methods must not fall. Same calls in the same order, same answers."""
 
     _waiting: OrderedDict[Hashable, _Task] = field(default_factory=OrderedDict)
@@ -44,7 +44,7 @@ class Shadow:
     _queued_s: float = 0.0
     """Run time × share of all that wait, kept as a sum since they may be many."""
     _longest_wait_s: float = 0.0
-    _stirred_at: float | None = None
+    _changed_at: float | None = None
     """When something changed that has not been served yet; all that happens at one instant is served together."""
 
     def arrived(self, now: float, task: Hashable, share: float, expected_s: float) -> None:
@@ -52,7 +52,7 @@ class Shadow:
         waiting = _Task(now, min(1.0, share), max(1.0, expected_s))
         self._waiting[task] = waiting
         self._queued_s += waiting.work_s
-        self._stirred_at = now
+        self._changed_at = now
 
     def ended(self, now: float, task: Hashable, actual_s: float) -> None:
         """The real task ended: from now on its run time is known here too, whether it waits or runs."""
@@ -65,7 +65,7 @@ class Shadow:
         running = self._running.get(task)
         if running is not None:
             running.run_s = max(now - running.started_at, actual_s)
-        self._stirred_at = now
+        self._changed_at = now
 
     def withdrawn(self, now: float, task: Hashable) -> None:
         """The task was cancelled before it ran: it would not have run here either."""
@@ -76,7 +76,7 @@ class Shadow:
         gone = self._running.pop(task, None)
         if gone is not None:
             self._free += gone.share
-        self._stirred_at = now
+        self._changed_at = now
 
     def longest_wait_s(self, now: float) -> float:
         """The longest wait so far, of those that still wait too, and what a newcomer would find before it."""
@@ -87,8 +87,8 @@ class Shadow:
         return self._longest_wait_s
 
     def _advance(self, now: float) -> None:
-        if self._stirred_at is not None and self._stirred_at < now:
-            self._serve(self._stirred_at)
+        if self._changed_at is not None and self._changed_at < now:
+            self._serve(self._changed_at)
         while self._running:
             ends_at = min(task.ends_at for task in self._running.values())
             if ends_at > now:
@@ -98,7 +98,7 @@ class Shadow:
             self._serve(ends_at)
 
     def _serve(self, now: float) -> None:
-        self._stirred_at = None
+        self._changed_at = None
         head: _Task | None = None
         head_starts_at = now
         for name, task in list(islice(self._waiting.items(), DEPTH)):

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dovetail.cluster.arrays import F8
-from dovetail.placement.recovery.problem import LOST, Movables, RecoveryPlan, RecoveryProblem, holds
+from dovetail.placement.recovery.problem import LOST, Movables, RecoveryPlan, RecoveryProblem, is_feasible
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
+class SubProblem:
     """`gangs`: the few, by their place in the whole problem; `problem`: theirs; `movables`: by movable of it, which one
     of the whole it is; `fixed`: the moves of the others; `plan`: what was decided for these few so far."""
 
@@ -26,14 +26,14 @@ class Portion:
     plan: RecoveryPlan
 
 
-def portion(problem: RecoveryProblem, plan: RecoveryPlan, gangs: Sequence[int]) -> Portion:
+def sub_problem(problem: RecoveryProblem, plan: RecoveryPlan, gangs: Sequence[int]) -> SubProblem:
     """`gangs`: the most urgent first, as they are in the problem."""
     few = set(gangs)
     now, soon = problem.now.copy(), problem.soon.copy()
     taken: set[int] = set()
     for at, (gang, places) in enumerate(zip(problem.gangs, plan.places, strict=True)):
         if at not in few and places is not None:
-            taken |= _settle(gang.column, gang.rows, places, soon)
+            taken |= _apply(gang.column, gang.rows, places, soon)
     movables = problem.movables
     fixed = {one: row for one, row in plan.moves.items() if int(movables.rows[one]) in taken}
     for one, row in fixed.items():
@@ -48,10 +48,12 @@ def portion(problem: RecoveryProblem, plan: RecoveryPlan, gangs: Sequence[int]) 
     moves = {place[one]: row for one, row in plan.moves.items() if one in place}
     chosen = [problem.gangs[at] for at in gangs]
     smaller = replace(problem, now=now, soon=soon, gangs=chosen, movables=rest)
-    return Portion(tuple(gangs), smaller, tuple(still), fixed, RecoveryPlan([plan.places[at] for at in gangs], moves))
+    return SubProblem(
+        tuple(gangs), smaller, tuple(still), fixed, RecoveryPlan([plan.places[at] for at in gangs], moves)
+    )
 
 
-def _settle(column: F8, rows: tuple[int, ...], places: tuple[int, ...], soon: F8) -> set[int]:
+def _apply(column: F8, rows: tuple[int, ...], places: tuple[int, ...], soon: F8) -> set[int]:
     """Everybody of a gang where it will be; the rows that it comes to."""
     found: set[int] = set()
     for before, after in zip(rows, places, strict=True):
@@ -63,7 +65,7 @@ def _settle(column: F8, rows: tuple[int, ...], places: tuple[int, ...], soon: F8
     return found
 
 
-def with_portion(plan: RecoveryPlan, part: Portion, found: RecoveryPlan) -> RecoveryPlan:
+def merge(plan: RecoveryPlan, part: SubProblem, found: RecoveryPlan) -> RecoveryPlan:
     """The plan, with what was found for the few in it."""
     places = list(plan.places)
     for at, rows in zip(part.gangs, found.places, strict=True):
@@ -72,7 +74,7 @@ def with_portion(plan: RecoveryPlan, part: Portion, found: RecoveryPlan) -> Reco
     return RecoveryPlan(places, dict(sorted(moves.items())))
 
 
-def for_the_first(problem: RecoveryProblem, plan: RecoveryPlan, count: int) -> RecoveryPlan | None:
+def most_urgent_only(problem: RecoveryProblem, plan: RecoveryPlan, count: int) -> RecoveryPlan | None:
     """What of a plan is for the most urgent gangs; None if they need what the others would have left to them."""
     places = [rows if at < count else None for at, rows in enumerate(plan.places)]
     taken: set[int] = set()
@@ -80,4 +82,4 @@ def for_the_first(problem: RecoveryProblem, plan: RecoveryPlan, count: int) -> R
         taken |= {after for before, after in zip(gang.rows, rows or gang.rows, strict=True) if before != after}
     moves = {one: row for one, row in plan.moves.items() if int(problem.movables.rows[one]) in taken}
     found = RecoveryPlan(places, moves)
-    return found if holds(problem, found) else None
+    return found if is_feasible(problem, found) else None

@@ -16,50 +16,50 @@ from math import gcd, inf
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows
-from dovetail.placement.recovery.nesting import Branch, tree
-from dovetail.placement.recovery.problem import LOST, Broken, Codes, RecoveryProblem
+from dovetail.placement.recovery.group_tree import Branch, tree
+from dovetail.placement.recovery.problem import LOST, BrokenGang, Codes, RecoveryProblem
 
 #: Terms of a sum, and what it must not be below and above.
 Terms = list[tuple[int, float]]
 
 
 @dataclass(slots=True)
-class Seat:
+class GroupVariables:
     """A group of a gang, and where it may lie: `codes` tells the domains of one apart inside those around it;
     `lies`: by code a variable; `puts`: by row how many of the tasks that are in no smaller group come to it."""
 
     own: tuple[int, ...]
     codes: Codes
-    lies: dict[int, int] = field(default_factory=dict)
-    puts: dict[int, int] = field(default_factory=dict)
+    in_domain: dict[int, int] = field(default_factory=dict)
+    placed: dict[int, int] = field(default_factory=dict)
 
 
 class Program:
-    def __init__(self, problem: RecoveryProblem, chosen: Sequence[int], firm: bool, most: int | None) -> None:
+    def __init__(self, problem: RecoveryProblem, chosen: Sequence[int], required: bool, most: int | None) -> None:
         """`chosen`: the gangs that it is about. `firm`: all of them have to be whole; else each may be left as it
         is."""
-        self.problem, self.chosen, self._most = problem, chosen, most
+        self.problem, self.chosen, self._max_moves = problem, chosen, most
         self.upper: list[float] = []
         self.cost: list[float] = []
         self.lower: list[float] = []
         self.sums: list[tuple[Terms, float, float]] = []
-        self.seats: dict[int, list[Seat]] = {}
+        self.groups: dict[int, list[GroupVariables]] = {}
         self.whole: dict[int, int] = {}  # by gang: 1 if it will be
         self.leave: dict[tuple[int, int], int] = {}  # by kind and row
         self.come: dict[tuple[int, int], int] = {}
         self._kinds = np.zeros((len(problem.movables.columns), problem.now.shape[1]), dtype=np.intp)
         np.add.at(self._kinds, (problem.movables.kinds, problem.movables.rows), 1)
-        self._given: F8 = problem.movables.columns.T @ self._kinds  # float64[resource, node]
+        self._movable_capacity: F8 = problem.movables.columns.T @ self._kinds  # float64[resource, node]
         self._largest = _largest(problem.movables.columns, self._kinds)
         self._ends: dict[int, list[tuple[F8, int, float]]] = defaultdict(list)  # by row: column, variable, times
         for at in chosen:
-            self.whole[at] = self._variable(1.0, lower=1.0 if firm else 0.0)
-            self.seats[at] = []
-        self._free = self._most_there_could_be()
+            self.whole[at] = self._variable(1.0, lower=1.0 if required else 0.0)
+            self.groups[at] = []
+        self._free = self._max_free()
         for at in chosen:
-            self._gang(at)
-        self._others()
-        self._room()
+            self._add_gang(at)
+        self._add_movables()
+        self._add_capacity()
 
     def _variable(self, upper: float, cost: float = 0.0, lower: float = 0.0) -> int:
         self.upper.append(upper)
@@ -67,9 +67,9 @@ class Program:
         self.cost.append(cost)
         return len(self.upper) - 1
 
-    def _most_there_could_be(self) -> F8:
+    def _max_free(self) -> F8:
         """float64[resource, node]: what would be free if everybody went who may, gangs too."""
-        found: F8 = self.problem.soon + self._given
+        found: F8 = self.problem.soon + self._movable_capacity
         for at in self.chosen:
             gang = self.problem.gangs[at]
             for row in gang.rows:
@@ -79,30 +79,32 @@ class Program:
 
     # --- gangs -----------------------------------------------------------------------------------------------
 
-    def _gang(self, at: int) -> None:
+    def _add_gang(self, at: int) -> None:
         gang = self.problem.gangs[at]
         needed = np.flatnonzero(gang.column > 0)
         copies = np.floor(self._free[needed] / gang.column[needed, None]).min(axis=0, initial=len(gang.rows))
         copies = np.where(gang.allowed, np.clip(copies, 0, 1 if gang.alone else len(gang.rows)), 0)
-        if self._most is not None:
-            copies[self._least_going(gang.column, needed) > self._most] = 0
+        if self._max_moves is not None:
+            copies[self._min_moves(gang.column, needed) > self._max_moves] = 0
         everywhere = np.zeros(len(gang.allowed), dtype=np.intp)
-        self._seat(at, gang, tree(gang), everywhere, {0: self.whole[at]}, copies)
+        self._add_group(at, gang, tree(gang), everywhere, {0: self.whole[at]}, copies)
         if gang.alone:
-            self._alone(at, gang)
+            self._add_exclusive(at, gang)
 
-    def _least_going(self, column: F8, needed: Rows) -> F8:
+    def _min_moves(self, column: F8, needed: Rows) -> F8:
         """float64[node]: so many others have to leave at least before a row holds one task."""
-        short = column[needed, None] - (self._free - self._given)[needed]
+        short = column[needed, None] - (self._free - self._movable_capacity)[needed]
         largest = self._largest[needed]
         found: F8 = np.where(short > 0, np.ceil(short / np.maximum(largest, 1.0)), 0.0).max(axis=0, initial=0.0)
         return found
 
-    def _seat(self, at: int, gang: Broken, branch: Branch, around: Codes, outer: dict[int, int], copies: F8) -> None:
+    def _add_group(
+        self, at: int, gang: BrokenGang, branch: Branch, around: Codes, outer: dict[int, int], copies: F8
+    ) -> None:
         """`outer`: by code of `around` the variable that says that the group around this one lies there."""
         codes = _inside(around, branch.group.codes)
-        seat = Seat(branch.own, codes)
-        self.seats[at].append(seat)
+        group = GroupVariables(branch.own, codes)
+        self.groups[at].append(group)
         members = branch.group.members
         here = np.bincount(codes[_kept(gang, members)], minlength=int(codes.max()) + 1)
         room = np.bincount(codes, copies)
@@ -111,65 +113,65 @@ class Program:
         for code, home in first.items():
             wanting = len(members) - int(here[code])
             moved = wanting - sum(gang.rows[member] == LOST for member in members)
-            if home not in outer or room[code] < wanting or (self._most is not None and moved > self._most):
+            if home not in outer or room[code] < wanting or (self._max_moves is not None and moved > self._max_moves):
                 continue
-            lies = seat.lies[code] = self._variable(1.0)
-            parts[home].append((lies, 1.0))
+            in_domain = group.in_domain[code] = self._variable(1.0)
+            parts[home].append((in_domain, 1.0))
         for home, terms in parts.items():
             self.sums.append(([*terms, (outer[home], -1.0)], 0.0, 0.0))
-        self._puts(gang, seat, copies)
+        self._add_counts(gang, group, copies)
         for child in branch.children:
-            self._seat(at, gang, child, codes, seat.lies, copies)
-        self._stays(at, gang, seat)
+            self._add_group(at, gang, child, codes, group.in_domain, copies)
+        self._add_releases(at, gang, group)
 
-    def _puts(self, gang: Broken, seat: Seat, copies: F8) -> None:
-        if not seat.own:
+    def _add_counts(self, gang: BrokenGang, group: GroupVariables, copies: F8) -> None:
+        if not group.own:
             return
-        kept = seat.codes[_kept(gang, seat.own)]
-        lost = sum(gang.rows[member] == LOST for member in seat.own)
-        for code, lies in seat.lies.items():
+        kept = group.codes[_kept(gang, group.own)]
+        lost = sum(gang.rows[member] == LOST for member in group.own)
+        for code, in_domain in group.in_domain.items():
             moved = int((kept != code).sum())
-            self.cost[lies] += moved
+            self.cost[in_domain] += moved
             wanting = lost + moved
             if not wanting:
                 continue
-            terms: Terms = [(lies, -float(wanting))]
-            for row in np.flatnonzero((seat.codes == code) & (copies > 0)).tolist():
+            terms: Terms = [(in_domain, -float(wanting))]
+            for row in np.flatnonzero((group.codes == code) & (copies > 0)).tolist():
                 most = min(float(copies[row]), float(wanting))
-                put = seat.puts[row] = self._variable(most)
-                terms.append((put, 1.0))
-                self.sums.append(([(put, 1.0), (lies, -most)], -inf, 0.0))
-                self._ends[row].append((gang.column, put, 1.0))
+                count = group.placed[row] = self._variable(most)
+                terms.append((count, 1.0))
+                self.sums.append(([(count, 1.0), (in_domain, -most)], -inf, 0.0))
+                self._ends[row].append((gang.column, count, 1.0))
             self.sums.append((terms, 0.0, 0.0))
 
-    def _stays(self, at: int, gang: Broken, seat: Seat) -> None:
+    def _add_releases(self, at: int, gang: BrokenGang, group: GroupVariables) -> None:
         """Tasks that have a node give it back where the gang will be whole and their group elsewhere."""
-        for member in seat.own:
+        for member in group.own:
             row = gang.rows[member]
             if row != LOST:
                 self._ends[row].append((gang.column, self.whole[at], -1.0))
-                lies = seat.lies.get(int(seat.codes[row]))
-                if lies is not None:
-                    self._ends[row].append((gang.column, lies, 1.0))
+                in_domain = group.in_domain.get(int(group.codes[row]))
+                if in_domain is not None:
+                    self._ends[row].append((gang.column, in_domain, 1.0))
 
-    def _alone(self, at: int, gang: Broken) -> None:
-        puts: dict[int, Terms] = defaultdict(list)
-        for seat in self.seats[at]:
-            for row, put in seat.puts.items():
-                puts[row].append((put, 1.0))
-        self.sums += [(terms, -inf, 1.0) for terms in puts.values()]
-        for seat in self.seats[at]:
-            for member in seat.own:
+    def _add_exclusive(self, at: int, gang: BrokenGang) -> None:
+        placed: dict[int, Terms] = defaultdict(list)
+        for group in self.groups[at]:
+            for row, count in group.placed.items():
+                placed[row].append((count, 1.0))
+        self.sums += [(terms, -inf, 1.0) for terms in placed.values()]
+        for group in self.groups[at]:
+            for member in group.own:
                 row = gang.rows[member]
-                lies = seat.lies.get(int(seat.codes[row])) if row != LOST else None
-                if lies is not None and row in puts:
-                    self.sums.append(([*puts[row], (lies, 1.0)], -inf, 1.0))
+                in_domain = group.in_domain.get(int(group.codes[row])) if row != LOST else None
+                if in_domain is not None and row in placed:
+                    self.sums.append(([*placed[row], (in_domain, 1.0)], -inf, 1.0))
 
     # --- who makes way ---------------------------------------------------------------------------------------
 
-    def _others(self) -> None:
+    def _add_movables(self) -> None:
         wanted = np.zeros(self.problem.now.shape[1], dtype=np.bool_)
-        wanted[[row for seats in self.seats.values() for seat in seats for row in seat.puts]] = True
+        wanted[[row for groups in self.groups.values() for group in groups for row in group.placed]] = True
         movables = self.problem.movables
         for kind, column in enumerate(movables.columns):
             rows = np.flatnonzero(wanted & (self._kinds[kind] > 0)).tolist()
@@ -193,21 +195,21 @@ class Program:
         fits = self.problem.movables.allowed[kind] & (self.problem.now >= column[:, None]).all(axis=0)
         found = np.flatnonzero(fits & wanted).tolist()
         quiet = np.flatnonzero(fits & ~wanted)
-        most = len(self.problem.movables) if self._most is None else self._most
+        most = len(self.problem.movables) if self._max_moves is None else self._max_moves
         return [*found, *quiet[:most].tolist()]
 
     # --- room ------------------------------------------------------------------------------------------------
 
-    def _room(self) -> None:
+    def _add_capacity(self) -> None:
         arriving: dict[int, list[tuple[F8, int, float]]] = defaultdict(list)
         for (kind, row), comes in self.come.items():
             arriving[row].append((self.problem.movables.columns[kind], comes, 1.0))
         for row, terms in arriving.items():
-            self._at_most(terms, self.problem.now[:, row])
+            self._add_limit(terms, self.problem.now[:, row])
         for row, terms in self._ends.items():
-            self._at_most(terms, self.problem.soon[:, row])
+            self._add_limit(terms, self.problem.soon[:, row])
 
-    def _at_most(self, terms: list[tuple[F8, int, float]], amounts: F8) -> None:
+    def _add_limit(self, terms: list[tuple[F8, int, float]], amounts: F8) -> None:
         for k, amount in enumerate(amounts.tolist()):
             sums: dict[int, int] = defaultdict(int)
             for column, variable, times in terms:
@@ -220,7 +222,7 @@ class Program:
             self.sums.append(([(v, each / unit) for v, each in sums.items()], -inf, float(amount // unit)))
 
 
-def _kept(gang: Broken, members: tuple[int, ...]) -> Codes:
+def _kept(gang: BrokenGang, members: tuple[int, ...]) -> Codes:
     return np.array([gang.rows[member] for member in members if gang.rows[member] != LOST], dtype=np.intp)
 
 

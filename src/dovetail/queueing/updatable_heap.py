@@ -10,7 +10,7 @@ Name = int | str  # all of one kind in one contest
 _SWEEP_FROM = 64
 
 
-class Contest:
+class UpdatableHeap:
     """`first` leads, None if nobody contends. Its present value is always on top of the heap."""
 
     __slots__ = ("_heap", "first", "values")
@@ -28,17 +28,17 @@ class Contest:
         values[name] = value
         if name == self.first:
             heapreplace(heap, (value, name))
-            self._skip_old()
+            self._pop_stale()
             return
         heappush(heap, (value, name))
         self.first = heap[0][1]
         if len(heap) > _SWEEP_FROM and len(heap) > 4 * len(values):
             self.replace(values)
 
-    def withdraw(self, name: Name) -> None:
+    def remove(self, name: Name) -> None:
         self.values.pop(name, None)
         if name == self.first:
-            self._skip_old()
+            self._pop_stale()
 
     def replace(self, values: dict[Name, float]) -> None:
         """All values anew."""
@@ -47,7 +47,7 @@ class Contest:
         heapify(self._heap)
         self.first = self._heap[0][1] if self._heap else None
 
-    def _skip_old(self) -> None:
+    def _pop_stale(self) -> None:
         heap, values = self._heap, self.values
         while heap:
             value, name = heap[0]

@@ -18,7 +18,7 @@ _BLOCK = 512
 _last = itemgetter(-1)
 
 
-class Seats:
+class SortedEntries:
     """`first` goes next, None if nobody waits. No block is empty but the only one."""
 
     __slots__ = ("_blocks", "first")

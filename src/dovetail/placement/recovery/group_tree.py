@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dovetail.cluster.arrays import B1
-from dovetail.placement.recovery.problem import LOST, Broken, RecoveryGroup
+from dovetail.placement.recovery.problem import LOST, BrokenGang, RecoveryGroup
 
 
 @dataclass(slots=True)
@@ -21,33 +21,33 @@ class Branch:
     own: tuple[int, ...]
 
 
-def tree(gang: Broken) -> Branch:
+def tree(gang: BrokenGang) -> Branch:
     """The groups inside one another, around them one that is everything."""
     everything = RecoveryGroup(np.zeros(len(gang.allowed), dtype=np.intp), tuple(range(len(gang.rows))))
     root = Branch(everything, [], ())
     for group in gang.groups:
-        _hang(root, group)
-    _settle(root)
+        _insert(root, group)
+    _set_own(root)
     return root
 
 
-def _hang(branch: Branch, group: RecoveryGroup) -> None:
+def _insert(branch: Branch, group: RecoveryGroup) -> None:
     members = set(group.members)
     for child in branch.children:
         if members <= set(child.group.members):
-            _hang(child, group)
+            _insert(child, group)
             return
     branch.children.append(Branch(group, [], ()))
 
 
-def _settle(branch: Branch) -> None:
+def _set_own(branch: Branch) -> None:
     inside = {member for child in branch.children for member in child.group.members}
     branch.own = tuple(member for member in branch.group.members if member not in inside)
     for child in branch.children:
-        _settle(child)
+        _set_own(child)
 
 
-def domains(gang: Broken, branch: Branch, region: B1) -> list[B1]:
+def domains(gang: BrokenGang, branch: Branch, region: B1) -> list[B1]:
     """The parts of a region in which a group could lie, those with most of its tasks first, then by row."""
     codes = branch.group.codes
     rows = np.flatnonzero(region & (gang.allowed | _held(gang, branch)))
@@ -60,13 +60,13 @@ def domains(gang: Broken, branch: Branch, region: B1) -> list[B1]:
     return [region & (codes == found[at]) for at in order.tolist()]
 
 
-def _held(gang: Broken, branch: Branch) -> B1:
+def _held(gang: BrokenGang, branch: Branch) -> B1:
     held = np.zeros(len(gang.allowed), dtype=np.bool_)
     held[[gang.rows[member] for member in branch.group.members if gang.rows[member] != LOST]] = True
     return held
 
 
-def seek(gang: Broken, members: tuple[int, ...], region: B1) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def needing_nodes(gang: BrokenGang, members: tuple[int, ...], region: B1) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Of these tasks, those that need a node in the region, and of those the ones that have one elsewhere."""
     wanting = tuple(m for m in members if gang.rows[m] == LOST or not region[gang.rows[m]])
     return wanting, tuple(m for m in wanting if gang.rows[m] != LOST)
