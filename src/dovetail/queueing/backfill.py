@@ -1,9 +1,9 @@
-"""Settings: what later work may do while the head of the queue has to wait.
+"""Settings of backfilling: which work may start while the head of the queue has to wait.
 
-off           everything that fits starts; nobody waits for the head
-none          nobody overtakes the head
-easy          the head is promised its earliest start; what cannot delay that may run ahead
-conservative  everyone that waits is promised a start (the first `depth`), and nobody may delay any of them
+off           everything that fits starts
+none          no work overtakes the head
+easy          the head is promised its earliest start; work that does not delay it may start before
+conservative  the first `depth` pending workloads are promised a start, and no work may delay them
 """
 
 from typing import Annotated, Literal

@@ -1,11 +1,11 @@
-"""The fair choice: down the tree to the queue with least for its weight, then to the tenant with least, then by key.
+"""Fair choice: walk down the tree to the queue with the least weighted share, then to such a tenant, then by key.
 
-Guarantees: a choice costs O(log n) of the children met on the way, never of the workloads. Only what a charge, push or
-drop touched gets a new value; where the past counts, values drift as it fades, and the children of a queue get new
-ones when they are looked at, at most 200 times in a half-life. With ageing, waiting for `ageing_s` makes up for holding
-the whole cluster: all age at the same pace, so the time of submission stands in for the wait, and nothing is updated.
-It looks at the workload that would be chosen, not the oldest: one that is passed over for long becomes that first.
-Ties go to the queue written first, the tenant whose name sorts first, the smaller id.
+Guarantees: a choice costs O(log n) in the children on the way, independent of the number of workloads. Only queues and
+tenants touched by a charge, push or drop get a new value. With a half-life values drift, so the children of a queue are
+updated when it is visited, at most 200 times in a half-life. With ageing, waiting `ageing_s` makes up for holding the
+whole cluster; all work ages at the same pace, so the time of submission replaces the wait and needs no updates. Ageing
+looks at the workload that would be chosen, not the oldest.
+Ties go to the queue configured first, then to the tenant name that sorts first, then to the smaller id.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,26 +23,30 @@ DRIFT_STEPS = 200  # in a half-life
 
 
 class FairChoice:
-    """Which of the entries goes next."""
+    """Chooses the next entry."""
 
     def __init__(self, tree: QueueTree, usage: Usage) -> None:
         self._tree = tree
         self._usage = usage
-        self._lineages = [queue.lineage[:-1] for queue in tree.queues]  # the root has nobody to compete with
+        self._lineages = [queue.lineage[:-1] for queue in tree.queues]  # without the root, which has no siblings
         self._parents = [queue.parent for queue in tree.queues]
         self._is_leaf = [tree.is_leaf(queue.code) for queue in tree.queues]
         self._ageing_s = usage.fair.ageing
         self._drift_s = None if usage.half_life_s is None else usage.half_life_s / DRIFT_STEPS
         self._waiting: dict[tuple[int, str], SortedEntries] = {}
-        self._heaps = [UpdatableHeap() for _ in tree.queues]  # of children by code, or of tenants by name in a leaf
-        self._since = [0.0] * len(tree)  # submission of who would be chosen, where ageing counts
+        self._heaps = [
+            UpdatableHeap() for _ in tree.queues
+        ]  # by queue: its children by code, or in a leaf its tenants by name
+        self._since = [0.0] * len(tree)  # by queue, with ageing: when its next entry was submitted
         self._dirty: dict[tuple[int, str], None] = {}
         self._epoch = usage.epoch
-        self._due_at = [inf if self._drift_s is None else -inf] * len(tree)  # when all in a queue need new values
+        self._due_at = [inf if self._drift_s is None else -inf] * len(
+            tree
+        )  # by queue: when all its values need an update
         usage.watch(self.charged)
 
     def charged(self, queue: int, tenant: str) -> None:
-        """What they hold has changed."""
+        """The usage of the tenant in the queue changed."""
         self._dirty[queue, tenant] = None
 
     def add(self, entry: QueueEntry, item: Item) -> None:
@@ -66,7 +70,7 @@ class FairChoice:
             self._dirty[key] = None
 
     def first(self, now: float) -> Item | None:
-        """Who goes next."""
+        """The next entry."""
         self._catch_up(now)
         queue, heaps, due_at, is_leaf = ROOT, self._heaps, self._due_at, self._is_leaf
         while True:
@@ -76,11 +80,11 @@ class FairChoice:
             if name is None:
                 return None
             if is_leaf[queue]:
-                return self._waiting[queue, name].first  # type: ignore[index]  # a leaf's contenders are tenants
-            queue = name  # type: ignore[assignment]  # and those above are queues
+                return self._waiting[queue, name].first  # type: ignore[index]  # names in a leaf are tenants
+            queue = name  # type: ignore[assignment]  # all others are queues
 
     def _catch_up(self, now: float) -> None:
-        """With what was charged, pushed and dropped, and with a cluster that has changed."""
+        """Update the values after charges, pushes, drops and changes of the cluster."""
         if self._epoch != self._usage.epoch:
             self._epoch = self._usage.epoch
             self._due_at = [-inf] * len(self._due_at)
@@ -103,13 +107,13 @@ class FairChoice:
                 heaps[self._parents[queue]].set(queue, self._queue_value(queue, now))
 
     def _upwards(self, leaves: set[int]) -> Iterable[int]:
-        """The leaves and all above them, each once and children before parents, which have the smaller codes."""
+        """The leaves and their ancestors, each once, children before parents (which have smaller codes)."""
         if len(leaves) == 1:
             return self._lineages[leaves.pop()]
         return sorted({queue for leaf in leaves for queue in self._lineages[leaf]}, reverse=True)
 
     def _update_all(self, queue: int, now: float) -> None:
-        """All contenders in a queue get new values: the cluster has changed, or the past has faded noticeably."""
+        """Update all values in a queue: the cluster changed, or past usage faded noticeably."""
         self._due_at[queue] = inf if self._drift_s is None else now + self._drift_s
         values: dict[Name, float] = {}
         for name in self._heaps[queue].values:
@@ -139,7 +143,7 @@ class FairChoice:
         return value + since / self._ageing_s
 
     def in_order(self, now: float) -> Iterator[QueueEntry]:
-        """All of them in the order in which they would go if each took at once what it asks for and none came back."""
+        """All entries in the order in which they would start if each took its share at once and none ended."""
         self._catch_up(now)
         return self._simulated_order(ROOT, now)
 
@@ -156,9 +160,9 @@ class FairChoice:
         yield from self._merge(branches)
 
     def _merge(self, heap: "list[_Branch]") -> Iterator[QueueEntry]:
-        """The contender with the least value gives its next entry and has that much more."""
+        """Repeatedly take the next entry of the branch with the least value, and add its share to that value."""
         heapify(heap)
-        present = 1.0 if self._drift_s is None else 0.5  # where the past counts, the present is half of a standing
+        present = 1.0 if self._drift_s is None else 0.5  # with a half-life, present usage is half of the value
         while heap:
             value, name, weight, entries, ahead = heappop(heap)
             entry = ahead or next(entries, None)
@@ -174,7 +178,7 @@ class FairChoice:
 
 
 class _Branch(NamedTuple):
-    """A contender in a rehearsal. Names differ, so that no comparison gets beyond them."""
+    """A queue or tenant in the simulated order. Names differ, so comparisons never reach the entries."""
 
     value: float
     name: int | str

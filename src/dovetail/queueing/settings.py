@@ -1,8 +1,8 @@
-"""What users write about queues and fairness.
+"""User settings of queues and fairness.
 
-Guarantees: weights are positive; a queue's maximum holds its guarantee and the guarantees of its children; children
-guarantee together no more than a parent that has a guarantee of its own. A complaint points at the resource in the
-queue that is wrong. Left to others: finding the queue of a workload (`tree`), counting (`usage`), limits (`quota`).
+Guarantees: weights are positive; a queue's maximum is at least its guarantee and the sum of its children's; the
+children of a queue with a guarantee are together guaranteed no more than it is. Complaints name the queue and resource.
+Left to others: the queue of a workload (`tree`), counting (`usage`), limits (`quota`).
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ LABEL_PREFIX = "label:"
 
 
 class Quota(Capacity):
-    """Amounts of a queue. What is not written is not limited; a zero that is written is a limit of nothing."""
+    """Amounts of a queue. A missing resource is not limited; a zero is a limit of zero."""
 
     slots: Count = 0
 
@@ -33,7 +33,7 @@ class Quota(Capacity):
 
 
 class QueueSettings(Strict):
-    """A queue, or a queue of queues; work waits only in those without children."""
+    """A queue, possibly with child queues; work waits only in leaf queues."""
 
     weight: Weight = 1.0
     guaranteed: Quota = shared(Quota())
@@ -47,7 +47,7 @@ class QueueSettings(Strict):
 
     @cached_property
     def guarantee(self) -> Amounts:
-        """What is guaranteed to it: as written, and for other resources what its children are guaranteed together."""
+        """Its guarantee: as configured; for other resources the sum over its children."""
         found = _total_guarantee(self.queues)
         return found | self.guaranteed.amounts()
 
@@ -70,7 +70,7 @@ class QueueSettings(Strict):
 
 
 class FairSettings(Strict):
-    """Between whom `fair` is fair, and for how long it remembers."""
+    """What a tenant is for the `fair` order, and how long past usage counts."""
 
     tenant: Annotated[str, Field(max_length=300, pattern=r"^(namespace|user|label:\S+)$")] = "namespace"
     weights: Annotated[dict[LabelValue, Weight], Field(max_length=100_000)] = shared({})
@@ -81,7 +81,7 @@ class FairSettings(Strict):
     )
 
     def tenant_of(self, namespace: str, user: str | None, labels: Mapping[str, str]) -> str:
-        """Whoever has no user or lacks the label shares one tenant, with the empty name."""
+        """All work without a user, or without the label, shares one tenant with an empty name."""
         if self.tenant == "namespace":
             return namespace
         if self.tenant == "user":

@@ -1,17 +1,17 @@
-"""Contenders by a value that changes: the least goes first, the smaller name of equal values.
+"""A min-heap of names whose values change. Ties go to the smaller name.
 
-O(log n) to give a contender a new value. Old values stay in the heap until they come up or are most of it; whoever
-stands first and gets a new value, which is what happens at every choice, takes the old one out at once.
+Changing a value costs O(log n). Stale values stay in the heap until they reach the top or make up most of it. A new
+value for the first name, the usual case, replaces the old one at once.
 """
 
 from heapq import heapify, heappop, heappush, heapreplace
 
-Name = int | str  # all of one kind in one contest
+Name = int | str  # one type in each heap
 _SWEEP_FROM = 64
 
 
 class UpdatableHeap:
-    """`first` leads, None if nobody contends. Its present value is always on top of the heap."""
+    """`first` has the least value; None if the heap is empty. Its current value is always on top."""
 
     __slots__ = ("_heap", "first", "values")
 
@@ -21,7 +21,7 @@ class UpdatableHeap:
         self._heap: list[tuple[float, Name]] = []
 
     def set(self, name: Name, value: float) -> None:
-        """Enter, or stand at another value from now on."""
+        """Add the name, or change its value."""
         values, heap = self.values, self._heap
         if values.get(name) == value:
             return
@@ -41,7 +41,7 @@ class UpdatableHeap:
             self._pop_stale()
 
     def replace(self, values: dict[Name, float]) -> None:
-        """All values anew."""
+        """Replace all values."""
         self.values = values
         self._heap = [(value, name) for name, value in values.items()]
         heapify(self._heap)

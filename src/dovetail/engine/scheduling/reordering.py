@@ -38,9 +38,7 @@ def _wake_beside_head(state: EngineState, scheduler: str, now: float) -> None:
     free = cluster.resources.free[:, : cluster.width]
     most = free.max(axis=1)
     if _within(column_with_reserve(state, head), most):
-        release_head_promise(
-            state, first
-        )  # work that now sorts before it must not wait for it; if refused, it is promised again
+        release_head_promise(state, first)  # no longer first in the order: if refused, it is promised again
         state.pending.enqueue(head)
     elif backfill_state.backfill.promises:
         plan(state, head, now)

@@ -1,4 +1,4 @@
-"""Recovery: the fewest moves that make gangs whole again which lost some of their tasks."""
+"""Recovery search: the fewest moves that complete gangs again after they lost tasks. Pure array code."""
 
 from dovetail.placement.recovery.problem import (
     LOST,

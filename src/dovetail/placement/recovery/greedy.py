@@ -1,7 +1,7 @@
-"""One gang after the other, each domain that could hold it tried in turn: a good answer for any size.
+"""Greedy recovery: one gang after the other, trying each domain that could hold it. Works for any size.
 
-Guarantees: what is returned holds: every group in one domain, no row overfull, everybody who makes way has a place that
-is free now. It need not be the least; `optimum` improves on it.
+Guarantees: the result is feasible: every group is in one domain, no row is overcommitted, and every moved task goes to
+capacity that is free now. It may not be optimal; `optimum` improves it.
 """
 
 from itertools import combinations
@@ -14,20 +14,20 @@ from dovetail.placement.recovery.problem import LOST, BrokenGang, RecoveryPlan, 
 from dovetail.placement.recovery.proximity import preference
 from dovetail.placement.recovery.search_state import SearchState
 
-#: Sets of tasks on one node that are compared; where there are more, the largest tasks go.
+#: Sets of tasks on one node that are compared; if there are more, the largest tasks are moved.
 _MOST_SETS = 300
-#: Domains in which clearing room is tried for one group.
+#: Domains in which moving tasks away is tried for one group.
 _MOST_DOMAINS = 12
-#: Nodes on which clearing room is tried at one go.
+#: Nodes on which moving tasks away is tried at a time.
 _MOST_NODES = 12
-#: How often room is cleared on one node for a gang; one that needs more is better off starting anew elsewhere.
+#: Nodes that are cleared for one gang; a gang that needs more should restart elsewhere.
 _MOST_CLEARED = 32
 
 Attempt = tuple[SearchState, dict[int, int]]
 
 
 class GreedyRecovery:
-    """One gang on what those before it left."""
+    """Completes one gang on the capacity that the gangs before it left."""
 
     def __init__(self, problem: RecoveryProblem, gang: BrokenGang, state: SearchState) -> None:
         self._problem, self._gang, self._start = problem, gang, state
@@ -37,7 +37,7 @@ class GreedyRecovery:
         for movable, row in enumerate(movables.rows.tolist()):
             if movable not in state.moves:
                 self._by_row.setdefault(row, []).append(movable)
-        self._movable_capacity = np.zeros_like(problem.now)  # what would be free beside if everybody went who may
+        self._movable_capacity = np.zeros_like(problem.now)  # float64[resource, node]: what all movable tasks hold
         for row, here in self._by_row.items():
             self._movable_capacity[:, row] = movables.columns[movables.kinds[here]].sum(axis=0)
 
@@ -55,14 +55,14 @@ class GreedyRecovery:
     # --- domains ---------------------------------------------------------------------------------------------
 
     def _branch(self, branch: Branch, region: B1, state: SearchState, below: int | None) -> Attempt | None:
-        """The cheapest of the domains that a group could lie in; None: there is none below that cost."""
+        """The result in the cheapest domain for a group; None if none costs less than `below`."""
         best: Attempt | None = None
         tried = 0
         for domain in domains(self._gang, branch, region):
             moved = [m for m in branch.group.members if self._gang.rows[m] != LOST and not domain[self._gang.rows[m]]]
             least = state.cost + len(moved)
             if below is not None and least >= below:
-                break  # the domains that follow hold no more of its tasks
+                break  # later domains hold no more of its tasks
             if tried >= _MOST_DOMAINS and best is not None:
                 break
             if not self._could_hold(branch, domain, state):
@@ -82,13 +82,13 @@ class GreedyRecovery:
         needed = np.flatnonzero(gang.column > 0)
         most = state.end[np.ix_(needed, rows)] + self._movable_capacity[np.ix_(needed, rows)]
         copies = np.maximum(np.floor(most / gang.column[needed, None]).min(axis=0, initial=len(wanting)), 0.0)
-        # Its own tasks that move within the domain leave room there, too: they are among those that want some.
+        # Its own tasks that move within the domain also free capacity there.
         return bool(copies.sum() + len([m for m in wanting if gang.rows[m] != LOST]) >= len(wanting))
 
     def _in_domain(self, branch: Branch, domain: B1, state: SearchState, below: int | None) -> Attempt | None:
         gang = self._gang
         placed: dict[int, int] = {}
-        # Groups that lost nobody and lie in this domain come first: they stay as they are, at no cost.
+        # Child groups that are complete in this domain come first: they stay, at no cost.
         for child in sorted(branch.children, key=lambda one: self._needing(one, domain)):
             found = self._branch(child, domain, state, below)
             if found is None:
@@ -112,7 +112,7 @@ class GreedyRecovery:
     # --- rows ------------------------------------------------------------------------------------------------
 
     def _fill(self, count: int, among: B1, state: SearchState, below: int | None) -> list[int] | None:
-        """Rows for so many tasks: what is free first, then what others leave."""
+        """Rows for `count` tasks: free capacity first, then capacity that movable tasks leave."""
         gang = self._gang
         rows: list[int] = []
         if gang.alone:
@@ -132,7 +132,7 @@ class GreedyRecovery:
                 if self._cleared > _MOST_CLEARED or not self._clear_node(among, state, count - len(rows)):
                     return None
                 continue
-            # Of equally liked nodes those that hold fewest: large ones stay whole.
+            # Of equally preferred nodes the smallest first: large ones stay empty.
             for row in free[np.lexsort((copies[free], order[free]))].tolist():
                 taken = min(int(copies[row]), count - len(rows))
                 rows += [row] * taken
@@ -146,7 +146,7 @@ class GreedyRecovery:
         return rows
 
     def _clear_node(self, among: B1, state: SearchState, wanted: int) -> bool:
-        """On the node where fewest have to go for each task that it then holds."""
+        """Move tasks away from the node with the fewest moves for each task that then fits."""
         gang, movables = self._gang, self._problem.movables
         best: tuple[float, Rows] | None = None
         for tried, (least, row) in enumerate(self._clearable_rows(among, state)):
@@ -166,7 +166,7 @@ class GreedyRecovery:
         return best is not None and state.clear(best[1])
 
     def _clearable_rows(self, among: B1, state: SearchState) -> list[tuple[int, int]]:
-        """Rows where a task would fit if some went, with the fewest that could be enough, the best first."""
+        """(lower bound of moves, row) for rows where a task would fit after moves, best first."""
         gang, movables = self._gang, self._problem.movables
         needed = np.flatnonzero(gang.column > 0)
         found = []
@@ -189,7 +189,7 @@ def _only(row: int, width: int) -> B1:
 
 
 def _sufficient_sets(columns: F8, short: F8, least: int) -> list[tuple[int, ...]]:
-    """Sets of tasks, by place, that free what is short: all of the smallest size that does, then one of the next."""
+    """Sets of indices whose tasks free enough: those of the smallest size first, at most 8."""
     found: list[tuple[int, ...]] = []
     for size in range(least, len(columns) + 1):
         sets = 0
@@ -211,7 +211,7 @@ def _sufficient_sets(columns: F8, short: F8, least: int) -> list[tuple[int, ...]
 
 
 def recover_in_order(problem: RecoveryProblem, order: list[int]) -> RecoveryPlan:
-    """All gangs in this order, as far as they can be whole."""
+    """Complete the gangs in this order, as far as possible."""
     state = SearchState(problem)
     plan = RecoveryPlan([None] * len(problem.gangs))
     for at in order:

@@ -1,7 +1,7 @@
-"""The groups of a gang inside one another, and the domains in which each could lie.
+"""The nested groups of a gang as a tree, and the candidate domains of each group.
 
-Guarantees: a group lies inside the domain of the group around it, whatever their levels are; domains that hold most of
-the tasks that are left come first.
+Guarantees: a group is placed inside its parent's domain, whatever the levels; domains that hold most of the remaining
+tasks come first.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from dovetail.placement.recovery.problem import LOST, BrokenGang, RecoveryGroup
 
 @dataclass(slots=True)
 class Branch:
-    """A group with the groups directly inside it; `own`: its tasks that are in none of those."""
+    """A group and its child groups. `own`: its tasks that are in no child."""
 
     group: RecoveryGroup
     children: "list[Branch]"
@@ -22,7 +22,7 @@ class Branch:
 
 
 def tree(gang: BrokenGang) -> Branch:
-    """The groups inside one another, around them one that is everything."""
+    """The tree of groups under a root that contains all tasks and nodes."""
     everything = RecoveryGroup(np.zeros(len(gang.allowed), dtype=np.intp), tuple(range(len(gang.rows))))
     root = Branch(everything, [], ())
     for group in gang.groups:
@@ -48,7 +48,7 @@ def _set_own(branch: Branch) -> None:
 
 
 def domains(gang: BrokenGang, branch: Branch, region: B1) -> list[B1]:
-    """The parts of a region in which a group could lie, those with most of its tasks first, then by row."""
+    """Candidate domains of a group within a region: most of its tasks first, then by row."""
     codes = branch.group.codes
     rows = np.flatnonzero(region & (gang.allowed | _held(gang, branch)))
     if not len(rows):
@@ -67,6 +67,6 @@ def _held(gang: BrokenGang, branch: Branch) -> B1:
 
 
 def needing_nodes(gang: BrokenGang, members: tuple[int, ...], region: B1) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Of these tasks, those that need a node in the region, and of those the ones that have one elsewhere."""
+    """Of these tasks, those that need a node in the region, and among them those that have one elsewhere."""
     wanting = tuple(m for m in members if gang.rows[m] == LOST or not region[gang.rows[m]])
     return wanting, tuple(m for m in wanting if gang.rows[m] != LOST)

@@ -1,11 +1,11 @@
-"""Recovery as an integer program: where the groups of each gang lie, how many of its tasks each row gets, and how many
-others of each kind leave a row or come to it.
+"""Recovery as an integer program. Variables: the domain of each group, how many tasks of a gang each row gets, and how
+many movable tasks of each kind leave or enter a row.
 
-Tasks of one kind are counted, not named, so that a thousand movable tasks of five kinds are five numbers a row. Only
-rows that a gang could use can be worth leaving, since room for those who make way must be free at this moment.
-Guarantees: with no `most` every answer there is fits the program; with `most`, every answer with at most so many moves.
-Amounts of a row are divided by their greatest common divisor and rounded down, which changes nothing for whole tasks
-and keeps bytes and cores within the same digits. Left to others: solving it (`optimum`), naming the tasks (`reading`).
+Tasks of one kind are counted, not named: a thousand movable tasks of five kinds are five numbers for each row. Only
+rows that a gang could use are worth leaving, since a moved task needs capacity that is free now.
+Guarantees: the program contains every plan; with `most`, every plan with at most that many moves. The amounts of a row
+are divided by their greatest common divisor and rounded down: exact for whole tasks, and bytes and cores get the same
+magnitude. Left to others: solving (`optimum`), naming the tasks (`solution`).
 """
 
 from collections import defaultdict
@@ -19,14 +19,14 @@ from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.placement.recovery.group_tree import Branch, tree
 from dovetail.placement.recovery.problem import LOST, BrokenGang, Codes, RecoveryProblem
 
-#: Terms of a sum, and what it must not be below and above.
+#: (variable, factor) terms of a sum.
 Terms = list[tuple[int, float]]
 
 
 @dataclass(slots=True)
 class GroupVariables:
-    """A group of a gang, and where it may lie: `codes` tells the domains of one apart inside those around it;
-    `lies`: by code a variable; `puts`: by row how many of the tasks that are in no smaller group come to it."""
+    """The variables of one group. `codes`: its domains, distinguished by the domains around them. `in_domain`: by code,
+    1 if the group is there. `placed`: by row, how many of its own tasks (in no child group) go there."""
 
     own: tuple[int, ...]
     codes: Codes
@@ -36,15 +36,14 @@ class GroupVariables:
 
 class Program:
     def __init__(self, problem: RecoveryProblem, chosen: Sequence[int], required: bool, most: int | None) -> None:
-        """`chosen`: the gangs that it is about. `firm`: all of them have to be whole; else each may be left as it
-        is."""
+        """`chosen`: the gangs of the program. `required`: all must be completed; otherwise each may be left out."""
         self.problem, self.chosen, self._max_moves = problem, chosen, most
         self.upper: list[float] = []
         self.cost: list[float] = []
         self.lower: list[float] = []
         self.sums: list[tuple[Terms, float, float]] = []
         self.groups: dict[int, list[GroupVariables]] = {}
-        self.whole: dict[int, int] = {}  # by gang: 1 if it will be
+        self.whole: dict[int, int] = {}  # by gang: 1 if it is completed
         self.leave: dict[tuple[int, int], int] = {}  # by kind and row
         self.come: dict[tuple[int, int], int] = {}
         self._kinds = np.zeros((len(problem.movables.columns), problem.now.shape[1]), dtype=np.intp)
@@ -68,7 +67,7 @@ class Program:
         return len(self.upper) - 1
 
     def _max_free(self) -> F8:
-        """float64[resource, node]: what would be free if everybody went who may, gangs too."""
+        """float64[resource, node]: what would be free if all movable tasks and the gangs themselves left."""
         found: F8 = self.problem.soon + self._movable_capacity
         for at in self.chosen:
             gang = self.problem.gangs[at]
@@ -92,7 +91,7 @@ class Program:
             self._add_exclusive(at, gang)
 
     def _min_moves(self, column: F8, needed: Rows) -> F8:
-        """float64[node]: so many others have to leave at least before a row holds one task."""
+        """float64[node]: a lower bound of the moves before a row fits one task."""
         short = column[needed, None] - (self._free - self._movable_capacity)[needed]
         largest = self._largest[needed]
         found: F8 = np.where(short > 0, np.ceil(short / np.maximum(largest, 1.0)), 0.0).max(axis=0, initial=0.0)
@@ -101,7 +100,7 @@ class Program:
     def _add_group(
         self, at: int, gang: BrokenGang, branch: Branch, around: Codes, outer: dict[int, int], copies: F8
     ) -> None:
-        """`outer`: by code of `around` the variable that says that the group around this one lies there."""
+        """`outer`: by code of `around`, the variable that is 1 if the parent group is there."""
         codes = _inside(around, branch.group.codes)
         group = GroupVariables(branch.own, codes)
         self.groups[at].append(group)
@@ -145,7 +144,7 @@ class Program:
             self.sums.append((terms, 0.0, 0.0))
 
     def _add_releases(self, at: int, gang: BrokenGang, group: GroupVariables) -> None:
-        """Tasks that have a node give it back where the gang will be whole and their group elsewhere."""
+        """Surviving tasks release their nodes if the gang is completed with their group elsewhere."""
         for member in group.own:
             row = gang.rows[member]
             if row != LOST:
@@ -167,7 +166,7 @@ class Program:
                 if in_domain is not None and row in placed:
                     self.sums.append(([*placed[row], (in_domain, 1.0)], -inf, 1.0))
 
-    # --- who makes way ---------------------------------------------------------------------------------------
+    # --- movable tasks ---------------------------------------------------------------------------------------
 
     def _add_movables(self) -> None:
         wanted = np.zeros(self.problem.now.shape[1], dtype=np.bool_)
@@ -190,15 +189,14 @@ class Program:
             self.sums.append((balance, 0.0, 0.0))
 
     def _destinations(self, kind: int, column: F8, wanted: B1) -> list[int]:
-        """Rows with room at this moment. Of those that no gang wants, as many as there can be moves: that is enough to
-        give everybody a row of their own."""
+        """Rows with enough free capacity now. Of those that no gang wants, as many as there can be moves are enough."""
         fits = self.problem.movables.allowed[kind] & (self.problem.now >= column[:, None]).all(axis=0)
         found = np.flatnonzero(fits & wanted).tolist()
         quiet = np.flatnonzero(fits & ~wanted)
         most = len(self.problem.movables) if self._max_moves is None else self._max_moves
         return [*found, *quiet[:most].tolist()]
 
-    # --- room ------------------------------------------------------------------------------------------------
+    # --- capacity ------------------------------------------------------------------------------------------------
 
     def _add_capacity(self) -> None:
         arriving: dict[int, list[tuple[F8, int, float]]] = defaultdict(list)
@@ -227,7 +225,7 @@ def _kept(gang: BrokenGang, members: tuple[int, ...]) -> Codes:
 
 
 def _largest(columns: F8, kinds: Codes) -> F8:
-    """float64[resource, node]: the most that one of those that could leave gives back."""
+    """float64[resource, node]: the most that one movable task on the node would free."""
     found = np.zeros((columns.shape[1], kinds.shape[1]))
     for kind, column in enumerate(columns):
         found = np.maximum(found, np.where(kinds[kind] > 0, column[:, None], 0.0))
@@ -235,6 +233,6 @@ def _largest(columns: F8, kinds: Codes) -> F8:
 
 
 def _inside(around: Codes, codes: Codes) -> Codes:
-    """Domains of a level, told apart by those around them."""
+    """Codes of the domains of a level, distinguished by the domains around them."""
     found: Codes = np.unique(around * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1]
     return found

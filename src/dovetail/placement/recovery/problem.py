@@ -1,8 +1,8 @@
-"""What recovery looks at: gangs that lost tasks, who could make way, and the room there is; and what it answers.
+"""Input and output of the recovery search: broken gangs, movable tasks, free capacity; and the plan.
 
-A gang is *whole* again when each of its tasks has a node and each of its groups lies in one domain. A task that lies
-where its group will be stays there; one that does not is moved with the group. Others may be moved out of the way, each
-to room that is free at this moment. What counts is the number of tasks moved that were not lost.
+A gang is complete when each of its tasks has a node and each of its groups is in one domain. A task stays if it is in
+the domain of its group, and moves otherwise. Movable tasks of other work may make way, each to capacity that is free
+now. The cost of a plan is the number of surviving tasks that it moves.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ Codes = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class RecoveryGroup:
-    """Tasks, by their place in the gang, that must lie in one domain; `codes` is intp[node]."""
+    """Tasks, by index in the gang, that must be in one domain. `codes`: intp[node], the domain of each node."""
 
     codes: Codes
     members: tuple[int, ...]
@@ -28,9 +28,9 @@ class RecoveryGroup:
 
 @dataclass(frozen=True, slots=True)
 class BrokenGang:
-    """A gang that lost tasks. `rows`: of each task, LOST where it has none. `groups`: wide ones first; of two groups
-    one holds the other or they have nothing in common, and so it is with their domains. `allowed` is bool[node]: what
-    every filter but room leaves. `alone`: no two of its tasks on one node. `nearness`: codes by level, to be near."""
+    """A gang that lost tasks. `rows`: by task, LOST if it has none. `groups`: wide ones first; two groups are nested or
+    disjoint, and so are their domains. `allowed`: bool[node], where all filters pass, capacity ignored. `alone`: no two
+    of its tasks on one node. `nearness`: domain codes by level, for proximity."""
 
     column: F8
     allowed: B1
@@ -42,8 +42,8 @@ class BrokenGang:
 
 @dataclass(frozen=True, slots=True)
 class Movables:
-    """Tasks that could be moved, those that had rather be moved first. By task its row and its kind; by kind what it
-    takes, float64[kind, resource], and where it may be, bool[kind, node]."""
+    """Tasks that may be moved, the least costly first: `rows` and `kinds` by task. By kind: `columns`,
+    float64[kind, resource], and `allowed`, bool[kind, node]."""
 
     rows: Rows
     kinds: Rows
@@ -61,9 +61,8 @@ def no_movables(resources: int, nodes: int) -> Movables:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryProblem:
-    """`now` is float64[resource, node]: free at this moment, for those that make way. `soon`: what gangs may have:
-    that, spare nodes, and what is being stopped already. No amount is below 0. `spare` is bool[node]. `gangs`: the most
-    urgent first."""
+    """`now`: float64[resource, node], free now, for movable tasks. `soon`: the same plus spare nodes and what stopping
+    tasks will free, for gangs. No amount is negative. `spare`: bool[node]. `gangs`: the most urgent first."""
 
     now: F8
     soon: F8
@@ -74,8 +73,8 @@ class RecoveryProblem:
 
 @dataclass(slots=True)
 class RecoveryPlan:
-    """`places`: by gang the row of each task, or None where it cannot be whole; `moves`: by movable its new row;
-    `for_gang`: by gang how many moves were made for it, where that is known."""
+    """`places`: by gang the row of each task, None if it stays incomplete. `moves`: by movable task its new row.
+    `for_gang`: by gang the number of moves made for it, if known. `exact`: proved to be optimal."""
 
     places: list[tuple[int, ...] | None] = field(default_factory=list)
     moves: dict[int, int] = field(default_factory=dict)
@@ -83,7 +82,7 @@ class RecoveryPlan:
     exact: bool = False
 
     def own(self, gangs: Sequence[BrokenGang]) -> int:
-        """Tasks of the gangs themselves that move though they were not lost."""
+        """How many surviving tasks of the gangs move."""
         return sum(
             before not in (LOST, after)
             for gang, places in zip(gangs, self.places, strict=True)
@@ -96,7 +95,7 @@ class RecoveryPlan:
 
 
 def is_feasible(problem: RecoveryProblem, plan: RecoveryPlan) -> bool:
-    """Does everybody have room, to the unit? Domains are not looked at."""
+    """Does every task fit, to the unit? Domains are not checked."""
     now, end = problem.now.copy(), problem.soon.copy()
     movables = problem.movables
     for movable, row in plan.moves.items():

@@ -1,7 +1,7 @@
-"""Of plans with equally many moves, the one that lies nearer: the tasks that come to new rows change to better ones.
+"""Improves a plan without more moves: tasks that move anyway get rows closer to the rest of their gang.
 
-Guarantees: nobody else moves, every group stays in the domain that it was given, no row is overfull. Better are rows
-that are not spare ones, then those near to what is left of the gang.
+Guarantees: no other task moves, every group stays in its domain, no row is overcommitted. Preferred are rows that are
+no spare nodes, then rows near the gang's remaining tasks.
 """
 
 from dataclasses import replace
@@ -14,7 +14,7 @@ from dovetail.placement.recovery.problem import LOST, BrokenGang, RecoveryPlan, 
 
 
 def preference(problem: RecoveryProblem, gang: BrokenGang, kept: Rows) -> F8:
-    """float64[node]: lower is better: not a spare one, and near the rows that it keeps."""
+    """float64[node], lower is better: no spare node, and close to the rows in `kept`."""
     found = np.zeros(len(gang.allowed))
     if len(kept):
         for codes in gang.nearness:
@@ -73,7 +73,7 @@ def _branches(branch: Branch) -> list[Branch]:
 
 
 def _best(gang: BrokenGang, rows: Rows, preferred: F8, end: F8, count: int) -> list[int]:
-    """The best liked rows for so many; of equal ones those that hold fewest: large ones stay whole."""
+    """The most preferred rows for `count` tasks; of equal ones the smallest: large ones stay empty."""
     needed = np.flatnonzero(gang.column > 0)
     copies = np.floor(end[needed][:, rows] / gang.column[needed, None]).min(axis=0, initial=count)
     copies = np.clip(copies, 0, 1 if gang.alone else count).astype(np.intp)

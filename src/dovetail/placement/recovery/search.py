@@ -1,12 +1,12 @@
-"""The smallest set of moves that makes broken gangs whole again.
+"""Searches the smallest set of moves that completes broken gangs.
 
-A gang keeps its place in the order of urgency: it is given up only if no plan makes it whole beside those before it. Of
-all ways to make whole those that can be, the one with the fewest moves is sought; of equal ones, that which spares the
-spare nodes and lies nearest to what is left of the gang.
-A quick answer comes first (`greedy`); where it moves nobody it is the best there is. Else an integer program looks for
-a better one or proves that there is none (`optimum`), for a few gangs at a time where a storm broke many.
-Guarantees: pure and deterministic; `RecoveryPlan.exact` tells whether the answer is proved. Left to others: who may be
-moved, which nodes are allowed, and carrying it out.
+Gangs are ordered by urgency: one is left incomplete only if no plan completes it beside those before it. Among the
+plans that complete the same gangs, the one with the fewest moves wins; among equal ones, the one that uses the fewest
+spare nodes and stays closest to the gangs' remaining tasks.
+`greedy` gives the first plan; without moves it is optimal. Otherwise an integer program (`optimum`) finds a better plan
+or proves that there is none, for a few gangs at a time if many are broken.
+Guarantees: pure and deterministic; `RecoveryPlan.exact` says whether the plan is proved optimal. Left to others: which
+tasks may move, which nodes are allowed, and executing the plan.
 """
 
 from dataclasses import replace
@@ -17,22 +17,22 @@ from dovetail.placement.recovery.problem import RecoveryPlan, RecoveryProblem
 from dovetail.placement.recovery.proximity import move_closer
 from dovetail.placement.recovery.sub_problems import merge, sub_problem
 
-#: Orders in which gangs are taken one after the other.
+#: Further orders of the gangs that `greedy` tries.
 _TRIES = 2
-#: So many gangs are weighed against each other at once, and so often.
+#: Gangs that are optimised together, and how many such sub-problems.
 _MAX_GANGS, _SUB_PROBLEMS = 6, 4
 
 
 def recover(problem: RecoveryProblem) -> RecoveryPlan:
-    """Where the tasks of each gang go, and who makes way."""
+    """The rows of each gang's tasks, and the moves of other tasks."""
     best = _best_order(problem)
     if all(_restored(best)) and not best.cost(problem.gangs):
         return replace(best, exact=True)
     if len(problem.gangs) <= _MAX_GANGS:
         return _improve(problem, best)
-    # Those that fared worst, the most urgent of them first.
+    # Gangs with the worst result first, by urgency.
     order = sorted(range(len(problem.gangs)), key=lambda at: _result_rank(best, at))
-    # Portions overlap, so that room can be passed on from one to the next.
+    # Sub-problems overlap, so that capacity can pass from one to the next.
     for number in range(_SUB_PROBLEMS):
         start = number * _MAX_GANGS // 2 % len(order)
         part = sub_problem(problem, best, sorted([*order, *order][start : start + _MAX_GANGS]))
@@ -58,8 +58,7 @@ def _improve(problem: RecoveryProblem, guess: RecoveryPlan) -> RecoveryPlan:
 
 
 def _best_order(problem: RecoveryProblem) -> RecoveryPlan:
-    """One gang after the other; then again and again with one that fared badly ahead of the others, as long as that
-    helps."""
+    """Greedy in order of urgency; then again with a gang that did badly at the front, as long as that helps."""
     order = list(range(len(problem.gangs)))
     best = recover_in_order(problem, order)
     tries = _TRIES
@@ -84,7 +83,7 @@ _NO_MOVES = (1, 0)
 
 
 def _result_rank(plan: RecoveryPlan, at: int) -> tuple[int, int]:
-    """How a gang fared: those that are not whole are worst off, then those that move most."""
+    """Sorts gangs by their result: incomplete ones first, then those with the most moves."""
     places = plan.places[at]
     return (0, 0) if places is None else (1, -plan.for_gang.get(at, 0))
 
@@ -99,5 +98,5 @@ def _restored_gangs(plan: RecoveryPlan) -> list[int]:
 
 
 def _restored(plan: RecoveryPlan) -> list[bool]:
-    """By gang, the most urgent first: of two plans the greater is better."""
+    """By gang, the most urgent first: is it complete? Of two plans the greater list is better."""
     return [places is not None for places in plan.places]

@@ -1,7 +1,7 @@
-"""The state of a search: what is left on each row, and who has been moved where so far.
+"""The state of the greedy search: what is left on each row, and the moves so far.
 
-Guarantees: who makes way goes to room that was free at the beginning, less what others of the plan took of it; no row
-ends with less than nothing. `copy` is cheap enough to try one domain after the other.
+Guarantees: a moved task goes to capacity that was free at the start and that no other task of the plan uses; no row is
+overcommitted in the end. `copy` is cheap enough to try one domain after the other.
 """
 
 import numpy as np
@@ -13,14 +13,14 @@ from dovetail.placement.recovery.problem import RecoveryProblem
 class SearchState:
     def __init__(self, problem: RecoveryProblem) -> None:
         self._problem = problem
-        self.now = problem.now.copy()  # float64[resource, node]: what of it those that make way may still have
-        self.end = problem.soon.copy()  # float64[resource, node]: what is left once everybody is where they should be
+        self.now = problem.now.copy()  # float64[resource, node]: still available to movable tasks
+        self.end = problem.soon.copy()  # float64[resource, node]: left when all moves are done
         self.moves: dict[int, int] = {}
-        self.own = 0  # tasks of the gangs that move
-        self.own_rows: frozenset[int] = frozenset()  # rows that the gang looked at was given so far
+        self.own = 0  # surviving tasks of the gangs that move
+        self.own_rows: frozenset[int] = frozenset()  # rows given to the current gang so far
         self._destinations_by_kind: dict[
             int, Rows
-        ] = {}  # by kind: rows with room for one at the beginning; there never is more
+        ] = {}  # by kind: rows that fit one task at the start; they never grow
 
     def copy(self) -> "SearchState":
         found = object.__new__(SearchState)
@@ -38,11 +38,11 @@ class SearchState:
         self.end[:, row] -= column
 
     def leave(self, column: F8, row: int) -> None:
-        """A gang's own task goes: what it had is there for gangs."""
+        """A gang's own task leaves: gangs may use what it had."""
         self.end[:, row] += column
 
     def room(self, column: F8, rows: B1) -> F8:
-        """float64[node]: how many of a column each of the rows takes as it is; 0 on others."""
+        """float64[node]: how many times a column fits each of the rows; 0 elsewhere."""
         found = np.zeros(len(rows))
         needed = np.flatnonzero(column > 0)
         at = np.flatnonzero(rows)
@@ -51,8 +51,8 @@ class SearchState:
         return np.maximum(found, 0.0)
 
     def clear(self, movables: Rows) -> bool:
-        """Move these to where they fit most tightly, the largest first; False, and nothing is moved, if one has
-        nowhere to go."""
+        """Move these tasks to the rows they fit most tightly, the largest first. If one does not fit anywhere, nothing
+        is moved and the result is False."""
         problem = self._problem.movables
         before = dict(self.moves)
         columns = problem.columns[problem.kinds[movables]]

@@ -1,7 +1,7 @@
-"""What the numbers that solve a program mean: which task goes to which row.
+"""Turns the solver's numbers into a plan: which task goes to which row.
 
-Guarantees: a plan that is returned was added up anew from the problem, to the unit: no row is overfull. None: the
-numbers do not hold, as solvers work with fractions.
+Guarantees: a returned plan was checked against the problem, to the unit. None if it is not feasible: solvers compute
+with fractions.
 """
 
 import numpy as np
@@ -40,7 +40,7 @@ def _places(gang: BrokenGang, groups: list[GroupVariables], values: npt.NDArray[
 
 
 def _moves(program: Program, values: npt.NDArray[np.intp]) -> dict[int, int]:
-    """Of those alike on one row, they go first that had rather; who would leave a row that another comes to stays."""
+    """Of equal tasks on a row the least costly move first. A leaving and an entering task of one kind cancel out."""
     movables = program.problem.movables
     moves: dict[int, int] = {}
     for kind in range(len(movables.columns)):

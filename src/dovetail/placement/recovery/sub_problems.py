@@ -1,8 +1,8 @@
-"""A few gangs of many, while the others stay as a plan has them: what is left to decide, and the plan that follows.
+"""Sub-problems: decide a few gangs again while a plan keeps the others.
 
-Storms break more gangs than can be weighed against each other at once. Guarantees: what is free in the smaller problem
-is what the others leave; an answer to it and the plan for the others hold together. Someone who made way belongs to
-the others if one of those comes to the row that was left, else to these few.
+Many failures break more gangs than can be optimised together. Guarantees: the sub-problem has only the capacity that
+the other gangs leave, so its solution and the rest of the plan fit together. A move belongs to the other gangs if one
+of them uses the row that was left, otherwise to the sub-problem.
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ from dovetail.placement.recovery.problem import LOST, Movables, RecoveryPlan, Re
 
 @dataclass(frozen=True, slots=True)
 class SubProblem:
-    """`gangs`: the few, by their place in the whole problem; `problem`: theirs; `movables`: by movable of it, which one
-    of the whole it is; `fixed`: the moves of the others; `plan`: what was decided for these few so far."""
+    """`gangs`: their indices in the whole problem; `movables`: the index of each movable task in the whole problem;
+    `fixed`: the moves of the other gangs; `plan`: the present plan of these gangs."""
 
     gangs: tuple[int, ...]
     problem: RecoveryProblem
@@ -27,7 +27,7 @@ class SubProblem:
 
 
 def sub_problem(problem: RecoveryProblem, plan: RecoveryPlan, gangs: Sequence[int]) -> SubProblem:
-    """`gangs`: the most urgent first, as they are in the problem."""
+    """`gangs`: indices, the most urgent first."""
     few = set(gangs)
     now, soon = problem.now.copy(), problem.soon.copy()
     taken: set[int] = set()
@@ -54,7 +54,7 @@ def sub_problem(problem: RecoveryProblem, plan: RecoveryPlan, gangs: Sequence[in
 
 
 def _apply(column: F8, rows: tuple[int, ...], places: tuple[int, ...], soon: F8) -> set[int]:
-    """Everybody of a gang where it will be; the rows that it comes to."""
+    """Move a gang to its new rows. Returns those that are new."""
     found: set[int] = set()
     for before, after in zip(rows, places, strict=True):
         if before != after:
@@ -66,7 +66,7 @@ def _apply(column: F8, rows: tuple[int, ...], places: tuple[int, ...], soon: F8)
 
 
 def merge(plan: RecoveryPlan, part: SubProblem, found: RecoveryPlan) -> RecoveryPlan:
-    """The plan, with what was found for the few in it."""
+    """The plan with the solution of a sub-problem."""
     places = list(plan.places)
     for at, rows in zip(part.gangs, found.places, strict=True):
         places[at] = rows
@@ -75,7 +75,7 @@ def merge(plan: RecoveryPlan, part: SubProblem, found: RecoveryPlan) -> Recovery
 
 
 def most_urgent_only(problem: RecoveryProblem, plan: RecoveryPlan, count: int) -> RecoveryPlan | None:
-    """What of a plan is for the most urgent gangs; None if they need what the others would have left to them."""
+    """The part of a plan for the first `count` gangs; None if it is not feasible without the rest."""
     places = [rows if at < count else None for at, rows in enumerate(plan.places)]
     taken: set[int] = set()
     for gang, rows in zip(problem.gangs, places, strict=True):
