@@ -1,10 +1,8 @@
-"""What a user writes to reserve room in advance, and what of it stays: which nodes, how much.
+"""The definition of an advance reservation, and its target: which nodes, and how much.
 
-Room is asked for on named nodes, on all nodes of a domain (one label, such as `rack: r1`), or by shape: so many tasks
-of some size, wherever they fit, or within a domain. Without `resources` whole nodes are meant. `tenant` is the
-namespace that may use the room; without one nobody may, as for maintenance.
-
-Whether it can be met is left to the engine.
+A reservation asks for named nodes, for all nodes of a domain (one label, such as `rack: r1`), or for a number of tasks
+of a given size, anywhere or within a domain. Without `resources` it asks for whole nodes. `tenant` is the namespace
+that may use the capacity; without one no work may, as for maintenance. The engine decides whether it can be met.
 """
 
 import json
@@ -26,7 +24,7 @@ MIN_EVERY_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where room is wanted and how much: `amounts` on each node, or with a `count` of each task; None: whole nodes."""
+    """Where to hold how much. `amounts`: of each node, or of each of `count` tasks; None: whole nodes."""
 
     nodes: tuple[str, ...] = ()
     domain: tuple[str, str] | None = None
@@ -58,7 +56,7 @@ class Target:
 
 
 class Reservation(Strict):
-    """Room asked for in advance. `until` is the last moment at which a window of a recurring one may begin."""
+    """An advance reservation. `until`: the last time at which a recurring one may start a window."""
 
     node: NodeName | None = None
     nodes: Annotated[list[NodeName], Field(max_length=MAX_NODES)] = shared([])
@@ -124,7 +122,7 @@ class Reservation(Strict):
         )
 
     def _amounts(self) -> Amounts | None:
-        """Tasks that are counted take a slot each; of room on a node nobody knows how many tasks will share it."""
+        """With a count, each task takes a slot. Otherwise the number of tasks is unknown, and so are the slots."""
         if self.resources is None:
             return None
         found = self.resources.amounts()

@@ -1,9 +1,9 @@
-"""Distances between nodes that somebody sets by hand, one by one or as a table.
+"""Distances between nodes that are set by hand, one by one or as a CSV table.
 
     from,to,distance
     n1,n2,25
 
-Guarantees: `read_distances` and `write_distances` are inverse. A pair stands once, whichever way round it is written.
+Guarantees: `read_distances` and `write_distances` are inverse. A pair is given once, in either direction.
 """
 
 import csv
@@ -22,7 +22,7 @@ COLUMNS = ("from", "to", "distance")
 
 
 class NodeDistance(Strict):
-    """How far apart two nodes are, 0 to 100, in both directions."""
+    """The symmetric distance of two nodes, 0 to 100."""
 
     start: NodeName = Field(alias="from")
     end: NodeName = Field(alias="to")
@@ -49,7 +49,7 @@ class NodeDistances(Strict):
 
 
 def read_distances(text: str, source: str) -> list[NodeDistance]:
-    """A table as CSV. Raises Invalid with lines."""
+    """Read a CSV table. Raises Invalid with line numbers."""
     reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
     found: list[NodeDistance] = []
     complaints: list[Complaint] = []

@@ -1,4 +1,4 @@
-"""Which other work a task should be near to, apart from, or spread evenly over."""
+"""Affinity, anti-affinity, spread and conflict rules between workloads."""
 
 import re
 from typing import Annotated, Any, Self
@@ -21,7 +21,7 @@ def _check_level(value: str) -> str:
 
 
 def _as_peers(value: Any) -> Any:
-    """The name of a workload stands for that workload of the same namespace."""
+    """A bare name means the workload of that name in the same namespace."""
     return {"workload": value} if isinstance(value, str) else value
 
 
@@ -30,8 +30,7 @@ Distance = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 
 
 class Peers(Strict):
-    """Some tasks: those of a workload, of a service, or of everything with these labels; in the same namespace unless
-    others are named (`*` is all)."""
+    """A selector of tasks: by workload, service or labels. In the same namespace unless others are named (`*`: all)."""
 
     workload: Name | None = None
     service: Name | None = None
@@ -57,8 +56,8 @@ Several = Annotated[list[Whom], BeforeValidator(_as_list), Field(min_length=1, m
 
 
 class Affinity(Strict):
-    """Near to or apart from other work. `within` a level (zone, rack, leaf, host…) or a distance it is required, unless
-    it has a weight, which makes it a wish; `near` alone is a wish to be as near as can be."""
+    """Affinity (near) or anti-affinity (apart) to other work. With `within` a level (zone, rack, leaf, host…) or a
+    distance it is required; with a weight it is a preference. `near` alone prefers the closest nodes."""
 
     near: Whom | None = None
     apart: Whom | None = None
@@ -91,8 +90,8 @@ class Affinity(Strict):
 
 
 class Spread(Strict):
-    """As many tasks in each domain of a level as in any other, up to `max_skew`; a wish where it has a weight. Counted
-    are the workload's own tasks, or those of `of`."""
+    """Spread tasks evenly over the domains of a level, up to `max_skew`; with a weight it is a preference. It counts
+    the workload's own tasks, or those selected by `of`."""
 
     over: Level
     max_skew: Annotated[Count, Field(ge=1)] = 1
@@ -109,7 +108,7 @@ class ConflictSet(Strict):
 
 
 def as_conflict(value: Any) -> Any:
-    """The name alone stands for the set, on one host."""
+    """A bare name means the set of that name, on the level host."""
     return {"set": value} if isinstance(value, str) else value
 
 

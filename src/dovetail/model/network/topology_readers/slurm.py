@@ -1,8 +1,8 @@
-"""Slurm's topology.conf: `topology/tree` (SwitchName) and `topology/block` (BlockName).
+"""Reads Slurm's topology.conf: `topology/tree` (SwitchName) and `topology/block` (BlockName).
 
-Switches that nodes hang on are leaves; those above them spines, then core, then tier-4 and on. Blocks are a level of
-their own; each larger size of `BlockSizes` is one more, of so many blocks in the order of the file, as Slurm has it.
-Names of keywords may be written in any case, lines may go on after a backslash, and `#` begins a comment.
+Switches with nodes are leaves; those above are spines, then core, then tier-4 and so on. Blocks are one level; each
+larger size in `BlockSizes` is another level of that many consecutive blocks, as in Slurm. Keywords are
+case-insensitive, a backslash continues a line, and `#` starts a comment.
 """
 
 import re
@@ -40,7 +40,7 @@ class _Wrong(Exception):
 
 
 def read_slurm(text: str, source: str) -> Topology:
-    """Raises Invalid with the first thing that is wrong."""
+    """Raises Invalid with the first error."""
     try:
         lines = list(_lines(text))
         if not lines:
@@ -114,7 +114,7 @@ def _of_switches(lines: list[_Line]) -> Topology:
 
 
 def _heights(switches: dict[str, _Switch]) -> dict[str, int]:
-    """0 where nodes hang; below are those of lower height."""
+    """By switch, its height above the nodes: 0 for a leaf."""
     found: dict[str, int] = {name: 0 for name, switch in switches.items() if switch.hosts}
     left = {name: switch for name, switch in switches.items() if not switch.hosts}
     for switch in left.values():
