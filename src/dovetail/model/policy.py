@@ -98,11 +98,11 @@ class Adjustment(Strict):
     @model_validator(mode="after")
     def _says_what_then(self) -> Self:
         if not self.off and self.weight is None and self.become is None:
-            raise ValueError("says not what happens then; give off: true, weight, or become")
+            raise ValueError("has no effect; give off: true, weight, or become")
         if self.off and (self.weight is not None or self.become is not None):
-            raise AtField(("off",), "goes without weight and become: what is off has neither")
+            raise AtField(("off",), "cannot be combined with weight or become")
         if self.become is ConstraintKind.REQUIRE and self.weight is not None:
-            raise AtField(("weight",), "does not go with become: require, which has no weight")
+            raise AtField(("weight",), "cannot be combined with become: require, which has no weight")
         return self
 
     @property
@@ -165,14 +165,14 @@ class Policy(Strict):
     def _says_something_once(self) -> Self:
         given = [kind for kind in ConstraintKind if getattr(self, kind) is not None]
         if given and self.constraints:
-            raise AtField(("constraints",), f"goes without {given[0]} at the top; put all of them here")
+            raise AtField(("constraints",), f"cannot be combined with {given[0]} at the top; put all of them here")
         if len(given) > 1:
-            raise AtField((given[1],), f"goes without {given[0]}; give one of them, or a list under constraints")
+            raise AtField((given[1],), f"cannot be combined with {given[0]}; give one, or a list under constraints")
         for field in ("weight", "priority", "adjust"):
             if not given and field in self.model_fields_set:
-                raise AtField((field,), "goes with require, prefer or avoid at the top, or inside constraints")
+                raise AtField((field,), "requires require, prefer or avoid at the top, or goes inside constraints")
         if not (given or self.constraints or self.affinity or self.spread or self.conflicts):
-            words = "says nothing; give require, prefer or avoid, or constraints, affinity, spread or conflicts"
+            words = "is empty; give require, prefer or avoid, or constraints, affinity, spread or conflicts"
             raise ValueError(words)
         if given:
             self._check_short_form(given[0])
@@ -183,7 +183,7 @@ class Policy(Strict):
         if kind is ConstraintKind.REQUIRE:
             for field in ("weight", "priority"):
                 if getattr(self, field) is not None:
-                    raise AtField((field,), "goes with prefer or avoid: what is required has no weight or priority")
+                    raise AtField((field,), "requires prefer or avoid: a required constraint has no weight or priority")
         check_adjustments(kind, self.adjust)
 
     def _short(self, kind: ConstraintKind) -> PolicyConstraint:

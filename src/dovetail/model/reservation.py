@@ -74,20 +74,20 @@ class Reservation(Strict):
     @model_validator(mode="after")
     def _says_where(self) -> Self:
         if self.node is not None and self.nodes:
-            raise AtField(("nodes",), "goes without node; name all of them here")
+            raise AtField(("nodes",), "cannot be combined with node; name all nodes here")
         named = self.node is not None or bool(self.nodes)
         if named and self.domain:
-            raise AtField(("domain",), "goes without node and nodes; say one of them")
+            raise AtField(("domain",), "cannot be combined with node or nodes; give one of them")
         if named and self.count is not None:
-            raise AtField(("count",), "goes with domain or node_selector, not with node and nodes")
+            raise AtField(("count",), "can be combined with domain or node_selector, not with node or nodes")
         if not named and not self.domain and self.count is None:
-            raise ValueError("says not where; give node or nodes, or domain (such as rack: r1), or count and resources")
+            raise ValueError("names no nodes; give node or nodes, or domain (such as rack: r1), or count and resources")
         if len(set(self.nodes)) != len(self.nodes):
             raise AtField(("nodes",), "names a node twice")
         if len(self.domain) > 1:
             raise AtField(("domain",), f"has {len(self.domain)} levels; give one, such as rack: r1")
         if self.node_selector and self.count is None:
-            raise AtField(("node_selector",), "goes with count; for all nodes with a label write domain")
+            raise AtField(("node_selector",), "requires count; for all nodes with a label write domain")
         return self
 
     @model_validator(mode="after")
@@ -108,7 +108,7 @@ class Reservation(Strict):
             lasts = format_duration(self.duration)
             raise AtField(("every",), f"is shorter than duration: it lasts {lasts}, so it recurs every {lasts} at most")
         if self.until is not None and self.every is None:
-            raise AtField(("until",), "goes with every; once it ends after duration")
+            raise AtField(("until",), "requires every; a single window ends after duration")
         return self
 
     def target(self) -> Target:

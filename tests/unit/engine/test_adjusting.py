@@ -176,7 +176,7 @@ def test_a_switch_is_told_with_the_rule_and_the_values_that_led_to_it() -> None:
     assert (began.policy, began.on, ended.on) == ("rule", True, False)
     for words in ("policy rule", f"prefer {EAST}", "off, since", FULL, "0.9"):
         assert words in began.message
-    assert f"as it was, since {CALM}" in ended.message
+    assert f"restored, since {CALM}" in ended.message
 
 
 def test_what_is_on_survives_a_restart_in_the_middle_of_the_two_conditions() -> None:

@@ -50,7 +50,7 @@ def test_what_is_written_out_is_read_in_again() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("levels:\n- {name: leaf}\n- {name: leaf}\n", "net.yaml:3: levels[1].name: 'leaf' stands twice"),
+        ("levels:\n- {name: leaf}\n- {name: leaf}\n", "net.yaml:3: levels[1].name: 'leaf' is given twice"),
         ("levels:\n- {name: host}\n- {name: leaf}\n", "net.yaml:2: levels[0].name: host is the narrowest level"),
         ("levels: [{name: leaf, bandwidth: fast}]\n", "levels[0].bandwidth: 'fast' is not a quantity"),
         ("levels: [{name: leaf}]\nnodes:\n  n1: {laef: l1}\n", "net.yaml:3: nodes.n1.laef: 'laef' is not among the"),

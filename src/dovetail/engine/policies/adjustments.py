@@ -101,9 +101,9 @@ def _message(applied: AppliedPolicy, index: int, adjustment: Adjustment, values:
     if began:
         became = f"{adjustment.words}, since {_short(adjustment.when)}"
     elif adjustment.until is not None:
-        became = f"as it was, since {_short(adjustment.until)}"
+        became = f"restored, since {_short(adjustment.until)}"
     else:
-        became = f"as it was, no longer {_short(adjustment.when)}"
+        became = f"restored, no longer {_short(adjustment.when)}"
     return f"{applied.source}: {rule.kind} {_short(applied.texts[index])}: {became}{_bracketed(values)}"
 
 

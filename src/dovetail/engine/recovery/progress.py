@@ -86,7 +86,7 @@ def _complete(state: EngineState, work: Work, now: float) -> list[Command]:
 def give_up(state: EngineState, work: Work, why: str) -> list[Command]:
     """Release the gang's nodes and enqueue it as a whole."""
     words = f"{describe_losses(work)}, {why}"
-    record_note(state, work, "given_up", f"gang {work.name} {words}: gives its nodes back and waits")
+    record_note(state, work, "given_up", f"gang {work.name} {words}: releases its nodes and waits")
     lost = f"its gang fell below {work.terms.gang_min} tasks: {words}"
     _close(state, work)
     commands = stop_all(state, work, lost, evicting=True)
@@ -103,7 +103,7 @@ def keep_nodes(state: EngineState, work: Work, why: str, now: float, at_least_s:
     until = recovery.since + max(state.settings.recovery.hold, at_least_s)
     if now >= until:
         return give_up(state, work, why)
-    message = f"{describe_losses(work)}: keeps its nodes for {until - now:.0f} s, in case a replacement comes to fit"
+    message = f"{describe_losses(work)}: keeps its nodes for {until - now:.0f} s, in case a replacement fits"
     if work.reason != RECOVERING or work.recovery is None:
         record_note(state, work, "holding", f"gang {work.name} {message}")
     work.reason, work.message = RECOVERING, message

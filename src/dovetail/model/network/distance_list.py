@@ -43,7 +43,7 @@ class NodeDistances(Strict):
         first: dict[frozenset[str], int] = {}
         for index, one in enumerate(self.items):
             if first.setdefault(frozenset((one.start, one.end)), index) != index:
-                words = f"{one.start} and {one.end} stood there before; give each pair once"
+                words = f"{one.start} and {one.end} are given twice; give each pair once"
                 raise AtField(("items", index), words)
         return self
 
@@ -71,7 +71,7 @@ def read_distances(text: str, source: str) -> list[NodeDistance]:
                 continue
             before = lines.setdefault(frozenset((one.start, one.end)), reader.line_num)
             if before != reader.line_num:
-                words = f"{one.start} and {one.end} stood in line {before} already"
+                words = f"{one.start} and {one.end} are already in line {before}"
                 complaints.append(Complaint(source, reader.line_num, "", words))
             found.append(one)
     except csv.Error as error:

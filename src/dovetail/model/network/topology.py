@@ -166,7 +166,7 @@ class Topology(Strict):
                 raise AtField(("levels", index, "name"), f"{HOST} is the narrowest level; put it last")
             for field, word in (("name", level.name), ("label", level.key)):
                 if word in seen:
-                    raise AtField(("levels", index, field), f"{shown(word)} stands twice")
+                    raise AtField(("levels", index, field), f"{shown(word)} is given twice")
             seen |= {level.name, level.key}
         for index, rule in enumerate(self.rules):
             if rule.name in seen or rule.name in (HOST, "node"):

@@ -2,8 +2,8 @@
 
 Guarantees: `read_documents` returns plain data (mappings with text keys, lists, text, numbers, booleans, null) or
 raises `Invalid` with line and message. It builds no other objects, does not recurse on nested input, and its cost is
-bounded by `max_bytes` however aliases are nested. Duplicate keys, cyclic references and tags are refused; anchors, aliases and
-merge keys (`<<`) work. The caller reads files (`decode` takes the bytes); `reading` turns the data into models.
+bounded by `max_bytes` however aliases are nested. Duplicate keys, cyclic references and tags are refused; anchors,
+aliases and merge keys (`<<`) work. The caller reads files (`decode` takes the bytes); `reading` builds models.
 """
 
 import re
@@ -192,7 +192,7 @@ class _Builder:
             self._refuse(line, "a field has no name before its ':'")
         if plain and key == "<<":
             if top.merged:
-                self._refuse(line, "'<<' stands twice in one mapping; merge a list instead: '<<: [*one, *two]'")
+                self._refuse(line, "'<<' is used twice in one mapping; merge a list instead: '<<: [*one, *two]'")
             top.merging = True
             return
         path = (*top.path, key)

@@ -45,10 +45,10 @@ def parse_moment(value: object) -> Moment:
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
         if not math.isfinite(value) or not 0 <= value <= _LATEST_S:
-            raise ValueError(f"{shown(value)} is no time; in seconds since the epoch it is positive and before 9999")
+            raise ValueError(f"{shown(value)} is not a time; seconds since the epoch are positive and before 9999")
         return Moment(at=float(value))
     if not isinstance(value, str):
-        raise ValueError(f"{shown(value)} is no time; write {ACCEPTED}")
+        raise ValueError(f"{shown(value)} is not a time; write {ACCEPTED}")
     text = value.strip()
     if text.lower() == "now":
         return NOW
@@ -56,7 +56,7 @@ def parse_moment(value: object) -> Moment:
         try:
             return Moment(in_s=parse_duration_s(text[1:].strip()))
         except ValueError as error:
-            raise ValueError(f"{shown(value)} is no time: {error}") from None
+            raise ValueError(f"{shown(value)} is not a time: {error}") from None
     return Moment(at=_read(text, value))
 
 
@@ -73,7 +73,7 @@ def _read(text: str, value: object) -> float:
         found = datetime.fromisoformat(text)
         at = (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
-        raise ValueError(f"{shown(value)} is no time; write {ACCEPTED}") from None
+        raise ValueError(f"{shown(value)} is not a time; write {ACCEPTED}") from None
     if not 0 <= at <= _LATEST_S:
         raise ValueError(f"{shown(value)} lies outside the years 1970 to 9998")
     return at

@@ -56,7 +56,7 @@ def _split(value: object, accepted: str) -> tuple[Decimal, str]:
         raise ValueError(f"{shown(value)} is not a finite number; write {accepted}")
     if isinstance(value, int):
         if value.bit_length() > 1000:
-            raise ValueError(f"{shown(value)} is {'negative' if value < 0 else 'absurdly large'}; write {accepted}")
+            raise ValueError(f"{shown(value)} is {'negative' if value < 0 else 'too large'}; write {accepted}")
         return Decimal(value), ""
     text = float.__repr__(value) if isinstance(value, float) else value.strip()
     match = _NUMBER.fullmatch(text) if len(text) <= MAX_TYPED else None
@@ -71,7 +71,7 @@ def _within(value: object, number: Decimal, most: float, shown_most: str, accept
     if number < 0:
         raise ValueError(f"{shown(value)} is negative; write {accepted}")
     if number > most:
-        raise ValueError(f"{shown(value)} is absurdly large; the most is {shown_most}")
+        raise ValueError(f"{shown(value)} is too large; the most is {shown_most}")
     return number
 
 

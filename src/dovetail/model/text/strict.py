@@ -48,7 +48,7 @@ def shown(value: object) -> str:
 
 
 def shared(value: Any) -> Any:
-    """A default that all instances share. Pydantic would deep-copy a mutable default for each instance; these are frozen."""
+    """A default that all instances share; it must be frozen. Pydantic would deep-copy it for each instance."""
     return Field(default_factory=lambda: value)
 
 

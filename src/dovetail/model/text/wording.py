@@ -20,7 +20,7 @@ _WANTED = {
     "string_unicode": "text",
     "int_type": "a whole number",
     "int_parsing": "a whole number",
-    "int_parsing_size": "a whole number that is not absurdly large",
+    "int_parsing_size": "a whole number that is not too large",
     "int_from_float": "a whole number",
     "float_type": "a number",
     "float_parsing": "a number",

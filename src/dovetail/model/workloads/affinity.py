@@ -41,7 +41,7 @@ class Peers(Strict):
     @model_validator(mode="after")
     def _names_somebody(self) -> Self:
         if not (self.workload or self.service or self.labels or self.match):
-            raise ValueError("names nobody; give workload, service, labels or match")
+            raise ValueError("selects no tasks; give workload, service, labels or match")
         return self
 
 
@@ -76,11 +76,11 @@ class Affinity(Strict):
         if len(given) != 1:
             raise ValueError(f"needs exactly one of {', '.join(relations)}; got {' and '.join(given) or 'none'}")
         if self.within is not None and self.distance is not None:
-            raise AtField(("distance",), "goes without within: give one of them")
+            raise AtField(("distance",), "cannot be combined with within: give one of them")
         if given[0].startswith("in_") and self.distance is not None:
             raise AtField(("distance",), f"does not go with {given[0]}")
         if (self.in_n_regions is None) != (self.n is None):
-            raise AtField(("n",), "goes with in_n_regions: the number of regions")
+            raise AtField(("n",), "requires in_n_regions: the number of regions")
         plain_near = self.near is not None and self.within is None and self.distance is None
         if plain_near and self.near is not None and (self.near.workload is None or self.near.namespaces):
             raise AtField(("near",), "by labels or service, or in other namespaces, needs within or distance")

@@ -43,7 +43,7 @@ class Arrangement(Strict):
     def _says_something(self) -> Self:
         said = (self.required, self.preferred, self.strategy, self.bandwidth)
         if not self.slices and all(one is None for one in said):
-            raise ValueError("says nothing; give required, preferred, slices, strategy or bandwidth")
+            raise ValueError("is empty; give required, preferred, slices, strategy or bandwidth")
         if self.required is not None and self.required == self.preferred:
             raise AtField(("preferred",), "is the required level already; give a narrower one")
         sizes = [one.size for one in self.slices]

@@ -86,5 +86,5 @@ class Constraint(Strict):
         if self.require is not None:
             for field in ("weight", "priority"):
                 if field in self.model_fields_set:
-                    raise AtField((field,), "goes with prefer or avoid: what is required has no weight or priority")
+                    raise AtField((field,), "requires prefer or avoid: a required constraint has no weight or priority")
         return self

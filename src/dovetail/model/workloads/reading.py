@@ -47,7 +47,7 @@ def _duplicates(documents: list[Document]) -> list[Complaint]:
         if earlier is not document:
             line = document.line_of(("name",))
             where = f"in line {earlier.line_of(('name',))}" if line is not None else f"as {field_name(earlier.at)}"
-            words = f"{shown(name)} stands twice in namespace {shown(namespace)}, first {where}; give it another name"
+            words = f"{shown(name)} is used twice in namespace {shown(namespace)}, first {where}; give it another name"
             field = field_name(("name",) if line is not None else (*document.at, "name"))
             found.append(Complaint(document.source, line, field, words))
             if len(found) >= MAX_COMPLAINTS:

@@ -152,5 +152,5 @@ class Toleration(Strict):
         if numeric and not _WHOLE.fullmatch(self.value):
             raise ValueError(f"operator {self.operator} compares whole numbers, not {shown(self.value)}")
         if self.toleration_seconds is not None and self.effect not in (None, Effect.NO_EXECUTE):
-            raise ValueError("toleration_seconds goes with effect: NoExecute")
+            raise ValueError("toleration_seconds requires effect: NoExecute")
         return self

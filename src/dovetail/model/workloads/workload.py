@@ -167,7 +167,7 @@ class Run(Strict):
                 raise AtField(("volumes",), "are what a container finds inside it; give run.image as well")
             target = volume.target.rstrip("/")
             if target in seen:
-                raise AtField(("volumes", index, "target"), f"{target!r} stands twice; a place takes one volume")
+                raise AtField(("volumes", index, "target"), f"{target!r} is given twice; a target takes one volume")
             seen.add(target)
         return self
 
@@ -243,11 +243,11 @@ class Workload(Strict):
         if not self.roles:
             return self
         if self.replicas != 1:
-            raise AtField(("replicas",), "is a matter of each role here; give it there")
+            raise AtField(("replicas",), "is set by each role; give it there")
         seen: set[str] = set()
         for index, role in enumerate(self.roles):
             if role.name in seen:
-                raise AtField(("roles", index, "name"), f"{role.name!r} stands twice; a role is written once")
+                raise AtField(("roles", index, "name"), f"{role.name!r} is given twice; a role is written once")
             seen.add(role.name)
             if len(self.name) + 1 + len(role.name) > MAX_NAME:
                 words = f"with the workload's name is longer than {MAX_NAME} characters; shorten one of them"
@@ -272,7 +272,7 @@ class Workload(Strict):
         seen: set[str] = set()
         for index, traffic in enumerate(self.traffic):
             if traffic.to in seen:
-                raise AtField(("traffic", index, "to"), f"{traffic.to!r} stands twice; add the two up")
+                raise AtField(("traffic", index, "to"), f"{traffic.to!r} is given twice; add the two up")
             seen.add(traffic.to)
         return self
 

@@ -69,7 +69,7 @@ def _header(values: list[str], source: str) -> list[str]:
     values[0] = values[0].removeprefix("\ufeff")
     for name, count in Counter(values).items():
         if not name or count > 1:
-            words = f"{shown(name)} stands {count} times in the header" if name else "a column has no name"
+            words = f"{shown(name)} occurs {count} times in the header" if name else "a column has no name"
             raise Invalid([Complaint(source, 1, "", words)])
     return values
 
@@ -145,7 +145,7 @@ def _hosts(header: list[str], rows: list[Row], source: str) -> dict[str, object]
     for line, row in rows:
         host = row[host_column]
         if seen.setdefault(host, line) != line:
-            words = f"{shown(host)} stood in line {seen[host]} already"
+            words = f"{shown(host)} is already in line {seen[host]}"
             raise Invalid([Complaint(source, line, host_column, words)])
     ordered = sorted(columns, key=lambda column: len({row[column] for _, row in rows}))
     nodes: dict[str, dict[str, str]] = {row[host_column]: {} for _, row in rows}
