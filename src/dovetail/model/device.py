@@ -55,7 +55,7 @@ class Gpus(Strict):
     uuids: list[DeviceName] = shared([])
 
     @model_validator(mode="after")
-    def _holds_together(self) -> Self:
+    def _check_consistent(self) -> Self:
         if self.count % self.islands:
             words = f"{self.count} GPUs cannot be divided evenly into {self.islands} islands; write several groups"
             raise AtField(("islands",), words)
@@ -92,7 +92,7 @@ def _device(group: Gpus, index: int, island: int) -> Device:
     )
 
 
-def slots_in_words(slots: Sequence[int], node: str) -> str:
+def describe_slots(slots: Sequence[int], node: str) -> str:
     """`gpu 3, 4 of n1`."""
     return f"gpu {', '.join(map(str, slots))} of {node}"
 

@@ -40,7 +40,7 @@ class Node(Strict):
     gpus: Annotated[list[Gpus], Field(max_length=MAX_DEVICES)] = shared([])
 
     @model_validator(mode="after")
-    def _counts_its_gpus(self) -> Self:
+    def _check_gpus(self) -> Self:
         counted = counting_gpus(self.capacity, self.gpus)
         if counted is not self.capacity:
             self.__dict__["capacity"] = counted  # the model is frozen, but nobody has seen the node yet

@@ -96,7 +96,7 @@ class Adjustment(Strict):
     become: ConstraintKind | None = None
 
     @model_validator(mode="after")
-    def _says_what_then(self) -> Self:
+    def _check_effect(self) -> Self:
         if not self.off and self.weight is None and self.become is None:
             raise ValueError("has no effect; give off: true, weight, or become")
         if self.off and (self.weight is not None or self.become is not None):
@@ -122,7 +122,7 @@ class PolicyConstraint(Constraint):
     adjust: Annotated[list[Adjustment], Field(max_length=MAX_ADJUSTMENTS)] = shared([])
 
     @model_validator(mode="after")
-    def _adjustments_change_something(self) -> Self:
+    def _check_adjustments(self) -> Self:
         check_adjustments(self.kind, self.adjust)
         return self
 
@@ -162,7 +162,7 @@ class Policy(Strict):
     applies_to: PolicyScope = shared(PolicyScope())
 
     @model_validator(mode="after")
-    def _says_something_once(self) -> Self:
+    def _check_content(self) -> Self:
         given = [kind for kind in ConstraintKind if getattr(self, kind) is not None]
         if given and self.constraints:
             raise AtField(("constraints",), f"cannot be combined with {given[0]} at the top; put all of them here")

@@ -72,7 +72,7 @@ class Reservation(Strict):
     holder: Annotated[str, Field(max_length=200)] = ""
 
     @model_validator(mode="after")
-    def _says_where(self) -> Self:
+    def _check_place(self) -> Self:
         if self.node is not None and self.nodes:
             raise AtField(("nodes",), "cannot be combined with node; name all nodes here")
         named = self.node is not None or bool(self.nodes)
@@ -91,7 +91,7 @@ class Reservation(Strict):
         return self
 
     @model_validator(mode="after")
-    def _says_how_much(self) -> Self:
+    def _check_amounts(self) -> Self:
         if self.resources is not None and not set(self.resources.amounts()) - {SLOTS}:
             raise AtField(("resources",), "is empty; say how much to hold, such as cpu: 4")
         if self.count is not None and self.resources is None:
@@ -103,7 +103,7 @@ class Reservation(Strict):
         return self
 
     @model_validator(mode="after")
-    def _windows_do_not_overlap(self) -> Self:
+    def _check_windows(self) -> Self:
         if self.every is not None and self.every < self.duration:
             lasts = format_duration(self.duration)
             raise AtField(("every",), f"is shorter than duration: it lasts {lasts}, so it recurs every {lasts} at most")

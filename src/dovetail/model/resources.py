@@ -92,7 +92,7 @@ class ResourceRequest(_WithExtended):
     gpu_island: Literal["same"] | None = None
 
     @model_validator(mode="after")
-    def _asks_for_gpus(self) -> Self:
+    def _check_gpus(self) -> Self:
         for name in ("gpu_model", "gpu_memory", "gpu_island"):
             if getattr(self, name) and not self.gpu:
                 raise AtField((name,), "says which GPU, but none is asked for; write gpu: 1, or a share as gpu: 0.5")

@@ -38,11 +38,13 @@ class QueueSettings(Strict):
     weight: Weight = 1.0
     guaranteed: Quota = shared(Quota())
     maximum: Quota = shared(Quota())
-    user_limits: Quota = Field(default_factory=Quota, description="what one user may hold in this queue at most")
+    user_limits: Quota = Field(default_factory=Quota, description="the most that one user may hold in this queue")
     namespaces: Annotated[list[Pattern], Field(max_length=1000)] = Field(
-        default_factory=list, description="workloads of these namespaces that name no queue come here"
+        default_factory=list, description="workloads of these namespaces wait here if they name no queue"
     )
-    max_workloads: Annotated[Count, Field(ge=1)] | None = Field(default=None, description="that may wait at a time")
+    max_workloads: Annotated[Count, Field(ge=1)] | None = Field(
+        default=None, description="the most workloads that may wait"
+    )
     queues: "dict[Name, QueueSettings]" = shared({})
 
     @cached_property
@@ -74,10 +76,10 @@ class FairSettings(Strict):
 
     tenant: Annotated[str, Field(max_length=300, pattern=r"^(namespace|user|label:\S+)$")] = "namespace"
     weights: Annotated[dict[LabelValue, Weight], Field(max_length=100_000)] = shared({})
-    half_life: Span | None = Field(default=None, description="after this long past use counts half; none: no memory")
+    half_life: Span | None = Field(default=None, description="half-life of past usage; none: only present usage counts")
     ageing: Span | None = Field(
         default=None,
-        description="waiting this long makes up for one class of priority, or for holding the whole cluster",
+        description="a wait that makes up for one priority class, or for holding the whole cluster",
     )
 
     def tenant_of(self, namespace: str, user: str | None, labels: Mapping[str, str]) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.model.network.topology import MAX_WAYS, Topology
+from dovetail.model.network.topology import MAX_LINK_PATTERNS, Topology
 from dovetail.model.text.complaint import Invalid
 from dovetail.model.text.reading import read_one
 
@@ -80,8 +80,8 @@ def test_a_mistake_is_named_with_its_place(text: str, words: str) -> None:
 
 
 def test_hosts_that_are_each_linked_in_their_own_way_are_counted() -> None:
-    ring = [{"from": f"n{i}", "to": f"n{(i + 1) % (MAX_WAYS + 1)}"} for i in range(MAX_WAYS + 1)]
+    ring = [{"from": f"n{i}", "to": f"n{(i + 1) % (MAX_LINK_PATTERNS + 1)}"} for i in range(MAX_LINK_PATTERNS + 1)]
     with pytest.raises(ValueError, match="describe levels and domains instead of links"):
         Topology.model_validate({"links": ring})
-    fabric = [{"from": f"n{i}", "to": "l1"} for i in range(MAX_WAYS + 1)]
+    fabric = [{"from": f"n{i}", "to": "l1"} for i in range(MAX_LINK_PATTERNS + 1)]
     Topology.model_validate({"links": fabric, "switches": ["l1"]})  # alike, they are one

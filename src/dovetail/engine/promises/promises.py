@@ -20,7 +20,7 @@ from dovetail.engine.promises.nominated_tasks import NominatedTasks
 from dovetail.engine.promises.promised_rows import PromisedRows
 from dovetail.placement.contract import PromisedRoom
 
-_NO_ROOM = -1.0
+_NONE_FREE = -1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class Promises:
         rows = sorted(whose)
         room = np.array([horizon.profile(row).room(now, end) for row in rows]).T
         if closed:
-            room[:, [row in closed for row in rows]] = _NO_ROOM
+            room[:, [row in closed for row in rows]] = _NONE_FREE
         return PromisedRoom(np.array(rows, dtype=np.intp), room, tuple(whose[row] for row in rows))
 
     def _begun(self, now: float) -> bool:

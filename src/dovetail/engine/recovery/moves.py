@@ -37,7 +37,7 @@ def execute_plan(state: EngineState, case: Case, plan: RecoveryPlan, now: float)
     """Hold the target capacity and stop the tasks that move. `place_arrivals` does the rest."""
     commands: list[Command] = []
     cluster, recoveries = state.cluster, state.recoveries
-    whom = first_names([work.name for work, *_ in restored_gangs(case, plan)])
+    gang_names = first_names([work.name for work, *_ in restored_gangs(case, plan)])
     rows = {row for *_, places in restored_gangs(case, plan) for row in places}
     for name in [cluster.names[row] for row in sorted(rows)]:
         release_spare(state, name)
@@ -46,7 +46,7 @@ def execute_plan(state: EngineState, case: Case, plan: RecoveryPlan, now: float)
         task = case.movables[movable]
         work = state.work[task.workload]
         recoveries.hold(cluster, task, cluster.names[row], state.asked(work.shape, work.identity).column)
-        commands += stop_task(state, work, task, f"makes way for {whom}", evicting=True, word=MOVING)
+        commands += stop_task(state, work, task, f"makes way for {gang_names}", evicting=True, word=MOVING)
         moved.append(f"{work.name}.{task.replica}")
     for work, replicas, before_rows, places in restored_gangs(case, plan):
         recovery = work.recovery

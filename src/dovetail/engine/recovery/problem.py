@@ -114,9 +114,9 @@ def _groups(
     state: EngineState, layout: Layout, near: list[str], replicas: tuple[int, ...], rows: tuple[int, ...]
 ) -> tuple[RecoveryGroup, ...]:
     """Required levels and slices by rank. A group already spread over several domains is left out."""
-    everybody = tuple(range(len(replicas)))
+    all_tasks = tuple(range(len(replicas)))
     required = [level for level in dict.fromkeys([*near, layout.required]) if level is not None]
-    found = [RecoveryGroup(domain_codes(state.cluster, level), everybody) for level in required]
+    found = [RecoveryGroup(domain_codes(state.cluster, level), all_tasks) for level in required]
     for size, level in layout.slices:
         codes = domain_codes(state.cluster, level)
         slices: dict[int, list[int]] = {}

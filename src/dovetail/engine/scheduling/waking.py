@@ -37,8 +37,8 @@ def wake_parked(state: EngineState) -> None:
         wake_heads(state, set(rows.tolist()), elsewhere.may_fit_one_of if len(elsewhere.rows) else None)
     for kind in list(waiting.parked):
         watch = state.wake.watches.get(kind)
-        room = changed if watch is None else _watched_room(state, watch, changed)
-        if room is not None and len(room.rows) and any(map(room.may_fit, _asked(state, kind))):
+        free_rows = changed if watch is None else _watched_rows(state, watch, changed)
+        if free_rows is not None and len(free_rows.rows) and any(map(free_rows.may_fit, _asked(state, kind))):
             wake_next(state, kind)
     if len(state.wake.watches) > len(waiting.parked):
         state.wake.watches = {kind: watch for kind, watch in state.wake.watches.items() if kind in waiting.parked}
@@ -63,7 +63,7 @@ def _asked(state: EngineState, kind: EquivalenceClass) -> list[Request]:
     return [state.request(shape) for shape in shapes]
 
 
-def _watched_room(state: EngineState, watch: Watch, changed: "_FreeRows") -> "_FreeRows | None":
+def _watched_rows(state: EngineState, watch: Watch, changed: "_FreeRows") -> "_FreeRows | None":
     rows = rows_to_wake(state, watch, changed.rows)
     return None if rows is None else changed if len(rows) == len(changed.rows) else _FreeRows(state, rows)
 

@@ -31,7 +31,7 @@ class SchedulerSettings(Strict):
     profile: Name | None = None
     namespaces: list[str] = []
     node_selector: Labels = {}
-    order: Name | None = Field(default=None, description="who goes next; that of its profile if not given")
+    order: Name | None = Field(default=None, description="the ordering of pending work; by default its profile's")
     backfill: BackfillSettings = BackfillSettings()
 
     def serves(self, namespace: str) -> bool:
@@ -55,10 +55,10 @@ class EngineSettings(Strict):
     strategies: dict[Name, dict[str, Any]] = Field(
         default={}, description="how gangs choose their domain, by name: weights of features, or a plugin's settings"
     )
-    gang_strategy: Name | None = Field(default=None, description="that of gangs that name none")
+    gang_strategy: Name | None = Field(default=None, description="the strategy of gangs that name none")
 
     @model_validator(mode="after")
-    def _strategies_make_sense(self) -> Self:
+    def _check_strategies(self) -> Self:
         if not self.strategies and self.gang_strategy is None:
             return self  # avoids searching installed packages
         outside = outside_strategies()

@@ -29,7 +29,7 @@ class NodeDistance(Strict):
     distance: Distance
 
     @model_validator(mode="after")
-    def _two_nodes(self) -> Self:
+    def _check_two_nodes(self) -> Self:
         if self.start == self.end:
             raise AtField(("to",), f"{shown(self.end)} is 0 from itself; name two nodes")
         return self
@@ -39,7 +39,7 @@ class NodeDistances(Strict):
     items: Annotated[list[NodeDistance], Field(max_length=MAX_PAIRS)] = shared([])
 
     @model_validator(mode="after")
-    def _each_pair_once(self) -> Self:
+    def _check_unique_pairs(self) -> Self:
         first: dict[frozenset[str], int] = {}
         for index, one in enumerate(self.items):
             if first.setdefault(frozenset((one.start, one.end)), index) != index:

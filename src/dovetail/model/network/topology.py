@@ -22,7 +22,7 @@ MAX_LEVELS = 20
 MAX_HOSTS = 1_000_000
 MAX_LINKS = 500_000
 #: Hosts with different links; those with equal links to the same switches count once.
-MAX_WAYS = 4096
+MAX_LINK_PATTERNS = 4096
 #: Default names of the first tiers; then `tier-4` and so on.
 TIERS = ("leaf", "spine", "core")
 
@@ -124,7 +124,7 @@ class DistanceWeights(Strict):
     loss: Weight = 10.0
 
     @model_validator(mode="after")
-    def _something_counts(self) -> Self:
+    def _check_weights(self) -> Self:
         if not self.latency + self.bandwidth + self.loss:
             raise ValueError("are all 0; give one of latency, bandwidth and loss some weight")
         return self
@@ -159,7 +159,7 @@ class Topology(Strict):
     weights: DistanceWeights = shared(DistanceWeights())
 
     @model_validator(mode="after")
-    def _levels_differ(self) -> Self:
+    def _check_unique_levels(self) -> Self:
         seen: set[str] = set()
         for index, level in enumerate(self.levels):
             if level.name == HOST and index < len(self.levels) - 1:
@@ -175,7 +175,7 @@ class Topology(Strict):
         return self
 
     @model_validator(mode="after")
-    def _levels_are_listed(self) -> Self:
+    def _check_known_levels(self) -> Self:
         known = {level.name for level in self.inner_levels}
         for path, level in self._named_levels():
             if level == HOST:
@@ -195,7 +195,7 @@ class Topology(Strict):
                 yield ("switches", switch), of_level
 
     @model_validator(mode="after")
-    def _links_lead_somewhere(self) -> Self:
+    def _check_links(self) -> Self:
         for index, link in enumerate(self.links):
             if link.start == link.end:
                 raise AtField(("links", index, "to"), f"{shown(link.end)} is linked to itself")
@@ -213,7 +213,7 @@ class Topology(Strict):
         return self
 
     @model_validator(mode="after")
-    def _few_enough_ways(self) -> Self:
+    def _check_link_patterns(self) -> Self:
         """A distance is stored for each pair, so their number is limited."""
         near: dict[str, dict[str, set[tuple[object, ...]]]] = {}
         for link in self.links:
@@ -221,17 +221,17 @@ class Topology(Strict):
             for one, other in ((link.start, link.end), (link.end, link.start)):
                 if one not in self.switches:
                     near.setdefault(one, {}).setdefault(other, set()).add(kind)
-        ways = set()
+        patterns = set()
         for host, others in near.items():
             other, kinds = next(iter(others.items()))
-            ways.add((other, *sorted(map(str, kinds))) if len(others) == 1 and other in self.switches else (host,))
-        if len(ways) > MAX_WAYS:
-            words = f"{len(ways):,} hosts are each linked in their own way, and {MAX_WAYS:,} are the most"
+            patterns.add((other, *sorted(map(str, kinds))) if len(others) == 1 and other in self.switches else (host,))
+        if len(patterns) > MAX_LINK_PATTERNS:
+            words = f"{len(patterns):,} hosts are each linked in their own way, and {MAX_LINK_PATTERNS:,} are the most"
             raise AtField(("links",), f"{words}; describe levels and domains instead of links")
         return self
 
     @model_validator(mode="after")
-    def _one_place_a_host(self) -> Self:
+    def _check_hosts(self) -> Self:
         self.places()
         return self
 

@@ -39,38 +39,38 @@ class Peers(Strict):
     namespaces: Annotated[list[Name | Annotated[str, Field(pattern=r"^\*$")]], Field(max_length=100)] = shared([])
 
     @model_validator(mode="after")
-    def _names_somebody(self) -> Self:
+    def _check_selector(self) -> Self:
         if not (self.workload or self.service or self.labels or self.match):
             raise ValueError("selects no tasks; give workload, service, labels or match")
         return self
 
 
-Whom = Annotated[Peers, BeforeValidator(_as_peers)]
+PeerSelector = Annotated[Peers, BeforeValidator(_as_peers)]
 
 
 def _as_list(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
-Several = Annotated[list[Whom], BeforeValidator(_as_list), Field(min_length=1, max_length=20)]
+PeerSelectors = Annotated[list[PeerSelector], BeforeValidator(_as_list), Field(min_length=1, max_length=20)]
 
 
 class Affinity(Strict):
     """Affinity (near) or anti-affinity (apart) to other work. With `within` a level (zone, rack, leaf, host…) or a
     distance it is required; with a weight it is a preference. `near` alone prefers the closest nodes."""
 
-    near: Whom | None = None
-    apart: Whom | None = None
+    near: PeerSelector | None = None
+    apart: PeerSelector | None = None
     within: Level | None = None
     distance: Distance | None = None
     weight: Weight | None = None
-    in_same_region: Several | None = None
-    in_different_regions: Several | None = None
-    in_n_regions: Several | None = None
+    in_same_region: PeerSelectors | None = None
+    in_different_regions: PeerSelectors | None = None
+    in_n_regions: PeerSelectors | None = None
     n: Annotated[Count, Field(ge=1, le=1000)] | None = None
 
     @model_validator(mode="after")
-    def _one_relation(self) -> Self:
+    def _check_relation(self) -> Self:
         relations = ("near", "apart", "in_same_region", "in_different_regions", "in_n_regions")
         given = [name for name in relations if getattr(self, name) is not None]
         if len(given) != 1:
@@ -96,7 +96,7 @@ class Spread(Strict):
     over: Level
     max_skew: Annotated[Count, Field(ge=1)] = 1
     min_domains: Annotated[Count, Field(ge=1)] | None = None
-    of: Whom | None = None
+    of: PeerSelector | None = None
     weight: Weight | None = None
 
 

@@ -40,7 +40,7 @@ class Arrangement(Strict):
     bandwidth: Annotated[Bandwidth, Field(ge=1)] | None = None
 
     @model_validator(mode="after")
-    def _says_something(self) -> Self:
+    def _check_not_empty(self) -> Self:
         said = (self.required, self.preferred, self.strategy, self.bandwidth)
         if not self.slices and all(one is None for one in said):
             raise ValueError("is empty; give required, preferred, slices, strategy or bandwidth")

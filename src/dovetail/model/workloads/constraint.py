@@ -79,7 +79,7 @@ class Constraint(Strict):
         return found
 
     @model_validator(mode="after")
-    def _one_of_three(self) -> Self:
+    def _check_one_kind(self) -> Self:
         given = [kind for kind in ConstraintKind if getattr(self, kind) is not None]
         if len(given) != 1:
             raise ValueError(f"needs exactly one of require, prefer and avoid, got {' and '.join(given) or 'none'}")

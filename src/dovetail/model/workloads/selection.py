@@ -65,7 +65,7 @@ class LabelMatch(Strict):
     values: list[LabelValue] = shared([])
 
     @model_validator(mode="after")
-    def _values_fit_operator(self) -> Self:
+    def _check_values(self) -> Self:
         count = len(self.values)
         if self.operator in (Operator.IN, Operator.NOT_IN) and not count:
             raise ValueError(f"{self.operator} needs at least one value")
@@ -143,7 +143,7 @@ class Toleration(Strict):
     toleration_seconds: Duration | None = None
 
     @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
+    def _check_operator(self) -> Self:
         if self.key is None and self.operator is not TolerationOperator.EXISTS:
             raise ValueError("a toleration without a key needs operator: Exists")
         if self.operator is TolerationOperator.EXISTS and self.value:

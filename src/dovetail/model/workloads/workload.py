@@ -130,7 +130,7 @@ class Volume(Strict):
     read_only: bool = False
 
     @model_validator(mode="after")
-    def _paths_are_plain(self) -> Self:
+    def _check_paths(self) -> Self:
         for field, path in (("source", self.source), ("target", self.target)):
             if ".." in path.split("/"):
                 raise AtField((field,), "leads upwards with '..'; write the path that is meant")
@@ -153,14 +153,14 @@ class Run(Strict):
     simulate: SimulatedRun | None = None
 
     @model_validator(mode="after")
-    def _no_nul(self) -> Self:
+    def _check_no_nul(self) -> Self:
         for text in (*self.command, *self.env.values(), self.workdir or ""):
             if "\0" in text:
                 raise ValueError("command, env and workdir cannot hold a NUL character")
         return self
 
     @model_validator(mode="after")
-    def _volumes_have_a_container(self) -> Self:
+    def _check_volumes(self) -> Self:
         seen: set[str] = set()
         for index, volume in enumerate(self.volumes):
             if self.image is None:
@@ -223,14 +223,14 @@ class Workload(Strict):
     run: Run = shared(Run())
 
     @model_validator(mode="after")
-    def _limits_hold_requests(self) -> Self:
+    def _check_limits_of_tasks(self) -> Self:
         _check_limits((), self.limits, self.resources)
         for index, role in enumerate(self.roles):
             _check_limits(("roles", index), role.limits or self.limits, role.resources or self.resources)
         return self
 
     @model_validator(mode="after")
-    def _gang_can_stand(self) -> Self:
+    def _check_gang(self) -> Self:
         if self.gang is not None:
             if self.gang.min > self.replicas and self.gang.group is None and not self.roles:
                 raise AtField(("gang", "min"), f"{self.gang.min} is more than replicas: {self.replicas}")
@@ -239,7 +239,7 @@ class Workload(Strict):
         return self
 
     @model_validator(mode="after")
-    def _roles_make_a_group(self) -> Self:
+    def _check_roles(self) -> Self:
         if not self.roles:
             return self
         if self.replicas != 1:
@@ -260,7 +260,7 @@ class Workload(Strict):
         return self
 
     @model_validator(mode="after")
-    def _has_others_to_send_to(self) -> Self:
+    def _check_bandwidth(self) -> Self:
         several = self.replicas > 1 or bool(self.roles) or (self.gang is not None and self.gang.group is not None)
         if self.topology is not None and self.topology.bandwidth is not None and not several:
             words = "is what each task can send to the others, and there is only one; give replicas or leave it out"
@@ -268,7 +268,7 @@ class Workload(Strict):
         return self
 
     @model_validator(mode="after")
-    def _talks_to_each_once(self) -> Self:
+    def _check_traffic(self) -> Self:
         seen: set[str] = set()
         for index, traffic in enumerate(self.traffic):
             if traffic.to in seen:
@@ -277,7 +277,7 @@ class Workload(Strict):
         return self
 
     @model_validator(mode="after")
-    def _not_after_itself(self) -> Self:
+    def _check_after(self) -> Self:
         for index, after in enumerate(self.after):
             if after.workload == self.name:
                 raise AtField(("after", index, "workload"), f"{self.name!r} cannot wait for itself")

@@ -55,16 +55,16 @@ def read_lldp(text: str | bytes, source: str) -> Topology:
 def _topology(
     document: Document, hosts: dict[str, list[_Neighbour]], switches: dict[str, list[_Neighbour]]
 ) -> Topology:
-    told: dict[tuple[str, str], list[_Neighbour]] = {}  # by reporter and neighbour
+    reports: dict[tuple[str, str], list[_Neighbour]] = {}  # by reporter and neighbour
     for name, neighbours in (*hosts.items(), *switches.items()):
         for one in neighbours:
             known = one.name in hosts or one.name in switches or name in hosts or one.switches is not False
             if known and one.name != name:
-                told.setdefault((name, one.name), []).append(one)
+                reports.setdefault((name, one.name), []).append(one)
     links: list[TopologyLink] = []
     linked: Counter[str] = Counter()
-    for (name, other), seen in told.items():
-        back = told.get((other, name), [])
+    for (name, other), seen in reports.items():
+        back = reports.get((other, name), [])
         if back and (other, name) < (name, other):
             continue  # reported by the other end too
         most = max(seen, back, key=len)
