@@ -35,13 +35,13 @@ def wake_parked(state: EngineState) -> None:
     if len(rows):
         elsewhere = _unpromised(state, changed)
         wake_heads(state, set(rows.tolist()), elsewhere.may_fit_one_of if len(elsewhere.rows) else None)
-    for kind in list(waiting.parked):
-        watch = state.wake.watches.get(kind)
+    for class_ in list(waiting.parked):
+        watch = state.wake.watches.get(class_)
         free_rows = changed if watch is None else _watched_rows(state, watch, changed)
-        if free_rows is not None and len(free_rows.rows) and any(map(free_rows.may_fit, _asked(state, kind))):
-            wake_next(state, kind)
+        if free_rows is not None and len(free_rows.rows) and any(map(free_rows.may_fit, _asked(state, class_))):
+            wake_next(state, class_)
     if len(state.wake.watches) > len(waiting.parked):
-        state.wake.watches = {kind: watch for kind, watch in state.wake.watches.items() if kind in waiting.parked}
+        state.wake.watches = {class_: watch for class_, watch in state.wake.watches.items() if class_ in waiting.parked}
 
 
 def _unpromised(state: EngineState, changed: "_FreeRows") -> "_FreeRows":
@@ -55,11 +55,11 @@ def _unpromised(state: EngineState, changed: "_FreeRows") -> "_FreeRows":
     return changed if len(rows) == len(changed.rows) else _FreeRows(state, np.array(rows, dtype=np.intp))
 
 
-def _asked(state: EngineState, kind: EquivalenceClass) -> list[Request]:
+def _asked(state: EngineState, class_: EquivalenceClass) -> list[Request]:
     """The request of the class; for a group, the requests of all members."""
-    first = state.pending.first_in_class(kind) if kind.group >= 0 else None
+    first = state.pending.first_in_class(class_) if class_.group >= 0 else None
     group = None if first is None else state.work[first].group
-    shapes = (kind.shape,) if group is None else {work.shape: None for work in group.members.values()}
+    shapes = (class_.shape,) if group is None else {work.shape: None for work in group.members.values()}
     return [state.request(shape) for shape in shapes]
 
 
@@ -68,9 +68,9 @@ def _watched_rows(state: EngineState, watch: Watch, changed: "_FreeRows") -> "_F
     return None if rows is None else changed if len(rows) == len(changed.rows) else _FreeRows(state, rows)
 
 
-def wake_next(state: EngineState, kind: EquivalenceClass | QuotaClass | None) -> None:
+def wake_next(state: EngineState, class_: EquivalenceClass | QuotaClass | None) -> None:
     """Enqueue the first workload of a class. The others follow one by one, each when the one before was placed."""
-    first = None if kind is None else state.pending.first_in_class(kind)
+    first = None if class_ is None else state.pending.first_in_class(class_)
     # A preemptor is woken when its victims are gone.
     if first is not None and not waits_for_victims(state, state.work[first]):
         state.pending.enqueue(state.work[first])
@@ -81,8 +81,8 @@ def _wake_over_quota(state: EngineState) -> None:
     queues = state.router.queues
     trees = {queues[queue].lineage[-2] for queue in state.wake.queues_freed}
     state.wake.queues_freed.clear()
-    for kind, first in state.pending.first_over_quota():
-        if queues[kind.queue].lineage[-2] in trees:
+    for class_, first in state.pending.first_over_quota():
+        if queues[class_.queue].lineage[-2] in trees:
             state.pending.enqueue(state.work[first])
 
 

@@ -25,7 +25,7 @@ def needs_watch(state: EngineState, work: Work) -> bool:
     return state.asked(work.shape, work.identity).non_local or reads_amounts(work.shape)
 
 
-def watch_for_changes(state: EngineState, work: Work, kind: EquivalenceClass) -> None:
+def watch_for_changes(state: EngineState, work: Work, class_: EquivalenceClass) -> None:
     """Register what this class waits for; the workload was just parked."""
     works = [work] if work.group is None else [part.work for part in work.group.parts()]
     looking = [one for one in works if needs_watch(state, one)]
@@ -42,9 +42,9 @@ def watch_for_changes(state: EngineState, work: Work, kind: EquivalenceClass) ->
     # A task that leaves any node may free bandwidth of shared links.
     anything = any(reads_amounts(one.shape) or one.shape.bandwidth_mbps for one in looking)
     if not counted and not levels and not anything:  # only preferences are non-local, and they never block work
-        state.wake.watches.pop(kind, None)
+        state.wake.watches.pop(class_, None)
         return
-    state.wake.watches[kind] = Watch(
+    state.wake.watches[class_] = Watch(
         tuple(counted),
         frozenset(levels),
         anything,

@@ -136,10 +136,8 @@ class PendingWork:
         self.remove(work)
         if class_ is not None:
             self._class_before[work.id] = class_
-        if (
-            work.shape.scheduler in self.dynamic_orderings and work.id not in self._entries
-        ):  # nothing of it waited at a restart
-            self.arrived(work, work.submitted_at)
+        if work.shape.scheduler in self.dynamic_orderings and work.id not in self._entries:
+            self.arrived(work, work.submitted_at)  # at the restart none of its tasks was pending
         self.queue_of(work).push(self.entry(work))
         work.queue_place = QueuePlace.QUEUED
 
