@@ -95,18 +95,18 @@ def _check_services(cluster: Cluster) -> None:
 
 
 def _check_tallies(cluster: Cluster) -> None:
-    anew, tallies = SelectorCounts(), cluster.placements.selector_counts
+    anew, counts = SelectorCounts(), cluster.placements.selector_counts
     for placement in cluster.placements.by_task.values():
         if placement.identity is not None:
             anew.count(placement.identity, placement.row, 1)
-    _must(anew.repelling == tallies.repelling, "rules that keep work away differ from the placements")
+    _must(anew.repelling == counts.repelling, "rules that keep work away differ from the placements")
     anew.widen(len(cluster.online))
     placed = [(p.identity, p.row) for p in cluster.placements.by_task.values() if p.identity is not None]
-    for counted, selector_count in tallies.kept().items():
+    for counted, found in counts.kept().items():
         true = anew.of(counted, placed)
         _must(
-            true.total == selector_count.total and bool((true.counts[: cluster.width] == selector_count.counts[: cluster.width]).all()),
-            f"the selector_count of {counted} differs from the placements",
+            true.total == found.total and bool((true.counts[: cluster.width] == found.counts[: cluster.width]).all()),
+            f"the count of {counted} differs from the placements",
         )
 
 

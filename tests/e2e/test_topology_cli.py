@@ -48,7 +48,7 @@ def test_a_topology_is_described_drawn_and_forgotten(dovetail: Shell, tmp_path: 
 def test_a_mistake_in_a_file_is_named_with_its_line(dovetail: Shell, tmp_path: Path) -> None:
     file = tmp_path / "bad.conf"
     file.write_text("SwitchName=l1 Nodes=n[1-2]\nSwitchName=l1 Nodes=n3\n")
-    assert f"{file}:2: SwitchName: 'l1' stood in line 1" in dovetail("topology", "set", str(file), rc=2).stderr
+    assert f"{file}:2: SwitchName: 'l1' is already in line 1" in dovetail("topology", "set", str(file), rc=2).stderr
     assert "cannot be read" in dovetail("topology", "set", str(tmp_path / "none.yaml"), rc=2).stderr
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from ortools.sat.python import cp_model
 
 from dovetail.cluster.arrays import B1
-from dovetail.placement.recovery import LOST, Broken, Movables, RecoveryGroup, RecoveryPlan, RecoveryProblem
+from dovetail.placement.recovery import LOST, BrokenGang, Movables, RecoveryGroup, RecoveryPlan, RecoveryProblem
 
 Amounts = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -91,7 +91,7 @@ def _singles(chance: random.Random, free: Amounts, count: int) -> tuple[list[int
     return rows, Movables(np.array(rows, dtype=np.intp), np.array(kinds, dtype=np.intp), columns, allowed)
 
 
-def _gang(chance: random.Random, free: Amounts, racks: Codes, halves: Codes) -> Broken | None:
+def _gang(chance: random.Random, free: Amounts, racks: Codes, halves: Codes) -> BrokenGang | None:
     size = chance.choice((2, 3, 4, 4, 6))
     column = np.array([chance.choice((2, 3, 4)), chance.choice((1, 2))], dtype=float)
     level = chance.choice((None, halves, racks))
@@ -119,10 +119,10 @@ def _gang(chance: random.Random, free: Amounts, racks: Codes, halves: Codes) -> 
     if sliced:
         groups += [RecoveryGroup(racks, tuple(range(at, at + sliced))) for at in range(0, size, sliced)]
     allowed = np.array([chance.random() < 0.9 for _ in range(len(racks))])
-    return Broken(column, allowed, tuple(rows), tuple(groups), alone)
+    return BrokenGang(column, allowed, tuple(rows), tuple(groups), alone)
 
 
-def _broken(gang: Broken, failed: list[int]) -> Broken:
+def _broken(gang: BrokenGang, failed: list[int]) -> BrokenGang:
     allowed = gang.allowed.copy()
     allowed[failed] = False
     return replace(gang, allowed=allowed, rows=tuple(LOST if row in failed else row for row in gang.rows))

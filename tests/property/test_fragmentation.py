@@ -153,7 +153,7 @@ def test_a_kept_standing_decides_as_afresh_while_the_mix_and_the_prices_change(s
     placed: list[TaskId] = []
     for replica in range(80):
         shape = r.choice(shapes)
-        mix.saw(shape, r.choice([1, 1, 20]))
+        mix.record_submission(shape, r.choice([1, 1, 20]))
         mix.prepare()
         mix.refresh()
         request = a_request(cluster, shape, mix.outlook)
@@ -167,6 +167,6 @@ def test_a_kept_standing_decides_as_afresh_while_the_mix_and_the_prices_change(s
             cluster.place(task, one.row, request.column, gpus=shape.gpus, slots=one.slots)
             kept.placed(request, one.row)
             placed.append(task)
-            mix.moved()
+            mix.record_placement()
         if placed and r.random() < 0.2:
             cluster.remove(placed.pop(r.randrange(len(placed))))

@@ -269,11 +269,11 @@ def plain_search(line: PendingQueue, usage: Usage, waiting: dict[int, QueueEntry
         here = [entry for entry in waiting.values() if entry.queue == queue]
         for tenant in sorted({entry.tenant for entry in here}):
             first = by_key([entry for entry in here if entry.tenant == tenant])
-            best.append((aged(usage.standing_of_tenant(queue, tenant, now), first), tenant, first))
+            best.append((aged(usage.weighted_share_of_tenant(queue, tenant, now), first), tenant, first))
         for child in TREE.children[queue]:
             chosen = choose(child)
             if chosen is not None:
-                best.append((aged(usage.standing(child, now), chosen), child, chosen))
+                best.append((aged(usage.weighted_share(child, now), chosen), child, chosen))
         return min(best, key=lambda one: one[:2])[2] if best else None
 
     if not line.ordering.by_tenant:

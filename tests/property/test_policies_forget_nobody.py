@@ -56,9 +56,9 @@ def fresh_look(scene: Scene) -> Policies:
     """The same policies with the same adjustments, and nothing remembered."""
     now = scene.engine.state.policies
     found = Policies()
-    for name, ruling in now.rulings.items():
+    for name, ruling in now.by_name.items():
         found.set(ruling.policy, ruling.version, ruling.at).active = dict(ruling.active)
-        assert name in found.rulings
+        assert name in found.by_name
     return found
 
 
@@ -69,7 +69,7 @@ def step(scene: Scene, kind: str, what: Any, more: Any) -> None:
     elif kind == "remove":
         scene.hear(PolicyRemoved(what, state.policies.next_version(what)))
     elif kind == "submit":
-        named = ["p"] if more[0] and "p" in state.policies.rulings else []
+        named = ["p"] if more[0] and "p" in state.policies.by_name else []
         fields = {"namespace": what, "service": "s" if more[1] == 1 else None, "policies": named}
         scene.submit(f"w{len(scene.ids)}", more[1], **fields)
     elif kind == "tick":
@@ -92,7 +92,7 @@ def test_what_is_in_force_follows_every_change_and_nobody_is_forgotten(steps: li
         step(scene, kind, what, more)
         expected = fresh_look(scene)
         for work in scene.engine.state.work.values():
-            assert work.shape == expected.in_force(work.terms, work.namespace, work.name)
+            assert work.shape == expected.effective_shape(work.terms, work.namespace, work.name)
             assert work.queue_place is not QueuePlace.NOWHERE or not work.can_start
     before = {work.id: work.shape for work in scene.engine.state.work.values()}
     scene.restart()
@@ -100,7 +100,7 @@ def test_what_is_in_force_follows_every_change_and_nobody_is_forgotten(steps: li
     for work in list(scene.engine.state.work.values()):
         if work.holding:
             scene.end(work.name)
-    for name in list(scene.engine.state.policies.rulings):
+    for name in list(scene.engine.state.policies.by_name):
         scene.hear(PolicySet(Policy.model_validate({"name": name, "prefer": "true"}), 1000))
     for _ in range(100):  # what fits runs and ends, until nobody is left
         scene.tick(5)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.property.small_recoveries import crowded_problem, faults, optimum, random_problem
 
-from dovetail.placement.recovery import RecoveryPlan, RecoveryProblem, for_the_first, recover
+from dovetail.placement.recovery import RecoveryPlan, RecoveryProblem, most_urgent_only, recover
 
 SEEDS = st.integers(min_value=0, max_value=10**9)
 
@@ -62,7 +62,7 @@ def test_every_plan_holds(seed: int, crowded: bool) -> None:
 def test_what_of_a_plan_is_for_the_most_urgent_holds_by_itself(seed: int) -> None:
     problem = random_problem(seed, nodes=40, gangs=20, fail=6)
     plan = recover(problem)
-    kept = [for_the_first(problem, plan, count) for count in range(len(problem.gangs) + 1)]
+    kept = [most_urgent_only(problem, plan, count) for count in range(len(problem.gangs) + 1)]
     for count, part in enumerate(kept):
         if part is not None:
             assert not faults(problem, part)

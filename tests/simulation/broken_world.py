@@ -29,13 +29,13 @@ class BrokenWorld(SharedWorld):
     def check(self) -> None:
         super().check()
         state = self.engine.state
-        for task, kept in state.recoveries.kept.items():
+        for task, kept in state.recoveries.held.items():
             assert kept.node in state.cluster.rows, f"room is kept for {task} on {kept.node}, which has left"
-        for id_ in state.recoveries.mending:
+        for id_ in state.recoveries.broken_gangs:
             assert id_ not in state.work or state.work[id_].recovery is not None or state.work[id_].stopping
         # What is taken out of nodes is what is kept for somebody, to the unit.
         reserved = state.cluster.resources.reserved.copy()
-        for kept in state.recoveries.kept.values():
+        for kept in state.recoveries.held.values():
             reserved[: len(kept.column), state.cluster.rows[kept.node]] -= kept.column
         for name, column in state.recoveries.spares.items():
             reserved[: len(column), state.cluster.rows[name]] -= column
@@ -58,7 +58,7 @@ class BrokenWorld(SharedWorld):
     def check_settled(self) -> None:
         super().check_settled()
         assert not self.engine.state.recoveries
-        assert not self.engine.state.recoveries.kept
+        assert not self.engine.state.recoveries.held
 
 
 def place(name: str, chance: Random) -> Node:

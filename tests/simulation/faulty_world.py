@@ -244,8 +244,8 @@ class FaultyWorld:
         state = self.engine.state
         check_invariants(state.cluster, within_capacity=not self.capacity_may_shrink)
         for work in state.work.values():
-            queued, parked = work.id in state.pending.line_of(work), work.id in state.pending.blocked["default"]
-            shelved = any(work.id in over for over in state.pending.over.values())
+            queued, parked = work.id in state.pending.queue_of(work), work.id in state.pending.blocked["default"]
+            shelved = any(work.id in over for over in state.pending.over_quota.values())
             assert queued + parked + shelved <= 1, f"{work.id} stands in line twice"
             assert work.can_start == (queued or parked or shelved), f"{work.id} is lost: {work.waiting=}"
             assert work.holding == sum(live.state.holds_node for live in work.tasks.values())

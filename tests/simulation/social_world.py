@@ -15,7 +15,7 @@ from tests.simulation.shared_world import SHARED_DEEDS, SharedWorld, shared_work
 
 from dovetail.engine.gangs.gang_trial import try_together
 from dovetail.engine.gangs.requests import request_of
-from dovetail.engine.scheduling.reordering import lane_refusal
+from dovetail.engine.scheduling.reordering import short_work_refusal
 from dovetail.engine.state.work import QueuePlace, Work
 from dovetail.model.command import Bind, Command
 from dovetail.model.workloads.workload import Workload
@@ -112,7 +112,7 @@ class SocialWorld(SharedWorld):
         state, together = self.engine.state, max(1, work.gang_short)
         asked = {name: amount * together for name, amount in work.shape.amounts}
         over = state.accounts.quotas.over(work.queue, work.terms.user, asked) is not None
-        return over or (bool(state.pending.moving) and lane_refusal(state, work, together) is not None)
+        return over or (bool(state.pending.dynamic_orderings) and short_work_refusal(state, work, together) is not None)
 
     def _fits_nowhere(self, work: Work) -> bool:
         """Not even without what it only wishes for."""

@@ -1,5 +1,5 @@
-"""The engine: events in, commands out. A deterministic state machine that composes the pure rooms.
+"""The engine: events in, commands out. A deterministic state machine without I/O.
 
 `handle(event, now)` returns commands; `take_changes()` returns what must be remembered. Replaying the same events at
-the same times gives the same commands, so simulation, planning and production are one piece of code.
+the same times gives the same commands, so simulation, planning and production share one implementation.
 """

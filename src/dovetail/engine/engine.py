@@ -1,4 +1,4 @@
-"""`Engine.handle(event, now) -> commands`: one function an event, found in a table."""
+"""`Engine.handle(event, now) -> commands`: the tables of event and timer handlers."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from dovetail.engine.lifecycle.quarantine import probe
 from dovetail.engine.lifecycle.task_lifecycle import release_dependents
 from dovetail.engine.policies.adjustments import schedule_rule_check
 from dovetail.engine.policies.policy_changes import policy_removed, policy_set
-from dovetail.engine.recovery.recovery import after_event, is_due, mend, recovery_due
+from dovetail.engine.recovery.recovery import after_event, is_due, recovery_due, run_recovery
 from dovetail.engine.reservations import reservations
 from dovetail.engine.restore import restore
 from dovetail.engine.scheduling.schedule import has_waiting, schedule
@@ -57,25 +57,25 @@ def _tick(state: EngineState, event: Tick, now: float) -> list[Command]:
     commands: list[Command] = []
     for timer in state.timers.due(now):
         state.wake.event_count += 1
-        commands += _TIMERS[timer.about](state, timer.key, now)
+        commands += _TIMERS[timer.kind](state, timer.key, now)
     commands += release_dependents(state, now)
-    commands += mend(state, now)
+    commands += run_recovery(state, now)
     return commands + schedule(state, event.limit, now)
 
 
-def _look_again(state: EngineState, workload: int, now: float) -> list[Command]:  # noqa: ARG001 - as all timer handlers
-    """The pause after preemptions in vain is over."""
+def _enqueue_again(state: EngineState, workload: int, now: float) -> list[Command]:  # noqa: ARG001 - as all timer handlers
+    """The pause after failed preemptions is over."""
     if workload in state.work:
         state.pending.enqueue(state.work[workload])
     return []
 
 
 def _only_tick(state: EngineState, key: object, now: float) -> list[Command]:  # noqa: ARG001 - as all timer handlers
-    """The Tick itself is all that was wanted."""
+    """The timer only asked for a Tick."""
     return []
 
 
-#: Who handles a timer that is due: `handler(state, key, now) -> commands`.
+#: Handlers of due timers: `handler(state, key, now) -> commands`.
 _TIMERS: dict[TimerKind, Handler] = {
     TimerKind.DEADLINE: workloads.deadline_passed,
     TimerKind.PROMOTION: workloads.promoted,
@@ -83,7 +83,7 @@ _TIMERS: dict[TimerKind, Handler] = {
     TimerKind.EVICTION: nodes.eviction_due,
     TimerKind.PROBE: probe,
     TimerKind.WINDOW: reservations.window_due,
-    TimerKind.LOOK: _look_again,
+    TimerKind.PREEMPTION_PAUSE: _enqueue_again,
     TimerKind.RECOVERY: recovery_due,
     TimerKind.LOSS: node_loss.silence_due,
     TimerKind.ADJUSTMENT: _only_tick,
@@ -128,7 +128,7 @@ class Engine:
         self._now = 0.0
 
     def handle(self, event: Event, now: float) -> list[Command]:
-        """Take in one event. What it names but the engine does not know (any more) is ignored: reports repeat."""
+        """Handle one event. References to unknown objects are ignored: reports may come late or twice."""
         self._now = now
         self.version += 1
         if not isinstance(event, Tick):
@@ -144,18 +144,18 @@ class Engine:
         return [*commands, *wakes] if wakes else commands
 
     def terms_json(self, workload: int) -> str:
-        """What a restart needs of a live workload's definition (`Terms.from_json`)."""
+        """What a restart needs of a live workload's definition, for `Terms.from_json`."""
         return terms_json(self.state.work[workload].terms)
 
     def take_changes(self, now: float) -> Changes:
         return self.state.take_changes(now)
 
     def memory(self, now: float) -> dict[str, str]:
-        """What the engine learned, as texts for a restart (`Snapshot.memory`)."""
+        """What the engine learned, as texts to persist (`Snapshot.memory`)."""
         return self.state.memory.texts(now)
 
     def take_decisions(self) -> list[Decision]:
-        """Instead of `take_changes`, where nobody remembers."""
+        """Use this instead of `take_changes` if nothing is persisted."""
         return self.state.take_decisions()
 
     @property
@@ -169,5 +169,5 @@ class Engine:
         return has_waiting(self.state, self._now) or is_due(self.state, self._now)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Nodes, cordons, reservations, placements and queue as they were; call before the first event."""
+        """Restore nodes, cordons, reservations, placements and the queue. Call this before the first event."""
         restore(self.state, snapshot)

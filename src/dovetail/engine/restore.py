@@ -1,8 +1,8 @@
-"""After a restart: the engine's state from what was remembered.
+"""Restores the engine's state after a restart.
 
-Whatever held a node holds it again, in the same row, before anything is decided; retries used up stay used up, profiles
-that choose in turn go on where they were, and nodes keep their record of how tasks fared. Commands that
-were not carried out are in the outbox and are sent again by the control loop; the engine need not repeat them.
+Tasks hold the same nodes and rows as before, retries stay used up, round-robin profiles continue where they were, and
+nodes keep their outcome statistics. Commands that were not executed are in the outbox: the control loop sends them
+again, not the engine.
 """
 
 import json
@@ -86,7 +86,7 @@ def _restore_work(
         cancelled=record.reason == "cancelled",
     )
     if state.policies:
-        work.set_shape(state.policies.in_force(terms, work.namespace, work.name))
+        work.set_shape(state.policies.effective_shape(terms, work.namespace, work.name))
     state.groups.admit(work, notes.get("group"))  # what is at stake for its tasks follows from it
     shape = work.shape
     service = shape.service_key
@@ -106,17 +106,17 @@ def _restore_work(
     for replica, node in notes.get("moves", {}).items():
         if node in state.cluster.rows:
             column = state.request(shape).column
-            state.recoveries.keep(state.cluster, TaskId(work.id, int(replica)), node, column)
+            state.recoveries.hold(state.cluster, TaskId(work.id, int(replica)), node, column)
     if "recovery" in notes and terms.gang_min:
         work.recovery = Recovery.from_json(notes["recovery"])
-        state.recoveries.mending[work.id] = None
+        state.recoveries.broken_gangs[work.id] = None
     work.delayed = {int(replica): at for replica, at in notes.get("delayed", {}).items()}
     for replica, at in work.delayed.items():
         state.timers.set(TimerKind.RETRY, TaskId(work.id, replica), at)
     work.waiting = [replica for replica in work.waiting if replica not in work.delayed]
     heapify(work.waiting)
     if work.recovery is not None:
-        work.recovery.planned = all(TaskId(work.id, replica) in state.recoveries.kept for replica in missing(work))
+        work.recovery.planned = all(TaskId(work.id, replica) in state.recoveries.held for replica in missing(work))
     if work.holding:
         state.charge(work, work.holding, record.started_at or restored.submitted_at)
     set_timers(state, work, restored.submitted_at + _promoted_for_s(state, restored, work))
@@ -124,14 +124,14 @@ def _restore_work(
 
 
 def _promoted_for_s(state: EngineState, restored: RestoredWorkload, work: Work) -> float:
-    """How much of its waiting has been rewarded already."""
+    """The waiting time that its promotions have used up."""
     promotion = state.settings.promotion
     classes = Priority(restored.priority).rank - work.rank
     return 0.0 if promotion is None else classes * promotion.after
 
 
 def _queue(state: EngineState, terms: Terms, namespace: str) -> int:
-    """Its queue, or the default one if the settings have lost it since."""
+    """Its queue, or the default one if the settings no longer have it."""
     try:
         return state.router.queue(terms.queue, namespace)
     except UnknownQueue:
@@ -139,7 +139,7 @@ def _queue(state: EngineState, terms: Terms, namespace: str) -> int:
 
 
 def _restore_task(work: Work, record: TaskRecord) -> str | None:
-    """The node it holds, if it holds one."""
+    """Returns the node it holds, if any."""
     replica = record.task.replica
     if record.state is TaskState.PENDING and record.attempt == 0:
         work.waiting.append(replica)

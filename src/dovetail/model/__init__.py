@@ -1,4 +1,4 @@
-"""The nouns: what users write, what the engine hears and says, and what is remembered about it.
+"""The data model: user definitions, the engine's events and commands, and the persisted records.
 
-Guarantees: no I/O, no clock, no randomness. Everything else imports this room; it imports no other.
+Guarantees: no I/O, no clock, no randomness. Every package may import this one; it imports no other.
 """

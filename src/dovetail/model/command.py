@@ -1,6 +1,6 @@
-"""What the engine asks the world to do.
+"""Commands of the engine to backends and to the control loop.
 
-Commands are keyed and idempotent: carried out twice they equal once. The key names one attempt of one task.
+Commands are idempotent. The key identifies one attempt of one task.
 """
 
 import re
@@ -18,7 +18,7 @@ def attempt_key(task: TaskId, attempt: int) -> str:
 
 
 def task_of_key(key: str) -> TaskId:
-    """The task whose attempt a key names. Raises ValueError for anything that is not a key: keys name files too."""
+    """The task of an attempt key. Raises ValueError for anything else, since keys are used as file names."""
     match = _KEY.fullmatch(key)
     if not match:
         raise ValueError(f"{shown(key)} is not the key of an attempt; keys are three whole numbers such as 12.0.1")
@@ -29,8 +29,8 @@ def task_of_key(key: str) -> TaskId:
 class Bind:
     """Start the task on the node.
 
-    Before: the task is placed there. After: the backend has it, under `key`. Undo: Stop with the same key. `devices`:
-    the slots of the GPUs it has there, or has a share of.
+    Precondition: the task is placed there. Postcondition: the backend has accepted it under `key`. Undo: Stop with the
+    same key. `devices`: the slots of the GPUs that it gets, whole or shared.
     """
 
     task: TaskId
@@ -44,7 +44,7 @@ class Bind:
 class Stop:
     """End one attempt.
 
-    Before: it was bound under `key`, or may have been. After: nothing runs under `key`, and nothing will.
+    Precondition: it may have been bound under `key`. Postcondition: nothing runs under `key`, now or later.
     """
 
     task: TaskId
@@ -69,7 +69,7 @@ class Move(Stop):
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """Send a Tick at this moment even if nothing happens before."""
+    """Send a Tick at this time, even if no event comes before."""
 
     at: float
 

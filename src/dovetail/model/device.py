@@ -1,8 +1,7 @@
-"""GPUs one by one: what a node says of those it has, and what follows for each of them.
+"""The GPUs of a node as single devices.
 
-A node describes its GPUs in groups of equal ones (`Gpus`); `devices_of` takes the groups apart. A device's place in
-that order is its slot: the number under which tasks get it, books are kept and programs see it. Who has which device is
-left to the cluster.
+A node lists its GPUs in groups of equal ones (`Gpus`); `devices_of` expands them. A device's index in that order is its
+slot: the number used in allocations, in accounting and by programs. The cluster tracks which task has which device.
 """
 
 from collections.abc import Sequence
@@ -33,7 +32,7 @@ NumaNode = Annotated[Count, Field(le=100_000)]
 
 
 class Device(NamedTuple):
-    """One GPU. An empty model and 0 bytes of memory: not known."""
+    """One GPU. An empty model, or 0 bytes of memory: unknown."""
 
     model: str = ""
     memory: int = 0
@@ -44,8 +43,8 @@ class Device(NamedTuple):
 
 
 class Gpus(Strict):
-    """`count` equal GPUs, divided evenly into `islands` (what NVLink or the like joins). `numa`, `addresses` and
-    `uuids`, where given, have one entry for each of them, in order."""
+    """`count` equal GPUs in `islands` of equal size (joined by NVLink or similar). `numa`, `addresses` and `uuids`, if
+    given, have one entry for each GPU, in order."""
 
     count: Annotated[Count, Field(ge=1, le=MAX_DEVICES)]
     model: ModelName | None = None
@@ -56,7 +55,7 @@ class Gpus(Strict):
     uuids: list[DeviceName] = shared([])
 
     @model_validator(mode="after")
-    def _holds_together(self) -> Self:
+    def _check_consistent(self) -> Self:
         if self.count % self.islands:
             words = f"{self.count} GPUs cannot be divided evenly into {self.islands} islands; write several groups"
             raise AtField(("islands",), words)
@@ -70,7 +69,7 @@ class Gpus(Strict):
 
 
 def devices_of(groups: Sequence[Gpus], count: int) -> tuple[Device, ...]:
-    """The devices by slot, islands counted on from group to group; without groups, `count` of unknown kind."""
+    """The devices by slot; islands are numbered across groups. Without groups: `count` devices of unknown model."""
     if not groups:
         return (Device(),) * count
     found: list[Device] = []
@@ -93,7 +92,7 @@ def _device(group: Gpus, index: int, island: int) -> Device:
     )
 
 
-def slots_in_words(slots: Sequence[int], node: str) -> str:
+def describe_slots(slots: Sequence[int], node: str) -> str:
     """`gpu 3, 4 of n1`."""
     return f"gpu {', '.join(map(str, slots))} of {node}"
 

@@ -1,4 +1,4 @@
-"""What the engine hears. Time comes beside the event, never inside it."""
+"""Events for the engine. The time is passed beside the event, never inside it."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from dovetail.model.workloads.workload import Condition, Workload
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """`after`: the workloads it has to wait for, of those that it names the ones that have not ended yet."""
+    """`after`: the unfinished workloads that it depends on."""
 
     workload: int
     spec: Workload
@@ -24,9 +24,8 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class WorkArrived:
-    """Work of which somebody else has worked out what it asks for, such as the adapter of another system. `nodes`:
-    where its first tasks are already; they count there, and nobody is told to start them. `since`: from when on, if not
-    from now."""
+    """Work from an adapter that has computed its terms. `nodes`: where its first tasks run already; they count there,
+    and no command is sent for them. `since`: their start, if not now."""
 
     workload: int
     namespace: str
@@ -40,7 +39,7 @@ class WorkArrived:
 
 @dataclass(frozen=True, slots=True)
 class Nominated:
-    """Somebody expects the work's next task on this node: if it may go there, it does. An empty name takes it back."""
+    """Prefer this node for the work's next task if it passes the filters. An empty name removes the nomination."""
 
     workload: int
     node: str
@@ -61,14 +60,14 @@ class DisruptionBudgetsSet:
 
 @dataclass(frozen=True, slots=True)
 class NodeJoined:
-    """A node is there, or its definition changed; online from now on."""
+    """A node joined, or its definition changed. It is online from now on."""
 
     node: Node
 
 
 @dataclass(frozen=True, slots=True)
 class NodeLeft:
-    """A node is gone for good; what it ran waits for another place."""
+    """A node left for good. Its tasks are pending again."""
 
     name: str
     reason: str
@@ -76,7 +75,7 @@ class NodeLeft:
 
 @dataclass(frozen=True, slots=True)
 class NodeHealthChanged:
-    """Silent or back. Its tasks keep their capacity: a silent node may well be running them."""
+    """A node is silent, or back. Its tasks keep their capacity: a silent node may still run them."""
 
     name: str
     online: bool
@@ -92,7 +91,7 @@ class NodeCordoned:
 
 @dataclass(frozen=True, slots=True)
 class NodeDrained:
-    """Cordon it and move its work elsewhere."""
+    """Cordon the node and move its tasks elsewhere."""
 
     name: str
     reason: str
@@ -100,7 +99,7 @@ class NodeDrained:
 
 @dataclass(frozen=True, slots=True)
 class DomainFailed:
-    """All nodes of a domain failed at once, as somebody says: what ran there is lost. Level `node`: one node."""
+    """All nodes of a domain were reported as failed: their tasks are lost. Level `node`: a single node."""
 
     level: str
     name: str
@@ -109,7 +108,7 @@ class DomainFailed:
 
 @dataclass(frozen=True, slots=True)
 class NodeObserved:
-    """Measured use, which counts instead of allocations where a profile says so."""
+    """Measured usage, which some profiles use instead of allocations."""
 
     name: str
     used: Amounts
@@ -136,7 +135,7 @@ class TaskStarted:
 
 @dataclass(frozen=True, slots=True)
 class TaskFinished:
-    """The backend's last word on one attempt. `exit_code` None means it was stopped or lost, as `reason` says."""
+    """The backend's final report on one attempt. `exit_code` None: it was stopped or lost, see `reason`."""
 
     task: TaskId
     key: str
@@ -164,7 +163,7 @@ class MoveAsked:
 
 @dataclass(frozen=True, slots=True)
 class BindFailed:
-    """The backend did not take it and is sure of that: nothing runs under this key."""
+    """The backend refused the task for certain: nothing runs under this key."""
 
     task: TaskId
     key: str
@@ -173,8 +172,8 @@ class BindFailed:
 
 @dataclass(frozen=True, slots=True)
 class ReservationMade:
-    """Somebody asks for room in advance. Taken if it can be met at this moment, else nothing changes: whoever asks
-    looks first, and afterwards whether it is there."""
+    """A user asks for a reservation. It is made if it can be met now, otherwise nothing changes. The caller checks
+    before, and looks afterwards whether it exists."""
 
     id: int
     wanted: Reservation
@@ -187,7 +186,7 @@ class ReservationReleased:
 
 @dataclass(frozen=True, slots=True)
 class PolicySet:
-    """A policy is there, or another version of it. `author` and `note` say whose change it is and why, if known."""
+    """A policy was created or changed. `author` and `note` say who changed it and why, if known."""
 
     policy: Policy
     version: int
@@ -197,8 +196,8 @@ class PolicySet:
 
 @dataclass(frozen=True, slots=True)
 class PolicyRemoved:
-    """A policy goes, unless live work names it at this moment: whoever asks looks first, and afterwards whether it is
-    still there. Its removal is a version of its own."""
+    """Remove a policy, unless live work names it. The caller checks before, and looks afterwards whether it is gone.
+    The removal is a version of its own."""
 
     name: str
     version: int
@@ -208,26 +207,26 @@ class PolicyRemoved:
 
 @dataclass(frozen=True, slots=True)
 class TopologySet:
-    """How the network between the nodes is, instead of what was known of it; an empty one forgets it."""
+    """Replace the network description. An empty one removes it."""
 
     topology: Topology
 
 
 @dataclass(frozen=True, slots=True)
 class DistancesSet:
-    """Distances, 0 to 100, between two nodes each, in both directions; None takes back what was set."""
+    """Set distances (0 to 100, symmetric) between pairs of nodes. None removes one."""
 
     pairs: tuple[tuple[str, str, float | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DistancesCleared:
-    """No distance is set by hand any longer."""
+    """Remove all distances that were set by hand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Go on deciding: at most `limit` decisions, so that a slice stays short."""
+    """Run a scheduling cycle of at most `limit` decisions, so that the cycle stays short."""
 
     limit: int
 

@@ -13,7 +13,7 @@ from dovetail.model.workloads.workload import WorkloadKind
 
 
 def counting_gpus(capacity: Capacity, gpus: Sequence[Gpus]) -> Capacity:
-    """The capacity of a node that has these GPUs. Raises AtField where it says something else itself."""
+    """The capacity of a node with these GPUs. Raises AtField if the given capacity contradicts them."""
     described, given = sum(group.count for group in gpus), capacity.gpu
     if max(described, given) > MAX_DEVICES:
         raise AtField(("capacity", "gpu"), f"{max(described, given)} GPUs; a node has at most {MAX_DEVICES}")
@@ -26,9 +26,9 @@ def counting_gpus(capacity: Capacity, gpus: Sequence[Gpus]) -> Capacity:
 
 
 class Node(Strict):
-    """What is known of a node when it joins. Cordon, health and use are state, not definition.
+    """A node's definition. Cordon, health and usage are state, not definition.
 
-    `gpus` says which GPUs it has, one group for each sort; `capacity.gpu` is then their number and need not be given.
+    `gpus` lists its GPUs, one group for each sort; `capacity.gpu` is then their number and may be left out.
     """
 
     name: NodeName
@@ -40,8 +40,8 @@ class Node(Strict):
     gpus: Annotated[list[Gpus], Field(max_length=MAX_DEVICES)] = shared([])
 
     @model_validator(mode="after")
-    def _counts_its_gpus(self) -> Self:
+    def _check_gpus(self) -> Self:
         counted = counting_gpus(self.capacity, self.gpus)
         if counted is not self.capacity:
-            self.__dict__["capacity"] = counted  # past the freezing, before anybody else has seen the node
+            self.__dict__["capacity"] = counted  # the model is frozen, but nobody has seen the node yet
         return self

@@ -1,10 +1,10 @@
-"""Policies: constraints with a name, kept in one place and applied to many workloads.
+"""Policies: named constraints that apply to many workloads.
 
-A policy is what a workload could say of itself (constraints, affinity, spread, conflicts), said once. It reaches the
-namespaces, services and workloads that it is attached to, and whoever names it in `policies`. A constraint of a policy
-may change with the cluster: each of its `adjust` rules says when, until when, and what it is meanwhile.
+A policy holds what a workload could define itself: constraints, affinity, spread, conflicts. It applies to the
+namespaces, services and workloads it is attached to, and to workloads that name it in `policies`. A constraint of a
+policy may change with the cluster: each `adjust` rule says when, until when, and how.
 
-Whether expressions make sense is left to the `constraints` room, what follows from a policy to the engine.
+`dovetail.constraints` validates the expressions; the engine applies the policy.
 """
 
 import re
@@ -39,7 +39,7 @@ def _check_place(value: str) -> str:
 
 
 def check_prose(value: str) -> str:
-    """Words for people, in one or several lines."""
+    """Free text of one or several lines."""
     if not value.replace("\n", "").replace("\t", "").isprintable():
         raise ValueError("holds a control character; write plain text")
     return value
@@ -51,8 +51,8 @@ Place = Annotated[str, AfterValidator(_check_place)]
 
 
 class PolicyScope(Strict):
-    """What a policy is attached to: everything in these namespaces, and these services and workloads. A bare name is
-    meant in every namespace, `NAMESPACE/NAME` in that one."""
+    """What a policy is attached to: all work in these namespaces, and these services and workloads. A bare name applies
+    in every namespace, `NAMESPACE/NAME` in that one."""
 
     namespaces: Annotated[list[Pattern], Field(max_length=MAX_ATTACHMENTS)] = shared([])
     services: Annotated[list[Place], Field(max_length=MAX_ATTACHMENTS)] = shared([])
@@ -62,7 +62,7 @@ class PolicyScope(Strict):
         return bool(self.namespaces or self.services or self.workloads)
 
     def with_more(self, more: "PolicyScope") -> "PolicyScope":
-        """Attached to all of both, each once."""
+        """The union of both scopes."""
         return self._made(lambda mine, theirs: list(dict.fromkeys([*mine, *theirs])), more)
 
     def without(self, less: "PolicyScope") -> "PolicyScope":
@@ -74,7 +74,7 @@ class PolicyScope(Strict):
         return PolicyScope.model_validate({kind: places for kind, places in found.items() if places})
 
     def missing(self, other: "PolicyScope") -> list[str]:
-        """What the other is attached to and this is not, in words."""
+        """What `other` contains and this scope does not, for messages."""
         kinds = (
             ("namespace", self.namespaces, other.namespaces),
             ("service", self.services, other.services),
@@ -84,9 +84,9 @@ class PolicyScope(Strict):
 
 
 class Adjustment(Strict):
-    """While the cluster is so, the constraint is switched off, weighs something else, or becomes another demand.
+    """While a condition holds, the constraint is switched off, changes its weight, or changes its kind.
 
-    It begins when `when` holds and ends when `until` holds, or, without `until`, when `when` no longer does.
+    It starts when `when` holds and ends when `until` holds; without `until`, when `when` no longer holds.
     """
 
     when: Text
@@ -96,13 +96,13 @@ class Adjustment(Strict):
     become: ConstraintKind | None = None
 
     @model_validator(mode="after")
-    def _says_what_then(self) -> Self:
+    def _check_effect(self) -> Self:
         if not self.off and self.weight is None and self.become is None:
-            raise ValueError("says not what happens then; give off: true, weight, or become")
+            raise ValueError("has no effect; give off: true, weight, or become")
         if self.off and (self.weight is not None or self.become is not None):
-            raise AtField(("off",), "goes without weight and become: what is off has neither")
+            raise AtField(("off",), "cannot be combined with weight or become")
         if self.become is ConstraintKind.REQUIRE and self.weight is not None:
-            raise AtField(("weight",), "does not go with become: require, which has no weight")
+            raise AtField(("weight",), "cannot be combined with become: require, which has no weight")
         return self
 
     @property
@@ -117,18 +117,18 @@ class Adjustment(Strict):
 
 
 class PolicyConstraint(Constraint):
-    """A constraint that may change with the cluster. Of several adjustments that are on, the first counts."""
+    """A constraint with adjustments. Of several active ones, the first counts."""
 
     adjust: Annotated[list[Adjustment], Field(max_length=MAX_ADJUSTMENTS)] = shared([])
 
     @model_validator(mode="after")
-    def _adjustments_change_something(self) -> Self:
+    def _check_adjustments(self) -> Self:
         check_adjustments(self.kind, self.adjust)
         return self
 
 
 def check_adjustments(kind: ConstraintKind, adjustments: Sequence[Adjustment]) -> None:
-    """What a constraint of this kind cannot become. Raises AtField."""
+    """Raises AtField if an adjustment makes no sense for a constraint of this kind."""
     for index, one in enumerate(adjustments):
         at = ("adjust", index)
         if one.become is kind:
@@ -144,8 +144,8 @@ def check_adjustments(kind: ConstraintKind, adjustments: Sequence[Adjustment]) -
 
 
 class Policy(Strict):
-    """Constraints, affinity, spread and conflicts under one name. A single constraint may stand at the top:
-    `require`, `prefer` or `avoid` in place of `constraints`."""
+    """Constraints, affinity, spread and conflicts under one name. A single constraint may be given as `require`,
+    `prefer` or `avoid` at the top level instead of `constraints`."""
 
     name: Name
     description: Annotated[Prose, Field(max_length=1000)] = ""
@@ -162,28 +162,28 @@ class Policy(Strict):
     applies_to: PolicyScope = shared(PolicyScope())
 
     @model_validator(mode="after")
-    def _says_something_once(self) -> Self:
+    def _check_content(self) -> Self:
         given = [kind for kind in ConstraintKind if getattr(self, kind) is not None]
         if given and self.constraints:
-            raise AtField(("constraints",), f"goes without {given[0]} at the top; put all of them here")
+            raise AtField(("constraints",), f"cannot be combined with {given[0]} at the top; put all of them here")
         if len(given) > 1:
-            raise AtField((given[1],), f"goes without {given[0]}; give one of them, or a list under constraints")
+            raise AtField((given[1],), f"cannot be combined with {given[0]}; give one, or a list under constraints")
         for field in ("weight", "priority", "adjust"):
             if not given and field in self.model_fields_set:
-                raise AtField((field,), "goes with require, prefer or avoid at the top, or inside constraints")
+                raise AtField((field,), "requires require, prefer or avoid at the top, or goes inside constraints")
         if not (given or self.constraints or self.affinity or self.spread or self.conflicts):
-            words = "says nothing; give require, prefer or avoid, or constraints, affinity, spread or conflicts"
+            words = "is empty; give require, prefer or avoid, or constraints, affinity, spread or conflicts"
             raise ValueError(words)
         if given:
             self._check_short_form(given[0])
         return self
 
     def _check_short_form(self, kind: ConstraintKind) -> None:
-        """The rules of a constraint hold for one that is written at the top."""
+        """Check a top-level constraint like one in the list."""
         if kind is ConstraintKind.REQUIRE:
             for field in ("weight", "priority"):
                 if getattr(self, field) is not None:
-                    raise AtField((field,), "goes with prefer or avoid: what is required has no weight or priority")
+                    raise AtField((field,), "requires prefer or avoid: a required constraint has no weight or priority")
         check_adjustments(kind, self.adjust)
 
     def _short(self, kind: ConstraintKind) -> PolicyConstraint:
@@ -193,7 +193,7 @@ class Policy(Strict):
 
     @cached_property
     def rules(self) -> tuple[PolicyConstraint, ...]:
-        """Its constraints, however they are written."""
+        """Its constraints, in either form."""
         for kind in ConstraintKind:
             if getattr(self, kind) is not None:
                 return (self._short(kind),)
@@ -204,5 +204,5 @@ class Policy(Strict):
         return any(rule.adjust for rule in self.rules)
 
     def field_of(self, index: int) -> tuple[str | int, ...]:
-        """Where a rule is written."""
+        """The field path of a rule."""
         return ("constraints", index) if self.constraints else ()

@@ -1,7 +1,7 @@
-"""Why: outcomes, refusals, funnels and scores, as stored with every decision and shown to people.
+"""Explanations of decisions: outcomes, refusals, filter counts and scores, as stored and shown to users.
 
-What every decision carries (`FunnelStep`, `NodePoints`, `Explanation`) is not frozen only because making frozen ones
-takes three times as long; nobody writes to them.
+`FunnelStep`, `NodePoints` and `Explanation` are part of every decision. They are immutable by convention: frozen
+dataclasses take three times as long to create.
 """
 
 from dataclasses import asdict, dataclass, field
@@ -12,7 +12,7 @@ from dovetail.model.resources import show_amount
 
 
 class Outcome(StrEnum):
-    """How a decision ended. Filters add their own reasons (strings) beside these."""
+    """The outcome of a decision. Filters add reasons of their own, as strings."""
 
     PLACED = "placed"
     NO_AVAILABLE_NODES = "no_available_nodes"
@@ -40,7 +40,7 @@ def waits_for_nodes(reason: str) -> bool:
 
 
 class Eviction(StrEnum):
-    """Could moving other work away help here?"""
+    """Could evicting other work help?"""
 
     HELPS = "helps"
     NEVER = "never"
@@ -48,7 +48,7 @@ class Eviction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """One filter's word on one node."""
+    """Why one filter refuses one node."""
 
     filter: str
     reason: str
@@ -76,7 +76,7 @@ class Refused:
 
 @dataclass(slots=True)
 class FunnelStep:
-    """How many nodes a filter left over, and the reason it gives for the rest."""
+    """How many nodes passed a filter, and why the others did not."""
 
     filter: str
     remaining: int
@@ -85,7 +85,7 @@ class FunnelStep:
 
 @dataclass(slots=True)
 class NodePoints:
-    """One candidate: unweighted points per score (in the order of `Explanation.weights`) and the weighted total."""
+    """One candidate: its unweighted scores (in the order of `Explanation.weights`) and the weighted total."""
 
     node: str
     total: float
@@ -95,7 +95,7 @@ class NodePoints:
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """What is short when nothing fits: the nearest miss over all nodes that passed the other filters."""
+    """What is missing if nothing fits: the smallest shortage among the nodes that passed the other filters."""
 
     resource: str
     needed: float
@@ -118,7 +118,7 @@ class Shortage:
 
 @dataclass(slots=True)
 class Explanation:
-    """Everything a person may ask of one decision."""
+    """Everything that explains one decision."""
 
     outcome: str
     message: str
@@ -132,11 +132,11 @@ class Explanation:
     notes: tuple[str, ...] = field(default=())
 
     def to_dict(self) -> dict[str, Any]:
-        """As people and programs outside get it."""
+        """As the API returns it."""
         return explanation_dict(asdict(self))
 
     def with_note(self, note: str) -> "Explanation":
-        """The same with one note more. Written out, since it is done for every task with a GPU."""
+        """A copy with one more note. Written out for speed: called for every task with a GPU."""
         return Explanation(
             *(self.outcome, self.message, self.profile, self.nodes, self.funnel, self.weights, self.best),
             *(self.shortages, self.eviction, (*self.notes, note)),
@@ -144,8 +144,8 @@ class Explanation:
 
 
 def explanation_dict(raw: dict[str, Any]) -> dict[str, Any]:
-    """The same from an explanation's plain fields, which is how the store keeps it: thousands are written for each one
-    that is read, so the work of presenting it is done when it is read."""
+    """The same from the plain fields that the store keeps. Explanations are written far more often than read, so they
+    are formatted when read."""
     names = [name for name, _ in raw["weights"]]
     return {
         "outcome": str(raw["outcome"]),

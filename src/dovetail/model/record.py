@@ -1,8 +1,8 @@
-"""What is remembered: the rows that the engine changes, the store keeps and a restart restores.
+"""Persisted records: the engine changes them, the store keeps them, a restart restores them.
 
-The engine marks what changed; the control loop writes it in one transaction before anybody is told.
-Times are seconds since the epoch. The records that are made by the thousand are not frozen only because making frozen
-ones takes three times as long; nobody writes to them.
+The engine lists what changed; the control loop writes it in one transaction before any command is sent or change
+published. Times are seconds since the epoch. Frequent records are immutable by convention only: frozen dataclasses take
+three times as long to create.
 """
 
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from dovetail.model.workloads.workload import Workload
 
 @dataclass(slots=True)
 class WorkloadRecord:
-    """The state of a workload; its definition is kept beside it and never changes."""
+    """The state of a workload. Its definition is stored separately and never changes."""
 
     id: int
     state: WorkloadState
@@ -37,7 +37,7 @@ class WorkloadRecord:
 
 @dataclass(slots=True)
 class NewWorkload:
-    """A workload as accepted: definition, the part of it that placement looks at, and when."""
+    """An accepted workload: its definition, the part of it that placement needs, and when it was accepted."""
 
     id: int
     namespace: str
@@ -70,8 +70,8 @@ class NewWorkload:
 
 @dataclass(slots=True)
 class TaskRecord:
-    """`failures` and `bind_failures` are what it has used up of its retries and of its backend's refusals; `devices`
-    are the slots of the GPUs that it has on its node, or has a share of."""
+    """`failures` counts used retries, `bind_failures` refusals by the backend. `devices`: the slots of its GPUs on the
+    node, whole or shared."""
 
     task: TaskId
     state: TaskState
@@ -95,13 +95,13 @@ class TaskRecord:
 
     @property
     def devices_json(self) -> str | None:
-        """As it is stored; most tasks have none."""
+        """`devices` as stored; None for most tasks."""
         return str(list(self.devices)) if self.devices else None
 
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """`row` is the node's place in the cluster's tables: ties between equally good nodes go to the lower one."""
+    """`row` is the node's index in the cluster's tables: of equally good nodes the lower row wins."""
 
     node: Node
     row: int
@@ -113,10 +113,9 @@ class NodeRecord:
 
 @dataclass(frozen=True, slots=True)
 class ReservationRecord:
-    """Room held for a time: `holds` is what on which node, `target` what was asked for, which finds another node when
-    one leaves. From `start` to `end` is the window that is now (`begun`) or comes next; `every_s` brings the following
-    ones, none of them beginning after `last`. `tenant` is the namespace that may use the room, None: nobody may.
-    `trouble` says what is missing of what was asked for."""
+    """Capacity held for a time. `holds`: amounts by node; `target`: the request, used to replace a node that leaves.
+    `start` to `end` is the current (`begun`) or next window; `every_s` is the period of the following ones, which start
+    no later than `last`. `tenant`: the namespace that may use it; None: no one. `trouble`: what is missing."""
 
     id: int
     target: Target
@@ -132,13 +131,13 @@ class ReservationRecord:
 
     @property
     def status(self) -> str:
-        """One word for people."""
+        """One word for users."""
         return "degraded" if self.trouble else "active" if self.begun else "planned"
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyRecord:
-    """One version of a policy, kept for ever. `definition` is its JSON, None where this version is its removal."""
+    """One version of a policy, kept for ever. `definition` is JSON, or None if this version is its removal."""
 
     name: str
     version: int
@@ -150,7 +149,7 @@ class PolicyRecord:
 
 @dataclass(frozen=True, slots=True)
 class BackendRecord:
-    """A backend that was added while the server ran. `settings` is JSON in which no secret stands in the clear."""
+    """A backend that was added at run time. `settings` is JSON without plain-text secrets."""
 
     name: str
     kind: str
@@ -160,7 +159,7 @@ class BackendRecord:
 
 @dataclass(frozen=True, slots=True)
 class PolicySwitch:
-    """A rule of a policy that began or ended to adjust a constraint: for the history, the log and counting."""
+    """An adjustment of a policy was switched on or off; for history, log and metrics."""
 
     policy: str
     on: bool
@@ -169,7 +168,7 @@ class PolicySwitch:
 
 @dataclass(slots=True)
 class Decision:
-    """One answer of the engine about one task, with its explanation. `node` None: it stays pending."""
+    """One decision about one task, with its explanation. `node` None: the task stays pending."""
 
     task: TaskId
     attempt: int
@@ -179,8 +178,7 @@ class Decision:
 
 
 class Outcomes(NamedTuple):
-    """How tasks fared on a node: how many ended well and how many failed, and a mean of how many times as long as usual
-    they took, as its sum and its weight."""
+    """Statistics of a node: succeeded and failed tasks, and the mean slowdown of its tasks as a sum and a weight."""
 
     succeeded: int
     failed: int
@@ -190,19 +188,17 @@ class Outcomes(NamedTuple):
 
 @dataclass(slots=True)
 class Changes:
-    """Everything that one slice changed, each thing once, in its latest state.
+    """Everything that one scheduling cycle changed, each record once, in its latest state.
 
-    `cursors`: by profile that chooses in turn, the row chosen last. A row and not a name, so that the turn goes on from
-    there also when that node has left.
+    `cursors`: by round-robin profile, the row chosen last (a row, since the node may leave).
 
-    `outcomes`: by node, how tasks fared there so far; only nodes where that changed.
+    `outcomes`: statistics by node, for nodes where they changed.
 
-    `notes`: by workload, what a restart needs to know beyond its definition and its tasks, as JSON; `memory`: by name,
-    what the scheduler learned (past use of tenants, run times), as JSON. `preempted`: tasks told to give way, and
-    `switches`: rules of policies that began or ended, `recoveries`: what was done for broken gangs; for counting and
-    telling only.
+    `notes`: by workload, what a restart needs beside its definition and tasks, as JSON. `memory`: by name, what the
+    scheduler learned (past usage of tenants, run times), as JSON. `preempted` (number of preempted tasks), `switches`
+    (adjustments of policies) and `recoveries` (steps of gang recoveries) are only for metrics and messages.
 
-    `policies`: every version made, in order.
+    `policies`: every new version, in order.
     """
 
     workloads: list[WorkloadRecord] = field(default_factory=list)
@@ -242,7 +238,7 @@ class Changes:
 
 @dataclass(slots=True)
 class HistoryLine:
-    """One line of what happened, for people and for the event stream."""
+    """One line of the history, for users and the event stream."""
 
     at: float
     kind: str
@@ -255,7 +251,7 @@ class HistoryLine:
 
 @dataclass(slots=True)
 class Batch:
-    """One durable step: all of it or none of it."""
+    """One atomic transaction."""
 
     submitted: list[NewWorkload] = field(default_factory=list)
     changes: Changes = field(default_factory=Changes)
@@ -263,7 +259,7 @@ class Batch:
     outbox_done: list[tuple[str, str]] = field(default_factory=list)  # (kind "bind"|"stop", key)
     history: list[HistoryLine] = field(default_factory=list)
     idempotency: list[tuple[str, str, float]] = field(default_factory=list)  # (key, response JSON, at)
-    announced: list[tuple[str, str]] = field(default_factory=list)  # (node, JSON of what its backend says of it)
+    announced: list[tuple[str, str]] = field(default_factory=list)  # (node, JSON announced by its backend)
 
     def __bool__(self) -> bool:
         asked = self.submitted or self.outbox or self.outbox_done or self.idempotency
@@ -272,7 +268,7 @@ class Batch:
 
 @dataclass(slots=True)
 class RestoredWorkload:
-    """An unfinished workload as the engine needs it after a restart, with all its tasks."""
+    """An unfinished workload with all its tasks, as a restart needs it."""
 
     id: int
     namespace: str
@@ -288,7 +284,7 @@ class RestoredWorkload:
 
 @dataclass(slots=True)
 class Snapshot:
-    """What a restart restores before the first decision; nodes by row; of each policy the last version."""
+    """What a restart restores before the first decision. Nodes are sorted by row; policies in their last version."""
 
     nodes: list[NodeRecord]
     reservations: list[ReservationRecord]

@@ -1,4 +1,4 @@
-"""How gangs are made whole again that lost tasks with their nodes: what may be done for them, and what was done."""
+"""Settings and history records of gang recovery."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -11,17 +11,17 @@ from dovetail.model.workloads.affinity import Level
 
 
 class SpareSettings(Strict):
-    """In every domain of a level, so many nodes are left empty for gangs that lose one."""
+    """How many nodes stay empty in every domain of a level, for gangs that lose a node."""
 
     level: Level
     nodes: Annotated[Count, Field(ge=1, le=1000)] = 1
 
 
 class RecoverySettings(Strict):
-    """`hold`: how long a broken gang keeps its nodes while no replacement fits. 0, the default, keeps the promise that
-    nobody holds room while the rest of a gang waits; where large gangs fill the cluster, some minutes spare them a new
-    start. `rate`: moves of tasks that were not lost, in a minute; `at_once`: the share of all placed tasks that may be
-    on the move. `lost_after`: the work of a node that is silent for so long counts as lost; not given: never."""
+    """`hold`: how long a broken gang keeps its nodes while no replacement fits. With 0, the default, no gang holds
+    capacity while it waits; if large gangs fill the cluster, some minutes can save them a restart. `rate`: the moves of
+    surviving tasks in a minute; `at_once`: the share of all placed tasks that may move. `lost_after`: the tasks of a
+    node that is silent for this long count as lost; not given: never."""
 
     enabled: bool = True
     hold: Duration = 0.0
@@ -33,8 +33,8 @@ class RecoverySettings(Strict):
 
 @dataclass(frozen=True, slots=True)
 class RecoveryNote:
-    """One step of a recovery, for the history, the log and counting. `outcome`: `moving`, `holding`, `whole` or
-    `given_up`; `took_s`: from the loss to being whole again; `moved`: tasks that were not lost and had to move."""
+    """One step of a recovery, for history, log and metrics. `outcome`: `moving`, `holding`, `whole` or `given_up`;
+    `took_s`: from the loss until the gang was complete; `moved`: surviving tasks that had to move."""
 
     workload: int
     outcome: str

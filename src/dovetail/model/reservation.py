@@ -1,10 +1,8 @@
-"""What a user writes to reserve room in advance, and what of it stays: which nodes, how much.
+"""The definition of an advance reservation, and its target: which nodes, and how much.
 
-Room is asked for on named nodes, on all nodes of a domain (one label, such as `rack: r1`), or by shape: so many tasks
-of some size, wherever they fit, or within a domain. Without `resources` whole nodes are meant. `tenant` is the
-namespace that may use the room; without one nobody may, as for maintenance.
-
-Whether it can be met is left to the engine.
+A reservation asks for named nodes, for all nodes of a domain (one label, such as `rack: r1`), or for a number of tasks
+of a given size, anywhere or within a domain. Without `resources` it asks for whole nodes. `tenant` is the namespace
+that may use the capacity; without one no work may, as for maintenance. The engine decides whether it can be met.
 """
 
 import json
@@ -26,7 +24,7 @@ MIN_EVERY_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where room is wanted and how much: `amounts` on each node, or with a `count` of each task; None: whole nodes."""
+    """Where to hold how much. `amounts`: of each node, or of each of `count` tasks; None: whole nodes."""
 
     nodes: tuple[str, ...] = ()
     domain: tuple[str, str] | None = None
@@ -58,7 +56,7 @@ class Target:
 
 
 class Reservation(Strict):
-    """Room asked for in advance. `until` is the last moment at which a window of a recurring one may begin."""
+    """An advance reservation. `until`: the last time at which a recurring one may start a window."""
 
     node: NodeName | None = None
     nodes: Annotated[list[NodeName], Field(max_length=MAX_NODES)] = shared([])
@@ -74,26 +72,26 @@ class Reservation(Strict):
     holder: Annotated[str, Field(max_length=200)] = ""
 
     @model_validator(mode="after")
-    def _says_where(self) -> Self:
+    def _check_place(self) -> Self:
         if self.node is not None and self.nodes:
-            raise AtField(("nodes",), "goes without node; name all of them here")
+            raise AtField(("nodes",), "cannot be combined with node; name all nodes here")
         named = self.node is not None or bool(self.nodes)
         if named and self.domain:
-            raise AtField(("domain",), "goes without node and nodes; say one of them")
+            raise AtField(("domain",), "cannot be combined with node or nodes; give one of them")
         if named and self.count is not None:
-            raise AtField(("count",), "goes with domain or node_selector, not with node and nodes")
+            raise AtField(("count",), "can be combined with domain or node_selector, not with node or nodes")
         if not named and not self.domain and self.count is None:
-            raise ValueError("says not where; give node or nodes, or domain (such as rack: r1), or count and resources")
+            raise ValueError("names no nodes; give node or nodes, or domain (such as rack: r1), or count and resources")
         if len(set(self.nodes)) != len(self.nodes):
             raise AtField(("nodes",), "names a node twice")
         if len(self.domain) > 1:
             raise AtField(("domain",), f"has {len(self.domain)} levels; give one, such as rack: r1")
         if self.node_selector and self.count is None:
-            raise AtField(("node_selector",), "goes with count; for all nodes with a label write domain")
+            raise AtField(("node_selector",), "requires count; for all nodes with a label write domain")
         return self
 
     @model_validator(mode="after")
-    def _says_how_much(self) -> Self:
+    def _check_amounts(self) -> Self:
         if self.resources is not None and not set(self.resources.amounts()) - {SLOTS}:
             raise AtField(("resources",), "is empty; say how much to hold, such as cpu: 4")
         if self.count is not None and self.resources is None:
@@ -105,12 +103,12 @@ class Reservation(Strict):
         return self
 
     @model_validator(mode="after")
-    def _windows_do_not_overlap(self) -> Self:
+    def _check_windows(self) -> Self:
         if self.every is not None and self.every < self.duration:
             lasts = format_duration(self.duration)
             raise AtField(("every",), f"is shorter than duration: it lasts {lasts}, so it recurs every {lasts} at most")
         if self.until is not None and self.every is None:
-            raise AtField(("until",), "goes with every; once it ends after duration")
+            raise AtField(("until",), "requires every; a single window ends after duration")
         return self
 
     def target(self) -> Target:
@@ -124,7 +122,7 @@ class Reservation(Strict):
         )
 
     def _amounts(self) -> Amounts | None:
-        """Tasks that are counted take a slot each; of room on a node nobody knows how many tasks will share it."""
+        """With a count, each task takes a slot. Otherwise the number of tasks is unknown, and so are the slots."""
         if self.resources is None:
             return None
         found = self.resources.amounts()

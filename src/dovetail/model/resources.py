@@ -1,7 +1,7 @@
-"""Amounts of resources: what a task asks for and what a node has.
+"""Amounts of resources: requests of tasks, limits, and capacities of nodes.
 
-Inside the program an amount is a whole number of the resource's smallest unit: millicores, bytes, milli-GPUs,
-one slot, one piece of an extended resource. `amounts()` is the only way from what users write to those numbers.
+Internally an amount is a whole number of the resource's smallest unit: millicores, bytes, milli-GPUs, one slot, one
+piece of an extended resource. Only `amounts()` converts user input to these numbers.
 """
 
 import re
@@ -34,7 +34,7 @@ Amounts = dict[str, int]
 
 
 class _WithExtended(Strict):
-    """Extra fields are extended resources if they look like `vendor.com/name`, and errors otherwise."""
+    """Extra fields must be extended resources, written `vendor.com/name`."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -81,10 +81,10 @@ def _as_list(value: object) -> object:
 
 
 class ResourceRequest(_WithExtended):
-    """What one task asks for. Every task also takes one slot of its node.
+    """What one task requests. Every task also takes one slot of its node.
 
-    `gpu` is a number of whole GPUs, or a share of one. They are of one of the models (the first is best), each with so
-    much memory, and all in one island, where that is asked for.
+    `gpu` is a number of whole GPUs, or a share of one. The other fields restrict them: the acceptable models (best
+    first), the memory of each, and whether all must be in one island.
     """
 
     gpu_model: Annotated[list[ModelName], Field(max_length=32), BeforeValidator(_as_list)] = shared([])
@@ -92,7 +92,7 @@ class ResourceRequest(_WithExtended):
     gpu_island: Literal["same"] | None = None
 
     @model_validator(mode="after")
-    def _asks_for_gpus(self) -> Self:
+    def _check_gpus(self) -> Self:
         for name in ("gpu_model", "gpu_memory", "gpu_island"):
             if getattr(self, name) and not self.gpu:
                 raise AtField((name,), "says which GPU, but none is asked for; write gpu: 1, or a share as gpu: 0.5")
@@ -117,7 +117,7 @@ class Capacity(_WithExtended):
 
 
 class Limits(Strict):
-    """What one task may use at most; the backend enforces it."""
+    """The maximum usage of one task, enforced by the backend."""
 
     cpu: Cores | None = None
     memory: Bytes | None = None
@@ -132,7 +132,7 @@ def capacity_of(amounts: Amounts) -> Capacity:
 
 
 def show_amount(resource: str, amount: float) -> str:
-    """An amount for people: `500m`, `1.5`, `31.2GiB`, `8`."""
+    """An amount for users: `500m`, `1.5`, `31.2GiB`, `8`."""
     if resource == CPU:
         return f"{amount / 1000:.10g}" if abs(amount) >= 1000 or not amount else f"{amount:.0f}m"
     if resource in (MEMORY, DISK):

@@ -1,4 +1,4 @@
-"""A task's life: one table of the moves it may make, each with its reason beside it."""
+"""The state machine of a task: a table of its transitions, each with the reason for it."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -13,11 +13,11 @@ class TaskId(NamedTuple):
 
 
 class TaskState(StrEnum):
-    PENDING = "pending"  # waits for a node
+    PENDING = "pending"  # has no node yet
     PLACED = "placed"  # a node was chosen and its capacity taken; the backend has not confirmed yet
     BOUND = "bound"  # the backend has accepted it
     RUNNING = "running"
-    STOPPING = "stopping"  # told to stop; its capacity is free only when the backend says it is gone
+    STOPPING = "stopping"  # a stop command was sent; the capacity is free when the backend confirms
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELLED = "cancelled"

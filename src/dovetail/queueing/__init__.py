@@ -1,1 +1,1 @@
-"""Who goes next. Pure: time and order are arguments."""
+"""Queueing: the order of pending work, queues, quotas and fair shares. Pure: time is an argument."""

@@ -1,8 +1,7 @@
-"""One account of use: what is held now, and the decayed average of what was held before.
+"""One usage account: what is held now, and an exponentially decayed average of what was held before.
 
-The average halves its distance to present use with every half-life, so it is an amount like any other: whoever held
-the same all the time has an average equal to what it holds. Guarantees: bringing it up to date in many steps or in one
-gives the same, up to rounding. Left to others: whose account it is (`usage`).
+With every half-life the average halves its distance to the present usage, so constant usage gives an average equal to
+it. Guarantees: updating in many steps or in one gives the same result, up to rounding. `usage` knows the owners.
 """
 
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from dovetail.model.resources import Amounts
 
 
 def dominant(amounts: Mapping[str, float], inverse: Mapping[str, float]) -> float:
-    """The largest of the shares of each resource; a resource nobody has any more does not count."""
+    """The dominant share: the largest share over all resources. Resources without capacity do not count."""
     best = 0.0
     for name, amount in amounts.items():
         share = amount * inverse.get(name, 0.0)
@@ -21,8 +20,8 @@ def dominant(amounts: Mapping[str, float], inverse: Mapping[str, float]) -> floa
 
 
 class Account:
-    """Amounts in smallest units; `average` is as of `as_of`, has every resource of `used`, and is empty where nothing
-    is remembered."""
+    """Amounts in smallest units. `average` is valid at `as_of` and has every resource of `used`; it is empty without a
+    half-life."""
 
     __slots__ = ("as_of", "average", "used")
 
@@ -32,7 +31,7 @@ class Account:
         self.as_of = 0.0
 
     def change(self, amounts: Mapping[str, int], times: int) -> None:
-        """Take `times` the amounts, or give them back where it is negative."""
+        """Add `times` the amounts; negative: release them."""
         used = self.used
         for name, amount in amounts.items():
             left = used.get(name, 0) + amount * times
@@ -41,8 +40,8 @@ class Account:
             else:
                 used.pop(name, None)
 
-    def remember(self, now: float, half_life_s: float) -> None:
-        """Bring the average up to date; to be called before what is held changes."""
+    def decay_to(self, now: float, half_life_s: float) -> None:
+        """Bring the average up to date. Call this before the usage changes."""
         if now <= self.as_of:
             return
         average, used = self.average, self.used
@@ -52,8 +51,8 @@ class Account:
             average[name] = average[name] * kept + (used[name] * moved if name in used else 0.0)
         self.as_of = now
 
-    def change_remembering(self, amounts: Mapping[str, int], times: int, now: float, half_life_s: float) -> None:
-        self.remember(now, half_life_s)
+    def change_with_history(self, amounts: Mapping[str, int], times: int, now: float, half_life_s: float) -> None:
+        self.decay_to(now, half_life_s)
         self.change(amounts, times)
         for name in amounts:
             if name not in self.average:
@@ -64,8 +63,8 @@ class Account:
         return dominant(self.used, inverse)
 
     def share_with_past(self, inverse: Mapping[str, float], now: float, half_life_s: float) -> float:
-        """The dominant share of the mean of present and average use. Present use must count, or a tenant could take
-        everything before its average has moved; in a steady state this is the plain dominant share."""
+        """The dominant share of the mean of present and average usage. Present usage counts, or a tenant could take
+        everything before its average moves. With constant usage this is the plain dominant share."""
         if not self.average:
             return 0.0
         kept = 0.5 ** ((now - self.as_of) / half_life_s) if now > self.as_of else 1.0

@@ -1,9 +1,9 @@
-"""Settings: what later work may do while the head of the queue has to wait.
+"""Settings of backfilling: which work may start while the head of the queue has to wait.
 
-off           everything that fits starts; nobody waits for the head
-none          nobody overtakes the head
-easy          the head is promised its earliest start; what cannot delay that may run ahead
-conservative  everyone that waits is promised a start (the first `depth`), and nobody may delay any of them
+off           everything that fits starts
+none          no work overtakes the head
+easy          the head is promised its earliest start; work that does not delay it may start before
+conservative  the first `depth` pending workloads are promised a start, and no work may delay them
 """
 
 from typing import Annotated, Literal
@@ -16,18 +16,21 @@ from dovetail.model.text.strict import Strict
 class BackfillSettings(Strict):
     mode: Literal["off", "none", "easy", "conservative"] = "easy"
     candidates: Literal["queue", "arrival"] = Field(
-        default="queue", description="the order in which work is tried behind a head that waits"
+        default="queue", description="the order in which work behind a waiting head is tried"
     )
     head: Literal["first", "sticky"] = Field(
-        default="first", description="first: whoever sorts first now; sticky: who was head stays it until it starts"
+        default="first",
+        description="first: the workload that sorts first now; sticky: a head stays head until it starts",
     )
     spare: bool = Field(
-        default=True, description="room that the head leaves over may be used beyond its start, not only until then"
+        default=True, description="work may use capacity that the head leaves free after its start, not only before it"
     )
     run_times: Literal["declared", "expected"] = Field(
-        default="declared", description="expected: declared run times corrected by what the owner's work took before"
+        default="declared", description="expected: declared run times corrected by the owner's past run times"
     )
-    depth: Annotated[int, Field(ge=1, le=1000)] = Field(default=100, description="promises made when conservative")
+    depth: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=100, description="the number of promises in conservative mode"
+    )
 
     @property
     def strict(self) -> bool:

@@ -1,12 +1,11 @@
-"""The order of batch work: short and narrow first, nobody for ever, the widest work when few others come.
+"""The formula of the `batch` order: short and small work first, without starvation, whole-cluster work in quiet hours.
 
-A key is 2 ln(run time) + ln(share) less an age that grows slowly at first and steeply as the wait nears its limit,
-a multiple of the longest wait that first come first served would have given anybody (`shadow`). Work that takes the
-whole machine holds up all that arrive meanwhile, so its age counts sooner in hours in which few short tasks arrive and
-later in busy ones; which hours those are is learned from arrivals. Guarantees: smaller keys go first; past its limit a
-task rises for as long as it waits; only the past is used; state is 48 numbers and two sums. The limit is where age
-outweighs size, not a promise: waits may pass it. Leaves to others: ties (order of submission), backfilling,
-expectations (`run_times`), the yardstick (`shadow`).
+A key is 2 ln(run time) + ln(share) minus an age term. The age term grows slowly at first and steeply as the wait
+approaches its limit, a multiple of the longest wait under first come, first served (`fcfs_simulation`). Work that needs
+the whole cluster delays everything that arrives meanwhile, so its age counts sooner in hours with few short arrivals
+and later in busy hours; the pattern is learned. Guarantees: smaller keys go first; beyond its limit a task only rises;
+only the past is used; the state is 48 numbers and two sums. The limit is where age outweighs size: waits may exceed it.
+Left to others: ties (order of submission), backfilling, expected run times (`run_times`).
 """
 
 from dataclasses import dataclass, field
@@ -16,24 +15,25 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-WAITS = 2.55
-"""Times the longest wait of first come first served: where age outweighs any size."""
+WAIT_LIMIT_FACTOR = 2.55
+"""The wait limit as a multiple of the longest FCFS wait: there age outweighs any size."""
 STEEPNESS = 5.0
 WEIGHT = 16.0
-"""What age is worth at the limit: ln of the largest run time² × share against the smallest."""
-LANE = 0.02
-"""Share of the machine that long work leaves free for short; who needs more than the rest takes the whole machine."""
+"""The weight of age at the limit: ln of the ratio between the largest and smallest run time² × share."""
+FREE_SHARE = 0.02
+"""The share of the cluster that long work leaves free for short work. Work that needs more than the rest counts as
+needing the whole cluster."""
 SHORTEST_S = 10.0
-"""As in the bounded slowdown: below this nobody minds."""
+"""Shorter run times count as this, as in the bounded slowdown."""
 SMALLEST_SHARE = 1e-6
-"""Floor for logarithms: work that asks for next to nothing."""
+"""Floor for logarithms."""
 TOLERANCE = 1e-9
-"""Shares are quotients: one that is just at a limit must not pass it by rounding."""
+"""Shares are quotients: rounding must not push one over a limit."""
 HOUR_S = 3_600.0
 HOURS = 24
 DAY_S = HOUR_S * HOURS
 UNSEEN_S = 0.3 * HOUR_S
-"""So much time at the mean rate is assumed of every hour, so that an hour never seen is taken for an ordinary one."""
+"""Every hour starts with this much time at the mean rate, so that an hour never seen counts as average."""
 
 
 def _zeros() -> Floats:
@@ -42,18 +42,18 @@ def _zeros() -> Floats:
 
 @dataclass(slots=True)
 class BatchOrder:
-    """Times given to the methods must not fall. Same calls in the same order, same answers."""
+    """`now` must never decrease. Deterministic."""
 
-    waits: float = WAITS
+    wait_limit_factor: float = WAIT_LIMIT_FACTOR
     _urgency: Floats = field(default_factory=_zeros)
-    """By hour of the day: the sum of 1 / run time of what arrived, the slowdown a second of delay would cost it."""
+    """By hour of the day: the sum of 1 / run time of arrivals, which is the slowdown that one second of delay costs."""
     _seen_s: Floats = field(default_factory=_zeros)
     _seen_until: float | None = None
     _log_sum: float = 0.0
     _count: int = 0
 
     def arrived(self, now: float, expected_s: float) -> None:
-        self._watch(now)
+        self._count_time(now)
         self._urgency[_hour(now)] += 1.0 / max(expected_s, SHORTEST_S)
         self._log_sum += float(np.log(max(expected_s, 1.0)))
         self._count += 1
@@ -61,24 +61,24 @@ class BatchOrder:
     def keys(
         self, now: float, submitted_at: Floats, expected_s: Floats, share: Floats, longest_wait_s: float
     ) -> Floats:
-        """One number a task, smaller goes first. `longest_wait_s` is that of first come first served so far."""
-        self._watch(now)
+        """One key for each task; smaller goes first. `longest_wait_s` is the longest FCFS wait so far."""
+        self._count_time(now)
         size = 2.0 * np.log(np.maximum(expected_s, SHORTEST_S)) + np.log(np.maximum(share, SMALLEST_SHARE))
-        age = (now - submitted_at) / (self.waits * longest_wait_s + 1.0)
+        age = (now - submitted_at) / (self.wait_limit_factor * longest_wait_s + 1.0)
         power = np.full(len(age), STEEPNESS)
-        whole = share > 1.0 - LANE + TOLERANCE
+        whole = share > 1.0 - FREE_SHARE + TOLERANCE
         if whole.any():
             power[whole] *= self._busyness(now, np.maximum(expected_s[whole], 1.0))
         worth = np.where(age < 1.0, np.minimum(age, 1.0) ** power, age)
         return np.asarray(size - WEIGHT * worth, dtype=np.float64)
 
-    def room(self, expected_s: Floats, share: Floats) -> Floats:
-        """What must be free for a task to start: work longer than usual leaves the lane free, if it can."""
+    def needed_share(self, expected_s: Floats, share: Floats) -> Floats:
+        """The share that must be free for a task to start. Long work needs `FREE_SHARE` more, if possible."""
         usual_s = np.exp(self._log_sum / max(1, self._count))
-        return np.where(expected_s > usual_s, np.minimum(1.0, share + LANE), share)
+        return np.where(expected_s > usual_s, np.minimum(1.0, share + FREE_SHARE), share)
 
     def _busyness(self, now: float, run_s: Floats) -> Floats:
-        """Slowdown that a full machine from now on causes to those who arrive, as a multiple of the usual; 1: usual."""
+        """The slowdown that a full cluster causes to arrivals from now on, relative to the average (1)."""
         mean = float(self._urgency.sum()) / max(float(self._seen_s.sum()), HOUR_S)
         if mean == 0.0:
             return np.ones(len(run_s))
@@ -89,8 +89,8 @@ class BatchOrder:
         caused = twice_at_end - twice - run_s * once
         return np.asarray(np.maximum(caused, 0.0) / (mean * run_s**2 / 2.0), dtype=np.float64)
 
-    def _watch(self, now: float) -> None:
-        """Count the time that passed towards the hours of the day it passed in."""
+    def _count_time(self, now: float) -> None:
+        """Add the time that passed to its hours of the day."""
         since = now if self._seen_until is None else self._seen_until
         self._seen_until = now
         days, rest_s = divmod(max(0.0, now - since), DAY_S)
@@ -108,7 +108,7 @@ def _hour(at: float) -> int:
 
 
 def _integrals(rate: Floats, until_s: Floats) -> tuple[Floats, Floats]:
-    """The hourly rate, repeated day after day, integrated from midnight once and twice."""
+    """The daily pattern of the hourly rate, integrated once and twice from midnight."""
     once = np.concatenate(([0.0], np.cumsum(rate * HOUR_S)))
     twice = np.concatenate(([0.0], np.cumsum(once[:-1] * HOUR_S + rate * HOUR_S**2 / 2.0)))
     days, rest_s = np.divmod(until_s, DAY_S)

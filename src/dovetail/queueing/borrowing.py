@@ -1,7 +1,7 @@
-"""Who uses more than its guarantee, and whose guarantee lies idle meanwhile.
+"""Which queues use more than their guarantee (borrow), and which leave some of theirs idle (lend).
 
-A resource can be borrowed only if some queue is guaranteed some of it; then whatever a queue uses above its own
-guarantee is borrowed, also if that is all it uses. Left to others: taking it back (`quota`, then preemption).
+Only resources that some queue is guaranteed can be borrowed. Everything that a queue uses above its own guarantee is
+borrowed. Reclaiming it is left to `quota` and preemption.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ class Loan(NamedTuple):
 
 
 class Borrowing:
-    """Answers about loans between the queues of one tree."""
+    """Loans between the queues of one tree."""
 
     def __init__(self, tree: QueueTree, usage: Usage) -> None:
         self._tree = tree
@@ -41,17 +41,17 @@ class Borrowing:
         return found
 
     def lent(self, queue: int) -> Amounts:
-        """What the queue is guaranteed and does not use."""
+        """The idle part of the queue's guarantee."""
         used = self._usage.used(queue)
         idle = {name: amount - used.get(name, 0) for name, amount in self._tree[queue].guaranteed.items()}
         return {name: amount for name, amount in idle.items() if amount > 0}
 
     def borrowers(self, resource: str, under: int = ROOT) -> list[Loan]:
-        """Queues without children that borrow it, the largest loan first, then by path."""
+        """Leaf queues that borrow the resource, the largest loan first, then by path."""
         return self._loans(resource, under, 1)
 
     def lenders(self, resource: str, under: int = ROOT) -> list[Loan]:
-        """Queues without children that leave some of their guarantee idle, the largest part first, then by path."""
+        """Leaf queues with an idle part of their guarantee, the largest part first, then by path."""
         return self._loans(resource, under, -1)
 
     def _loans(self, resource: str, under: int, sign: int) -> list[Loan]:

@@ -1,12 +1,12 @@
-"""A workload as the waiting line sees it: who it belongs to, how urgent it is, and how much it wants."""
+"""A workload as the pending queue sees it: its owner, priority and size."""
 
 from typing import NamedTuple
 
 
 class QueueEntry(NamedTuple):
-    """`rank` 0 is most urgent. `run_s` is how long it asks to run, None if it does not say;
-    `expected_s` how long that usually comes to for its owner. `share` is the dominant
-    share of the cluster that the whole workload wants, `width` the processors."""
+    """`rank` 0 is the highest priority. `run_s` is the declared run time, `expected_s` the one predicted from the
+    owner's history. `share` is the dominant share of the cluster that the whole workload requests, `width` its
+    processors."""
 
     id: int
     queue: int

@@ -1,10 +1,9 @@
-"""Every ordering, in the open: one dict, entry points for outsiders, duplicates refused.
+"""The registry of orderings: built-in ones in `ORDERINGS`, others by entry point. Duplicate names are refused.
 
-An ordering turns an entry into a key once, when it joins the line: smaller goes first, and ids settle ties. A key
-does not change while the entry waits, so nothing is sorted again, unless the ordering is `Moving`.
-With `by_tenant` the line chooses queue and tenant first, by who has least (`fair_choice`), and the key decides only
-within one tenant's entries.
-Left to others: keeping the order (`line`). A batch policy with a static key is one more class in ORDERINGS.
+An ordering computes an entry's key once, when the entry is queued. Smaller keys go first; ids decide ties. Keys do not
+change while an entry waits, unless the ordering is a `DynamicOrdering`.
+With `by_tenant` the pending queue first chooses queue and tenant by weighted share (`fair_choice`); the key decides
+only among the entries of one tenant. `pending_queue` keeps the order.
 """
 
 import math
@@ -20,17 +19,17 @@ from dovetail.queueing.entry import QueueEntry
 
 Key = tuple[float, ...]
 ORDERING_GROUP = "dovetail.orderings"
-F1_AGE = 870.0  # as published
+F1_AGE = 870.0  # from the paper
 
 
 class OrderingError(ValueError):
-    """An ordering is missing, double, or cannot be built; says which and what to do."""
+    """An ordering is unknown, registered twice, or cannot be built."""
 
 
 @runtime_checkable
-class Moving(Protocol):
-    """An ordering whose keys change with time: it is told who comes and ends, and gives new keys before each pass.
-    `key` is what the last `rekey` said."""
+class DynamicOrdering(Protocol):
+    """An ordering whose keys change with time. It is notified of arrivals and ends, and computes new keys before each
+    cycle. `key` returns those of the last `rekey`. `free_share`: the share that must stay free beside the entry."""
 
     def arrived(self, entry: QueueEntry, now: float) -> None: ...
 
@@ -38,12 +37,12 @@ class Moving(Protocol):
 
     def rekey(self, entries: Sequence[QueueEntry], now: float) -> None: ...
 
-    def lane(self, entry: QueueEntry) -> float: ...
+    def free_share(self, entry: QueueEntry) -> float: ...
 
 
 @runtime_checkable
 class Ordering(Protocol):
-    """Built with `ageing_s`: that long a wait makes up for one class of priority; None: it never does."""
+    """`ageing_s`: a wait that makes up for one priority class; None: no ageing."""
 
     name: ClassVar[str]
     by_tenant: ClassVar[bool]
@@ -53,8 +52,8 @@ class Ordering(Protocol):
     def key(self, entry: QueueEntry) -> Key: ...
 
 
-class Plain:
-    """The base of the built-in ones: one line for all, no ageing."""
+class KeyOrdering:
+    """Base of the built-in orderings: by key alone, no ageing."""
 
     name: ClassVar[str]
     by_tenant: ClassVar[bool] = False
@@ -63,16 +62,16 @@ class Plain:
         self.ageing_s = ageing_s
 
 
-class Fifo(Plain):
+class Fifo(KeyOrdering):
     name = "fifo"
 
     def key(self, entry: QueueEntry) -> Key:
         return (entry.submitted_at,)
 
 
-class ByPriority(Plain):
-    """The most urgent class, then whoever came first. With ageing a class is worth a head start of `ageing_s`: since
-    all grow older at the same pace, who overtakes whom is known on arrival."""
+class ByPriority(KeyOrdering):
+    """By priority class, then by submission. With ageing, a class is worth a head start of `ageing_s`: all entries age
+    at the same pace, so their order is known on arrival."""
 
     name = "priority"
 
@@ -89,8 +88,8 @@ class Fair(ByPriority):
     by_tenant = True
 
 
-class Shortest(Plain):
-    """The shortest declared run time; who declares none goes last."""
+class Shortest(KeyOrdering):
+    """The shortest declared run time first; entries without one go last."""
 
     name = "shortest"
 
@@ -98,8 +97,8 @@ class Shortest(Plain):
         return (_run_s(entry), entry.submitted_at)
 
 
-class SmallestArea(Plain):
-    """The least run time × dominant share: the cheapest to get out of the way."""
+class SmallestArea(KeyOrdering):
+    """The least run time × dominant share first."""
 
     name = "smallest_area"
 
@@ -108,9 +107,9 @@ class SmallestArea(Plain):
         return (area, entry.submitted_at)
 
 
-class F1(Plain):
+class F1(KeyOrdering):
     """Carastan-Santos and de Camargo, 2017: log10(run time) × processors + 870 × log10(submitted). Made for times that
-    begin near nought, as in a replayed log: by the calendar its age hardly moves, and large work would starve."""
+    start near zero, as in a replayed log: with calendar times age has almost no effect, and large work starves."""
 
     name = "f1"
 
@@ -132,7 +131,7 @@ ORDERINGS: dict[str, type[Any]] = {
 
 @cache
 def orderings() -> Mapping[str, type[Any] | EntryPoint]:
-    """Built-in ones and those that other packages offer, the latter not loaded yet."""
+    """Built-in orderings and entry points of other packages, which are not loaded yet."""
     try:
         return {**ORDERINGS, **offered_plugins(ORDERING_GROUP, ORDERINGS, "an ordering")}
     except PluginError as error:
@@ -140,14 +139,14 @@ def orderings() -> Mapping[str, type[Any] | EntryPoint]:
 
 
 def build_ordering(name: str, ageing_s: float | None = None) -> Ordering:
-    """Raises OrderingError if there is none of that name or it does not keep to the contract."""
+    """Raises OrderingError if the name is unknown or the plugin violates the contract."""
     known = orderings()
     plugin = known.get(name)
     if plugin is None:
         raise OrderingError(f"unknown ordering {name!r}.{closest(name, known)} Known: {', '.join(known)}")
     try:
         built = (plugin.load() if isinstance(plugin, EntryPoint) else plugin)(ageing_s)
-    except Exception as error:  # an outsider's module or constructor may raise anything
+    except Exception as error:  # a plugin may raise anything
         raise OrderingError(f"ordering {name!r} cannot be built: {type(error).__name__}: {error}") from error
     if not isinstance(built, Ordering) or built.name != name:
         raise OrderingError(f"ordering {name!r} needs `name` (the same), `by_tenant` and a method `key`")

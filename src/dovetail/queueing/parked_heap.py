@@ -1,6 +1,6 @@
-"""Workloads in an order that does not change while they wait: those set aside for one reason.
+"""A heap of workloads that are parked for one reason. Their order does not change while they wait.
 
-O(log n) a push and a pop. An entry that left is dropped when it comes up, not searched for.
+Push and pop cost O(log n). A removed workload is dropped from the heap when it reaches the top.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ class ParkedHeap:
             heappush(self._heap, (key, workload))
 
     def rekey(self, keys: dict[int, Key]) -> None:
-        """The same workloads by other keys."""
+        """Give the same workloads new keys."""
         self._inside = keys
         self._heap = [(key, workload) for workload, key in keys.items()]
         heapify(self._heap)
@@ -37,7 +37,6 @@ class ParkedHeap:
         return None
 
     def drop(self, workload: int) -> None:
-        """No longer waiting here."""
         self._inside.pop(workload, None)
         if self._heap and self._heap[0][1] == workload:
             heappop(self._heap)
@@ -51,5 +50,5 @@ class ParkedHeap:
         return workload in self._inside
 
     def __iter__(self) -> Iterator[int]:
-        """All of them, next first."""
+        """All workloads in order."""
         return (workload for _, workload in sorted((key, id_) for id_, key in self._inside.items()))

@@ -1,9 +1,8 @@
-"""Limits: may a queue take more, and from whom may it take back what it was guaranteed?
+"""Quotas: may a queue take more, and from which queues may it reclaim its guarantee?
 
-Guarantees: whoever charges only what `over` does not object to never exceeds the maximum of a queue, of any queue
-above it, or the limit of a user. Whatever `reclaimable_from` names borrows an asked resource at every level up to
-where its branch meets the one that is entitled; nobody is asked to go below a guarantee for another's loan.
-Left to others: which victims (preemption), and what the cluster has room for (placement).
+Guarantees: charges that `over` accepts never exceed the maximum of a queue, of its ancestors, or the limit of a user. A
+queue in `reclaimable_from` borrows a requested resource at every level up to the common ancestor, so reclaiming never
+takes a queue below its guarantee. Left to others: choosing victims (preemption) and nodes (placement).
 """
 
 from collections.abc import Callable, Mapping
@@ -19,8 +18,8 @@ _BORROWERS_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class OverQuota:
-    """Why a queue may not take more now. `user` is set where the limit is one of each user;
-    those who give no name are one user, with the empty name, or leaving it out would be a way around the limit."""
+    """Why a queue may not take more now. `user` is set if a per-user limit applies. All work without a user counts as
+    one user with an empty name; otherwise leaving it out would evade the limit."""
 
     queue: str
     resource: str
@@ -32,19 +31,19 @@ class OverQuota:
 
     @property
     def never(self) -> bool:
-        """More is asked than the limit itself: waiting does not help."""
+        """The request alone exceeds the limit: waiting does not help."""
         return self.asked > self.limit
 
     @property
     def message(self) -> str:
         """`queue research/nlp: gpu 60 of 64 in use, 8 asked; ml borrows 12`."""
         used, asked, limit = (show_amount(self.resource, amount) for amount in (self.used, self.asked, self.limit))
-        whose = f"queue {self.queue}"
+        subject = f"queue {self.queue}"
         if self.user is not None:
-            whose = f"user {self.user or '(none given)'} in {whose}"
+            subject = f"user {self.user or '(none given)'} in {subject}"
         if self.never:
-            return f"{whose}: {self.resource} {asked} asked, the limit is {limit}; it can never start"
-        words = [f"{whose}: {self.resource} {used} of {limit} in use, {asked} asked"]
+            return f"{subject}: {self.resource} {asked} asked, the limit is {limit}; it can never start"
+        words = [f"{subject}: {self.resource} {used} of {limit} in use, {asked} asked"]
         words += [f"{loan.path} borrows {loan.shown_amount}" for loan in self.borrowers[:_BORROWERS_NAMED]]
         if len(self.borrowers) > _BORROWERS_NAMED:
             words.append(f"{len(self.borrowers) - _BORROWERS_NAMED} more borrow")
@@ -52,18 +51,18 @@ class OverQuota:
 
 
 class Quotas:
-    """The limits of a tree held against a ledger."""
+    """Compares the limits of a queue tree with its usage."""
 
     def __init__(self, tree: QueueTree, usage: Usage) -> None:
         self._tree = tree
         self._usage = usage
         self.borrowing = Borrowing(tree, usage)
-        # Most queues have no limits, and this is asked for every task: only levels with one are looked at.
+        # Checked for every task, and most queues have no limit: only levels with one are visited.
         self._maxima = [[c for c in queue.lineage if tree[c].maximum] for queue in tree.queues]
         self._per_user = [[c for c in queue.lineage if tree[c].user_limits] for queue in tree.queues]
 
     def over(self, queue: int, user: str | None, amounts: Mapping[str, int]) -> OverQuota | None:
-        """The first limit that the amounts would exceed, the queue's own before those above it; None: go ahead."""
+        """The first limit that the amounts would exceed, the queue's own before its ancestors'. None: none."""
         for code in self._maxima[queue]:
             limited, used = self._tree[code], self._usage.used(code)
             for resource, limit in limited.maximum.items():
@@ -83,14 +82,13 @@ class Quotas:
         return None
 
     def _borrowers(self, queue: int, limited: int, resource: str) -> tuple[Loan, ...]:
-        """Below a limit with children those are to blame who borrow there; a queue's own limit blames nobody, and
-        then the borrowers anywhere are worth knowing."""
+        """Borrowers to name in the message: below the limited queue if it has children, otherwise anywhere."""
         under = ROOT if self._tree.is_leaf(limited) else limited
         own = self._tree[queue].path
         return tuple(loan for loan in self.borrowing.borrowers(resource, under) if loan.path != own)
 
     def crowded(self, queue: int, waiting: Callable[[int], int]) -> str | None:
-        """Why no more may join the queue: as many wait as it, or one above it, takes. None: there is room."""
+        """Why no more workloads may wait in the queue: it, or an ancestor, is full. None if they may."""
         for code in self._tree[queue].lineage:
             most = self._tree[code].max_workloads
             if most is not None and waiting(code) >= most:
@@ -100,17 +98,17 @@ class Quotas:
         return None
 
     def entitled(self, queue: int, amounts: Mapping[str, int]) -> bool:
-        """Would the queue, or one above it, still be within its guarantee? Then it may reclaim what others borrow."""
+        """Would the queue or an ancestor stay within its guarantee? Then it may reclaim what others borrow."""
         return any(self._within_guarantee(level, amounts) for level in self._tree[queue].lineage[:-1])
 
     def _within_guarantee(self, queue: int, amounts: Mapping[str, int]) -> bool:
-        """Of every asked resource that the queue is guaranteed at all, and there is one."""
+        """True if at least one requested resource is guaranteed, and all such stay within the guarantee."""
         guaranteed, used = self._tree[queue].guaranteed, self._usage.used(queue)
         asked = [name for name, amount in amounts.items() if amount and name in guaranteed]
         return bool(asked) and all(used.get(name, 0) + amounts[name] <= guaranteed[name] for name in asked)
 
     def reclaimable_from(self, queue: int, amounts: Mapping[str, int]) -> set[int]:
-        """Queues without children that borrow something asked, from branches this queue may reclaim from."""
+        """Leaf queues that borrow a requested resource, in branches that this queue may reclaim from."""
         found: set[int] = set()
         for level in self._tree[queue].lineage[:-1]:
             if self._within_guarantee(level, amounts):

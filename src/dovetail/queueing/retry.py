@@ -1,6 +1,6 @@
-"""When something that failed may be tried again: later each time, and not all at the same moment.
+"""Exponential backoff with jitter, and the settings of promotion and quarantine.
 
-The jitter comes from a seed and the name of what is tried, so that a replay tries again at the same moments.
+The jitter is derived from a seed and the name of what is retried, so a replay retries at the same times.
 """
 
 from hashlib import blake2b
@@ -14,7 +14,7 @@ from dovetail.model.workloads.workload import Priority
 
 
 class BackoffSettings(Strict):
-    """The n-th retry waits `first` x 2^(n-1), at most `most`, give or take `jitter` of it."""
+    """The n-th retry waits `first` x 2^(n-1), at most `most`, plus or minus the fraction `jitter`."""
 
     first: Duration = 1.0
     most: Duration = 300.0
@@ -22,15 +22,15 @@ class BackoffSettings(Strict):
 
 
 class PromotionSettings(Strict):
-    """Each `after` of waiting raises a workload by one class, up to `most`."""
+    """Every `after` seconds of waiting raise a workload by one priority class, up to `most`."""
 
     after: Annotated[Duration, Field(gt=0)]
     most: Priority = Priority.HIGH
 
 
 class QuarantineSettings(Strict):
-    """After `failures` placements in a row that failed there, a node gets nothing for `pause`; then one more try.
-    The pause doubles each time that fails too, up to `most`."""
+    """After `failures` consecutive failed placements a node gets no tasks for `pause`, then one more try. The pause
+    doubles each time that try fails, up to `most`."""
 
     failures: Annotated[Count, Field(ge=1, le=1000)] = 5
     pause: Annotated[Duration, Field(gt=0)] = 60.0

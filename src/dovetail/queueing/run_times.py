@@ -1,9 +1,9 @@
-"""How long a task will probably run, from what its owner declared and how the owner's last tasks compared with that.
+"""Predicts run times from the declared time and from how much of it the owner's last tasks used.
 
-Guarantees: an expectation is never longer than what was declared, never negative, and depends only on tasks that
-ended before; memory is bounded (the owners heard of last, a few ended tasks each). An owner without history gets what
-was declared. Leaves to others: which string names an owner, and what the expectation is used for. Declared times stay
-the only ones a reservation may rely on: an expectation is often too short.
+Guarantees: a prediction is never longer than the declared time, never negative, and depends only on tasks that ended
+before; memory is bounded (the latest owners, a few tasks each). Without history the prediction is the declared time.
+Left to others: what identifies an owner, and how predictions are used. They are often too short, so only declared
+times may back a reservation.
 """
 
 from collections import OrderedDict, deque
@@ -12,28 +12,28 @@ from dataclasses import dataclass, field
 from typing import Any
 
 REMEMBERED_TASKS = 5
-"""Of an owner. Few, because what a user runs changes from day to day."""
+"""For each owner. Few, because what a user runs changes from day to day."""
 REMEMBERED_OWNERS = 10_000
 SHORTEST_S = 1.0
-"""Floor for divisors: a task declared or ended at zero seconds says nothing about a ratio."""
+"""Floor for divisors."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
     actual_s: float
     used: float | None
-    """Share of the declared time that was used, at most 1. None where nothing was declared."""
+    """The fraction of the declared time that was used, at most 1. None if none was declared."""
 
 
 @dataclass(slots=True)
 class RunTimes:
-    """Expectations by owner. Same calls in the same order, same answers."""
+    """Predictions by owner. Deterministic."""
 
     owners: int = REMEMBERED_OWNERS
     _history: OrderedDict[str, deque[_Ended]] = field(default_factory=OrderedDict)
 
     def expected_s(self, owner: str, declared_s: float | None) -> float | None:
-        """What a task of this owner will take; None where nothing was declared and nothing is known."""
+        """The predicted run time. None if none was declared and the owner has no history."""
         history = self._history.get(owner, ())
         if declared_s is None:
             return sum(ended.actual_s for ended in history) / len(history) if history else None
@@ -43,7 +43,7 @@ class RunTimes:
         return min(declared_s, max(SHORTEST_S, declared_s * sum(used) / len(used)))
 
     def finished(self, owner: str, declared_s: float | None, actual_s: float) -> None:
-        """A task ended by itself. Tasks that were stopped from outside say nothing and are not to be told."""
+        """A task ended by itself. Do not call this for tasks that were stopped."""
         used = None if declared_s is None else min(1.0, actual_s / max(SHORTEST_S, declared_s))
         self._history.setdefault(owner, deque(maxlen=REMEMBERED_TASKS)).append(_Ended(actual_s, used))
         self._history.move_to_end(owner)
@@ -51,7 +51,7 @@ class RunTimes:
             self._history.popitem(last=False)
 
     def to_json(self) -> dict[str, Any]:
-        """Owners from the one heard of longest ago to the latest, so that reading keeps the order of forgetting."""
+        """Owners from the least to the most recent, so that reading keeps the order of eviction."""
         return {owner: [[ended.actual_s, ended.used] for ended in history] for owner, history in self._history.items()}
 
     @classmethod
@@ -63,11 +63,9 @@ class RunTimes:
         return run_times
 
 
-def outlived(estimate_s: float, ran_s: float, declared_s: float | None) -> float:
-    """The next estimate of a task that has run for longer than the last one: twice as long, up to what was declared.
-
-    Past the declared time it doubles again, since a task that is still there has to be expected to end some time.
-    """
+def extended_estimate_s(estimate_s: float, ran_s: float, declared_s: float | None) -> float:
+    """The next estimate for a task that outran the last one: twice as long, at most the declared time. Beyond the
+    declared time it keeps doubling, since the task must be expected to end some time."""
     if ran_s < estimate_s:
         return estimate_s
     doubled_s = 2 * max(ran_s, SHORTEST_S)

@@ -1,8 +1,8 @@
-"""What users write about queues and fairness.
+"""User settings of queues and fairness.
 
-Guarantees: weights are positive; a queue's maximum holds its guarantee and the guarantees of its children; children
-guarantee together no more than a parent that has a guarantee of its own. A complaint points at the resource in the
-queue that is wrong. Left to others: finding the queue of a workload (`tree`), counting (`usage`), limits (`quota`).
+Guarantees: weights are positive; a queue's maximum is at least its guarantee and the sum of its children's; the
+children of a queue with a guarantee are together guaranteed no more than it is. Complaints name the queue and resource.
+Left to others: the queue of a workload (`tree`), counting (`usage`), limits (`quota`).
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ LABEL_PREFIX = "label:"
 
 
 class Quota(Capacity):
-    """Amounts of a queue. What is not written is not limited; a zero that is written is a limit of nothing."""
+    """Amounts of a queue. A missing resource is not limited; a zero is a limit of zero."""
 
     slots: Count = 0
 
@@ -33,30 +33,32 @@ class Quota(Capacity):
 
 
 class QueueSettings(Strict):
-    """A queue, or a queue of queues; work waits only in those without children."""
+    """A queue, possibly with child queues; work waits only in leaf queues."""
 
     weight: Weight = 1.0
     guaranteed: Quota = shared(Quota())
     maximum: Quota = shared(Quota())
-    user_limits: Quota = Field(default_factory=Quota, description="what one user may hold in this queue at most")
+    user_limits: Quota = Field(default_factory=Quota, description="the most that one user may hold in this queue")
     namespaces: Annotated[list[Pattern], Field(max_length=1000)] = Field(
-        default_factory=list, description="workloads of these namespaces that name no queue come here"
+        default_factory=list, description="workloads of these namespaces wait here if they name no queue"
     )
-    max_workloads: Annotated[Count, Field(ge=1)] | None = Field(default=None, description="that may wait at a time")
+    max_workloads: Annotated[Count, Field(ge=1)] | None = Field(
+        default=None, description="the most workloads that may wait"
+    )
     queues: "dict[Name, QueueSettings]" = shared({})
 
     @cached_property
     def guarantee(self) -> Amounts:
-        """What is guaranteed to it: as written, and for other resources what its children are guaranteed together."""
-        found = _summed(self.queues)
+        """Its guarantee: as configured; for other resources the sum over its children."""
+        found = _total_guarantee(self.queues)
         return found | self.guaranteed.amounts()
 
     @model_validator(mode="after")
-    def _holds_together(self) -> Self:
+    def _check_amounts(self) -> Self:
         if self.queues and self.namespaces:
             words = "work waits only in queues without children; give the namespaces to one of: "
             raise AtField(("namespaces",), words + ", ".join(self.queues))
-        together = _summed(self.queues)
+        together = _total_guarantee(self.queues)
         for resource, own in self.guaranteed.amounts().items():
             if together.get(resource, 0) > own:
                 words = f"{show_amount(resource, own)} is less than its children are guaranteed together"
@@ -70,18 +72,18 @@ class QueueSettings(Strict):
 
 
 class FairSettings(Strict):
-    """Between whom `fair` is fair, and for how long it remembers."""
+    """What a tenant is for the `fair` order, and how long past usage counts."""
 
     tenant: Annotated[str, Field(max_length=300, pattern=r"^(namespace|user|label:\S+)$")] = "namespace"
     weights: Annotated[dict[LabelValue, Weight], Field(max_length=100_000)] = shared({})
-    half_life: Span | None = Field(default=None, description="after this long past use counts half; none: no memory")
+    half_life: Span | None = Field(default=None, description="half-life of past usage; none: only present usage counts")
     ageing: Span | None = Field(
         default=None,
-        description="waiting this long makes up for one class of priority, or for holding the whole cluster",
+        description="a wait that makes up for one priority class, or for holding the whole cluster",
     )
 
     def tenant_of(self, namespace: str, user: str | None, labels: Mapping[str, str]) -> str:
-        """Whoever has no user or lacks the label shares one tenant, with the empty name."""
+        """All work without a user, or without the label, shares one tenant with an empty name."""
         if self.tenant == "namespace":
             return namespace
         if self.tenant == "user":
@@ -92,7 +94,7 @@ class FairSettings(Strict):
         return self.weights.get(tenant, 1.0)
 
 
-def _summed(queues: Mapping[str, QueueSettings]) -> Amounts:
+def _total_guarantee(queues: Mapping[str, QueueSettings]) -> Amounts:
     found: Amounts = {}
     for child in queues.values():
         for resource, amount in child.guarantee.items():

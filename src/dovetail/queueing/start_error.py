@@ -1,9 +1,8 @@
-"""How wrong expected waits have been, so that a predicted start can be said as a range that holds.
+"""Calibrates predicted starts: turns a predicted wait into a range, from the errors of past predictions.
 
-A wait that was expected and the wait that came give an error; errors are kept apart by how long the expected wait was,
-since short forecasts go wrong in other ways than long ones. The range around a new expectation spans the middle of the
-errors of its kind. Guarantees: only the past is used, the range contains no time before now, memory is bounded. Leaves
-to others: the expectation itself, and telling of every workload that started (not only of those that were quick).
+Errors are grouped by the length of the predicted wait, since short and long predictions fail differently. The range
+spans the middle of the errors in the group. Guarantees: only the past is used, the range never starts before now,
+memory is bounded. Left to others: the prediction itself, and calling `learn` for every workload that started.
 """
 
 from bisect import bisect_left
@@ -14,30 +13,30 @@ from math import ceil, exp, floor, log
 from typing import Any
 
 SCALE_S = 60.0
-"""Errors are ratios of waits with this added: nobody cares whether a start came after one second or after ten."""
+"""Added to both waits before their ratio is taken: a start after one second or after ten is the same to users."""
 EDGES_S = (1.0, 60.0, 600.0, 3_600.0, 4 * 3_600.0, 24 * 3_600.0)
-"""Expected waits between two of these are of one kind."""
-KEPT = 400
-ENOUGH = 30
-"""With fewer errors of its kind, a range takes those of all kinds."""
+"""The bounds of the groups, in seconds of predicted wait."""
+KEPT_ERRORS = 400
+MIN_ERRORS = 30
+"""With fewer errors in its group, a range uses all errors."""
 
 
 def _errors() -> deque[float]:
-    return deque(maxlen=KEPT)
+    return deque(maxlen=KEPT_ERRORS)
 
 
 @dataclass(slots=True)
 class Calibration:
-    """Errors by kind of expectation. `share` of the actual starts should fall into the range."""
+    """Errors by group. `share` of the actual starts should fall into the range."""
 
     share: float = 0.86
     _by_kind: list[deque[float]] = field(default_factory=lambda: [_errors() for _ in range(len(EDGES_S) + 1)])
     _all: deque[float] = field(default_factory=_errors)
 
     def range(self, expected_wait_s: float) -> tuple[float, float]:
-        """Earliest and latest wait from now on, in seconds."""
+        """The earliest and latest wait from now, in seconds."""
         kind = self._by_kind[_kind(expected_wait_s)]
-        errors = sorted(kind if len(kind) >= ENOUGH else self._all)
+        errors = sorted(kind if len(kind) >= MIN_ERRORS else self._all)
         if not errors:
             return 0.0, expected_wait_s + SCALE_S
         tail = (1 - self.share) / 2
@@ -46,7 +45,7 @@ class Calibration:
         return _wait_s(expected_wait_s, low), _wait_s(expected_wait_s, high)
 
     def learn(self, expected_wait_s: float, actual_wait_s: float) -> None:
-        """A workload started: what was expected when it was submitted, and what came."""
+        """A workload started: the wait predicted at submission, and the actual one."""
         error = log((max(0.0, actual_wait_s) + SCALE_S) / (max(0.0, expected_wait_s) + SCALE_S))
         self._by_kind[_kind(expected_wait_s)].append(error)
         self._all.append(error)
@@ -56,10 +55,10 @@ class Calibration:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Calibration":
-        kinds = [deque(kind, maxlen=KEPT) for kind in data["kinds"]]
+        kinds = [deque(kind, maxlen=KEPT_ERRORS) for kind in data["kinds"]]
         if len(kinds) != len(EDGES_S) + 1:
-            return cls(data["share"])  # written with other edges: learn anew rather than mix kinds
-        return cls(data["share"], kinds, deque(data["all"], maxlen=KEPT))
+            return cls(data["share"])  # written with other bounds: start again rather than mix groups
+        return cls(data["share"], kinds, deque(data["all"], maxlen=KEPT_ERRORS))
 
 
 def _wait_s(expected_wait_s: float, error: float) -> float:

@@ -1,8 +1,8 @@
-"""The tree of queues: who is whose child, and which queue a workload waits in.
+"""The tree of queues, and which queue a workload waits in.
 
-Guarantees: every queue has a code, its place in `queues`; parents come before children, and the root, which nobody
-names, is 0. There is always a queue `default` for work that no other queue takes. The tree does not change.
-Left to others: what is used (`usage`), limits (`quota`), who goes next (`line`).
+Guarantees: every queue has a code, its index in `queues`; parents come before children, and the unnamed root is 0.
+There is always a queue `default` for work that no other queue accepts. The tree is immutable.
+Left to others: usage (`usage`), limits (`quota`), order (`pending_queue`).
 """
 
 import re
@@ -22,16 +22,16 @@ _LISTED = 20
 
 
 class UnknownQueue(ValueError):
-    """Work cannot wait there; says what is wrong with the name and which queues there are."""
+    """The queue does not exist or cannot hold work. The message lists the queues."""
 
 
 class BadQueues(ValueError):
-    """The queues as written make no tree."""
+    """The configured queues do not form a valid tree."""
 
 
 @dataclass(slots=True, frozen=True)
 class Queue:
-    """One queue; amounts are in smallest units, and a resource that is missing is not limited."""
+    """Amounts are in smallest units; a missing resource is not limited."""
 
     code: int
     name: str
@@ -83,7 +83,7 @@ class QueueTree:
             parent=parent.code if parent else ROOT,
             depth=parent.depth + 1 if parent else 0,
             weight=settings.weight,
-            guaranteed=settings.guarantee if parent else {},  # all there is belongs to the root
+            guaranteed=settings.guarantee if parent else {},  # the root owns everything
             maximum=settings.maximum.amounts(),
             user_limits=settings.user_limits.amounts(),
             max_workloads=settings.max_workloads,
@@ -109,23 +109,22 @@ class QueueTree:
         return not self.children[code]
 
     def leaves(self, under: int = ROOT) -> list[int]:
-        """Codes of the queues without children at or below a queue, in order of code."""
+        """Codes of the leaf queues at or below a queue, in order."""
         return self._leaves[under]
 
     def resolve(self, queue: str | None, namespace: str) -> int:
-        """Where a workload waits: in the queue it names, else the one that takes its namespace (a plain name before
-        a pattern, a longer pattern before a shorter), else the one called like its namespace, else `default`.
-        Raises UnknownQueue."""
+        """The queue a workload names; otherwise the one configured for its namespace (a plain name before a pattern, a
+        longer pattern before a shorter), the one named like its namespace, or `default`. Raises UnknownQueue."""
         key = (queue, namespace if queue is None else "")
         code = self._resolved.get(key)
         if code is None:
-            code = self._taking(namespace) if queue is None else self._named(queue)
+            code = self._by_namespace(namespace) if queue is None else self._named(queue)
             if len(self._resolved) >= _RESOLVED_KEPT:
                 self._resolved.clear()
             self._resolved[key] = code
         return code
 
-    def _taking(self, namespace: str) -> int:
+    def _by_namespace(self, namespace: str) -> int:
         for _, pattern, code in self._patterns:
             if fnmatchcase(namespace, pattern):
                 return code
@@ -147,7 +146,7 @@ class QueueTree:
             raise UnknownQueue(f"several queues are called {shown(name)}; write one of: {self._list(found)}")
         for queue in self.queues[1:]:
             if queue.name == name:
-                return self._named(queue.path)  # has children, and says so
+                return self._named(queue.path)  # raises: it has children
         leaves = self.leaves()
         near = closest(name, [self.queues[leaf].path for leaf in leaves] + list(self._leaves_named))
         raise UnknownQueue(f"unknown queue {shown(name)}.{near} Known: {self._list(leaves)}")

@@ -1,9 +1,9 @@
-"""The ledger: who holds how much, by queue, by user and by tenant, and what share of the cluster that is.
+"""Usage: what queues, users and tenants hold, and their shares of the cluster.
 
-Guarantees: a charge counts for the queue and all above it; what was charged and given back leaves nothing behind but
-decayed history. Shares are dominant shares: the largest over the resources. A tenant's standing is counted within its
-queue, since queues share first and their tenants then; `share_of_tenant` counts it everywhere.
-Left to others: limits (`quota`), who borrows (`borrowing`), who goes next (`line`), when to charge.
+Guarantees: a charge counts for the queue and its ancestors; charging and releasing leaves only decayed history behind.
+Shares are dominant shares: the largest over all resources. A tenant's weighted share is counted within its queue, since
+queues share first and tenants second; `share_of_tenant` can count it over all queues.
+Left to others: limits (`quota`), loans (`borrowing`), order (`pending_queue`), when to charge.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,12 +16,12 @@ from dovetail.queueing.settings import FairSettings
 from dovetail.queueing.tree import ROOT, QueueTree
 
 Watcher = Callable[[int, str], None]
-_TIDY_FROM = 1024
+_SWEEP_FROM = 1024
 _NEGLIGIBLE = 1e-9  # of the cluster
 
 
-class Past(NamedTuple):
-    """A decayed average, to be kept over a restart: of a tenant in a queue or, without a tenant, of the queue."""
+class PastUsage(NamedTuple):
+    """A decayed average to persist: of a tenant in a queue; without a tenant, of the queue."""
 
     path: str
     tenant: str | None
@@ -38,7 +38,7 @@ class Held(NamedTuple):
 
 
 class Usage:
-    """All accounts. `capacity` is what the cluster has of each resource, in smallest units."""
+    """All accounts. `capacity` is the cluster's total of each resource, in smallest units."""
 
     def __init__(self, tree: QueueTree, capacity: Mapping[str, float], fair: FairSettings | None = None) -> None:
         self.tree = tree
@@ -47,18 +47,18 @@ class Usage:
         self.epoch = 0  # grows when all shares change at once
         self._inverse: dict[str, float] = {}
         self._queues = [Account() for _ in tree.queues]
-        self._tenants: dict[tuple[int, str], Account] = {}  # in a queue; those of the root count use anywhere
+        self._tenants: dict[tuple[int, str], Account] = {}  # by queue and tenant; ROOT: over all queues
         self._users: dict[tuple[int, str], Account] = {}
-        # Every queue counts its users where work waits; above, only where there is a limit to hold.
+        # A leaf queue counts its users always, its ancestors only if they have a per-user limit.
         self._users_counted = [(q.code, *(c for c in q.lineage[1:] if tree[c].user_limits)) for q in tree.queues]
         self._queue_weights = [queue.weight for queue in tree.queues]
         self._tenant_weights = self.fair.weights
         self._watchers: list[Watcher] = []
-        self._tidy_at = _TIDY_FROM
+        self._sweep_at = _SWEEP_FROM
         self.set_capacity(capacity)
 
     def watch(self, watcher: Watcher) -> None:
-        """To be called with queue and tenant after each charge."""
+        """`watcher(queue, tenant)` is called after each charge."""
         self._watchers.append(watcher)
 
     def set_capacity(self, capacity: Mapping[str, float]) -> None:
@@ -97,7 +97,7 @@ class Usage:
     def charge(
         self, queue: int, user: str | None, tenant: str, amounts: Mapping[str, int], times: int, now: float
     ) -> None:
-        """Take `times` the amounts, or give them back where it is negative. Time must not run backwards."""
+        """Add `times` the amounts; negative: release them. `now` must never decrease."""
         lineage = self.tree.queues[queue].lineage
         if self.half_life_s is None:
             for code in lineage[:-1]:
@@ -105,9 +105,9 @@ class Usage:
             self._change(self._tenants, (queue, tenant), amounts, times)
         else:
             ranked = [self._queues[code] for code in lineage[:-1]]
-            ranked.append(self._remembered_tenant((queue, tenant), now))
+            ranked.append(self._tenant_with_history((queue, tenant), now))
             for account in ranked:
-                account.change_remembering(amounts, times, now, self.half_life_s)
+                account.change_with_history(amounts, times, now, self.half_life_s)
         self._queues[ROOT].change(amounts, times)
         self._change(self._tenants, (ROOT, tenant), amounts, times)
         for code in self._users_counted[queue]:
@@ -118,7 +118,7 @@ class Usage:
     def _change(
         self, accounts: dict[tuple[int, str], Account], key: tuple[int, str], amounts: Mapping[str, int], times: int
     ) -> None:
-        """An account without a past is closed when nothing is held."""
+        """An account without history is deleted when it holds nothing."""
         account = accounts.get(key)
         if account is None:
             account = accounts[key] = Account()
@@ -126,56 +126,56 @@ class Usage:
         if not account.used:
             del accounts[key]
 
-    def _remembered_tenant(self, key: tuple[int, str], now: float) -> Account:
+    def _tenant_with_history(self, key: tuple[int, str], now: float) -> Account:
         account = self._tenants.get(key)
         if account is None:
-            self._forget_the_gone(now)
+            self._drop_idle_tenants(now)
             account = self._tenants[key] = Account()
         return account
 
-    def _forget_the_gone(self, now: float) -> None:
-        """Tenants come and go for years. Looking at all when they have doubled costs little for each."""
-        if self.half_life_s is None or len(self._tenants) < self._tidy_at:
+    def _drop_idle_tenants(self, now: float) -> None:
+        """Delete idle tenants whenever the number of tenants has doubled."""
+        if self.half_life_s is None or len(self._tenants) < self._sweep_at:
             return
-        for key in [key for key, one in self._tenants.items() if self._is_gone(one, now, self.half_life_s)]:
+        for key in [key for key, one in self._tenants.items() if self._is_idle(one, now, self.half_life_s)]:
             del self._tenants[key]
-        self._tidy_at = max(_TIDY_FROM, 2 * len(self._tenants))
+        self._sweep_at = max(_SWEEP_FROM, 2 * len(self._tenants))
 
-    def _is_gone(self, account: Account, now: float, half_life_s: float) -> bool:
-        """Holds nothing, and what it held before was too little or too long ago to matter."""
+    def _is_idle(self, account: Account, now: float, half_life_s: float) -> bool:
+        """Holds nothing, and its past usage is negligible."""
         return not account.used and account.share_with_past(self._inverse, now, half_life_s) < _NEGLIGIBLE
 
     def used(self, queue: int) -> Mapping[str, int]:
-        """What the queue and all below it hold."""
+        """What the queue and its descendants hold."""
         return self._queues[queue].used
 
     def used_by(self, queue: int, user: str | None) -> Mapping[str, int]:
-        """What one user holds in a queue without children or with a limit of each user; no name is a user too."""
+        """What one user holds in a leaf queue or one with a per-user limit. None counts as a user too."""
         account = self._users.get((queue, user or ""))
         return account.used if account else {}
 
     def share_of(self, queue: int) -> float:
-        """The queue's dominant share of the cluster, now."""
+        """The queue's present dominant share."""
         return self._queues[queue].share(self._inverse)
 
     def share_of_tenant(self, tenant: str, queue: int = ROOT) -> float:
-        """A tenant's dominant share, now: in one queue, or anywhere."""
+        """A tenant's present dominant share: in one queue, or in all."""
         account = self._tenants.get((queue, tenant))
         return account.share(self._inverse) if account else 0.0
 
     def share_asked(self, amounts: Mapping[str, int], times: int = 1) -> float:
-        """The dominant share that `times` the amounts would be."""
+        """The dominant share of `times` the amounts."""
         return times * dominant(amounts, self._inverse)
 
-    def standing(self, queue: int, now: float) -> float:
-        """What the queue is ranked by among its siblings: its share, with the past if that counts, by its weight."""
+    def weighted_share(self, queue: int, now: float) -> float:
+        """What siblings are ranked by: the dominant share, with past usage if there is a half-life, over the weight."""
         account = self._queues[queue]
         if self.half_life_s is None:
             return dominant(account.used, self._inverse) / self._queue_weights[queue]
         return account.share_with_past(self._inverse, now, self.half_life_s) / self._queue_weights[queue]
 
-    def standing_of_tenant(self, queue: int, tenant: str, now: float) -> float:
-        """What a tenant is ranked by among the tenants of its queue."""
+    def weighted_share_of_tenant(self, queue: int, tenant: str, now: float) -> float:
+        """What the tenants of a queue are ranked by."""
         account = self._tenants.get((queue, tenant))
         if account is None:
             return 0.0
@@ -185,8 +185,8 @@ class Usage:
         return account.share_with_past(self._inverse, now, self.half_life_s) / weight
 
     def fair_share_deviation(self, active: Iterable[str] | None = None) -> dict[str, float]:
-        """How far each active tenant (who holds something; or those given) is from its fair part of what all of them
-        hold: 0 is just right, -0.5 half of it, 1 twice of it. By weight and dominant share, in order of name."""
+        """How far each active tenant (by default: all that hold something) is from its fair part of what they hold
+        together: 0 is exact, -0.5 half of it, 1 twice. By weight and dominant share, sorted by name."""
         holding = (tenant for queue, tenant in self._tenants if queue == ROOT)
         tenants = sorted(set(holding if active is None else active))
         by_weight = {tenant: self.share_of_tenant(tenant) / self.fair.weight_of(tenant) for tenant in tenants}
@@ -194,21 +194,21 @@ class Usage:
         level = sum(self.share_of_tenant(tenant) for tenant in tenants) / weights if weights else 0.0
         return {tenant: share / level - 1.0 if level else 0.0 for tenant, share in by_weight.items()}
 
-    def history(self, now: float) -> list[Past]:
-        """What must be written down for a restart to remember; empty where nothing is remembered."""
+    def history(self, now: float) -> list[PastUsage]:
+        """The averages to persist; empty without a half-life."""
         if self.half_life_s is None:
             return []
         found = []
         for code, account in enumerate(self._queues):
-            account.remember(now, self.half_life_s)
-            found.append(Past(self.tree.queues[code].path, None, account.as_of, dict(account.average)))
+            account.decay_to(now, self.half_life_s)
+            found.append(PastUsage(self.tree.queues[code].path, None, account.as_of, dict(account.average)))
         for (code, tenant), account in sorted(self._tenants.items(), key=itemgetter(0)):
-            account.remember(now, self.half_life_s)
-            found.append(Past(self.tree.queues[code].path, tenant, account.as_of, dict(account.average)))
+            account.decay_to(now, self.half_life_s)
+            found.append(PastUsage(self.tree.queues[code].path, tenant, account.as_of, dict(account.average)))
         return [past for past in found if past.average]
 
-    def recall(self, history: Iterable[Past]) -> None:
-        """Take up what was written down; of queues that are gone nothing is remembered. To be called before charges."""
+    def recall(self, history: Iterable[PastUsage]) -> None:
+        """Restore persisted averages; unknown queues are skipped. Call this before any charge."""
         for past in history:
             code = self.tree.by_path.get(past.path)
             if code is None or self.half_life_s is None:

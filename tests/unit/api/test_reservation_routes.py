@@ -68,7 +68,7 @@ def test_a_domain_that_is_not_there_is_refused(http: httpx.Client) -> None:
     ("wanted", "field", "words"),
     [
         ({}, "", "give node or nodes"),
-        ({"node": "a", "nodes": ["b"]}, "nodes", "goes without node"),
+        ({"node": "a", "nodes": ["b"]}, "nodes", "cannot be combined with node"),
         ({"nodes": ["a", "a"]}, "nodes", "twice"),
         ({"node": "a", "domain": {"rack": "r1"}}, "domain", "say one of them"),
         ({"node": "a", "count": 2, "resources": ONE_CORE}, "count", "not with node"),
@@ -82,7 +82,7 @@ def test_a_domain_that_is_not_there_is_refused(http: httpx.Client) -> None:
         ({"node": "a", "start": True}, "start", "2026-12-01T08:00"),
         ({"node": "a", "every": "30m"}, "every", "is shorter than duration"),
         ({"node": "a", "every": "1s"}, "every", "300"),
-        ({"node": "a", "until": "2099-01-01"}, "until", "goes with every"),
+        ({"node": "a", "until": "2099-01-01"}, "until", "requires every"),
         ({"node": "a", "tenant": "a b"}, "tenant", "is not a name"),
         ({"node": "a", "huld": 1}, "huld", "holder"),
     ],

@@ -127,7 +127,7 @@ def test_a_table_that_is_exported_can_be_imported(http: httpx.Client) -> None:
         ("from,to,distance\nnode-1,node-2,far\n", 2, "number"),
         ("from,to,distance\nnode-1,node-2,101\n", 2, "100"),
         ("from,to,distance\nnode-1,node-1,1\n", 2, "0 from itself"),
-        ("from,to,distance\nnode-1,node-2,1\nnode-2,node-1,2\n", 3, "stood in line 2 already"),
+        ("from,to,distance\nnode-1,node-2,1\nnode-2,node-1,2\n", 3, "are already in line 2"),
     ],
 )
 def test_a_table_with_a_mistake_is_refused_with_its_line(http: httpx.Client, table: str, line: int, words: str) -> None:

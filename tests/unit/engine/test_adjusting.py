@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.engine.scene import Scene
 
-from dovetail.engine.policies.adjustments import JUDGED_EVERY_S
+from dovetail.engine.policies.adjustments import EVALUATE_EVERY_S
 from dovetail.engine.state.policies import RuleKey
 from dovetail.model.event import PolicySet
 from dovetail.model.policy import Policy
@@ -32,7 +32,7 @@ class Town(Scene):
         self.run(name, cores, node_selector={"zone": "east"})
 
     def demand(self, index: int = 0) -> str:
-        want = self.engine.state.policies.rulings["rule"].want(index)
+        want = self.engine.state.policies.by_name["rule"].want(index)
         return "off" if want is None else f"{want.demand} {want.weight:g}"
 
 
@@ -133,8 +133,8 @@ def test_after_a_change_a_tick_is_asked_for_although_nothing_waits() -> None:
     town.put(**rule(off=True))
     assert town.wakes == []
     town.end("hog")
-    assert town.wakes == [town.now + JUDGED_EVERY_S]
-    town.tick(JUDGED_EVERY_S)
+    assert town.wakes == [town.now + EVALUATE_EVERY_S]
+    town.tick(EVALUATE_EVERY_S)
     assert town.demand() == "prefer 0.8"
 
 
@@ -176,7 +176,7 @@ def test_a_switch_is_told_with_the_rule_and_the_values_that_led_to_it() -> None:
     assert (began.policy, began.on, ended.on) == ("rule", True, False)
     for words in ("policy rule", f"prefer {EAST}", "off, since", FULL, "0.9"):
         assert words in began.message
-    assert f"as it was, since {CALM}" in ended.message
+    assert f"restored, since {CALM}" in ended.message
 
 
 def test_what_is_on_survives_a_restart_in_the_middle_of_the_two_conditions() -> None:
@@ -187,12 +187,12 @@ def test_what_is_on_survives_a_restart_in_the_middle_of_the_two_conditions() -> 
     town.tick(2)
     town.end("b")
     town.tick(2)
-    since = town.engine.state.policies.rulings["rule"].active[RuleKey(0, 0)].since
+    since = town.engine.state.policies.by_name["rule"].active[RuleKey(0, 0)].since
     town.restart()
     town.submit("w")
     town.tick(20)
     assert town.demand() == "off"
-    assert town.engine.state.policies.rulings["rule"].active[RuleKey(0, 0)].since == since
+    assert town.engine.state.policies.by_name["rule"].active[RuleKey(0, 0)].since == since
     assert town.work("w").shape.wants == ()
     town.end("a")
     town.tick(20)

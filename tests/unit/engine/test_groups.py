@@ -55,8 +55,8 @@ def test_a_workload_with_roles_is_read_as_one_workload_a_role() -> None:
 @pytest.mark.parametrize(
     ("wrong", "field", "words"),
     [
-        ("roles: [{name: a}, {name: a}]", "roles[1].name", "stands twice"),
-        ("roles: [{name: a}]\nreplicas: 3", "replicas", "matter of each role"),
+        ("roles: [{name: a}, {name: a}]", "roles[1].name", "is given twice"),
+        ("roles: [{name: a}]\nreplicas: 3", "replicas", "set by each role"),
         ("roles: [{name: a, replicas: 2}]\ngang: {min: 3}", "gang.min", "more than the 2 tasks"),
         ("roles: [{name: a}]\ngang: {min: 1, group: b}", "gang.group", "leave it out"),
         ("roles: [{name: a, resources: {cpu: 4}}]\nlimits: {cpu: 2}", "roles[0].limits.cpu", "is below"),

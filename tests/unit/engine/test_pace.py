@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.engine.scene import Scene
 
-from dovetail.engine.lifecycle.pace import BADLY_SLOW
+from dovetail.engine.lifecycle.pace import MAX_SLOWDOWN
 from dovetail.model.event import DomainFailed
 from dovetail.model.record import Outcomes
 
@@ -60,7 +60,7 @@ def test_no_single_task_moves_the_mean_by_more_than_its_share_and_later_ones_cou
     for number in range(3):
         took(scene, f"usual-{number}", 10.0, node_selector={"only": "a1"})
     took(scene, "odd", 100_000.0, node_selector={"only": "a1"})
-    noted = [1.0, 1.0, 1.0, BADLY_SLOW]
+    noted = [1.0, 1.0, 1.0, MAX_SLOWDOWN]
     weights = [0.9**age for age in (3, 2, 1, 0)]
     mean = sum(w * one for w, one in zip(weights, noted, strict=True)) / sum(weights)
     assert slowdown(scene, "a1") == pytest.approx(mean)
@@ -74,7 +74,7 @@ def test_a_task_lost_with_its_node_counts_as_badly_slow_and_one_that_was_stopped
     scene.hear(DomainFailed("node", "a1", "smoke"))
     scene.cancel("on-b0")
     scene.stopped("on-b0")
-    assert [slowdown(scene, node) for node in ("a0", "a1", "b0")] == [BADLY_SLOW, BADLY_SLOW, None]
+    assert [slowdown(scene, node) for node in ("a0", "a1", "b0")] == [MAX_SLOWDOWN, MAX_SLOWDOWN, None]
     assert scene.engine.state.cluster.outcomes("a0")[:2] == (0, 0), "it neither succeeded nor failed"
 
 

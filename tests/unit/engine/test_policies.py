@@ -143,7 +143,7 @@ def test_what_waits_is_looked_at_again_when_a_policy_is_relaxed() -> None:
     assert scene.tick() == []
     assert scene.work("w1").queue_place is QueuePlace.PARKED
     put(scene, require=NVME, applies_to={"namespaces": ["*"]})
-    assert scene.engine.state.policies.rulings["rule"].reconsidered == 2
+    assert scene.engine.state.policies.by_name["rule"].reconsidered == 2
     assert scene.tick() == ["w1.0", "w2.0"]
     assert scene.on("w1") == ["fast"]
 
@@ -187,7 +187,7 @@ def test_a_policy_that_live_work_names_does_not_go() -> None:
     put(scene, require=NVME)
     scene.run("w", policies=["rule"])
     remove(scene)
-    assert "rule" in scene.engine.state.policies.rulings
+    assert "rule" in scene.engine.state.policies.by_name
     scene.end("w")
     remove(scene)
     assert not scene.engine.state.policies
@@ -203,7 +203,7 @@ def test_every_version_is_handed_over_once_and_numbers_go_on_after_a_removal() -
     assert scene.engine.take_changes(scene.now).policies == []
     scene.restart()
     put(scene, require=NVME)
-    assert scene.engine.state.policies.rulings["rule"].version == 4
+    assert scene.engine.state.policies.by_name["rule"].version == 4
 
 
 def test_after_a_restart_the_same_policies_are_in_force() -> None:

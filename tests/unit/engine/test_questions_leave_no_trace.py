@@ -11,7 +11,7 @@ from dovetail.engine.planning.plan import plan
 from dovetail.engine.questions.answer_cache import KEPT_S
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.recovery import recovery
-from dovetail.engine.recovery.planning import look
+from dovetail.engine.recovery.planning import plan_and_execute
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.command import Command
 from dovetail.model.event import TopologySet
@@ -33,9 +33,9 @@ def test_polling_plan_beside_a_broken_gang_starts_no_search_for_replacements(mon
 
     def counted(state: EngineState, now: float, only: set[int] | None = None) -> list[Command]:
         searches.append(now)
-        return look(state, now, only)
+        return plan_and_execute(state, now, only)
 
-    monkeypatch.setattr(recovery, "look", counted)
+    monkeypatch.setattr(recovery, "plan_and_execute", counted)
     questions = Questions(scene.engine)
     for _ in range(48):
         assert questions.plan(spec_of(replicas=3), now=scene.now)[0].node is not None
@@ -52,12 +52,12 @@ def test_polling_questions_judges_no_rule_again() -> None:
     town = Town()
     town.put(**rule(off=True))
     town.tick(2.0)
-    before, questions = town.engine.state.policies.looked_at, Questions(town.engine)
+    before, questions = town.engine.state.policies.evaluated_at, Questions(town.engine)
     for _ in range(5):
         questions.plan(spec_of(replicas=2), now=town.now)
         questions.impasse(spec_of(resources={"cpu": 11}), now=town.now)
         town.tick(2.0)
-    assert town.engine.state.policies.looked_at == before
+    assert town.engine.state.policies.evaluated_at == before
 
 
 def test_suggesting_to_uncordon_a_node_leaves_its_reason_and_its_drain() -> None:

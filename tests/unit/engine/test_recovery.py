@@ -272,7 +272,7 @@ def test_a_recovery_says_how_near_the_replacement_is_to_the_others() -> None:
     scene.leave("a3")
     expected = "same leaf as 7 of its 8 others"
     assert diary(scene)[-1].message == f"gang train lost 1 of 9 on a3: replaced on a8 ({expected})"
-    assert scene.decisions[-1].explanation.notes == (f"takes the place of the one lost on a3: {expected}",)
+    assert scene.decisions[-1].explanation.notes == (f"replaces the task lost on a3: {expected}",)
 
 
 def test_where_nobody_is_near_a_replacement_nothing_is_said_of_it() -> None:

@@ -65,7 +65,7 @@ def test_the_mix_is_built_at_the_first_task_and_again_when_it_has_grown_by_half(
     mix = WorkloadMix(cluster_of(T4=2))
     epochs = []
     for _ in range(110):
-        mix.saw(shape(gpu=1), 1)
+        mix.record_submission(shape(gpu=1), 1)
         epochs.append(mix.outlook.typical_epoch)
     built = [seen for seen, (was, now) in enumerate(zip([0, *epochs], epochs, strict=False), 1) if was != now]
     assert built == [FIRST_MIX, 2, 3, 5, 8, 12, 18, 27, 41, 62, 93]
@@ -73,15 +73,15 @@ def test_the_mix_is_built_at_the_first_task_and_again_when_it_has_grown_by_half(
 
 def test_work_without_gpus_is_not_counted() -> None:
     mix = WorkloadMix(cluster_of(T4=2))
-    mix.saw(shape(), 1000)
+    mix.record_submission(shape(), 1000)
     assert mix.outlook.typical is None
 
 
 def test_tasks_count_not_workloads_and_the_order_of_models_does_not() -> None:
     mix = WorkloadMix(cluster_of(T4=2))
-    mix.saw(shape(gpu=1, gpu_model=["T4", "A10"]), 30)
-    mix.saw(shape(gpu=1, gpu_model=["A10", "T4"]), 20)
-    mix.saw(shape(gpu="500m"), 50)
+    mix.record_submission(shape(gpu=1, gpu_model=["T4", "A10"]), 30)
+    mix.record_submission(shape(gpu=1, gpu_model=["A10", "T4"]), 20)
+    mix.record_submission(shape(gpu="500m"), 50)
     found = typical(mix)
     assert [(ask.gpus.models, weight) for ask, weight in zip(found.asks, found.weights.tolist(), strict=True)] == [
         (("A10", "T4"), 0.5),
@@ -93,20 +93,20 @@ def test_tasks_count_not_workloads_and_the_order_of_models_does_not() -> None:
 def test_the_rarest_asks_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workload_mix, "MOST_COUNTED", 10)
     mix = WorkloadMix(cluster_of(T4=2))
-    mix.saw(shape(gpu=1), 100)
+    mix.record_submission(shape(gpu=1), 100)
     for cpu in range(1, 60):
-        mix.saw(shape(gpu=1, cpu=cpu + 0.5), 1)
+        mix.record_submission(shape(gpu=1, cpu=cpu + 0.5), 1)
         assert len(mix.memory()["asks"]) <= 10
-    mix.saw(shape(gpu=1), 100)
+    mix.record_submission(shape(gpu=1), 100)
     assert typical(mix).asks[0] == ask_of(shape(gpu=1))
 
 
 def test_old_work_fades(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workload_mix, "MOST_SEEN", 100)
     mix = WorkloadMix(cluster_of(T4=2))
-    mix.saw(shape(gpu=1), 1000)
+    mix.record_submission(shape(gpu=1), 1000)
     for _ in range(12):
-        mix.saw(shape(gpu=2), 500)
+        mix.record_submission(shape(gpu=2), 500)
     old = typical(mix).asks.index(ask_of(shape(gpu=1)) or typical(mix).asks[0])
     assert typical(mix).weights[old] < 0.05
 
@@ -118,8 +118,8 @@ def price_of(mix: WorkloadMix, cluster: Cluster, model: str) -> float:
 def test_a_model_that_some_work_cannot_do_without_has_its_price() -> None:
     cluster = cluster_of(T4=4, A10=4)
     mix = WorkloadMix(cluster)
-    mix.saw(shape(gpu=1, gpu_model="T4"), 60)
-    mix.saw(shape(gpu=1), 40)
+    mix.record_submission(shape(gpu=1, gpu_model="T4"), 60)
+    mix.record_submission(shape(gpu=1), 40)
     mix.refresh()
     assert price_of(mix, cluster, "T4") > 0
     assert price_of(mix, cluster, "A10") == 0
@@ -127,7 +127,7 @@ def test_a_model_that_some_work_cannot_do_without_has_its_price() -> None:
 
 def test_work_that_may_go_anywhere_makes_nothing_dear() -> None:
     mix = WorkloadMix(cluster_of(T4=4, A10=2))
-    mix.saw(shape(gpu=1), 500)
+    mix.record_submission(shape(gpu=1), 500)
     mix.refresh()
     assert not mix.outlook.prices.any()
 
@@ -137,10 +137,10 @@ def test_prices_are_looked_at_every_so_many_arrivals_and_placements() -> None:
     mix = WorkloadMix(cluster)
     mix.refresh()
     for _ in range(LOOK_EVERY - 1):
-        mix.saw(shape(gpu=1, gpu_model="T4"), 1)
+        mix.record_submission(shape(gpu=1, gpu_model="T4"), 1)
         mix.refresh()
         assert not mix.outlook.prices.any()
-    mix.moved()
+    mix.record_placement()
     mix.refresh()
     assert price_of(mix, cluster, "T4") > 0
 

@@ -40,7 +40,7 @@ def test_bandwidth_alone_says_enough_and_is_left_out_where_nobody_says_it() -> N
             1,
             "topology.bandwidth: is what each task can send to the others, and there is only one",
         ),
-        ("{}", 2, "says nothing; give required, preferred, slices, strategy or bandwidth"),
+        ("{}", 2, "is empty; give required, preferred, slices, strategy or bandwidth"),
     ],
 )
 def test_what_makes_no_sense_is_refused_at_its_field(topology: str, replicas: int, words: str) -> None:

@@ -147,7 +147,7 @@ def test_anchors_end_with_their_document() -> None:
         ("a: &x [1, [*x]]\n", "f.yaml:1: '*x' is inside the value it refers to"),
         ("<<: 3\n", "f.yaml:1: '<<' merges mappings"),
         ("<<: []\n", "f.yaml:1: '<<' merges mappings"),
-        ("a: &a {b: 1}\nc:\n  <<: *a\n  <<: *a\n", "f.yaml:4: '<<' stands twice in one mapping"),
+        ("a: &a {b: 1}\nc:\n  <<: *a\n  <<: *a\n", "f.yaml:4: '<<' is used twice in one mapping"),
         ("a: !!python/object/apply:os.system [ls]\n", "f.yaml:1: the tag '!!python/object/apply:os.system' is not"),
         ("a: !!timestamp 2024-01-01\n", "f.yaml:1: the tag '!!timestamp' is not allowed"),
         ("a: !mine x\n", "f.yaml:1: the tag '!mine' is not allowed; write plain values"),

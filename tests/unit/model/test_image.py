@@ -47,7 +47,7 @@ def test_a_name_that_is_no_label_has_none() -> None:
         ([{"source": "a b", "target": "/d"}], "neither an absolute path nor a name"),
         ([{"source": "a", "target": "d"}], "not a folder of the container"),
         ([{"source": "a", "target": "/"}], "not a folder of the container"),
-        ([{"source": "a", "target": "/d"}, {"source": "b", "target": "/d/"}], "stands twice"),
+        ([{"source": "a", "target": "/d"}, {"source": "b", "target": "/d/"}], "is given twice"),
     ],
 )
 def test_volumes_that_make_no_sense_are_refused(volumes: list[dict[str, Any]], words: str) -> None:

@@ -127,7 +127,7 @@ def test_a_toleration_matches_key_value_and_effect(toleration: dict[str, object]
         ({"key": "a", "operator": "Gt", "value": "x"}, "operator Gt compares whole numbers, not 'x'"),
         (
             {"key": "a", "effect": "NoSchedule", "toleration_seconds": 5},
-            "toleration_seconds goes with effect: NoExecute",
+            "toleration_seconds requires effect: NoExecute",
         ),
     ],
 )

@@ -24,7 +24,7 @@ def test_bandwidth_is_read_with_the_units_people_type(text: str, mbps: int) -> N
         ("4Gb", "unknown unit 'Gb'"),
         ("-1Gbps", "negative"),
         ("1kbps", "below the smallest bandwidth, 1Mbps"),
-        ("9999Tbps", "absurdly large"),
+        ("9999Tbps", "too large"),
     ],
 )
 def test_what_is_no_bandwidth_is_refused_with_what_would_be_one(text: object, words: str) -> None:

@@ -42,12 +42,12 @@ def test_what_was_written_is_what_is_kept() -> None:
 @pytest.mark.parametrize(
     ("fields", "field", "words"),
     [
-        ({}, "", "says nothing"),
-        ({"require": "true", "prefer": "true"}, "prefer", "goes without require"),
-        ({"require": "true", "constraints": [{"prefer": "true"}]}, "constraints", "goes without require at the top"),
+        ({}, "", "is empty"),
+        ({"require": "true", "prefer": "true"}, "prefer", "cannot be combined with require"),
+        ({"require": "true", "constraints": [{"prefer": "true"}]}, "constraints", "cannot be combined with require"),
         ({"require": "true", "weight": 0.5}, "weight", "has no weight"),
         ({"require": "true", "priority": 3}, "priority", "has no weight or priority"),
-        ({"spread": [{"over": "zone"}], "weight": 1}, "weight", "goes with require, prefer or avoid at the top"),
+        ({"spread": [{"over": "zone"}], "weight": 1}, "weight", "requires require, prefer or avoid at the top"),
         ({"constraints": [{}]}, "constraints[0]", "exactly one of"),
         ({"prefer": "true", "weight": 1.5}, "weight", "is too large"),
         ({"require": "true", "applies_to": {"services": ["a/b/c"]}}, "applies_to.services[0]", "is not a name"),
@@ -63,9 +63,9 @@ def test_what_cannot_be_meant_is_named(fields: dict[str, Any], field: str, words
 @pytest.mark.parametrize(
     ("demand", "rule", "field", "words"),
     [
-        ("prefer", {}, "", "says not what happens then"),
-        ("prefer", {"off": False}, "", "says not what happens then"),
-        ("prefer", {"off": True, "weight": 0.5}, "off", "goes without weight"),
+        ("prefer", {}, "", "has no effect"),
+        ("prefer", {"off": False}, "", "has no effect"),
+        ("prefer", {"off": True, "weight": 0.5}, "off", "cannot be combined with weight"),
         ("prefer", {"become": "prefer"}, "become", "is what the constraint is already"),
         ("prefer", {"become": "require", "weight": 0.5}, "weight", "has no weight"),
         ("avoid", {"become": "require"}, "become", "would require what is avoided"),

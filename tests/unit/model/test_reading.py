@@ -69,7 +69,7 @@ def test_a_file_without_workloads_says_so(text: str | bytes) -> None:
 def test_a_name_stands_once_in_its_namespace() -> None:
     assert len(read_workloads("name: a\n---\nname: a\nnamespace: other\n", "f")) == 2
     assert refusal("name: a\n---\nname: b\n---\n- name: a\n  namespace: default\n") == [
-        "jobs.yaml:5: name: 'a' stands twice in namespace 'default', first in line 1; give it another name"
+        "jobs.yaml:5: name: 'a' is used twice in namespace 'default', first in line 1; give it another name"
     ]
 
 
@@ -83,7 +83,7 @@ def test_data_parsed_elsewhere_gets_the_same_complaints_with_its_index() -> None
     with pytest.raises(Invalid) as raised:
         workloads_of_data([{"name": "a"}, {"name": "a"}, {"name": "b", "resources": {"cpu": -1}}, 3], "request")
     found = sorted(str(complaint) for complaint in raised.value.complaints)
-    assert found[0].startswith("request: [1].name: 'a' stands twice in namespace 'default', first as [0]")
+    assert found[0].startswith("request: [1].name: 'a' is used twice in namespace 'default', first as [0]")
     assert found[1].startswith("request: [2].resources.cpu: -1 is negative")
     assert found[2].startswith("request: [3]: 3 is not accepted; write a mapping of fields")
     with pytest.raises(Invalid, match=r"^request: holds no workload$"):

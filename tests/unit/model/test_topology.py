@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.model.network.topology import MAX_WAYS, Topology
+from dovetail.model.network.topology import MAX_LINK_PATTERNS, Topology
 from dovetail.model.text.complaint import Invalid
 from dovetail.model.text.reading import read_one
 
@@ -50,7 +50,7 @@ def test_what_is_written_out_is_read_in_again() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("levels:\n- {name: leaf}\n- {name: leaf}\n", "net.yaml:3: levels[1].name: 'leaf' stands twice"),
+        ("levels:\n- {name: leaf}\n- {name: leaf}\n", "net.yaml:3: levels[1].name: 'leaf' is given twice"),
         ("levels:\n- {name: host}\n- {name: leaf}\n", "net.yaml:2: levels[0].name: host is the narrowest level"),
         ("levels: [{name: leaf, bandwidth: fast}]\n", "levels[0].bandwidth: 'fast' is not a quantity"),
         ("levels: [{name: leaf}]\nnodes:\n  n1: {laef: l1}\n", "net.yaml:3: nodes.n1.laef: 'laef' is not among the"),
@@ -80,8 +80,8 @@ def test_a_mistake_is_named_with_its_place(text: str, words: str) -> None:
 
 
 def test_hosts_that_are_each_linked_in_their_own_way_are_counted() -> None:
-    ring = [{"from": f"n{i}", "to": f"n{(i + 1) % (MAX_WAYS + 1)}"} for i in range(MAX_WAYS + 1)]
+    ring = [{"from": f"n{i}", "to": f"n{(i + 1) % (MAX_LINK_PATTERNS + 1)}"} for i in range(MAX_LINK_PATTERNS + 1)]
     with pytest.raises(ValueError, match="describe levels and domains instead of links"):
         Topology.model_validate({"links": ring})
-    fabric = [{"from": f"n{i}", "to": "l1"} for i in range(MAX_WAYS + 1)]
+    fabric = [{"from": f"n{i}", "to": "l1"} for i in range(MAX_LINK_PATTERNS + 1)]
     Topology.model_validate({"links": fabric, "switches": ["l1"]})  # alike, they are one

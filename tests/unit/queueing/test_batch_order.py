@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dovetail.queueing.batch_order import DAY_S, HOUR_S, WAITS, BatchOrder, Floats, _integrals
+from dovetail.queueing.batch_order import DAY_S, HOUR_S, WAIT_LIMIT_FACTOR, BatchOrder, Floats, _integrals
 
 
 def floats(*values: float) -> Floats:
@@ -29,7 +29,7 @@ def test_below_ten_seconds_nobody_is_preferred() -> None:
 
 
 def test_who_waited_to_the_limit_goes_before_the_shortest_newcomer() -> None:
-    limit_s = WAITS * 10_000.0
+    limit_s = WAIT_LIMIT_FACTOR * 10_000.0
     keys = BatchOrder().keys(limit_s, floats(0, limit_s), floats(10_000, 10), floats(0.5, 0.5), 10_000.0)
     assert keys[0] < keys[1]
 
@@ -80,7 +80,7 @@ def test_long_work_leaves_a_lane_free_and_short_work_may_use_it() -> None:
     order = BatchOrder()
     for expected_s in (10.0, 100.0, 1000.0):
         order.arrived(0.0, expected_s)
-    assert order.room(floats(50, 5000, 5000), floats(0.3, 0.3, 1.0)) == pytest.approx([0.3, 0.32, 1.0])
+    assert order.needed_share(floats(50, 5000, 5000), floats(0.3, 0.3, 1.0)) == pytest.approx([0.3, 0.32, 1.0])
 
 
 def test_the_hours_seen_add_up_to_the_time_that_passed() -> None:

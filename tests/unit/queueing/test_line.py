@@ -237,6 +237,6 @@ def test_those_who_left_from_the_middle_are_swept_out_in_time(ordering: str) -> 
     fair = scene.line._fair
     kept = len(scene.line._all)
     if fair is not None:
-        kept = sum(map(len, fair._seats.values())) + sum(len(contest._heap) for contest in fair._contests)
+        kept = sum(map(len, fair._waiting.values())) + sum(len(heap._heap) for heap in fair._heaps)
     assert kept < 300
     assert scene.take_all() == [1]

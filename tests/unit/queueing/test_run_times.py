@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.queueing.run_times import REMEMBERED_TASKS, RunTimes, outlived
+from dovetail.queueing.run_times import REMEMBERED_TASKS, RunTimes, extended_estimate_s
 
 SECONDS = st.floats(0, 1e7)
 
@@ -71,8 +71,8 @@ def test_reading_what_was_written_gives_the_same_expectations_and_the_same_order
 
 
 def test_a_task_that_outlives_its_estimate_gets_twice_the_time_up_to_what_was_declared() -> None:
-    assert outlived(100.0, 50.0, 1000.0) == 100.0
-    assert outlived(100.0, 100.0, 1000.0) == 200.0
-    assert outlived(100.0, 700.0, 1000.0) == 1000.0
-    assert outlived(100.0, 700.0, None) == 1400.0
-    assert outlived(1000.0, 1200.0, 1000.0) == 2400.0
+    assert extended_estimate_s(100.0, 50.0, 1000.0) == 100.0
+    assert extended_estimate_s(100.0, 100.0, 1000.0) == 200.0
+    assert extended_estimate_s(100.0, 700.0, 1000.0) == 1000.0
+    assert extended_estimate_s(100.0, 700.0, None) == 1400.0
+    assert extended_estimate_s(1000.0, 1200.0, 1000.0) == 2400.0

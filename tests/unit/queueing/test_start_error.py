@@ -6,7 +6,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.queueing.start_error import ENOUGH, KEPT, Calibration
+from dovetail.queueing.start_error import KEPT_ERRORS, MIN_ERRORS, Calibration
 
 WAITS = st.floats(0, 1e6)
 
@@ -19,7 +19,7 @@ def test_without_a_past_the_range_reaches_from_now_to_a_little_after_the_expecta
 
 def test_starts_that_always_came_at_half_the_expected_wait_move_the_range_there() -> None:
     calibration = Calibration()
-    for _ in range(ENOUGH):
+    for _ in range(MIN_ERRORS):
         calibration.learn(10_000.0, 5_000.0)
     early_s, late_s = calibration.range(10_000.0)
     assert abs(early_s - 5_000.0) < 1e-6
@@ -28,7 +28,7 @@ def test_starts_that_always_came_at_half_the_expected_wait_move_the_range_there(
 
 def test_long_expectations_do_not_widen_the_range_of_short_ones() -> None:
     calibration = Calibration()
-    for step in range(2 * ENOUGH):
+    for step in range(2 * MIN_ERRORS):
         calibration.learn(10.0, 10.0)
         calibration.learn(50_000.0, 500_000.0 if step % 2 else 0.0)
     early_s, late_s = calibration.range(10.0)
@@ -58,10 +58,10 @@ def test_a_range_is_in_order_and_never_before_now(waits: list[tuple[float, float
 
 def test_memory_is_bounded_and_survives_writing() -> None:
     calibration = Calibration()
-    for step in range(3 * KEPT):
+    for step in range(3 * KEPT_ERRORS):
         calibration.learn(100.0, float(step))
     written = calibration.to_json()
-    assert len(written["all"]) == KEPT
+    assert len(written["all"]) == KEPT_ERRORS
     assert Calibration.from_json(json.loads(json.dumps(written))) == calibration
 
 

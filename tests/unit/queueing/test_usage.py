@@ -57,8 +57,8 @@ def test_the_dominant_share_is_the_largest_and_follows_the_capacity() -> None:
 def test_standing_is_the_share_by_weight() -> None:
     ledger = usage(weights={"red": 4})
     ledger.charge(VISION, None, "red", {"gpu": 2000}, 1, now=0)
-    assert ledger.standing(VISION, now=0) == pytest.approx(0.1)
-    assert ledger.standing_of_tenant(VISION, "red", now=0) == pytest.approx(0.05)
+    assert ledger.weighted_share(VISION, now=0) == pytest.approx(0.1)
+    assert ledger.weighted_share_of_tenant(VISION, "red", now=0) == pytest.approx(0.05)
 
 
 def test_watchers_hear_of_every_charge() -> None:
@@ -72,9 +72,9 @@ def test_watchers_hear_of_every_charge() -> None:
 def test_past_use_counts_and_halves_with_each_half_life() -> None:
     ledger = usage(half_life="1h")
     ledger.charge(ML, None, "red", {"gpu": 10_000}, 1, now=0)
-    assert ledger.standing(ML, now=0) == pytest.approx(0.5), "present use counts at once, and for half"
+    assert ledger.weighted_share(ML, now=0) == pytest.approx(0.5), "present use counts at once, and for half"
     ledger.charge(ML, None, "red", {"gpu": 10_000}, -1, now=100 * HOUR_S)
-    assert [ledger.standing(ML, now=(100 + hours) * HOUR_S) for hours in range(4)] == pytest.approx(
+    assert [ledger.weighted_share(ML, now=(100 + hours) * HOUR_S) for hours in range(4)] == pytest.approx(
         [0.5, 0.25, 0.125, 0.0625]
     )
 
@@ -82,7 +82,7 @@ def test_past_use_counts_and_halves_with_each_half_life() -> None:
 def test_with_steady_use_the_standing_with_a_past_is_the_plain_share() -> None:
     ledger = usage(half_life="1h")
     ledger.charge(ML, None, "red", {"gpu": 3000}, 1, now=0)
-    assert ledger.standing_of_tenant(ML, "red", now=50 * HOUR_S) == pytest.approx(0.3)
+    assert ledger.weighted_share_of_tenant(ML, "red", now=50 * HOUR_S) == pytest.approx(0.3)
 
 
 def test_the_past_does_not_depend_on_how_often_it_is_brought_up_to_date() -> None:
@@ -92,7 +92,7 @@ def test_the_past_does_not_depend_on_how_often_it_is_brought_up_to_date() -> Non
     for minute in range(1, 60):
         often.charge(ML, None, "red", {"cpu": 1}, 1, now=60.0 * minute)
         often.charge(ML, None, "red", {"cpu": 1}, -1, now=60.0 * minute)
-    assert often.standing(ML, now=HOUR_S) == pytest.approx(seldom.standing(ML, now=HOUR_S))
+    assert often.weighted_share(ML, now=HOUR_S) == pytest.approx(seldom.weighted_share(ML, now=HOUR_S))
 
 
 def test_the_past_survives_a_restart() -> None:
@@ -101,8 +101,8 @@ def test_the_past_survives_a_restart() -> None:
     before.charge(NLP, None, "red", {"gpu": 4000}, -1, now=HOUR_S)
     after.recall(before.history(now=1.5 * HOUR_S))
     for ledger in (before, after):
-        assert ledger.standing(RESEARCH, now=2 * HOUR_S) == pytest.approx(0.05)
-        assert ledger.standing_of_tenant(NLP, "red", now=2 * HOUR_S) == pytest.approx(0.05)
+        assert ledger.weighted_share(RESEARCH, now=2 * HOUR_S) == pytest.approx(0.05)
+        assert ledger.weighted_share_of_tenant(NLP, "red", now=2 * HOUR_S) == pytest.approx(0.05)
     assert usage().history(now=0) == []
 
 

@@ -13,9 +13,9 @@ from dovetail.api.protocol.replies import CreatedJson, Json, NoContent
 from dovetail.control.errors import NotFound
 from dovetail.control.plane import ControlPlane
 from dovetail.control.services.policies import PolicyChange
-from dovetail.engine.policies.adjustments import because
+from dovetail.engine.policies.adjustments import describe_adjustment
 from dovetail.engine.policies.violations import PolicyViolation
-from dovetail.engine.state.policies import RuleKey, Ruling
+from dovetail.engine.state.policies import AppliedPolicy, RuleKey
 from dovetail.model.policy import Policy, PolicyScope
 from dovetail.model.text.complaint import Complaint, Invalid, field_name
 from dovetail.model.text.strict import Name
@@ -46,7 +46,7 @@ def definition_of(policy: Policy) -> dict[str, Any]:
     return policy.model_dump(mode="json", exclude_unset=True)
 
 
-def shown(ruling: Ruling, reached: Mapping[str, int]) -> PolicyDetail:
+def shown(ruling: AppliedPolicy, reached: Mapping[str, int]) -> PolicyDetail:
     """`reached`: by policy, how many workloads it applies to."""
     policy = ruling.policy
     return {
@@ -68,7 +68,7 @@ def shown(ruling: Ruling, reached: Mapping[str, int]) -> PolicyDetail:
     }
 
 
-def _constraint(ruling: Ruling, index: int) -> ConstraintInForce:
+def _constraint(ruling: AppliedPolicy, index: int) -> ConstraintInForce:
     """One constraint as it counts now, and what it was asked to be."""
     rule, want, adjusted = ruling.policy.rules[index], ruling.want(index), ruling.adjusted_by(index)
     return {
@@ -79,13 +79,13 @@ def _constraint(ruling: Ruling, index: int) -> ConstraintInForce:
         "demand": OFF if want is None else str(want.demand),
         "weight": None if want is None or str(want.demand) == "require" else want.weight,
         "priority": None if want is None else want.priority,
-        "because": "" if adjusted is None else because(*adjusted),
+        "because": "" if adjusted is None else describe_adjustment(*adjusted),
         "since": None if adjusted is None else adjusted[1].since,
         "adjust": [_rule(ruling, index, place) for place in range(len(rule.adjust))],
     }
 
 
-def _rule(ruling: Ruling, index: int, place: int) -> PolicyRule:
+def _rule(ruling: AppliedPolicy, index: int, place: int) -> PolicyRule:
     rule = ruling.policy.rules[index].adjust[place]
     active = ruling.active.get(RuleKey(index, place))
     return {

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.control.loop.store_threads import on_store_thread
-from dovetail.engine.questions.questions import PolicyDirectory, PolicyViolation, Ruling
+from dovetail.engine.questions.questions import AppliedPolicy, PolicyDirectory, PolicyViolation
 from dovetail.model.event import Event, PolicyRemoved, PolicySet
 from dovetail.model.policy import Policy, PolicyScope
 from dovetail.model.text.complaint import Invalid, complaints_of
@@ -28,7 +28,7 @@ from dovetail.store.contract import Store
 class PolicyChange:
     """The result of a change: the policy as it is now, whether it changed, and who is affected."""
 
-    ruling: Ruling
+    ruling: AppliedPolicy
     changed: bool
     reconsidered: int
     violations: list[PolicyViolation]
@@ -47,16 +47,16 @@ class PolicyService:
 
     # --- asking ----------------------------------------------------------------------------------------------
 
-    def all(self) -> list[Ruling]:
-        return list(self._policies.rulings.values())
+    def all(self) -> list[AppliedPolicy]:
+        return list(self._policies.by_name.values())
 
-    def find(self, name: str) -> Ruling | None:
-        return self._policies.rulings.get(name)
+    def find(self, name: str) -> AppliedPolicy | None:
+        return self._policies.by_name.get(name)
 
-    def get(self, name: str) -> Ruling:
+    def get(self, name: str) -> AppliedPolicy:
         found = self.find(name)
         if found is None:
-            hint = closest(name, self._policies.rulings)
+            hint = closest(name, self._policies.by_name)
             raise NotFound(f"no policy {name[:100]!r}{'.' if hint else ''}{hint}")
         return found
 
@@ -122,7 +122,7 @@ class PolicyService:
         return PolicyChange(ruling, True, ruling.reconsidered, self._policies.violations(policy.name))
 
     def _check_unnamed(self, name: str) -> None:
-        if name in self._policies.rulings and (live := self._policies.named_by(name)):
+        if name in self._policies.by_name and (live := self._policies.workloads_naming(name)):
             words = f"policy {name} is named by work that has not ended: {first_of(live)}"
             raise Conflict(f"{words}; wait for its end, or cancel it")
 

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.control.services.policies import PolicyChange, PolicyService
-from dovetail.engine.questions.questions import Ruling
+from dovetail.engine.questions.questions import AppliedPolicy
 from dovetail.model.policy import Policy
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.strict import MAX_NAME, NodeName, Strict, check_name
@@ -42,7 +42,7 @@ class ServiceRule:
     side: Side
     nodes: list[str]
     required: bool
-    ruling: Ruling
+    ruling: AppliedPolicy
 
 
 class ServiceAffinityService:
@@ -101,7 +101,7 @@ def _policy(namespace: str, service: str, side: Side, rule: NodeRule) -> Policy:
     return Policy.model_validate(fields)
 
 
-def _rule_of(ruling: Ruling) -> ServiceRule | None:
+def _rule_of(ruling: AppliedPolicy) -> ServiceRule | None:
     """What a policy says of the nodes of one service, if that is all it says."""
     policy = ruling.policy
     side = next((side for side in Side if policy.name.startswith(f"{side}.")), None)

@@ -105,10 +105,10 @@ class Admission:
         return found + [Objection("unknown_policy", complaint) for complaint in self._unknown_policies(spec)]
 
     def _unknown_policies(self, spec: Workload) -> list[Complaint]:
-        rulings, found = self._state.policies.rulings, []
+        by_name, found = self._state.policies.by_name, []
         for index, name in enumerate(spec.policies):
-            if name not in rulings:
-                words = f"no policy {name!r}; make it first with dovetail policy set.{closest(name, rulings)}"
+            if name not in by_name:
+                words = f"no policy {name!r}; make it first with dovetail policy set.{closest(name, by_name)}"
                 found.append(Complaint(_source(spec), None, field_name(("policies", index)), words))
         return found
 

@@ -19,7 +19,7 @@ from dovetail.engine.promises.promises import Promise
 from dovetail.engine.state.engine_state import BackfillState, EngineState
 from dovetail.engine.state.work import QueuePlace, Work
 from dovetail.model.task import TaskId
-from dovetail.queueing.run_times import outlived
+from dovetail.queueing.run_times import extended_estimate_s
 
 SOON_S = 1.0
 
@@ -104,7 +104,7 @@ def wake_heads(state: EngineState, changed: set[int], elsewhere: Callable[[Work]
             cleared = id_ in there and not waits_for_victims(state, work)
             if cleared or (elsewhere is not None and elsewhere(work)):
                 state.pending.enqueue(work)
-        elif work.shape.scheduler not in state.pending.moving:  # those were looked at when they were sorted
+        elif work.shape.scheduler not in state.pending.dynamic_orderings:  # those were looked at when they were sorted
             state.pending.enqueue(work)
 
 
@@ -128,7 +128,7 @@ def plan(state: EngineState, work: Work, now: float) -> None:
         return
     promise = _promise(state, course, work, slot, as_of)
     state.promises.make(work.id, promise)
-    if not promise.same_as(old):
+    if not promise.equals(old):
         _stir(state, old)
 
 
@@ -138,7 +138,7 @@ def earliest(state: EngineState, work: Work, now: float) -> Slot | None:
     evaluator = state.pipelines[work.shape.profile].evaluator
     mask = evaluator.run_filters(request, View(state.cluster)).feasible_ignoring_capacity
     run_s = state.expected_s(work)
-    column, count = lane_column(state, work), max(1, work.gang_short)
+    column, count = column_with_reserve(state, work), max(1, work.gang_short)
     party = TrialSubject(work.id, work.shape, work.identity)
     best: Slot | None = None
     # A gang that has to be in one domain is promised room in one.
@@ -151,24 +151,24 @@ def earliest(state: EngineState, work: Work, now: float) -> Slot | None:
     return best
 
 
-def lane_column(state: EngineState, work: Work) -> F8:
+def column_with_reserve(state: EngineState, work: Work) -> F8:
     """What must be free for one of its tasks: with what it has to leave free beside it, where that is on one node."""
     column = state.request(work.shape).column
-    moving = state.pending.moving.get(work.shape.scheduler)
+    moving = state.pending.dynamic_orderings.get(work.shape.scheduler)
     if moving is None or len(state.cluster.rows) != 1:
         return column
     (row,) = state.cluster.rows.values()
-    lane = moving.lane(state.pending.entry(work))
+    free_share = moving.free_share(state.pending.entry(work))
     asked = column > 0
-    return np.where(asked, column + lane * state.cluster.resources.schedulable[: len(column), row], column)
+    return np.where(asked, column + free_share * state.cluster.resources.schedulable[: len(column), row], column)
 
 
 def _promise(state: EngineState, course: BackfillState, work: Work, slot: Slot, as_of: int) -> Promise:
     run_s = state.expected_s(work)
-    column = lane_column(state, work)
+    column = column_with_reserve(state, work)
     rows = tuple((row, column * len(list(same))) for row, same in groupby(sorted(slot.rows)))
     end = NEVER if run_s is None else slot.start + run_s
-    return Promise(work.name, slot.start, end, rows, spare=course.backfill.spare, as_of=as_of)
+    return Promise(work.name, slot.start, end, rows, shareable=course.backfill.spare, as_of=as_of)
 
 
 def _withdraw(state: EngineState, work: int) -> None:
@@ -201,4 +201,4 @@ def _longer_s(state: EngineState, task: TaskId, at: float, now: float) -> float:
     declared_s = work.terms.run_s
     if declared_s is not None and now - began >= declared_s:
         return SOON_S  # its backend is about to end it, if it does not end by itself
-    return max(outlived(at - began, now - began, declared_s) - (now - began), SOON_S)
+    return max(extended_estimate_s(at - began, now - began, declared_s) - (now - began), SOON_S)

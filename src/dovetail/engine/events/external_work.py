@@ -1,10 +1,10 @@
-"""Work that an adapter hands over with its terms worked out, and that may run already.
+"""Handlers for work that an adapter reports with its terms, and that may be running already.
 
-Guarantees: what is already on a node counts there whatever the node has left, since it is a fact; nothing is sent to
-anybody for it. What of it waits is decided like any other work.
+Guarantees: a task that is already on a node counts there even if the node has no capacity left, and no command is sent
+for it. Its pending tasks are scheduled like any other.
 """
 
-from dovetail.engine.events.workloads import take_in
+from dovetail.engine.events.workloads import admit_workload
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import LiveTask, Work
 from dovetail.model.command import Command
@@ -13,7 +13,7 @@ from dovetail.model.task import TaskId, TaskState
 
 
 def arrived(state: EngineState, event: WorkArrived, now: float) -> list[Command]:
-    """Of nodes that nobody knows the tasks wait, like those that are nowhere."""
+    """Tasks on unknown nodes are pending, like those without a node."""
     if event.terms.shape.kubernetes is not None:
         state.cluster.placements.has_pods = True
     work = Work(
@@ -39,7 +39,7 @@ def arrived(state: EngineState, event: WorkArrived, now: float) -> list[Command]
         state.changes.tasks[TaskId(work.id, replica)] = None
     if placed:
         work.started_at = since
-    take_in(state, work, now)
+    admit_workload(state, work, now)
     if placed:
         _count(state, work, placed, since, now)
     return []

@@ -1,13 +1,13 @@
-"""Losing nodes: a node or a whole domain is said to have failed, or has been silent for too long.
+"""Node loss: a node or a whole domain was reported as failed, or has been silent for too long.
 
-What ran there is lost: it is told to stop, in case it runs on after all, and waits for another node. A node that was
-said to have failed is cordoned with that reason until somebody uncordons it.
+Its tasks are lost: each gets a stop command, in case it still runs, and waits for another node. A node reported as
+failed stays cordoned until a user uncordons it.
 """
 
 import numpy as np
 
 from dovetail.cluster.network.domains import SINGLE, level_column
-from dovetail.engine.lifecycle.pace import lost_there
+from dovetail.engine.lifecycle.pace import record_lost_task
 from dovetail.engine.lifecycle.task_lifecycle import end_task, retry_task
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.timers import TimerKind
@@ -19,7 +19,7 @@ FAILED, SILENT = "node_failed", "node_silent"
 
 
 def rows_in(state: EngineState, level: str, name: str) -> list[int]:
-    """The nodes of a domain; of the level `node`, the one of that name."""
+    """Rows of the domain's nodes. For the level `node`: the node of that name."""
     if level in SINGLE:
         return [state.cluster.rows[name]] if name in state.cluster.rows else []
     column = level_column(state.cluster, level)
@@ -30,7 +30,7 @@ def rows_in(state: EngineState, level: str, name: str) -> list[int]:
 
 
 def domain_failed(state: EngineState, event: DomainFailed, now: float) -> list[Command]:
-    """All of its nodes at once, so that one plan is made for all that was lost."""
+    """All its nodes are lost in one event, so that recovery makes one plan for everything."""
     commands: list[Command] = []
     rows = rows_in(state, event.level, event.name)
     why = f": {event.reason}" if event.reason else ""
@@ -45,7 +45,7 @@ def domain_failed(state: EngineState, event: DomainFailed, now: float) -> list[C
 
 
 def lose_tasks(state: EngineState, row: int, word: str, reason: str, message: str, now: float) -> list[Command]:
-    """Nothing runs on the node any more, whatever it was doing. `reason` is told to its backend, `message` kept."""
+    """Treat all tasks on the node as lost. `reason` goes to the backend, `message` into the task records."""
     commands: list[Command] = []
     name = state.cluster.names[row]
     tasks = sorted(state.cluster.placements.by_row[row])
@@ -54,8 +54,8 @@ def lose_tasks(state: EngineState, row: int, word: str, reason: str, message: st
     for task in tasks:
         work = state.work[task.workload]
         live = work.task(task.replica)
-        if live.state is not TaskState.STOPPING:  # else it was told already
-            lost_there(state, name)
+        if live.state is not TaskState.STOPPING:  # otherwise the stop command was sent before
+            record_lost_task(state, name)
             assert live.backend is not None
             commands.append(Stop(task, name, live.backend, attempt_key(task, live.attempt), reason))
         state.release(work, task, now)
@@ -69,26 +69,26 @@ def lose_tasks(state: EngineState, row: int, word: str, reason: str, message: st
 # --- silence -------------------------------------------------------------------------------------------------
 
 
-def fell_silent(state: EngineState, name: str, now: float) -> None:
-    """From now on it is counted how long it says nothing."""
+def mark_silent(state: EngineState, name: str, now: float) -> None:
+    """Start counting how long the node is silent."""
     after_s = state.settings.recovery.lost_after
     if after_s is not None and name not in state.recoveries.silent:
         state.recoveries.silent[name] = now
         state.timers.set(TimerKind.LOSS, name, now + after_s)
 
 
-def speaks_again(state: EngineState, name: str) -> None:
+def clear_silence(state: EngineState, name: str) -> None:
     state.recoveries.silent.pop(name, None)
     state.timers.clear(TimerKind.LOSS, name)
 
 
 def silence_due(state: EngineState, name: str, now: float) -> list[Command]:
-    """It has been silent for long enough. After a restart, which does not remember since when, counting begins anew."""
+    """The node was silent for too long. After a restart the count starts again, since it is not persisted."""
     row = state.cluster.rows.get(name)
     if row is None or state.cluster.online[row]:
         return []
     if name not in state.recoveries.silent:
-        fell_silent(state, name, now)
+        mark_silent(state, name, now)
         return []
     words = f"{name} has been silent for {now - state.recoveries.silent[name]:.0f} s"
     return lose_tasks(state, row, SILENT, words, words, now)

@@ -1,9 +1,9 @@
-"""Events about nodes and backends: who is there, who is not, and what has to leave them."""
+"""Handlers for node and backend events, and eviction by NoExecute taints."""
 
-from dovetail.engine.events.node_loss import fell_silent, lose_tasks, speaks_again
+from dovetail.engine.events.node_loss import clear_silence, lose_tasks, mark_silent
 from dovetail.engine.lifecycle.moving import move_away
 from dovetail.engine.lifecycle.task_lifecycle import stop_task
-from dovetail.engine.reservations.reservations import forget_node, mend, node_joined
+from dovetail.engine.reservations.reservations import forget_node, node_joined, refill
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.timers import TimerKind
 from dovetail.model.command import Command
@@ -23,7 +23,7 @@ from dovetail.model.workloads.selection import Effect, Taint
 
 def joined(state: EngineState, event: NodeJoined, now: float) -> list[Command]:
     row = state.cluster.join(event.node)
-    speaks_again(state, event.node.name)
+    clear_silence(state, event.node.name)
     _changed(state, event.node.name, row)
     node_joined(state, now)
     return evict_intolerant(state, row, now)
@@ -41,16 +41,16 @@ def left(state: EngineState, event: NodeLeft, now: float) -> list[Command]:
         return []
     state.recoveries.forget_node(event.name)
     commands = lose_tasks(state, row, "node_left", event.reason, f"{event.name} left: {event.reason}", now)
-    to_mend = forget_node(state, event.name)
+    to_refill = forget_node(state, event.name)
     cluster.leave(event.name)
     state.trouble.pop(event.name, None)
     state.changes.gone_nodes[event.name] = None
     state.wake.dirty_rows.discard(row)
-    for owner, promise in list(state.promises.of_work.items()):  # they have to look for other room
+    for owner, promise in list(state.promises.of_work.items()):  # they need capacity elsewhere
         if any(row == promised for promised, _ in promise.rows):
             state.promises.withdraw(owner)
             state.pending.enqueue(state.work[owner])
-    mend(state, to_mend, now)
+    refill(state, to_refill, now)
     return commands
 
 
@@ -60,9 +60,9 @@ def health(state: EngineState, event: NodeHealthChanged, now: float) -> list[Com
         state.cluster.set_online(event.name, event.online, event.reason)
         _changed(state, event.name, row)
         if event.online:
-            speaks_again(state, event.name)
+            clear_silence(state, event.name)
         else:
-            fell_silent(state, event.name, now)
+            mark_silent(state, event.name, now)
     return []
 
 
@@ -109,33 +109,33 @@ def backend_health(state: EngineState, event: BackendHealthChanged, now: float) 
 
 
 def evict_intolerant(state: EngineState, row: int, now: float) -> list[Command]:
-    """Work that does not tolerate the node's NoExecute taints has to leave: at once, or as long as it bears them."""
-    taints = _driving_out(state, row)
+    """Evict tasks that do not tolerate the node's NoExecute taints: at once, or when their toleration ends."""
+    taints = _no_execute_taints(state, row)
     commands: list[Command] = []
     for task in sorted(state.cluster.placements.by_row[row]):
         work = state.work[task.workload]
-        borne_s = _borne_s(work.shape, taints)
-        if borne_s is None:
+        tolerated_s = _tolerated_s(work.shape, taints)
+        if tolerated_s is None:
             state.timers.clear(TimerKind.EVICTION, task)
-        elif borne_s <= 0:
-            commands += stop_task(state, work, task, _does_not_bear(taints), evicting=True)
+        elif tolerated_s <= 0:
+            commands += stop_task(state, work, task, _not_tolerated(taints), evicting=True)
         elif state.timers.at(TimerKind.EVICTION, task) is None:
-            state.timers.set(TimerKind.EVICTION, task, now + borne_s)
+            state.timers.set(TimerKind.EVICTION, task, now + tolerated_s)
     return commands
 
 
-def came_to(state: EngineState, task: TaskId, shape: Shape, now: float) -> None:
-    """The task begins on its node: if it bears the taints there only for a while, that time begins now."""
-    taints = _driving_out(state, state.cluster.placements.by_task[task].row)
+def start_toleration_timer(state: EngineState, task: TaskId, shape: Shape, now: float) -> None:
+    """The task starts on its node: if it tolerates the taints only for a time, that time starts now."""
+    taints = _no_execute_taints(state, state.cluster.placements.by_task[task].row)
     if taints:
-        borne_s = _borne_s(shape, taints)
-        if borne_s is not None and state.timers.at(TimerKind.EVICTION, task) is None:
-            state.timers.set(TimerKind.EVICTION, task, now + borne_s)
+        tolerated_s = _tolerated_s(shape, taints)
+        if tolerated_s is not None and state.timers.at(TimerKind.EVICTION, task) is None:
+            state.timers.set(TimerKind.EVICTION, task, now + tolerated_s)
 
 
 def eviction_due(state: EngineState, key: TaskId | str, now: float) -> list[Command]:
-    """A task has borne a taint as long as it said it would. The name of a node: look at it for the first time after a
-    restart, which does not remember since when its tasks bear what."""
+    """The toleration time of a task is over. If `key` is a node name: first check after a restart, which does not
+    remember when the toleration times began."""
     if isinstance(key, str):
         row = state.cluster.rows.get(key)
         return [] if row is None else evict_intolerant(state, row, now)
@@ -143,18 +143,18 @@ def eviction_due(state: EngineState, key: TaskId | str, now: float) -> list[Comm
     placement = state.cluster.placements.by_task.get(key)
     if work is None or placement is None:
         return []
-    taints = _driving_out(state, placement.row)
-    if _borne_s(work.shape, taints) is None:
+    taints = _no_execute_taints(state, placement.row)
+    if _tolerated_s(work.shape, taints) is None:
         return []
-    return stop_task(state, work, key, _does_not_bear(taints), evicting=True)
+    return stop_task(state, work, key, _not_tolerated(taints), evicting=True)
 
 
-def _driving_out(state: EngineState, row: int) -> list[Taint]:
+def _no_execute_taints(state: EngineState, row: int) -> list[Taint]:
     return [taint for taint in state.cluster.taints.row(row) if taint.effect is Effect.NO_EXECUTE]
 
 
-def _borne_s(shape: Shape, taints: list[Taint]) -> float | None:
-    """How long it stays with these taints; None: for ever."""
+def _tolerated_s(shape: Shape, taints: list[Taint]) -> float | None:
+    """How long it tolerates all of these taints. None: for ever."""
     least: float | None = None
     for taint in taints:
         matching = [tolerance.seconds for tolerance in shape.tolerations if tolerance.tolerates(taint)]
@@ -166,5 +166,5 @@ def _borne_s(shape: Shape, taints: list[Taint]) -> float | None:
     return least
 
 
-def _does_not_bear(taints: list[Taint]) -> str:
+def _not_tolerated(taints: list[Taint]) -> str:
     return f"does not tolerate {', '.join(map(str, taints))}"

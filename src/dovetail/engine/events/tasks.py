@@ -1,8 +1,8 @@
-"""Events about tasks: what backends report of one attempt. Stale and repeated reports change nothing."""
+"""Handlers for what backends report about one attempt of a task. Stale and repeated reports change nothing."""
 
-from dovetail.engine.events.nodes import came_to
-from dovetail.engine.lifecycle.pace import ended_well, lost_there
-from dovetail.engine.lifecycle.quarantine import failed_there, held_there
+from dovetail.engine.events.nodes import start_toleration_timer
+from dovetail.engine.lifecycle.pace import record_finished_task, record_lost_task
+from dovetail.engine.lifecycle.quarantine import placement_failed, placement_succeeded
 from dovetail.engine.lifecycle.task_lifecycle import end_task, retry_task, wait_again
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import LiveTask, Work
@@ -13,7 +13,7 @@ from dovetail.queueing.retry import backoff_s
 
 
 def _current(state: EngineState, task: TaskId, key: str) -> tuple[Work, LiveTask] | None:
-    """The task if `key` is its present attempt and it holds a node."""
+    """The task, if `key` is its current attempt and it holds a node."""
     work = state.work.get(task.workload)
     live = work.tasks.get(task.replica) if work else None
     if work is None or live is None or not live.state.holds_node or attempt_key(task, live.attempt) != key:
@@ -27,7 +27,7 @@ def bound(state: EngineState, event: TaskBound, now: float) -> list[Command]:  #
         work, live = found
         live.bind_failures = 0
         work.move(live, TaskState.BOUND, "bound", f"accepted by {live.backend} on {live.node}")
-        held_there(state, live.node)
+        placement_succeeded(state, live.node)
         state.changes.touch_task(event.task)
     return []
 
@@ -39,7 +39,7 @@ def started(state: EngineState, event: TaskStarted, now: float) -> list[Command]
         work.move(live, TaskState.RUNNING, "running", f"running on {live.node}")
         live.started_at = now
         work.started_at = work.started_at if work.started_at is not None else now
-        came_to(state, event.task, work.shape, now)
+        start_toleration_timer(state, event.task, work.shape, now)
         run_s = state.expected_s(work)
         if run_s is not None:
             state.ends.set(event.task, now + run_s)
@@ -52,17 +52,17 @@ def finished(state: EngineState, event: TaskFinished, now: float) -> list[Comman
     if not found:
         return []
     work, live = found
-    if event.exit_code is not None:  # a stop says nothing about the node; nor does it, or a loss, about its run time
+    if event.exit_code is not None:  # None: stopped or lost, which says nothing about outcome and run time
         assert live.node is not None
         state.count_outcome(live.node, event.exit_code == 0)
         began = live.started_at if live.started_at is not None else live.placed_at
         if began is not None:
             state.learned.run_times.finished(state.owner(work), work.terms.run_s, now - began)
             if event.exit_code == 0:
-                ended_well(state, work, event.task, live.node, now - began)
+                record_finished_task(state, work, event.task, live.node, now - began)
     elif live.state is not TaskState.STOPPING:
         assert live.node is not None
-        lost_there(state, live.node)
+        record_lost_task(state, live.node)
     state.release(work, event.task, now)
     live.exit_code = event.exit_code
     stopped = live.state is TaskState.STOPPING and event.exit_code is None
@@ -80,7 +80,7 @@ def finished(state: EngineState, event: TaskFinished, now: float) -> list[Comman
     return end_task(state, work, event.task, TaskState.FAILED, "failed", event.reason, now)
 
 
-#: Why a task waits again, by why it was told to stop.
+#: The reason of a task that is pending again, by the reason it was stopped for.
 _EVICTED = {"preempting": "preempted", "moving": "moved"}
 
 
@@ -92,7 +92,7 @@ def bind_failed(state: EngineState, event: BindFailed, now: float) -> list[Comma
     node = live.node
     state.release(work, event.task, now)
     live.bind_failures += 1
-    failed_there(state, node, event.reason, now)
+    placement_failed(state, node, event.reason, now)
     if live.state is TaskState.STOPPING and not live.evicting:
         return end_task(state, work, event.task, TaskState.CANCELLED, "cancelled", event.reason, now)
     if live.bind_failures >= state.settings.max_bind_failures:
@@ -104,7 +104,7 @@ def bind_failed(state: EngineState, event: BindFailed, now: float) -> list[Comma
 
 
 def retry_due(state: EngineState, task: TaskId, now: float) -> list[Command]:  # noqa: ARG001 - as all timer handlers
-    """The pause after a failure is over."""
+    """The backoff after a failure is over."""
     work = state.work.get(task.workload)
     if work is not None and task.replica in work.delayed:
         wait_again(state, work, task.replica)

@@ -1,7 +1,6 @@
-"""Events about the network: another topology, distances set by hand.
+"""Handlers for changes of the network: a new topology, distances set by hand.
 
-Everything that waits is looked at again, on every node: what is near or in one domain may have changed anywhere. Work
-that runs stays where it is.
+They mark every node as changed, since distances and domains may differ anywhere. Running tasks stay where they are.
 """
 
 from dovetail.engine.state.engine_state import EngineState

@@ -1,4 +1,4 @@
-"""Events about workloads: submitted, cancelled, and moments that were waited for."""
+"""Handlers for workloads: submit, cancel, scheduling deadline and promotion."""
 
 from dovetail.engine.lifecycle.task_lifecycle import await_promotion, dequeue, fail_waiting, regroup, requeue, stop_all
 from dovetail.engine.state.engine_state import EngineState
@@ -17,7 +17,7 @@ INCOMPLETE = "group_incomplete"
 
 
 def submitted(state: EngineState, event: Submitted, now: float) -> list[Command]:
-    """Raises what routing raises: unknown scheduler, profile or queue."""
+    """Raises what routing raises for an unknown scheduler, profile or queue."""
     spec = event.spec
     terms = terms_of(state.router, spec)
     work = Work(
@@ -35,16 +35,16 @@ def submitted(state: EngineState, event: Submitted, now: float) -> list[Command]
     if work.after:
         work.reason, work.message = DEPENDENCY, _waits_for(state, work.after)
         state.changes.notes[work.id] = None
-    take_in(state, work, now)
+    admit_workload(state, work, now)
     return []
 
 
-def take_in(state: EngineState, work: Work, now: float) -> None:
-    """It is live from now on, and whatever of it waits stands in line."""
+def admit_workload(state: EngineState, work: Work, now: float) -> None:
+    """Make the workload live and enqueue its pending tasks."""
     if state.policies:
-        work.set_shape(state.policies.in_force(work.terms, work.namespace, work.name))
+        work.set_shape(state.policies.effective_shape(work.terms, work.namespace, work.name))
     set_timers(state, work, now)
-    state.learned.mix.saw(work.shape, work.replicas)
+    state.learned.mix.record_submission(work.shape, work.replicas)
     state.admit(work)
     state.changes.workloads[work.id] = None
     if work.group is not None and not work.group.is_solo:
@@ -52,7 +52,7 @@ def take_in(state: EngineState, work: Work, now: float) -> None:
 
 
 def _join(state: EngineState, group: Group) -> None:
-    """A new member: perhaps the group is complete with it."""
+    """The group has a new member and may be complete now."""
     if group.tasks < group.least:
         words = f"its group {group.name} has {group.tasks} of {group.least} tasks"
         for member in group.members.values():
@@ -68,7 +68,7 @@ def _join(state: EngineState, group: Group) -> None:
 
 
 def set_timers(state: EngineState, work: Work, waits_since: float) -> None:
-    """What has to be thought of while it waits."""
+    """Timers of a pending workload."""
     if work.terms.schedule_within_s is not None:
         state.timers.set(TimerKind.DEADLINE, work.id, work.submitted_at + work.terms.schedule_within_s)
     await_promotion(state, work, waits_since)
@@ -87,7 +87,7 @@ def cancel_asked(state: EngineState, event: CancelAsked, now: float) -> list[Com
 
 
 def deadline_passed(state: EngineState, workload: int, now: float) -> list[Command]:
-    """Tasks that have not had a node by now never will."""
+    """Fail the tasks that were never placed."""
     work = state.work.get(workload)
     if work is None or work.cancelled:
         return []
@@ -100,7 +100,7 @@ def deadline_passed(state: EngineState, workload: int, now: float) -> list[Comma
 
 
 def promoted(state: EngineState, workload: int, now: float) -> list[Command]:
-    """It has waited long enough to count for more."""
+    """It has waited long enough for the next higher priority class."""
     work, promotion = state.work.get(workload), state.settings.promotion
     if work is None or promotion is None or not work.waiting or work.rank <= promotion.most.rank:
         return []

@@ -23,7 +23,7 @@ def request_of(state: EngineState, work: Work, now: float, shape: Shape | None =
     request = unpromised_request(state, work, shape)
     if state.promises:
         members = () if work.group is None else work.group.members
-        promised = state.promises.against(work.id, work.namespace, state.expected_s(work), now, members)
+        promised = state.promises.left_for(work.id, work.namespace, state.expected_s(work), now, members)
         if promised is not None:
             return replace(request, promised=promised)
     return request
@@ -32,7 +32,7 @@ def request_of(state: EngineState, work: Work, now: float, shape: Shape | None =
 def say(state: EngineState, work: Work, refusal: Explanation, now: float) -> None:
     """Record why the work waits, unless that was its reason before."""
     if not work.reason:
-        state.learned.set_aside += 1
+        state.learned.parked_since_sample += 1
     if (work.reason, work.message) != (refusal.outcome, refusal.message):
         work.reason, work.message = str(refusal.outcome), refusal.message
         state.changes.workloads[work.id] = None

@@ -1,9 +1,9 @@
-"""Which workloads a workload has to wait for: from the names it gives in `after` to ids.
+"""Resolves the names in a workload's `after` to the ids of the workloads it depends on.
 
-Guarantees: names are looked for in the same namespace, first among those that come together with it, then among live
-work, then among what has ended; a circle is refused with every name in it. A dependency that has ended already is
-either satisfied or refused, never waited for. Left to others: waiting (`release_dependents`), and finding workloads
-that ended longer ago than the engine remembers, which only the store knows.
+Guarantees: names are resolved in the workload's namespace, first among the workloads submitted with it, then among live
+ones, then among finished ones. A cycle is refused with all its names. A dependency that has finished is satisfied or
+refused, never waited for. Left to others: releasing dependents (`release_dependents`), and workloads that finished too
+long ago for the engine to remember (the store knows them).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ _ENDED = {WorkloadState.FAILED: "has failed", WorkloadState.CANCELLED: "was canc
 
 
 class CircularWait(ValueError):
-    """Workloads that wait for each other. `first` is the one whose `after` closes the circle."""
+    """Workloads that depend on each other. `first` is the one whose `after` closes the cycle."""
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(f"these wait for each other and could never start: {' -> '.join(names)}")
@@ -30,7 +30,7 @@ class CircularWait(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Unmet:
-    """One entry of `after` that cannot be waited for, and why."""
+    """An invalid entry of `after`, and why."""
 
     index: int
     message: str
@@ -41,7 +41,7 @@ def key_of(spec: Workload) -> Key:
 
 
 def names_outside(specs: Iterable[Workload]) -> set[Key]:
-    """What the workloads wait for that does not come together with them."""
+    """Names in `after` that are not among the workloads themselves."""
     waiting = [spec for spec in specs if spec.after]
     if not waiting:
         return set()
@@ -50,7 +50,7 @@ def names_outside(specs: Iterable[Workload]) -> set[Key]:
 
 
 def in_order(specs: Sequence[Workload]) -> list[int]:
-    """Their places, each after those that it waits for, otherwise as they were given. Raises CircularWait."""
+    """Their indices in dependency order, otherwise as given. Raises CircularWait."""
     if not any(spec.after for spec in specs):
         return list(range(len(specs)))
     place = {key_of(spec): index for index, spec in enumerate(specs)}
@@ -61,7 +61,7 @@ def in_order(specs: Sequence[Workload]) -> list[int]:
 
 
 def _visit(start: int, specs: Sequence[Workload], place: Mapping[Key, int], found: dict[int, None]) -> None:
-    """Depth first, without recursion: a chain may be as long as a submission."""
+    """Depth-first search without recursion: a chain may be as long as the submission."""
     path: dict[int, Iterable[int]] = {}
     if start not in found:
         path[start] = iter(_before(specs[start], place))
@@ -85,8 +85,8 @@ def _before(spec: Workload, place: Mapping[Key, int]) -> list[int]:
 def resolve(
     state: EngineState, spec: Workload, together: Mapping[Key, int], ended_before: Ended, now: float
 ) -> tuple[After, list[Unmet]]:
-    """The ids it has to wait for, and what is wrong with the rest. `together`: ids of those submitted with it;
-    `ended_before`: what the store knows of names that the engine may have forgotten."""
+    """The ids it depends on, and the invalid entries. `together`: ids of workloads submitted with it; `ended_before`:
+    what the store knows about finished workloads that the engine may have forgotten."""
     wanted: dict[int, Condition] = {}
     unmet: list[Unmet] = []
     for index, after in enumerate(spec.after):
@@ -108,14 +108,14 @@ def resolve(
 
 
 def _want(wanted: dict[int, Condition], id_: int, condition: Condition) -> None:
-    """Named twice, the stricter condition counts."""
+    """If a workload is named twice, the stricter condition counts."""
     if wanted.get(id_) is not Condition.SUCCEEDED:
         wanted[id_] = condition
 
 
 def _known(state: EngineState, key: Key, now: float) -> tuple[int, WorkloadState] | None:
-    """The newest of that name that the engine remembers, and how it is. What ended since the last `take_changes` still
-    stands in the directory, and whoever waited for it has been told already."""
+    """The newest workload of that name that the engine remembers, and its state. A workload that finished since the
+    last `take_changes` is still in the directory, but its dependents were released already."""
     live = state.cluster.placements.directory.get(key)
     if live is None:
         return state.ended.get(key)

@@ -54,7 +54,7 @@ def hold_target(
 ) -> None:
     """Reserve the task's capacity on the node it will come to."""
     column = state.asked(work.shape, work.identity).column
-    state.recoveries.keep(state.cluster, task, node, column, explanation)
+    state.recoveries.hold(state.cluster, task, node, column, explanation)
     state.changes.notes[work.id] = None
 
 
@@ -96,7 +96,7 @@ def task_moved(state: EngineState, event: TaskMoved, now: float) -> list[Command
     stop = Stop(event.task, event.node, backend, event.key, live.message)
     if not current or live.state is not TaskState.STOPPING:
         return [stop]
-    state.recoveries.drop(cluster, event.task)
+    state.recoveries.release(cluster, event.task)
     state.changes.notes[work.id] = None
     before = cluster.remove(event.task)
     state.wake.dirty_rows.add(before.row)

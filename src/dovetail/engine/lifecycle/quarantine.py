@@ -1,6 +1,6 @@
-"""Nodes on which placements keep failing get nothing for a while, say so, and are tried again later.
+"""Quarantine: a node on which placements keep failing gets no tasks for a while, then is tried again.
 
-Not remembered across a restart: the first placements after it are the probe.
+Quarantines are not persisted: after a restart, the first placements serve as the probe.
 """
 
 from dovetail.engine.state.engine_state import EngineState, NodeFailures
@@ -8,8 +8,8 @@ from dovetail.engine.state.timers import TimerKind
 from dovetail.model.command import Command
 
 
-def failed_there(state: EngineState, node: str | None, reason: str, now: float) -> None:
-    """A placement on the node failed before it ran."""
+def placement_failed(state: EngineState, node: str | None, reason: str, now: float) -> None:
+    """A task placed on the node could not be started."""
     if node is None or node not in state.cluster.rows:
         return
     settings = state.settings.quarantine
@@ -25,21 +25,21 @@ def failed_there(state: EngineState, node: str | None, reason: str, now: float) 
     state.timers.set(TimerKind.PROBE, node, now + pause_s)
 
 
-def held_there(state: EngineState, node: str | None) -> None:
-    """A placement on the node held: whatever was wrong is over."""
+def placement_succeeded(state: EngineState, node: str | None) -> None:
+    """A task was bound on the node: the node works again."""
     if node is not None and state.trouble.pop(node, None) is not None and node in state.cluster.quarantines:
-        lift(state, node)
+        lift_quarantine(state, node)
 
 
 def probe(state: EngineState, node: str, now: float) -> list[Command]:  # noqa: ARG001 - as all timer handlers
-    """The quarantine is over. One more failure brings the node back, for longer."""
+    """The quarantine is over. One more failure starts the next, longer one."""
     if node in state.cluster.quarantines:
         state.trouble[node].failures = state.settings.quarantine.failures - 1
-        lift(state, node)
+        lift_quarantine(state, node)
     return []
 
 
-def lift(state: EngineState, node: str) -> None:
+def lift_quarantine(state: EngineState, node: str) -> None:
     state.cluster.set_quarantined(node, "")
     state.changes.nodes[node] = None
     state.wake.dirty_rows.add(state.cluster.rows[node])

@@ -128,11 +128,11 @@ def dequeue(state: EngineState, work: Work) -> None:
     if work.queue_place is QueuePlace.NOWHERE:
         return
     waiting = state.pending
-    kinds = (waiting.class_before(work) or waiting.equivalence_class(work), waiting.quota_kind(work))
+    kinds = (waiting.class_before(work) or waiting.equivalence_class(work), waiting.quota_class(work))
     waiting.remove(work)
     started(state, work)
     for kind in kinds:  # others of its equivalence class were parked behind it
-        following = waiting.next_of(kind)
+        following = waiting.first_in_class(kind)
         if following is not None:
             waiting.enqueue(state.work[following])
 
@@ -181,12 +181,12 @@ def _too_few_words(group: Group) -> str:
 def _is_recovering(state: EngineState, work: Work, group: Group, now: float) -> bool:
     """Does the gang of one workload keep its nodes? It does where it lost tasks with their nodes and nothing else:
     `recovery` then looks for replacements."""
-    lost = state.recoveries.fresh.get(work.id)
+    lost = state.recoveries.newly_lost.get(work.id)
     able = bool(group.firm) and state.settings.recovery.enabled and not work.delayed
     if able and lost is not None:
         if work.recovery is None:
             work.recovery = Recovery(now)
-            state.recoveries.mending[work.id] = None
+            state.recoveries.broken_gangs[work.id] = None
         work.recovery.lost |= lost
         state.changes.notes[work.id] = None
     elif not able or work.recovery is None or work.reason != MOVED:
@@ -197,7 +197,7 @@ def _is_recovering(state: EngineState, work: Work, group: Group, now: float) -> 
 def _is_mending(state: EngineState, group: Group) -> bool:
     """Does a group of several workloads keep its nodes? It does where it lost tasks with their nodes and others of its
     tasks can take their place: they are tried before anything else is given back (`group_placing`)."""
-    fresh = state.recoveries.fresh
+    fresh = state.recoveries.newly_lost
     if group.firm and state.settings.recovery.enabled and any(member in fresh for member in group.members):
         group.mending = True
     if group.leader is None:

@@ -265,7 +265,7 @@ class _Trial:
         asked = state.asked(self._shape, self._badge)
         request = self._pipeline.for_task(asked, _TRIAL_WORKLOAD, self._spec.replicas)
         if state.promises:
-            promised = state.promises.against(self._owner, self._spec.namespace, self._run_s, self._now)
+            promised = state.promises.left_for(self._owner, self._spec.namespace, self._run_s, self._now)
             if promised is not None:
                 return replace(request, promised=promised)
         return request

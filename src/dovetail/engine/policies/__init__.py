@@ -1,4 +1,4 @@
-"""Policies at work: constraints with a name, the rules that adjust them, and who violates them.
+"""Policies: named constraints, the rules that adjust them, and their violations.
 
 The table of policies is in `state`; the constraint language is in `dovetail.constraints`.
 """

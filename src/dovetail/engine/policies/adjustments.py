@@ -1,9 +1,8 @@
-"""Rules that tighten or relax constraints of policies while the cluster is so or so.
+"""Adjustments: rules of a policy that tighten or relax its constraints while a condition on the cluster holds.
 
-A rule begins when its `when` holds, and ends when its `until` does; without `until` when `when` no longer holds. Where
-both hold it does not begin. Rules are judged within a second of a change of the cluster or the queue, at most once a
-second, and never while nothing changes: conditions know no time. Each beginning and end is told with the values that
-led to it.
+An adjustment is switched on when its `when` condition holds, and off when `until` holds (without `until`: when `when`
+no longer holds). If both hold it stays off. Conditions are evaluated at most once a second, and only after the cluster
+or the pending queue changed: they cannot refer to time. Each switch is recorded with the values that caused it.
 """
 
 from dovetail.cluster.views.view import View
@@ -11,70 +10,70 @@ from dovetail.constraints.error import ExpressionError
 from dovetail.constraints.explaining import cluster_values
 from dovetail.constraints.program import compile_cluster
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.policies import NEVER_SEEN, Active, RuleKey, Ruling
+from dovetail.engine.state.policies import NEVER_EVALUATED, ActiveAdjustment, AppliedPolicy, RuleKey
 from dovetail.engine.state.timers import TimerKind
 from dovetail.model.policy import Adjustment
 from dovetail.model.record import PolicySwitch
 
-JUDGED_EVERY_S = 1.0
+EVALUATE_EVERY_S = 1.0
 _SHOWN = 60  # characters of an expression
 
 
-def judge(state: EngineState, now: float) -> bool:
-    """Begin and end adjustments, if it is time to look; did any?"""
+def update_adjustments(state: EngineState, now: float) -> bool:
+    """Switch adjustments on and off if an evaluation is due. Returns whether any was switched."""
     policies = state.policies
-    if not policies.adjusting or _settled(state) or now < _due(state, now):
+    if not policies.adjusting or _unchanged(state) or now < _due(state, now):
         return False
-    policies.looked_at, policies.seen = now, _stamp(state)
-    judged = [_judge(state, ruling, now) for ruling in policies.rulings.values() if ruling.policy.adjusts]
-    return any(judged)
+    policies.evaluated_at, policies.seen = now, _stamp(state)
+    changed = [_update_policy(state, applied, now) for applied in policies.by_name.values() if applied.policy.adjusts]
+    return any(changed)
 
 
 def schedule_rule_check(state: EngineState, now: float) -> None:
-    """After an event: conditions may have come to hold while nothing waits, and then nobody else asks for a Tick."""
-    if not _settled(state):
+    """After an event: ask for a Tick, since with an empty queue nothing else would ask for one."""
+    if not _unchanged(state):
         state.timers.set(TimerKind.ADJUSTMENT, None, _due(state, now))
 
 
 def _stamp(state: EngineState) -> tuple[int, int]:
-    """Whatever a condition can look at changes one of these."""
+    """Everything a condition can read changes one of these counters."""
     return state.cluster.changes, len(state.pending)
 
 
-def _settled(state: EngineState) -> bool:
+def _unchanged(state: EngineState) -> bool:
     return state.policies.seen == _stamp(state)
 
 
 def _due(state: EngineState, now: float) -> float:
-    """At once where nothing was judged yet, as after a change of the policies or of the clock."""
+    """When the next evaluation is due: at once after a change of policies or a clock that went back."""
     policies = state.policies
-    fresh = policies.seen == NEVER_SEEN or now < policies.looked_at
-    return now if fresh else max(now, policies.looked_at + JUDGED_EVERY_S)
+    fresh = policies.seen == NEVER_EVALUATED or now < policies.evaluated_at
+    return now if fresh else max(now, policies.evaluated_at + EVALUATE_EVERY_S)
 
 
-def _judge(state: EngineState, ruling: Ruling, now: float) -> bool:
+def _update_policy(state: EngineState, applied: AppliedPolicy, now: float) -> bool:
     view, waiting = View(state.cluster), len(state.pending)
     changed = False
-    for index, rule in enumerate(ruling.policy.rules):
+    for index, rule in enumerate(applied.policy.rules):
         for place, adjustment in enumerate(rule.adjust):
             key = RuleKey(index, place)
-            on = key in ruling.active
+            on = key in applied.active
             if on == _is_on(adjustment, on, view, waiting):
                 continue
             decisive = adjustment.until if on and adjustment.until is not None else adjustment.when
             values = _values(decisive, view, waiting)
-            message = _words(ruling, index, adjustment, values, began=not on)
+            message = _message(applied, index, adjustment, values, began=not on)
             if on:
-                del ruling.active[key]
+                del applied.active[key]
             else:
-                ruling.active[key] = Active(now, values)
-            state.policies.switched(PolicySwitch(ruling.policy.name, not on, message))
+                applied.active[key] = ActiveAdjustment(now, values)
+            state.policies.record_switch(PolicySwitch(applied.policy.name, not on, message))
             changed = True
     return changed
 
 
 def _is_on(adjustment: Adjustment, on: bool, view: View, waiting: int) -> bool:
-    """Should it be on, given that it is or is not?"""
+    """Should it be on, given its present state?"""
     until = adjustment.until
     ended = until is not None and _holds(until, view, waiting)
     if on and until is not None:
@@ -85,7 +84,7 @@ def _is_on(adjustment: Adjustment, on: bool, view: View, waiting: int) -> bool:
 def _holds(text: str, view: View, waiting: int) -> bool:
     try:
         return compile_cluster(text).holds(view, waiting)
-    except ExpressionError:  # kept by another version, which understood it
+    except ExpressionError:  # stored by a version that could compile it
         return False
 
 
@@ -96,20 +95,20 @@ def _values(text: str, view: View, waiting: int) -> str:
         return str(error)
 
 
-def _words(ruling: Ruling, index: int, adjustment: Adjustment, values: str, *, began: bool) -> str:
+def _message(applied: AppliedPolicy, index: int, adjustment: Adjustment, values: str, *, began: bool) -> str:
     """`policy zone-a: prefer node.labels.zone == "a": off, since domain("zone", "a").utilisation.cpu > 0.85 (…)`."""
-    rule = ruling.policy.rules[index]
+    rule = applied.policy.rules[index]
     if began:
         became = f"{adjustment.words}, since {_short(adjustment.when)}"
     elif adjustment.until is not None:
-        became = f"as it was, since {_short(adjustment.until)}"
+        became = f"restored, since {_short(adjustment.until)}"
     else:
-        became = f"as it was, no longer {_short(adjustment.when)}"
-    return f"{ruling.source}: {rule.kind} {_short(ruling.texts[index])}: {became}{_bracketed(values)}"
+        became = f"restored, no longer {_short(adjustment.when)}"
+    return f"{applied.source}: {rule.kind} {_short(applied.texts[index])}: {became}{_bracketed(values)}"
 
 
-def because(adjustment: Adjustment, active: Active) -> str:
-    """Why a constraint is not as it was written: for people."""
+def describe_adjustment(adjustment: Adjustment, active: ActiveAdjustment) -> str:
+    """For users: why a constraint differs from its definition."""
     return f"{adjustment.words}, since {_short(adjustment.when)}{_bracketed(active.values)}"
 
 

@@ -1,7 +1,7 @@
-"""What a workload or a policy requires, looked at when it comes in: expressions that make no sense, contradictions.
+"""Validates the constraints of a submitted workload or policy: invalid expressions, then contradictions.
 
-Guarantees: a complaint about an expression shows its text with a caret under the place. Contradictions are looked for
-only where every expression makes sense. A workload that requires nothing of that kind costs nothing.
+Guarantees: a complaint about an expression shows its text with a caret under the error. Contradictions are searched
+only if every expression is valid. A workload without constraints costs nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 def problems_of(
     spec: Workload, source: str, profile: ProfileSettings, overcommit: Mapping[str, float]
 ) -> list[Complaint]:
-    """Expressions that make no sense; or else requirements that no node could meet together."""
+    """Complaints about invalid expressions; if there are none, about requirements that no node can meet together."""
     if not (spec.constraints or spec.node_affinity.required or spec.affinity or spec.conflicts):
         return []
-    found = senseless(spec.constraints, source)
+    found = invalid_expressions(spec.constraints, source)
     if found:
         return found
     from dovetail.constraints.contradiction import find
@@ -34,8 +34,8 @@ def problems_of(
     return [Complaint(source, None, field_name(contradiction.path), contradiction.message)]
 
 
-def senseless(constraints: Sequence[Constraint], source: str) -> list[Complaint]:
-    """A complaint for each expression that cannot be read or used."""
+def invalid_expressions(constraints: Sequence[Constraint], source: str) -> list[Complaint]:
+    """A complaint for each expression that does not compile."""
     if not constraints:
         return []
     from dovetail.constraints.program import compile_node
@@ -44,19 +44,19 @@ def senseless(constraints: Sequence[Constraint], source: str) -> list[Complaint]
         (("constraints", index, constraint.kind.value), constraint.expression, compile_node)
         for index, constraint in enumerate(constraints)
     )
-    return _uncompilable(expressions, source)
+    return _compile_errors(expressions, source)
 
 
 def problems_of_policy(policy: Policy) -> list[Complaint]:
-    """The same for a policy."""
-    return _uncompilable(_expressions(policy), f"policy {policy.name}")
+    """Complaints about invalid expressions of a policy."""
+    return _compile_errors(_expressions(policy), f"policy {policy.name}")
 
 
 Compiled = tuple[tuple[str | int, ...], Expression, Callable[[str], object]]
 
 
 def _expressions(policy: Policy) -> Iterator[Compiled]:
-    """Everything in it that is in the constraint language: where, what, and what it is to be compiled to."""
+    """All its expressions: field path, expression, compiler."""
     from dovetail.constraints.program import compile_cluster, compile_node
 
     for index, rule in enumerate(policy.rules):
@@ -68,7 +68,7 @@ def _expressions(policy: Policy) -> Iterator[Compiled]:
                 yield (*at, "adjust", place, "until"), adjustment.until, compile_cluster
 
 
-def _uncompilable(expressions: Iterable[Compiled], source: str) -> list[Complaint]:
+def _compile_errors(expressions: Iterable[Compiled], source: str) -> list[Complaint]:
     from dovetail.constraints.error import ExpressionError
     from dovetail.constraints.structure import text_of
 

@@ -1,7 +1,7 @@
-"""What runs where a policy says it must not: told, never stopped.
+"""Lists running tasks that violate a policy. Nothing is stopped for it.
 
-Looked at are the expressions that the policy requires now, on the nodes as they are now, with everything that runs
-there. A wish that is not met is no violation, and company and spread count when tasks are placed.
+The expressions that the policy requires now are evaluated on the nodes as they are now. Unmet preferences are no
+violations. Affinity and spread rules are not checked: they apply only when a task is placed.
 """
 
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ class PolicyViolation:
 
 
 def violations(state: EngineState, policy: str) -> list[PolicyViolation]:
-    """Tasks that hold a node on which a requirement of the policy does not hold now, by workload and replica."""
+    """Tasks on nodes that do not meet a requirement of the policy now, by workload and replica."""
     view = View(state.cluster)
-    required = [_Requirement(want.text, view) for want in state.policies.rulings[policy].requires()]
+    required = [_Requirement(want.text, view) for want in state.policies.by_name[policy].requires()]
     found: list[PolicyViolation] = []
     if not required:
         return found
@@ -49,17 +49,17 @@ def violations(state: EngineState, policy: str) -> list[PolicyViolation]:
 
 
 class _Requirement:
-    """An expression and where it holds, evaluated once for each namespace."""
+    """A required expression, evaluated once for each namespace."""
 
     def __init__(self, text: str, view: View) -> None:
         self._text, self._view = text, view
         self._masks: dict[str, B1 | bool] = {}
 
     def why_not(self, namespace: str, row: int) -> str:
-        """Empty where it holds."""
+        """Empty if the expression holds on the row."""
         try:
             program = compile_node(self._text)
-        except ExpressionError as error:  # kept by another version, which understood it
+        except ExpressionError as error:  # stored by a version that could compile it
             return str(error)
         if namespace not in self._masks:
             self._masks[namespace] = program.holds(self._view, namespace)

@@ -61,7 +61,7 @@ def displace(
             work.preemption_backoff_until = now + backoff_s(
                 state.settings.backoff, again, state.settings.seed, str(work.id)
             )
-            state.timers.set(TimerKind.LOOK, work.id, work.preemption_backoff_until)
+            state.timers.set(TimerKind.PREEMPTION_PAUSE, work.id, work.preemption_backoff_until)
     kept = state.promises.withdraw(work.id)
     # Two workloads that claim the same capacity could take it from each other for ever.
     if work.preemption_searched_at == state.wake.event_count or now < work.preemption_backoff_until:
@@ -117,14 +117,14 @@ def _coming(state: EngineState, work: Work) -> NominatedPlacements:
     """Pods that are nominated to a node and at least as urgent: the capacity kept for them is not available."""
     nominated_tasks = state.promises.nominated_tasks
     for owner in nominated_tasks.take_dirty():
-        nominated_tasks.forget(owner)
+        nominated_tasks.remove(owner)
         promise = state.promises.of_work.get(owner)
         if promise is not None and promise.clearing:
             other = state.work[owner]
             victim_info = state.victim_info(other, 0.0)
             placements = [Placement(row, column, None, victim_info, other.identity) for row, column in promise.rows]
-            nominated_tasks.expect(owner, other.terms.priority or 0, placements)
-    return nominated_tasks.no_less_urgent(work.terms.priority or 0, but_for=work.id)
+            nominated_tasks.add(owner, other.terms.priority or 0, placements)
+    return nominated_tasks.at_or_above(work.terms.priority or 0, except_owner=work.id)
 
 
 # --- the cheapest victims -------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
-"""When running tasks are expected to end, in order: what backfilling and predictions count on.
+"""When running tasks are expected to end, earliest first. Backfilling and start predictions rely on it.
 
-Only tasks whose run time is known (declared, or told from the history of their owner) have an end; work without one
-is taken to run for ever. Iterating gives the room that comes back, soonest first.
+Only tasks with a known run time (declared, or estimated from their owner's history) have an expected end. All others
+count as running for ever. Iterating yields the capacity that tasks will release, earliest first.
 """
 
 from bisect import bisect_left, insort
@@ -37,11 +37,11 @@ class ExpectedEnds:
 
     @property
     def first(self) -> float:
-        """When the next one should end."""
+        """The earliest expected end."""
         return self._order[0][0]
 
     def extend(self, now: float, longer: Callable[[TaskId, float], float]) -> None:
-        """Those that should have ended and have not get a new end, which must lie after now."""
+        """Give overdue tasks a new end. `longer(task, old_end)` must return a time after now."""
         while self._order and self._order[0][0] <= now:
             at, task = self._order[0]
             self.set(task, longer(task, at))

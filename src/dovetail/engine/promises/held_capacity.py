@@ -1,7 +1,7 @@
-"""What the reservations of one tenant keep free of one node, over time: what they hold, less what it runs there.
+"""What one tenant's reservations hold of one node over time: the reserved amounts minus what the tenant runs there.
 
-A tenant's running tasks count against its reservations, each task once, until they end. So room is kept for the rest
-only, and for all of it again when a task has ended.
+A tenant's running task uses its reservations, once, until it ends. Only the rest has to stay free; when the task has
+ended, all of it again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,12 +12,12 @@ import numpy as np
 from dovetail.cluster.arrays import F8
 
 
-def kept_room(
+def held_capacity(
     windows: Sequence[tuple[float, float, F8]], runs: Sequence[tuple[float, F8]], now: float
 ) -> Iterator[tuple[float, float, F8]]:
-    """(start, end, amounts) one after the other, from windows (start, end, amounts) and the ends of running tasks
-    with what they take; nothing before now."""
-    if len(windows) == 1 and not runs:  # by far the commonest
+    """Yield (start, end, amounts) in order of time, none before now. `windows`: (start, end, amounts) reserved;
+    `runs`: (end, amounts) of the tenant's running tasks."""
+    if len(windows) == 1 and not runs:  # the usual case
         start, end, column = windows[0]
         yield max(start, now), end, column
         return
@@ -36,7 +36,7 @@ def kept_room(
 
 
 def _sum(columns: Sequence[F8], width: int) -> F8:
-    """Columns may be shorter or longer: resources come to be known one by one."""
+    """Columns may differ in length: resources are added to the table while the engine runs."""
     found: F8 = np.zeros(width)
     for column in columns:
         n = min(width, len(column))

@@ -1,7 +1,7 @@
-"""Promises to waiting work by row: what they keep there, as arrays, and whose they are.
+"""Promises to waiting work, by row, as arrays: what they hold there and for which workload.
 
-Thousands may wait for their victims to end, half a minute each, and everyone who is decided meanwhile has to know what
-is left beside them. So nothing here looks at all promises one by one.
+Thousands of preemptors may wait for their victims at once, and every decision meanwhile needs to know what they leave
+free. So no operation here loops over all promises.
 """
 
 from collections.abc import Collection
@@ -17,7 +17,7 @@ _FEW = 16
 
 
 class PromisedRows:
-    """A place for each row of each promise, in no order. `made` tells which promise was made first."""
+    """One entry for each row of each promise, in no order. `_made` tells which promise is older."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -31,7 +31,7 @@ class PromisedRows:
         self._on_row: dict[int, dict[int, None]] = {}
 
     def owners(self, row: int) -> Collection[int]:
-        """Who was promised room there."""
+        """Workloads that were promised capacity on the row."""
         return self._on_row.get(row, {})
 
     def add(self, owner: int, whose: str, rows: tuple[tuple[int, F8], ...]) -> None:
@@ -55,7 +55,7 @@ class PromisedRows:
             self._close_gap(place)
 
     def left(self, free: F8, but: Collection[int]) -> PromisedRoom | None:
-        """What all of them but those to some owners leave of what is free now; None: there are none."""
+        """What promises leave free now, those to the owners in `but` ignored. None if there are no others."""
         rows = self._rows[: self._count]
         order = np.lexsort((self._made[: self._count], rows))
         for owner in but:
@@ -86,7 +86,7 @@ class PromisedRows:
         return place
 
     def _close_gap(self, place: int) -> None:
-        """The last one takes the place."""
+        """Move the last entry into the gap."""
         self._count -= 1
         last = self._count
         self._whose[place], self._whose[last] = self._whose[last], None

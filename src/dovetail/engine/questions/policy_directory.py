@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from dovetail.engine.policies.policy_changes import named_by
+from dovetail.engine.policies.policy_changes import workloads_naming
 from dovetail.engine.policies.validation import problems_of_policy
 from dovetail.engine.policies.violations import PolicyViolation, violations
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.policies import Ruling
+from dovetail.engine.state.policies import AppliedPolicy
 from dovetail.model.policy import Policy
 from dovetail.model.text.complaint import Complaint
 
@@ -17,9 +17,9 @@ class PolicyDirectory:
         self._state, self._policies = state, state.policies
 
     @property
-    def rulings(self) -> Mapping[str, Ruling]:
+    def by_name(self) -> Mapping[str, AppliedPolicy]:
         """By name, sorted."""
-        return self._policies.rulings
+        return self._policies.by_name
 
     def next_version(self, name: str) -> int:
         return self._policies.next_version(name)
@@ -33,9 +33,9 @@ class PolicyDirectory:
         """Tasks that run where the policy forbids it. Raises KeyError for a policy that is not there."""
         return violations(self._state, name)
 
-    def named_by(self, name: str) -> list[str]:
+    def workloads_naming(self, name: str) -> list[str]:
         """Live workloads that ask for the policy by name, as `namespace/name`."""
-        return named_by(self._state, name)
+        return workloads_naming(self._state, name)
 
     def reach(self) -> Counter[str]:
         """By policy: how many live workloads it applies to."""

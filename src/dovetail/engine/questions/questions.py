@@ -42,7 +42,7 @@ from dovetail.engine.questions.usage_gauges import UsageGauges
 from dovetail.engine.questions.work_directory import HeldTask, WorkDirectory
 from dovetail.engine.reservations.reservations import check as check_reservation
 from dovetail.engine.scheduling.forecast import StartGuess, guesses
-from dovetail.engine.state.policies import Ruling
+from dovetail.engine.state.policies import AppliedPolicy
 from dovetail.engine.suggestions.suggestions import Impasse, impasse
 from dovetail.model.device import Device
 from dovetail.model.node import Node
@@ -58,6 +58,7 @@ from dovetail.placement.pipeline.refusal import refusals
 
 __all__ = [
     "Apart",
+    "AppliedPolicy",
     "DomainUse",
     "FreeCapacity",
     "GpuUse",
@@ -69,7 +70,6 @@ __all__ = [
     "PolicyDirectory",
     "PolicyViolation",
     "Questions",
-    "Ruling",
     "StartGuess",
     "UsageGauges",
     "WhyNot",

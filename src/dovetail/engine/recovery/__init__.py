@@ -1,5 +1,5 @@
-"""Recovery: gangs that lost tasks with their nodes are made whole again.
+"""Recovery: replaces the tasks that gangs lost with failed nodes.
 
-Here belong the cases, the moves and their limits, spare nodes, and what users are told. The search for the fewest
-moves is array code in `dovetail.placement.recovery`.
+Here belong the cases, the moves and their limits, spare nodes, and the messages. The search for the fewest moves is
+array code in `dovetail.placement.recovery`.
 """

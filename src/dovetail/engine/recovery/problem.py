@@ -1,8 +1,7 @@
-"""Broken gangs as the search sees them: their tasks, their groups, who could make way, and what room there is.
+"""Builds the input of the recovery search: broken gangs, tasks that can be moved, and free capacity.
 
-Who may be moved: single tasks (of no gang) that may be disturbed, are no more urgent than the least urgent of the
-broken gangs, are judged by a node's own row alone, and have run as long as they asked for. Gangs never make way for
-gangs.
+A task can be moved if it belongs to no gang, is preemptible, has no higher priority than the least urgent broken gang,
+needs only node-local filters, and has run for its minimum time. Gangs never make way for gangs.
 """
 
 from collections.abc import Sequence
@@ -23,12 +22,12 @@ from dovetail.model.requests.asks import Layout, Relation
 from dovetail.model.requests.shape import Shape
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workloads.affinity import HOST
-from dovetail.placement.recovery import LOST, Broken, Movables, RecoveryGroup, RecoveryProblem, nobody
+from dovetail.placement.recovery import LOST, BrokenGang, Movables, RecoveryGroup, RecoveryProblem, no_movables
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The problem, and what its numbers stand for: of each gang the workload and the replicas, the movable tasks."""
+    """The problem, and what its indices mean: the workload and replicas of each gang, the movable tasks."""
 
     problem: RecoveryProblem
     works: tuple[Work, ...]
@@ -37,15 +36,15 @@ class Case:
 
 
 def missing(work: Work) -> list[int]:
-    """Replicas that must find a node for the gang to be whole: those lost first, then others that wait or will."""
+    """Replicas that need a node to complete the gang: lost ones first, then others that wait or are stopping."""
     stopping = [replica for replica, live in work.tasks.items() if live.state is TaskState.STOPPING and live.evicting]
     lost = work.recovery.lost if work.recovery is not None else {}
     waiting = sorted([*work.waiting, *stopping], key=lambda replica: (replica not in lost, replica))
     return sorted(waiting[: work.gang_short])
 
 
-def pose(state: EngineState, works: Sequence[Work], barred: dict[int, set[int]], now: float) -> Case:
-    """`barred`: by workload, rows that turned out not to do."""
+def build_case(state: EngineState, works: Sequence[Work], excluded: dict[int, set[int]], now: float) -> Case:
+    """`excluded`: by workload, rows that a trial refused."""
     cluster = state.cluster
     n = cluster.width
     free = np.maximum(cluster.resources.free[:, :n], 0.0)
@@ -59,7 +58,7 @@ def pose(state: EngineState, works: Sequence[Work], barred: dict[int, set[int]],
         spare[cluster.rows[name]] = True
     gangs, replicas = [], []
     for work in works:
-        gang, numbers = _broken(state, work, barred.get(work.id, set()), now)
+        gang, numbers = _broken_gang(state, work, excluded.get(work.id, set()), now)
         gangs.append(gang)
         replicas.append(numbers)
     movables, tasks = _movables(state, max(work.rank for work in works), now)
@@ -67,41 +66,41 @@ def pose(state: EngineState, works: Sequence[Work], barred: dict[int, set[int]],
     return Case(problem, tuple(works), tuple(replicas), tasks)
 
 
-def _broken(state: EngineState, work: Work, barred: set[int], now: float) -> tuple[Broken, tuple[int, ...]]:
+def _broken_gang(state: EngineState, work: Work, excluded: set[int], now: float) -> tuple[BrokenGang, tuple[int, ...]]:
     cluster = state.cluster
     wanting = set(missing(work))
-    firm = [replica for replica, live in work.tasks.items() if live.state.holds_node and not _goes(live.state)]
-    replicas = tuple(sorted({*firm, *wanting}))
+    staying = [replica for replica, live in work.tasks.items() if live.state.holds_node and not _goes(live.state)]
+    replicas = tuple(sorted({*staying, *wanting}))
     by_task = cluster.placements.by_task
     rows = tuple(LOST if replica in wanting else by_task[TaskId(work.id, replica)].row for replica in replicas)
-    shape = apart_from_itself(work)
+    shape = shape_without_own_rules(work)
     request = state.asked(shape, work.identity)
     allowed = (
         state.pipelines[shape.profile].evaluator.run_filters(request, View(cluster)).feasible_ignoring_capacity.copy()
     )
     allowed &= ~promised_to_others(state, work, now)
-    allowed[sorted(barred)] = False
+    allowed[sorted(excluded)] = False
     own = [rule for rule in work.shape.company if rule.weight is None and concerns(rule, work.identity)]
     alone = any(rule.relation is Relation.APART and rule.level == HOST for rule in own)
     near = [rule.level for rule in own if rule.relation is Relation.NEAR and rule.distance is None]
     nearness = tuple([domain_codes(cluster, level) for level in levels_of(state, work)])
     groups = _groups(state, work.shape.layout or Layout(), near, replicas, rows)
-    return Broken(request.column, allowed, rows, groups, alone, nearness), replicas
+    return BrokenGang(request.column, allowed, rows, groups, alone, nearness), replicas
 
 
 def _goes(state: TaskState) -> bool:
     return state is TaskState.STOPPING
 
 
-def apart_from_itself(work: Work) -> Shape:
-    """Its shape as if its own other tasks were not there: how they lie to each other is what is decided here."""
+def shape_without_own_rules(work: Work) -> Shape:
+    """Its shape without affinity rules about its own tasks: the plan itself decides their layout."""
     shape = work.shape.least
     company = tuple([rule for rule in shape.company if not concerns(rule, work.identity)])
     return shape if company == shape.company else replace(shape, company=company)
 
 
 def promised_to_others(state: EngineState, work: Work, now: float) -> B1:
-    """Rows that are being cleared for others, or reserved for a time at which it would run."""
+    """Rows that are being cleared for other work, or that others reserved while this one would run."""
     found = np.zeros(state.cluster.width, dtype=np.bool_)
     run_s = state.expected_s(work)
     end = NEVER if run_s is None else now + run_s
@@ -115,10 +114,10 @@ def promised_to_others(state: EngineState, work: Work, now: float) -> B1:
 def _groups(
     state: EngineState, layout: Layout, near: list[str], replicas: tuple[int, ...], rows: tuple[int, ...]
 ) -> tuple[RecoveryGroup, ...]:
-    """The levels it requires, and slices by rank. A group that was torn before is left so."""
-    everybody = tuple(range(len(replicas)))
+    """Required levels and slices by rank. A group already spread over several domains is left out."""
+    all_tasks = tuple(range(len(replicas)))
     required = [level for level in dict.fromkeys([*near, layout.required]) if level is not None]
-    found = [RecoveryGroup(domain_codes(state.cluster, level), everybody) for level in required]
+    found = [RecoveryGroup(domain_codes(state.cluster, level), all_tasks) for level in required]
     for size, level in layout.slices:
         codes = domain_codes(state.cluster, level)
         slices: dict[int, list[int]] = {}
@@ -132,7 +131,7 @@ def _domains(group: RecoveryGroup, rows: tuple[int, ...]) -> set[int]:
     return {int(group.codes[rows[member]]) for member in group.members if rows[member] != LOST}
 
 
-# --- who could make way --------------------------------------------------------------------------------------
+# --- movable tasks --------------------------------------------------------------------------------------
 
 
 def _movables(state: EngineState, rank: int, now: float) -> tuple[Movables, tuple[TaskId, ...]]:
@@ -150,7 +149,7 @@ def _movables(state: EngineState, rank: int, now: float) -> tuple[Movables, tupl
         if now - victim_info.since < victim_info.min_run_s:
             continue
         work = state.work[task.workload]
-        if work.cancelled or work.terminal_reason or (work.terms.max_unavailable and not _spare(work, budgets)):
+        if work.cancelled or work.terminal_reason or (work.terms.max_unavailable and not _budget_left(work, budgets)):
             continue
         kind = kinds.get(work.shape)
         if kind is None:
@@ -168,7 +167,7 @@ def _movables(state: EngineState, rank: int, now: float) -> tuple[Movables, tupl
             )
             found.append(((-victim_info.rank, redone_s), task, placement.row, kind))
     if not found:
-        return nobody(len(cluster.resources.names), cluster.width), ()
+        return no_movables(len(cluster.resources.names), cluster.width), ()
     found.sort(key=lambda one: one[:2])
     height = len(cluster.resources.names)
     table = np.zeros((len(columns), height))
@@ -179,8 +178,8 @@ def _movables(state: EngineState, rank: int, now: float) -> tuple[Movables, tupl
     return Movables(rows, numbers, table, np.array(allowed)), tuple([task for _, task, _, _ in found])
 
 
-def _spare(work: Work, budgets: dict[int, int]) -> bool:
-    """Does its disruption budget leave one more? Counts it."""
+def _budget_left(work: Work, budgets: dict[int, int]) -> bool:
+    """Does the disruption budget allow one more move? Counts the move."""
     left = budgets.get(work.id)
     if left is None:
         left = work.terms.max_unavailable - len(work.waiting) - len(work.delayed) - work.stopping

@@ -1,4 +1,4 @@
-"""What is said about a recovery: in the history, in the message of the workload, in the decision about a task."""
+"""Texts about a recovery: for the history, the workload's message and the placement decision."""
 
 from dovetail.cluster.network.distance import LEVELS
 from dovetail.cluster.network.domains import domain_codes, level_column
@@ -12,15 +12,15 @@ RECOVERING = "recovering"
 
 
 def levels_of(state: EngineState, work: Work) -> list[str]:
-    """The levels by which tasks of a gang can be near each other, widest first."""
+    """Topology levels at which tasks of a gang can share a domain, widest first."""
     layout = work.shape.layout or Layout()
     found = dict.fromkeys((*LEVELS, *layout.levels))
     return [level for level in found if level_column(state.cluster, level) is not None]
 
 
-def nearness_words(state: EngineState, work: Work, row: int, others: list[int]) -> str:
-    """Why a row is a good one: "same leaf as 7 of its 8 others", by the narrowest level that it has in common with any;
-    empty where there is none, or nobody to be near."""
+def describe_proximity(state: EngineState, work: Work, row: int, others: list[int]) -> str:
+    """`same leaf as 7 of its 8 others`, at the narrowest level that the row shares with any of them. Empty if it shares
+    none."""
     if not others:
         return ""
     shared = []
@@ -41,32 +41,32 @@ def nearness_words(state: EngineState, work: Work, row: int, others: list[int]) 
     )
 
 
-def replaced_words(work: Work) -> str:
-    """Where those that were lost are now, and what speaks for it."""
+def describe_replacements(work: Work) -> str:
+    """The new nodes of the lost tasks, and how close they are to the others."""
     assert work.recovery is not None
     by_words: dict[str, list[str]] = {}
     for replica in work.recovery.lost:
         node = work.task(replica).node
         if node is not None:
-            by_words.setdefault(work.recovery.near.get(replica, ""), []).append(node)
-    parts = [f"{names(nodes)}{f' ({words})' if words else ''}" for words, nodes in by_words.items()]
+            by_words.setdefault(work.recovery.proximity.get(replica, ""), []).append(node)
+    parts = [f"{first_names(nodes)}{f' ({words})' if words else ''}" for words, nodes in by_words.items()]
     return f": replaced on {', '.join(parts)}" if parts else ""
 
 
-def what_was_lost(work: Work) -> str:
+def describe_losses(work: Work) -> str:
     assert work.recovery is not None
     lost = work.recovery.lost
     nodes = sorted(set(lost.values()))
-    return f"lost {len(lost)} of {work.replicas} on {names(nodes)}"
+    return f"lost {len(lost)} of {work.replicas} on {first_names(nodes)}"
 
 
-def names(found: list[str]) -> str:
+def first_names(found: list[str]) -> str:
     distinct = list(dict.fromkeys(found))
     more = f" and {len(distinct) - _NAMED} more" if len(distinct) > _NAMED else ""
     return ", ".join(distinct[:_NAMED]) + more
 
 
-def note(
+def record_note(
     state: EngineState, work: Work, outcome: str, message: str, moved: int = 0, took_s: float | None = None
 ) -> None:
     lost = 0 if work.recovery is None else len(work.recovery.lost)

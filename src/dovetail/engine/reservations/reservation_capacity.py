@@ -1,10 +1,10 @@
-"""Whether a reservation can be met: on which nodes, or which node lacks what, when, and because of whom.
+"""Finds capacity for a reservation, or says which node lacks what, when, and who uses it.
 
-Counted on: running work ends as expected (`state.ends`; work whose end is not known runs for ever), other reservations
-keep all their windows that touch these, room being cleared for a preemptor stays its own. What heads of queues were
-promised does not count: they are promised anew. What the tenant itself runs on a node counts as its use of the room.
+Assumptions: running tasks end as expected (`state.ends`; tasks without an expected end run for ever), overlapping
+windows of other reservations are kept, and capacity being cleared for a preemptor stays its own. Promises to queue
+heads do not count: those are made again later. The tenant's own tasks on a node count as use of its reservation.
 
-Nothing is changed here; `reservations` does that.
+This module changes nothing; `reservations` does.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,71 +14,71 @@ import numpy as np
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.horizon import NEVER, RowProfile
-from dovetail.engine.promises.held_capacity import kept_room
+from dovetail.engine.promises.held_capacity import held_capacity
 from dovetail.engine.reservations.shortfalls import Shortfall, describe_shortfall
-from dovetail.engine.reservations.windows import Window, coming, overlapping
+from dovetail.engine.reservations.windows import Window, overlapping, upcoming
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.record import ReservationRecord
 from dovetail.model.resources import SLOTS, Amounts
 from dovetail.model.workloads.selection import Effect
 
-#: So many windows of a recurring reservation are looked at before it is accepted.
-CHECKED = 8
+#: A recurring reservation is accepted if this many of its windows fit.
+CHECKED_WINDOWS = 8
 _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Room for what a reservation lacks, and why it is not all of it."""
+class FoundCapacity:
+    """Capacity for what a reservation still lacks. `problem` says why it is not all of it."""
 
     holds: dict[str, Amounts]
     problem: str = ""
 
 
-def find_room(state: EngineState, record: ReservationRecord, now: float) -> Found:
-    """For what is asked for and not held yet."""
-    state.cluster.resources.vector(record.target.amounts or {})  # the tables know all its resources from here on
+def find_capacity(state: EngineState, record: ReservationRecord, now: float) -> FoundCapacity:
+    """Look for what the reservation asks for and does not hold yet."""
+    state.cluster.resources.vector(record.target.amounts or {})  # adds its resources to the tables
     outlook = ReservationOutlook(state, record, now)
     if record.target.count:
-        return _by_shape(state, record, outlook)
-    names, problem = _named(state, record)
+        return _hold_by_shape(state, record, outlook)
+    names, problem = _named_nodes(state, record)
     holds: dict[str, Amounts] = {}
     for name in names:
-        amounts, word = _on_node(state, record, outlook, name)
+        amounts, word = _hold_on_node(state, record, outlook, name)
         if word:
             problem = problem or word
         else:
             holds[name] = amounts
-    return Found(holds, problem)
+    return FoundCapacity(holds, problem)
 
 
 class ReservationOutlook:
-    """What is left of nodes in all coming windows of one reservation."""
+    """What nodes have free in all upcoming windows of one reservation."""
 
     def __init__(self, state: EngineState, record: ReservationRecord, now: float) -> None:
-        self.windows = coming(record, CHECKED)
+        self.windows = upcoming(record, CHECKED_WINDOWS)
         self.now = now
         self._state = state
         self._tenant = record.tenant
-        self._horizon = state.promises.bare(now)
+        self._horizon = state.promises.without_promises(now)
         self._others = dict(self._by_row())
-        self._done: set[int] = set()
+        self._subtracted: set[int] = set()
 
     def left(self, row: int) -> F8:
-        """float64[resource]: what is free all the time in all windows."""
+        """float64[resource]: what is free throughout all windows."""
         profile = self.profile(row)
         found: F8 = np.min([profile.room(*window) for window in self.windows], axis=0)
         return found
 
     def profile(self, row: int) -> RowProfile:
         found = self._horizon.profile(row)
-        if row not in self._done:
-            self._done.add(row)
-            self._take_out(row, found)
+        if row not in self._subtracted:
+            self._subtracted.add(row)
+            self._subtract(row, found)
         return found
 
     def shortfall(self, row: int, column: F8) -> Shortfall | None:
-        """The first moment at which the row has not enough."""
+        """The first moment at which the row has too little."""
         profile = self.profile(row)
         n = len(column)
         for window in self.windows:
@@ -89,10 +89,10 @@ class ReservationOutlook:
                     return Shortfall(row, i, float(column[i]), float(free[i]), at)
         return None
 
-    def at_first(self) -> F8:
-        """float64[resource, node]: what is free when the first window begins, other reservations not counted."""
+    def free_at_start(self) -> F8:
+        """float64[resource, node]: what is free when the first window begins, ignoring other reservations."""
         start = max(self.windows[0].start, self.now)
-        found = self._state.promises.unheld().copy()
+        found = self._state.promises.free_with_held().copy()
         for release in self._state.ends:
             if release.at > start:
                 break
@@ -107,7 +107,7 @@ class ReservationOutlook:
             yield max(float(profile.times[i]), window.start), profile.free[i]
 
     def _by_row(self) -> Iterable[tuple[int, dict[str | None, list[tuple[float, float, F8]]]]]:
-        """Windows of other reservations that touch these, by row and tenant."""
+        """Overlapping windows of other reservations, by row and tenant."""
         state = self._state
         found: dict[int, dict[str | None, list[tuple[float, float, F8]]]] = {}
         for other in state.reservations.values():
@@ -118,37 +118,37 @@ class ReservationOutlook:
                 held += [(window.start, window.end, column) for window in touching]
         return found.items()
 
-    def _take_out(self, row: int, profile: RowProfile) -> None:
+    def _subtract(self, row: int, profile: RowProfile) -> None:
         state, now = self._state, self.now
         for task in state.cluster.placements.by_row[row]:
             end = state.ends.at(task)
-            if end is not None and end <= now:  # it should have ended and has not: nobody knows when it will
+            if end is not None and end <= now:  # overdue: its end is unknown
                 profile.occupy(now, NEVER, state.cluster.placements.by_task[task].column)
         for promise in state.promises.of_work.values():
             if promise.clearing:
                 for promised, column in promise.rows:
                     if promised == row:
                         profile.occupy(now, promise.end, column)
-        self._take_out_others(row, profile)
-        for end, column in state.promises.runs(self._tenant or "", row):
-            profile.occupy(now, NEVER if end <= now else end, -column)  # its own work is use of its own room
+        self._subtract_others(row, profile)
+        for end, column in state.promises.running_tasks(self._tenant or "", row):
+            profile.occupy(now, NEVER if end <= now else end, -column)  # the tenant's own task uses its reservation
 
-    def _take_out_others(self, row: int, profile: RowProfile) -> None:
+    def _subtract_others(self, row: int, profile: RowProfile) -> None:
         state, now = self._state, self.now
         for tenant, held in self._others.get(row, {}).items():
             if tenant is not None and tenant == self._tenant:
                 for start, end, column in held:
                     profile.occupy(max(start, now), end, column)
             elif held:
-                for start, end, column in kept_room(held, state.promises.runs(tenant or "", row), now):
+                for start, end, column in held_capacity(held, state.promises.running_tasks(tenant or "", row), now):
                     profile.occupy(start, end, column)
 
 
 # --- named nodes and domains ---------------------------------------------------------------------------------
 
 
-def _named(state: EngineState, record: ReservationRecord) -> tuple[list[str], str]:
-    """The nodes that are meant and not held yet, and what is wrong with them."""
+def _named_nodes(state: EngineState, record: ReservationRecord) -> tuple[list[str], str]:
+    """The requested nodes that are not held yet, and what is wrong with the request."""
     target, cluster = record.target, state.cluster
     if target.domain is None:
         missing = [name for name in target.nodes if name not in cluster.rows]
@@ -160,10 +160,10 @@ def _named(state: EngineState, record: ReservationRecord) -> tuple[list[str], st
     return [name for name in names if name not in record.holds], ""
 
 
-def _on_node(
+def _hold_on_node(
     state: EngineState, record: ReservationRecord, outlook: ReservationOutlook, name: str
 ) -> tuple[Amounts, str]:
-    """What to hold there, or why not."""
+    """What to hold on the node, or why that is impossible."""
     cluster = state.cluster
     row = cluster.rows[name]
     if not cluster.online[row]:
@@ -198,20 +198,20 @@ def rows_with(state: EngineState, labels: Iterable[tuple[str, str]]) -> list[int
 # --- by shape ------------------------------------------------------------------------------------------------
 
 
-def _by_shape(state: EngineState, record: ReservationRecord, outlook: ReservationOutlook) -> Found:
-    """The nodes that take most first, so that few are touched."""
+def _hold_by_shape(state: EngineState, record: ReservationRecord, outlook: ReservationOutlook) -> FoundCapacity:
+    """Fill the nodes with the most free capacity first, so that few nodes are used."""
     target, cluster = record.target, state.cluster
     assert target.amounts is not None
     wanted = target.count - sum(amounts[SLOTS] for amounts in record.holds.values())
     column = cluster.resources.vector(target.amounts)
     needed = np.flatnonzero(column)
     rows = _candidates(state, record)
-    most = _copies(outlook.at_first()[needed][:, rows].T, column[needed])
+    most = _copies(outlook.free_at_start()[needed][:, rows].T, column[needed])
     order = np.argsort(-most, kind="stable")
     holds: dict[str, Amounts] = {}
-    found, miss = 0, None
+    found, first_short = 0, None
     for i in order.tolist():
-        if found == wanted or (miss is not None and most[i] <= 0):
+        if found == wanted or (first_short is not None and most[i] <= 0):
             break
         row = rows[i]
         copies = min(int(most[i]), int(_copies(outlook.left(row)[needed], column[needed])), wanted - found)
@@ -219,19 +219,21 @@ def _by_shape(state: EngineState, record: ReservationRecord, outlook: Reservatio
             found += copies
             holds[cluster.names[row]] = {name: amount * copies for name, amount in target.amounts.items()}
         if copies < most[i] or most[i] <= 0:
-            miss = miss or outlook.shortfall(row, column * (copies + 1))
+            first_short = first_short or outlook.shortfall(row, column * (copies + 1))
     if found == wanted:
-        return Found(holds)
+        return FoundCapacity(holds)
     words = f"{target.count} tasks are wanted and there is room for {found + target.count - wanted}"
     if not rows:
-        return Found(holds, f"{words}: no node that takes work matches")
-    return Found(
-        holds, words + (f"; {describe_shortfall(state, record, miss, outlook.windows)}" if miss is not None else "")
+        return FoundCapacity(holds, f"{words}: no node that takes work matches")
+    return FoundCapacity(
+        holds,
+        words
+        + (f"; {describe_shortfall(state, record, first_short, outlook.windows)}" if first_short is not None else ""),
     )
 
 
 def _candidates(state: EngineState, record: ReservationRecord) -> list[int]:
-    """Nodes that take work. Tainted ones only where the user chose the nodes by a label."""
+    """Nodes that accept work. Tainted nodes only if the user selected nodes by a label."""
     target, cluster = record.target, state.cluster
     labels = (*target.selector, *((target.domain,) if target.domain is not None else ()))
     return [

@@ -1,4 +1,4 @@
-"""Why a node lacks room at a moment, in words: what is short by how much, when, and who takes it."""
+"""Describes a shortfall for users: which resource a node lacks, how much, when, and who uses it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """Of one resource (its row in the table) a node has less than is wanted, from this moment on."""
+    """From `at` on, a node has less of a resource (its row in the table) than is wanted."""
 
     row: int
     resource: int
@@ -34,17 +34,17 @@ def describe_shortfall(
     missing, wanted = show_amount(resource, short.wanted - short.left), show_amount(resource, short.wanted)
     left = show_amount(resource, max(0.0, short.left))
     words = f"node {node!r} lacks {missing} of {resource} at {show_time(short.at)}: {wanted} wanted, {left} left"
-    takers = sorted(_takers(state, record, short, windows), key=lambda taker: -taker[0])
-    if not takers:
+    users = sorted(_users_of(state, record, short, windows), key=lambda taker: -taker[0])
+    if not users:
         most = float(cluster.resources.schedulable[short.resource, short.row])
         return f"{words}; it never has more than {show_amount(resource, most)}"
-    return f"{words}, because of {first_of([name for _, name in takers], _NAMED)}"
+    return f"{words}, because of {first_of([name for _, name in users], _NAMED)}"
 
 
-def _takers(
+def _users_of(
     state: EngineState, record: ReservationRecord, short: Shortfall, windows: Sequence[Window]
 ) -> Iterator[tuple[float, str]]:
-    """(amount, name) of what takes the resource on the node at the moment."""
+    """(amount, name) of each workload and reservation that uses the resource on the node at that moment."""
     taken: dict[int, tuple[float, float | None]] = {}
     placements = state.cluster.placements
     for task in placements.by_row[short.row]:
@@ -65,10 +65,10 @@ def _takers(
             window for mine in windows for window in overlapping(other, mine) if window.start <= short.at < window.end
         ]
         if other.id != record.id and moment and resource in amounts:
-            yield float(amounts[resource]), whose(other)
+            yield float(amounts[resource]), reservation_name(other)
 
 
-def whose(record: ReservationRecord) -> str:
-    """A reservation by name: `reservation 3 for research (ops)`."""
+def reservation_name(record: ReservationRecord) -> str:
+    """For messages: `reservation 3 for research (ops)`."""
     tenant = f" for {record.tenant}" if record.tenant is not None else ""
     return f"reservation {record.id}{tenant}{f' ({record.holder})' if record.holder else ''}"

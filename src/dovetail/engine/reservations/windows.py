@@ -1,6 +1,6 @@
-"""When a reservation holds its room: the window that is now or comes next, and those that follow it.
+"""The time windows of a reservation: the current or next one, and those that follow.
 
-Pure arithmetic on records: a day is 24 hours, and whether there is room in a window is left to `reservation_room`.
+Pure arithmetic on records; a day has 24 hours. `reservation_capacity` checks whether a window can be met.
 """
 
 from dataclasses import replace
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from dovetail.model.record import ReservationRecord
 
-#: More windows of one reservation inside one of another are taken as one long one.
+#: If more windows than this overlap another one, they are treated as one long window.
 _MOST_OVERLAPS = 64
 
 
@@ -18,8 +18,8 @@ class Window(NamedTuple):
     end: float
 
 
-def coming(record: ReservationRecord, number: int) -> list[Window]:
-    """The window that is now or next and those after it, at most so many."""
+def upcoming(record: ReservationRecord, number: int) -> list[Window]:
+    """The current or next window and those after it, at most `number`."""
     first = Window(record.start, record.end)
     if record.every_s is None:
         return [first]
@@ -28,7 +28,7 @@ def coming(record: ReservationRecord, number: int) -> list[Window]:
 
 
 def overlapping(record: ReservationRecord, other: Window) -> list[Window]:
-    """Its windows from now on that have a moment in common with another."""
+    """Its current and later windows that overlap `other`."""
     first = Window(record.start, record.end)
     if record.every_s is None:
         return [first] if first.start < other.end and other.start < first.end else []
@@ -44,7 +44,7 @@ def overlapping(record: ReservationRecord, other: Window) -> list[Window]:
 
 
 def as_of(record: ReservationRecord, now: float) -> ReservationRecord | None:
-    """The record with the window that is now or next; None: there is none any more."""
+    """The record moved to its current or next window. None if its last window has ended."""
     if record.end <= now:
         if record.every_s is None:
             return None

@@ -17,7 +17,7 @@ from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import QueuePlace, Work
 from dovetail.model.requests.shape import Shape
 from dovetail.model.task import TaskId
-from dovetail.queueing.run_times import outlived
+from dovetail.queueing.run_times import extended_estimate_s
 
 #: The first so many workloads are planned; the others have no forecast yet.
 PLANNED = 200
@@ -70,7 +70,7 @@ def expected_starts(state: EngineState, now: float, most: int = PLANNED) -> Piec
 
 def in_order(state: EngineState, now: float) -> Iterator[int]:
     """Everything that waits for capacity: scheduler by scheduler, each in its order."""
-    for name, line in state.pending.lines.items():
+    for name, line in state.pending.by_scheduler.items():
         blocked = state.pending.blocked[name]
         if line.ordering.by_tenant:
             yield from [*blocked, *line.in_order(now)]
@@ -80,9 +80,9 @@ def in_order(state: EngineState, now: float) -> Iterator[int]:
 
 def sample(state: EngineState, now: float) -> None:
     """Record the forecast of waiting work now and then, to compare it with the real start."""
-    if state.learned.set_aside < _SAMPLE_EVERY or now < state.learned.sampled_at + _SAMPLE_EVERY_S:
+    if state.learned.parked_since_sample < _SAMPLE_EVERY or now < state.learned.sampled_at + _SAMPLE_EVERY_S:
         return
-    state.learned.sampled_at, state.learned.set_aside = now, 0
+    state.learned.sampled_at, state.learned.parked_since_sample = now, 0
     for id_, expected in whole(expected_starts(state, now, _SAMPLED)).items():
         state.learned.expected_starts.setdefault(id_, (now, expected))
 
@@ -128,8 +128,8 @@ def _horizon(state: EngineState, now: float) -> Horizon:
     def on_row(row: int) -> Iterable[tuple[float, F8]]:
         return [(release.at, release.column) for release in by_row.get(row, ())]
 
-    horizon = Horizon(state.promises.unheld(), now, ends, on_row)
-    state.promises.keep_reservations(horizon, now)
+    horizon = Horizon(state.promises.free_with_held(), now, ends, on_row)
+    state.promises.occupy_reservations(horizon, now)
     return horizon
 
 
@@ -151,4 +151,4 @@ def _expected_end(state: EngineState, task: TaskId, now: float) -> float:
     if run_s is None:
         return NEVER
     end = began + run_s
-    return end if end > now else max(began + outlived(run_s, now - began, work.terms.run_s), now + 1.0)
+    return end if end > now else max(began + extended_estimate_s(run_s, now - began, work.terms.run_s), now + 1.0)

@@ -15,7 +15,7 @@ from dovetail.engine.lifecycle.task_lifecycle import give_nodes_back
 from dovetail.engine.preemption.displacing import displace
 from dovetail.engine.preemption.preempting import may_displace
 from dovetail.engine.scheduling.placement_committer import PlacementCommitter
-from dovetail.engine.scheduling.reordering import lane_refusal
+from dovetail.engine.scheduling.reordering import short_work_refusal
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.groups import GroupPart
 from dovetail.engine.state.work import Work
@@ -62,9 +62,9 @@ def must_wait(state: EngineState, parts: list[GroupPart]) -> Explanation | None:
         over = state.accounts.quotas.over(queue, user, dict(amounts))
         if over is not None:
             return _waits(state, parts[0].work.shape, Outcome.OVER_QUOTA, over.message)
-    if state.pending.moving:
+    if state.pending.dynamic_orderings:
         for work, replicas in parts:
-            why = lane_refusal(state, work, len(replicas))
+            why = short_work_refusal(state, work, len(replicas))
             if why is not None:
                 return _waits(state, work.shape, Outcome.LANE_KEPT, why)
     return None

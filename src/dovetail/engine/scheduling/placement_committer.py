@@ -9,7 +9,7 @@ from dovetail.cluster.horizon import NEVER
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import Work
 from dovetail.model.command import Bind, Command, attempt_key
-from dovetail.model.device import slots_in_words
+from dovetail.model.device import describe_slots
 from dovetail.model.record import Decision
 from dovetail.model.task import TaskId, TaskState
 from dovetail.placement.contract import Request
@@ -46,7 +46,7 @@ class PlacementCommitter:
         slots = cluster.place(task, row, column, self._service, self._stake, work.identity, gpus, choice.slots)
         self._pipeline.placed(self._request, row)
         if slots:
-            state.learned.mix.moved()
+            state.learned.mix.record_placement()
         if self._end is not None:
             state.ends.set(task, self._end)
         if state.promises:
@@ -57,7 +57,7 @@ class PlacementCommitter:
         live.node, live.backend, live.placed_at, live.devices = node, backend, now, slots
         explanation = choice.explanation
         if slots:
-            explanation = explanation.with_note(slots_in_words(slots, node))
+            explanation = explanation.with_note(describe_slots(slots, node))
         work.move(live, TaskState.PLACED, "placed", f"placed on {node}")
         state.changes.decisions.append(Decision(task, live.attempt, now, node, explanation))
         state.changes.touch_task(task)

@@ -1,6 +1,7 @@
-"""Lines whose order moves with time (`queueing.orderings.Moving`): sorted anew before each pass.
+"""Sorts pending queues whose order changes with time (`queueing.orderings.DynamicOrdering`) before each cycle.
 
-Who stands first now gets the promise, and of the others those are looked at again that could find room beside it.
+The workload that is first now gets the promise. Of the other parked workloads, those that could fit beside it are
+enqueued again.
 """
 
 from math import nextafter
@@ -9,41 +10,41 @@ import numpy as np
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.horizon import NEVER
-from dovetail.engine.backfill.backfilling import lane_column, plan, release_head_promise, set_head
+from dovetail.engine.backfill.backfilling import column_with_reserve, plan, release_head_promise, set_head
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import Work
 
 
 def reorder(state: EngineState, now: float) -> None:
-    """Before deciding, where something has come or changed."""
-    for name in state.pending.moving:
-        line, blocked = state.pending.lines[name], state.pending.blocked[name]
-        event_count = state.wake.unsettled.get(name, state.wake.event_count) != state.wake.event_count
-        if event_count:
-            del state.wake.unsettled[name]  # who is refused again says so
-        if len(line) or (len(blocked) and (state.wake.dirty_rows or event_count)):
+    """Sort again the queues where work arrived or something changed."""
+    for name in state.pending.dynamic_orderings:
+        line, blocked = state.pending.by_scheduler[name], state.pending.blocked[name]
+        has_news = state.wake.unsettled.get(name, state.wake.event_count) != state.wake.event_count
+        if has_news:
+            del state.wake.unsettled[name]  # set again when work is refused again
+        if len(line) or (len(blocked) and (state.wake.dirty_rows or has_news)):
             state.pending.rekey(name, now)
-            _look_again(state, name, now)
+            _wake_beside_head(state, name, now)
 
 
-def _look_again(state: EngineState, scheduler: str, now: float) -> None:
-    blocked, course = state.pending.blocked[scheduler], state.backfill_states[scheduler]
+def _wake_beside_head(state: EngineState, scheduler: str, now: float) -> None:
+    blocked, backfill_state = state.pending.blocked[scheduler], state.backfill_states[scheduler]
     first = blocked.peek()
     if first is None or not state.cluster.width:
         return
     head = state.work[first]
-    set_head(state, course, first)
+    set_head(state, backfill_state, first)
     cluster = state.cluster
     free = cluster.resources.free[:, : cluster.width]
     most = free.max(axis=1)
-    if _within(lane_column(state, head), most):
-        release_head_promise(state, first)  # who now sorts before it owes it nothing; refused, it is promised anew
+    if _within(column_with_reserve(state, head), most):
+        release_head_promise(state, first)  # no longer first in the order: if refused, it is promised again
         state.pending.enqueue(head)
-    elif course.backfill.promises:
+    elif backfill_state.backfill.promises:
         plan(state, head, now)
-    if course.backfill.strict:
+    if backfill_state.backfill.strict:
         return
-    most_later, start = _beside(state, first, free, most, now)
+    most_later, start = _free_beside_promise(state, first, free, most, now)
     for id_ in list(blocked):
         work = state.work[id_]
         run_s = state.expected_s(work)
@@ -52,10 +53,10 @@ def _look_again(state: EngineState, scheduler: str, now: float) -> None:
             state.pending.enqueue(work)
 
 
-def _beside(state: EngineState, first: int, free: F8, most: F8, now: float) -> tuple[F8, float]:
-    """What work can hope for that still runs when the promise to the first begins, and when that is."""
+def _free_beside_promise(state: EngineState, first: int, free: F8, most: F8, now: float) -> tuple[F8, float]:
+    """The most that is free for work that still runs when the promise to `first` begins, and when that is."""
     promise = state.promises.of_work.get(first)
-    if promise is None or not promise.spare:
+    if promise is None or not promise.shareable:
         return most, NEVER
     horizon = state.promises.horizon(now)
     left = free.copy()
@@ -69,11 +70,11 @@ def _within(column: F8, most: F8) -> bool:
     return bool(np.all(column <= most[: len(column)]))
 
 
-def lane_refusal(state: EngineState, work: Work, together: int) -> str | None:
-    """Long work may not take the last of the cluster: why it has to wait, if it does."""
-    moving = state.pending.moving.get(work.shape.scheduler)
-    lane = moving.lane(state.pending.entry(work)) if moving is not None else 0.0
-    if lane <= 0.0:
+def short_work_refusal(state: EngineState, work: Work, together: int) -> str | None:
+    """Long work must leave some capacity free for short work. Why it has to wait for that, or None."""
+    ordering = state.pending.dynamic_orderings.get(work.shape.scheduler)
+    free_share = ordering.free_share(state.pending.entry(work)) if ordering is not None else 0.0
+    if free_share <= 0.0:
         return None
     cluster = state.cluster
     tables, ready = cluster.resources, cluster.ready[: cluster.width]
@@ -83,6 +84,6 @@ def lane_refusal(state: EngineState, work: Work, together: int) -> str | None:
             continue  # no node has any of it, and a filter says so
         free = float(tables.free[row, : cluster.width][ready].sum())
         total = float(tables.schedulable[row, : cluster.width][ready].sum())
-        if free - amount * together < lane * total - 1e-6:
-            return f"long work leaves {lane:.0%} of the cluster's {resource} free for short work"
+        if free - amount * together < free_share * total - 1e-6:
+            return f"long work leaves {free_share:.0%} of the cluster's {resource} free for short work"
     return None

@@ -7,13 +7,13 @@ with its reason. Leaves to others: what happens after a refusal (`group_placing`
 
 from dovetail.engine.backfill.backfilling import keep_promises, refused, started
 from dovetail.engine.gangs.requests import request_of, say
-from dovetail.engine.policies.policy_changes import adjust
+from dovetail.engine.policies.policy_changes import apply_adjustments
 from dovetail.engine.scheduling.forecast import learn, sample
 from dovetail.engine.scheduling.group_placing import must_wait, place_group, relax_or_preempt
 from dovetail.engine.scheduling.placement_committer import PlacementCommitter
 from dovetail.engine.scheduling.reordering import reorder
 from dovetail.engine.scheduling.waking import wake_next, wake_parked
-from dovetail.engine.scheduling.watches import is_woken_elsewhere, watch_for_changes
+from dovetail.engine.scheduling.watches import needs_watch, watch_for_changes
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.groups import GroupPart
 from dovetail.engine.state.work import QueuePlace, Work
@@ -24,10 +24,10 @@ from dovetail.model.task import TaskId
 
 def schedule(state: EngineState, limit: int, now: float) -> list[Command]:
     """At most about `limit` decisions, the queues of all schedulers taking turns."""
-    adjust(state, now)
+    apply_adjustments(state, now)
     state.accounts.refresh_capacity()
     keep_promises(state, now)
-    if state.pending.moving:
+    if state.pending.dynamic_orderings:
         reorder(state, now)
     wake_parked(state)
     commands: list[Command] = []
@@ -49,13 +49,13 @@ def schedule(state: EngineState, limit: int, now: float) -> list[Command]:
 
 def has_waiting(state: EngineState, now: float) -> bool:
     """Is there anything to decide right now?"""
-    if any(len(line) and not _held_up(state, name, now) for name, line in state.pending.lines.items()):
+    if any(len(line) and not _held_up(state, name, now) for name, line in state.pending.by_scheduler.items()):
         return True
     changed = state.wake.dirty_rows or (state.wake.watches and state.wake.watched != state.wake.event_count)
     changed = changed or any(seen != state.wake.event_count for seen in state.wake.unsettled.values())
     if changed and any(map(len, state.pending.blocked.values())):
         return True
-    return bool(state.pending.over and state.wake.queues_freed)
+    return bool(state.pending.over_quota and state.wake.queues_freed)
 
 
 def _held_up(state: EngineState, scheduler: str, now: float) -> bool:
@@ -63,7 +63,7 @@ def _held_up(state: EngineState, scheduler: str, now: float) -> bool:
     course = state.backfill_states[scheduler]
     if not course.backfill.strict or course.head is None or state.work[course.head].queue_place is QueuePlace.QUEUED:
         return False
-    first = state.pending.lines[scheduler].peek(now)
+    first = state.pending.by_scheduler[scheduler].peek(now)
     if first is None or course.backfill.head == "sticky":
         return True
     return (state.pending.key(state.work[first]), first) > (state.pending.key(state.work[course.head]), course.head)
@@ -71,7 +71,7 @@ def _held_up(state: EngineState, scheduler: str, now: float) -> bool:
 
 def _next(state: EngineState, scheduler: str, now: float) -> Work | None:
     """The next workload to decide: the head if it may be tried, then the queue in its order or in order of arrival."""
-    course, line = state.backfill_states[scheduler], state.pending.lines[scheduler]
+    course, line = state.backfill_states[scheduler], state.pending.by_scheduler[scheduler]
     if _held_up(state, scheduler, now):
         return None
     if course.head is not None and course.backfill.head == "sticky":
@@ -94,7 +94,7 @@ def _decide(state: EngineState, work: Work, limit: int, now: float, commands: li
     """Place what can be placed of a workload, and park it or leave it queued. Returns decisions made."""
     # Others of its equivalence class are next, if any were parked; nearly always none were.
     kind = state.pending.class_before(work) or (state.pending.equivalence_class(work) if state.pending.parked else None)
-    quota_kind = state.pending.quota_kind(work) if state.pending.over else None
+    quota_kind = state.pending.quota_class(work) if state.pending.over_quota else None
     made, refusal = _place_waiting(state, work, limit, now, commands)
     if refusal is None or refusal.outcome != Outcome.OVER_QUOTA:
         wake_next(state, quota_kind)  # its quota had room, perhaps for more
@@ -112,7 +112,7 @@ def _decide(state: EngineState, work: Work, limit: int, now: float, commands: li
         return made
     parked_with = state.pending.park(work)
     if parked_with is None:
-        if is_woken_elsewhere(state, work):
+        if needs_watch(state, work):
             state.wake.unsettled.setdefault(work.shape.scheduler, state.wake.event_count)
     else:
         watch_for_changes(state, work, parked_with)
@@ -145,7 +145,7 @@ def _place_one_by_one(
 ) -> tuple[int, Explanation | None]:
     """The same for tasks that need not start with others."""
     made, refusal = 0, None
-    if state.accounts.limited[work.queue] or state.pending.moving:
+    if state.accounts.limited[work.queue] or state.pending.dynamic_orderings:
         refusal = must_wait(state, [GroupPart(work, work.waiting[:1])])
     if refusal is None:
         made, refusal = _place(state, work, limit, now, commands)

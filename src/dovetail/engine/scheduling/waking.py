@@ -1,8 +1,8 @@
-"""Bringing back what was set aside: the first of every kind for which something changed.
+"""Wakes parked work: enqueues the first workload of every equivalence class for which something changed.
 
-Where one of a kind does not fit, none does, so only the first is looked at, and the next when that one has found its
-nodes. A quick look at the room on changed rows spares most of even that; what looks beyond a node's own row is brought
-back by what it watches (`attention`).
+If one workload of a class does not fit, none does. So only the first is tried, and the next when that one was placed. A
+quick check of the free capacity on changed rows avoids most tries. Work that depends on more than a node's own row is
+woken by its watch (`watches`).
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ from dovetail.placement.contract import Request
 
 
 def wake_parked(state: EngineState) -> None:
-    """Bring back the first of every kind that was set aside, if a node that changed since has room for it."""
+    """Enqueue the first workload of every parked class, if a node that changed since may fit it."""
     waiting = state.pending
     if state.wake.queues_freed:
         _wake_over_quota(state)
@@ -30,64 +30,63 @@ def wake_parked(state: EngineState) -> None:
     state.wake.dirty_rows.clear()
     if not waiting.parked and not state.promises:
         return
-    changed = _Room(state, rows)
+    changed = _FreeRows(state, rows)
     if len(rows):
         elsewhere = _unpromised(state, changed)
         wake_heads(state, set(rows.tolist()), elsewhere.may_fit_one_of if len(elsewhere.rows) else None)
-    for kind in list(waiting.parked):
-        watch = state.wake.watches.get(kind)
-        room = changed if watch is None else _watched_room(state, watch, changed)
-        if room is not None and len(room.rows) and any(map(room.may_fit, _asked(state, kind))):
-            wake_next(state, kind)
+    for class_ in list(waiting.parked):
+        watch = state.wake.watches.get(class_)
+        free_rows = changed if watch is None else _watched_rows(state, watch, changed)
+        if free_rows is not None and len(free_rows.rows) and any(map(free_rows.may_fit, _asked(state, class_))):
+            wake_next(state, class_)
     if len(state.wake.watches) > len(waiting.parked):
-        state.wake.watches = {kind: watch for kind, watch in state.wake.watches.items() if kind in waiting.parked}
+        state.wake.watches = {class_: watch for class_, watch in state.wake.watches.items() if class_ in waiting.parked}
 
 
-def _unpromised(state: EngineState, changed: "_Room") -> "_Room":
-    """Without the rows that are being cleared for somebody."""
+def _unpromised(state: EngineState, changed: "_FreeRows") -> "_FreeRows":
+    """Without the rows that are being cleared for a preemptor."""
     promises = state.promises
     rows = [
         row
         for row in changed.rows.tolist()
         if not any(promises.of_work[owner].clearing for owner in promises.on_row(row))
     ]
-    return changed if len(rows) == len(changed.rows) else _Room(state, np.array(rows, dtype=np.intp))
+    return changed if len(rows) == len(changed.rows) else _FreeRows(state, np.array(rows, dtype=np.intp))
 
 
-def _asked(state: EngineState, kind: EquivalenceClass) -> list[Request]:
-    """What work of the kind asks for; of a group, what any of its members does."""
-    first = state.pending.next_of(kind) if kind.group >= 0 else None
+def _asked(state: EngineState, class_: EquivalenceClass) -> list[Request]:
+    """The request of the class; for a group, the requests of all members."""
+    first = state.pending.first_in_class(class_) if class_.group >= 0 else None
     group = None if first is None else state.work[first].group
-    shapes = (kind.shape,) if group is None else {work.shape: None for work in group.members.values()}
+    shapes = (class_.shape,) if group is None else {work.shape: None for work in group.members.values()}
     return [state.request(shape) for shape in shapes]
 
 
-def _watched_room(state: EngineState, watch: Watch, changed: "_Room") -> "_Room | None":
+def _watched_rows(state: EngineState, watch: Watch, changed: "_FreeRows") -> "_FreeRows | None":
     rows = rows_to_wake(state, watch, changed.rows)
-    return None if rows is None else changed if len(rows) == len(changed.rows) else _Room(state, rows)
+    return None if rows is None else changed if len(rows) == len(changed.rows) else _FreeRows(state, rows)
 
 
-def wake_next(state: EngineState, kind: EquivalenceClass | QuotaClass | None) -> None:
-    """Bring back the first of a kind. Where one does not fit, none does: the others follow one by one, each when the
-    one before it has found its nodes."""
-    first = None if kind is None else state.pending.next_of(kind)
-    # Who waits for victims is brought back itself, when those are gone.
+def wake_next(state: EngineState, class_: EquivalenceClass | QuotaClass | None) -> None:
+    """Enqueue the first workload of a class. The others follow one by one, each when the one before was placed."""
+    first = None if class_ is None else state.pending.first_in_class(class_)
+    # A preemptor is woken when its victims are gone.
     if first is not None and not waits_for_victims(state, state.work[first]):
         state.pending.enqueue(state.work[first])
 
 
 def _wake_over_quota(state: EngineState) -> None:
-    """The first of every kind in queues whose tree holds less now."""
+    """Enqueue the first of every quota class whose top-level queue holds less now."""
     queues = state.router.queues
     trees = {queues[queue].lineage[-2] for queue in state.wake.queues_freed}
     state.wake.queues_freed.clear()
-    for kind, first in state.pending.first_over():
-        if queues[kind.queue].lineage[-2] in trees:
+    for class_, first in state.pending.first_over_quota():
+        if queues[class_.queue].lineage[-2] in trees:
             state.pending.enqueue(state.work[first])
 
 
-class _Room:
-    """What is free on some rows: a quick look at room alone."""
+class _FreeRows:
+    """What is free on some rows: a quick check of capacity alone."""
 
     def __init__(self, state: EngineState, rows: Rows) -> None:
         self._state = state
@@ -103,7 +102,7 @@ class _Room:
         return found
 
     def may_fit(self, request: Request) -> bool:
-        """Where measured use counts, only the full evaluation can tell."""
+        """May the request fit a row? With measured usage only the full evaluation can tell, so the answer is yes."""
         if self._most is None:
             return False
         if self._state.pipelines[request.shape.profile].evaluator.resources.by_observation:

@@ -1,10 +1,9 @@
-"""What work that was set aside waits for beside room on a node: other work that comes or goes, in its domain or
-anywhere, or amounts that its expressions look at.
+"""Watches: what parked work waits for beside free capacity on a node.
 
-Room on a changed row is all that most work waits for. Work that looks beyond a node's own row may be let in, or find
-the company it needs, when something changes elsewhere; it is looked at again when a tally it follows has changed, and
-when something changed in a domain that it looks at.
-Guarantees: nothing is looked at twice for the same news, so that two that try in vain never wake each other for ever.
+Most work waits only for capacity on a changed row. Work with affinity, spread or expressions about other nodes may fit
+when something changes elsewhere: it is woken when a selector count that it watches changed, or something in a domain
+of a level that it watches.
+Guarantees: no work is woken twice for the same events, so two workloads that fail cannot wake each other for ever.
 """
 
 import numpy as np
@@ -19,7 +18,7 @@ from dovetail.engine.state.work import Work
 from dovetail.placement.contract import OWN_NODE, WakeSignals
 
 
-def is_woken_elsewhere(state: EngineState, work: Work) -> bool:
+def needs_watch(state: EngineState, work: Work) -> bool:
     """May it fit one day on a node on which nothing has ended?"""
     return state.asked(work.shape, work.identity).non_local or bool(_signals(state, work))
 
@@ -49,18 +48,17 @@ def _signals(state: EngineState, work: Work) -> WakeSignals:
 
 
 def rows_to_wake(state: EngineState, watch: Watch, rows: Rows) -> Rows | None:
-    """Rows on which work with this watch may fit now, as far as what it watches is concerned; None: on no row. `rows`
-    are those that changed."""
+    """Rows on which work with this watch may fit now, given the changed `rows`. None: on none."""
     if watch.event_count != state.wake.event_count and _has_changed(state, watch):
         return np.arange(state.cluster.width)
     if not len(rows):
         return None
-    return _with_domains(state, rows, watch.levels)
+    return _expand_to_domains(state, rows, watch.levels)
 
 
 def _has_changed(state: EngineState, watch: Watch) -> bool:
-    """Something that may matter on any row. A node that comes or goes, or may take work or not any longer, changes what
-    an even spread is, and distances."""
+    """Did something change that matters on any row? Nodes that join, leave or change status affect spread and
+    distances."""
     return watch.anything or _nodes(state) != watch.nodes or _versions(state, watch.counted) != watch.versions
 
 
@@ -69,8 +67,8 @@ def _nodes(state: EngineState) -> tuple[int, ...]:
     return cluster.generation, cluster.epoch, len(cluster.log[STATUS])
 
 
-def _with_domains(state: EngineState, rows: Rows, levels: frozenset[str]) -> Rows:
-    """The rows, and all that share a domain of one of the levels with one of them."""
+def _expand_to_domains(state: EngineState, rows: Rows, levels: frozenset[str]) -> Rows:
+    """The rows, and all rows that share a domain of one of the levels with them."""
     found = np.zeros(state.cluster.width, dtype=np.bool_)
     found[rows] = True
     for level in levels - SINGLE:

@@ -1,4 +1,4 @@
-"""What changed since the last hand-over: the names of changed records, not their contents.
+"""Records that changed since `take_changes` was last called: their names, not their contents.
 
 Guarantees: each record is listed once, in the order of its first change. `EngineState.take_changes` turns the list into
 records; nothing here reads them.
@@ -15,7 +15,7 @@ class ChangeLog:
     """Dictionaries serve as ordered sets."""
 
     decisions: list[Decision] = field(default_factory=list)
-    preempted: int = 0  # tasks that were told to give way
+    preempted: int = 0  # tasks that were preempted
     workloads: dict[int, None] = field(default_factory=dict)
     notes: dict[int, None] = field(default_factory=dict)  # workloads whose restart notes changed
     tasks: dict[TaskId, None] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class ChangeLog:
         self.workloads[task.workload] = None
 
     def clear(self) -> None:
-        self.decisions = []  # the old list belongs to whoever took it
+        self.decisions = []  # the caller keeps the old list
         self.preempted = 0
         for marks in (self.workloads, self.notes, self.reservations):
             marks.clear()

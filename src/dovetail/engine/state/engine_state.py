@@ -1,6 +1,6 @@
-"""The engine's state: the cluster, live work and who waits for what, put together from the tables of this package.
+"""The engine's state: the cluster, live work, the pending queue and the bookkeeping around them.
 
-Event handlers and the scheduler take it; nobody outside the engine does. What is asked from outside goes through
+Event handlers and the scheduler use it; code outside the engine does not. Questions from outside go through
 `dovetail.engine.questions`.
 """
 
@@ -51,7 +51,7 @@ _ENDED_KEPT = 10_000
 
 @dataclass(slots=True)
 class BackfillState:
-    """How one scheduler goes through its line: what others may do while its head waits, and who that is."""
+    """The backfill settings of one scheduler, and the workload at the head of its queue, if one has to wait."""
 
     backfill: BackfillSettings
     head: int | None = None
@@ -59,20 +59,20 @@ class BackfillState:
 
 @dataclass(slots=True)
 class NodeFailures:
-    """Placements in a row that failed on a node, and how often it was quarantined for that."""
+    """Consecutive failed placements on a node, and how often it was quarantined."""
 
     failures: int = 0
     quarantines: int = 0
 
 
 class EngineState:
-    """Shared by the engine's parts; only they change it."""
+    """Only the engine's own packages change it."""
 
     def __init__(self, settings: EngineSettings) -> None:
         self.settings = settings
         self.router = Router(settings)
         self.schedulers = self.router.schedulers
-        # The cluster, and tables that follow from it.
+        # The cluster, and tables derived from it.
         self.cluster = Cluster(settings.overcommit)
         self.tiers = TierTable(self.cluster)
         self.domains = DomainTable(self.cluster)
@@ -96,28 +96,28 @@ class EngineState:
         self.pod_budgets: Sequence[DisruptionBudget] = ()  # disruption budgets of pods, by selector
         self.pending = PendingWork(
             {
-                name: PendingQueue(self.router.queues, self.accounts.put_off, self.router.ordering(name))
+                name: PendingQueue(self.router.queues, self.accounts.without_deferred, self.router.ordering(name))
                 for name in self.schedulers
             },
             self.entry,
             self.repelled,
         )
         self.backfill_states = {name: BackfillState(scheduler.backfill) for name, scheduler in self.schedulers.items()}
-        self.stopping: dict[TaskId, None] = {}  # tasks that were told to stop
+        self.stopping: dict[TaskId, None] = {}  # tasks that were sent a stop command
         self.dependents: dict[int, list[int]] = {}  # by workload: the workloads that wait for its end
-        self.finishing: deque[int] = deque()  # workloads that ended and whose dependents were not released yet
+        self.finishing: deque[int] = deque()  # finished workloads whose dependents were not released yet
         self.ended: OrderedDict[tuple[str, str], tuple[int, WorkloadState]] = OrderedDict()  # the last of each name
         # Capacity held for later.
         self.ends = ExpectedEnds(self.cluster.placements)
         self.promises = Promises(self.cluster, self.ends)
         self.reservations: dict[int, ReservationRecord] = {}
-        # Trouble, and the rules that work is under.
+        # Failures, recoveries and policies.
         self.trouble: dict[str, NodeFailures] = {}
         self.recoveries = Recoveries()
         self.policies = Policies()
         self.memory = Memory(self._remembered())
-        self._taking_turns = [p for p in self.pipelines.values() if p.settings.select == "round_robin"]
-        self._recorded_cursors = {pipeline.name: pipeline.cursor for pipeline in self._taking_turns}
+        self._round_robin = [p for p in self.pipelines.values() if p.settings.select == "round_robin"]
+        self._recorded_cursors = {pipeline.name: pipeline.cursor for pipeline in self._round_robin}
 
     def _remembered(self) -> Iterator[Remembered]:
         yield from self.accounts.parts()
@@ -128,14 +128,13 @@ class EngineState:
     # --- work and what it asks for ---------------------------------------------------------------------------
 
     def terms(self, spec: Workload) -> Terms:
-        """What would count for a workload if it were submitted now, with what policies add. Raises what routing
-        raises."""
+        """The terms a workload would get if it were submitted now, policies included. Raises what routing raises."""
         asked = terms_of(self.router, spec)
-        return replace(asked, shape=self.policies.in_force(asked, spec.namespace, spec.name))
+        return replace(asked, shape=self.policies.effective_shape(asked, spec.namespace, spec.name))
 
     def strategy(self, name: str, shape: Shape) -> tuple[Strategy, tuple[str, ...]]:
-        """How a gang of this shape chooses its domain, and what is wrong if not as it should. GPU gangs are packed
-        unless they say otherwise: domains that stay whole are what large ones need."""
+        """The strategy by which a gang of this shape chooses its domain, and warnings if the named one failed. GPU
+        gangs are packed by default: large ones need domains that are still empty."""
         usual = self.settings.gang_strategy or (PACK if any(one == GPU for one, _ in shape.amounts) else BALANCED)
         return self.router.strategies.or_balanced(name or usual)
 
@@ -144,7 +143,7 @@ class EngineState:
         return self.cluster.placements.selector_counts.repelled(work.identity)
 
     def entry(self, work: Work) -> QueueEntry:
-        """The workload as the line sees it."""
+        """The workload as the pending queue sees it."""
         self.accounts.refresh_capacity()
         terms = work.terms
         together = max(1, work.gang_short)
@@ -158,16 +157,16 @@ class EngineState:
             submitted_at=work.submitted_at,
             run_s=terms.run_s,
             expected_s=self.learned.run_times.expected_s(self.owner(work), terms.run_s),
-            share=self.accounts.put_off.share_asked(amounts, together),
+            share=self.accounts.without_deferred.share_asked(amounts, together),
             width=amounts.get(CPU, 0) * together / 1000,
         )
 
     def owner(self, work: Work) -> str:
-        """Whose history tells how long work like this takes."""
+        """The owner whose past run times predict this workload's."""
         return f"{work.namespace}/{work.terms.user or ''}"
 
     def expected_s(self, work: Work) -> float | None:
-        """How long its tasks are taken to run."""
+        """The expected run time of its tasks."""
         declared_s = work.terms.run_s
         if self.backfill_states[work.shape.scheduler].backfill.run_times == "declared":
             return declared_s
@@ -207,11 +206,11 @@ class EngineState:
     def charge(self, work: Work, times: int, now: float) -> None:
         """So many more (or fewer) tasks of the workload hold a node."""
         self.accounts.charge(work, times, now)
-        if times < 0 and self.pending.over:
+        if times < 0 and self.pending.over_quota:
             self.wake.queues_freed.add(work.queue)
 
     def release(self, work: Work, task: TaskId, now: float) -> int:
-        """The task holds its node no longer; the row it leaves."""
+        """The task no longer holds its node. Returns the row."""
         placement = self.cluster.remove(task)
         self.wake.dirty_rows.add(placement.row)
         self.ends.drop(task)
@@ -243,8 +242,8 @@ class EngineState:
         self.promises.forget_horizon()
 
     def set_cursors(self, rows: Mapping[str, int]) -> None:
-        """Profiles that choose in turn go on after these rows; others have no use for one."""
-        for pipeline in self._taking_turns:
+        """Round-robin profiles continue after these rows. Other profiles ignore them."""
+        for pipeline in self._round_robin:
             if pipeline.name in rows:
                 pipeline.cursor = self._recorded_cursors[pipeline.name] = rows[pipeline.name]
 
@@ -256,10 +255,10 @@ class EngineState:
         self.cluster.note_pace(node, slowdown)
         self.changes.outcomes[node] = None
 
-    # --- handing over ----------------------------------------------------------------------------------------
+    # --- taking changes ----------------------------------------------------------------------------------------
 
     def take_changes(self, now: float) -> Changes:
-        """Everything that changed since the last call, each thing once. Finished work is forgotten here."""
+        """Everything that changed since the last call, each record once. Finished work is dropped here."""
         log = self.changes
         changes = Changes(decisions=log.decisions, preempted=log.preempted)
         self._take_work(changes, now)
@@ -275,7 +274,7 @@ class EngineState:
             changes.memory["policies"] = adjusted
         for name in log.network:
             changes.memory[name] = self.memory.text(name)
-        for pipeline in self._taking_turns:
+        for pipeline in self._round_robin:
             if pipeline.cursor != self._recorded_cursors[pipeline.name]:
                 changes.cursors[pipeline.name] = self._recorded_cursors[pipeline.name] = pipeline.cursor
         log.clear()
@@ -291,12 +290,12 @@ class EngineState:
             if work is None:
                 continue
             record = work.record(now)
-            if record != work.told:
-                work.told = record
+            if record != work.last_record:
+                work.last_record = record
                 changes.workloads.append(record)
             if record.state.finished:
                 self._forget(work, record.state)
-        for id_ in self.changes.notes:  # last: a workload that is forgotten may change the notes of its group
+        for id_ in self.changes.notes:  # last: dropping a workload may change the notes of its group
             work = self.work.get(id_)
             if work is not None:
                 changes.notes[id_] = _notes(work, self.recoveries.targets(id_))
@@ -305,13 +304,13 @@ class EngineState:
         log, rows = self.changes, self.cluster.rows
         changes.nodes = [self.cluster.record(name) for name in log.nodes if name in rows]
         changes.nodes_gone = [name for name in log.gone_nodes if name not in rows]
-        # A node that left and came back since then starts from nothing: its old statistics must not outlive it.
+        # A node that left and came back starts without statistics: overwrite the stored ones.
         counted = log.outcomes | log.gone_nodes
         changes.outcomes = {name: self.cluster.outcomes(name) for name in counted if name in rows}
 
     def take_decisions(self) -> list[Decision]:
-        """What was decided since the last call, for adapters that keep no records. Finished work is forgotten here too,
-        for good: nothing that such an adapter submits waits for the end of other work."""
+        """The decisions since the last call, for adapters that keep no records. Finished work is dropped here without a
+        trace: such adapters submit no work that depends on other work."""
         decisions = self.changes.decisions
         for id_ in self.changes.workloads:
             work = self.work.get(id_)

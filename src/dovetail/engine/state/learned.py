@@ -17,9 +17,9 @@ class Learned:
         self.usual_times = UsualTimes()
         self.calibration = Calibration()
         self.mix = WorkloadMix(cluster)
-        self.expected_starts: dict[int, tuple[float, float]] = {}  # by workload: when it was predicted, and the start
+        self.expected_starts: dict[int, tuple[float, float]] = {}  # by workload: when predicted, predicted start
         self.sampled_at = 0.0
-        self.set_aside = 0  # workloads that had to wait for room since then
+        self.parked_since_sample = 0  # workloads parked since then
 
     def parts(self) -> Iterator[Remembered]:
         yield Remembered("calibration", lambda _: json.dumps(self.calibration.to_json()), self._read_calibration)

@@ -1,4 +1,4 @@
-"""What a restart needs to know of the network: the topology as it was described, and distances set by hand, as JSON."""
+"""Persists the network across a restart: the topology as described, and distances set by hand, as JSON."""
 
 import json
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
-"""What the engine remembers of recoveries: which gangs are broken, which room is kept for whom, what was moved when.
+"""The table of recoveries: broken gangs, the capacity held for tasks that will move, spare nodes, recent moves.
 
-Room that a task will move to is taken out of its node until the task comes (`Cluster.reserve`), so that every filter
-and preemption see that it is not there; while those who make way are still on the node, less than nothing is free.
-Guarantees: every amount kept is given back once. Left to others: deciding (`recovery`).
+Capacity held for a task is taken out of its node (`Cluster.reserve`) until the task arrives, so no filter and no
+preemption search can use it. While the tasks that give way are still on the node, its free amount is negative.
+Guarantees: every held amount is returned exactly once. Decisions belong to `dovetail.engine.recovery`.
 """
 
 from collections import deque
@@ -20,15 +20,15 @@ _MINUTE_S = 60.0
 
 @dataclass(slots=True)
 class Recovery:
-    """A gang that lost tasks and keeps the nodes of the others. `lost`: by replica, the node. `planned`: every missing
-    task has room kept for it."""
+    """A gang that lost tasks and keeps the nodes of the others. `lost`: by replica, the node it was on. `planned`:
+    capacity is held for every missing task."""
 
     since: float
     lost: dict[int, str] = field(default_factory=dict)
     planned: bool = False
     moved: int = 0
-    words: str = ""  # who made way
-    near: dict[int, str] = field(default_factory=dict)  # by replica: what speaks for its new node
+    moves_text: str = ""  # which tasks were moved, for messages
+    proximity: dict[int, str] = field(default_factory=dict)  # by replica: how close its new node is to the others
 
     def to_json(self) -> dict[str, object]:
         return {"since": self.since, "lost": {str(replica): node for replica, node in self.lost.items()}}
@@ -41,7 +41,7 @@ class Recovery:
         return Recovery(float(since), {int(replica): str(node) for replica, node in lost.items()})
 
 
-class KeptCapacity(NamedTuple):
+class HeldCapacity(NamedTuple):
     """Capacity reserved for a task that moves to the node; `explanation`: why there, if somebody chose it."""
 
     node: str
@@ -51,65 +51,65 @@ class KeptCapacity(NamedTuple):
 
 @dataclass(slots=True)
 class Recoveries:
-    mending: dict[int, None] = field(default_factory=dict)  # broken gangs
-    fresh: dict[int, dict[int, str]] = field(default_factory=dict)  # lost in this event: by workload and replica
-    kept: dict[TaskId, KeptCapacity] = field(default_factory=dict)
-    spares: dict[str, F8] = field(default_factory=dict)  # by node: what of it is kept for recoveries
+    broken_gangs: dict[int, None] = field(default_factory=dict)  # workload ids, in the order they broke
+    newly_lost: dict[int, dict[int, str]] = field(default_factory=dict)  # in this event: by workload and replica
+    held: dict[TaskId, HeldCapacity] = field(default_factory=dict)
+    spares: dict[str, F8] = field(default_factory=dict)  # by node: what is held of it for recoveries
     silent: dict[str, float] = field(default_factory=dict)  # by node: since when
     moves: deque[float] = field(default_factory=deque)
     notes: list[RecoveryNote] = field(default_factory=list)
-    seen: int = -1  # changes of the cluster when broken gangs were last looked at
-    look_at: float = 0.0  # not before
+    seen: int = -1  # the cluster's change count at the last search
+    next_search_at: float = 0.0  # no search before this time
 
     def __bool__(self) -> bool:
-        """Something was lost, or is being mended."""
-        return bool(self.fresh or self.mending or self.kept)
+        """True while a recovery is under way or a task was just lost."""
+        return bool(self.newly_lost or self.broken_gangs or self.held)
 
     def lose(self, task: TaskId, node: str) -> None:
-        """A task lost its node; said before its workload hears of it."""
-        self.fresh.setdefault(task.workload, {})[task.replica] = node
+        """A task lost its node. Call this before the task is retried."""
+        self.newly_lost.setdefault(task.workload, {})[task.replica] = node
 
-    # --- room ------------------------------------------------------------------------------------------------
+    # --- capacity ------------------------------------------------------------------------------------------------
 
-    def keep(
+    def hold(
         self, cluster: Cluster, task: TaskId, node: str, column: F8, explanation: Explanation | None = None
     ) -> None:
-        self.drop(cluster, task)
+        self.release(cluster, task)
         cluster.reserve(node, cluster.resources.amounts(column))
-        self.kept[task] = KeptCapacity(node, column, explanation)
+        self.held[task] = HeldCapacity(node, column, explanation)
 
     def targets(self, workload: int) -> dict[str, str]:
         """By replica: the node that capacity is kept on. A restart has to know."""
-        return {str(task.replica): kept.node for task, kept in self.kept.items() if task.workload == workload}
+        return {str(task.replica): held.node for task, held in self.held.items() if task.workload == workload}
 
-    def drop(self, cluster: Cluster, task: TaskId) -> int | None:
-        """Give back what was kept for a task; the row, if its node is there."""
-        kept = self.kept.pop(task, None)
-        if kept is None or kept.node not in cluster.rows:
+    def release(self, cluster: Cluster, task: TaskId) -> int | None:
+        """Release what is held for a task. Returns the row if the node still exists."""
+        held = self.held.pop(task, None)
+        if held is None or held.node not in cluster.rows:
             return None
-        cluster.reserve(kept.node, cluster.resources.amounts(kept.column), -1)
-        return cluster.rows[kept.node]
+        cluster.reserve(held.node, cluster.resources.amounts(held.column), -1)
+        return cluster.rows[held.node]
 
     def free_on(self, cluster: Cluster, node: str) -> F8:
-        """float64[resource]: what is free on a node, and kept there for anybody."""
+        """float64[resource]: what is free on a node, plus everything held there."""
         found: F8 = cluster.resources.free[:, cluster.rows[node]].copy()
-        for kept in self.kept.values():
-            if kept.node == node:
-                found[: len(kept.column)] += kept.column
+        for held in self.held.values():
+            if held.node == node:
+                found[: len(held.column)] += held.column
         if node in self.spares:
             found[: len(self.spares[node])] += self.spares[node]
         return found
 
     def forget_node(self, name: str) -> None:
-        """It is about to leave, with all that was kept there."""
-        for task in [task for task, kept in self.kept.items() if kept.node == name]:
-            del self.kept[task]
+        """The node is about to leave, and with it what is held there."""
+        for task in [task for task, held in self.held.items() if held.node == name]:
+            del self.held[task]
         self.spares.pop(name, None)
         self.silent.pop(name, None)
 
     # --- counting --------------------------------------------------------------------------------------------
 
-    def moved_lately(self, now: float) -> int:
+    def recent_moves(self, now: float) -> int:
         while self.moves and self.moves[0] <= now - _MINUTE_S:
             self.moves.popleft()
         return len(self.moves)

@@ -1,4 +1,4 @@
-"""Requests: shapes compiled against the resource rows of this cluster, kept while they are in use."""
+"""A cache of requests: shapes compiled against the resource table of this cluster."""
 
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class RequestCache:
         return found
 
     def of_task(self, shape: Shape, identity: TaskIdentity) -> Request:
-        """The same for a task with this identity: placed tasks may repel it or talk to it."""
+        """The request of a task with this identity: placed tasks may repel it or exchange traffic with it."""
         request = self.of_shape(shape)
         placements = self._cluster.placements
         repelled = placements.selector_counts.repelled(identity)

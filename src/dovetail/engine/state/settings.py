@@ -1,4 +1,4 @@
-"""Settings of the engine: schedulers, profiles, overcommit, seed. Validated once, at start."""
+"""Settings of the engine, validated once at start, and the routing of workloads to schedulers and profiles."""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -26,12 +26,12 @@ Ratio = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 
 
 class SchedulerSettings(Strict):
-    """A named scheduler: which namespaces it serves, on which nodes, by which profile."""
+    """A named scheduler: the namespaces it serves, its nodes and its profile."""
 
     profile: Name | None = None
     namespaces: list[str] = []
     node_selector: Labels = {}
-    order: Name | None = Field(default=None, description="who goes next; that of its profile if not given")
+    order: Name | None = Field(default=None, description="the ordering of pending work; by default its profile's")
     backfill: BackfillSettings = BackfillSettings()
 
     def serves(self, namespace: str) -> bool:
@@ -55,16 +55,16 @@ class EngineSettings(Strict):
     strategies: dict[Name, dict[str, Any]] = Field(
         default={}, description="how gangs choose their domain, by name: weights of features, or a plugin's settings"
     )
-    gang_strategy: Name | None = Field(default=None, description="that of gangs that name none")
+    gang_strategy: Name | None = Field(default=None, description="the strategy of gangs that name none")
 
     @model_validator(mode="after")
-    def _strategies_make_sense(self) -> Self:
+    def _check_strategies(self) -> Self:
         if not self.strategies and self.gang_strategy is None:
-            return self  # who asks for nothing does not wait for installed packages to be searched
+            return self  # avoids searching installed packages
         outside = outside_strategies()
         for name, weights in self.strategies.items():
             if name in outside:
-                continue  # its own settings, which are checked when it is built
+                continue  # a plugin checks its settings when it is built
             for feature, weight in weights.items():
                 if feature not in FEATURES:
                     words = f"is no feature of a domain.{closest(feature, FEATURES)} Known: {', '.join(FEATURES)}"
@@ -80,11 +80,11 @@ class EngineSettings(Strict):
         return self
 
     def all_strategies(self) -> StrategyBook:
-        """Built-in ones, overlaid by the user's, and plugins. Raises PluginError."""
+        """Built-in strategies, overridden by the user's, and plugins. Raises PluginError."""
         return StrategyBook(self.strategies, self.gang_strategy)
 
     def all_profiles(self) -> dict[str, ProfileSettings]:
-        """Built-in ones, overlaid by the user's."""
+        """Built-in profiles, overridden by the user's."""
         custom = {"custom": ProfileSettings(scores={self.custom_strategy: 1})} if self.custom_strategy else {}
         return {**BUILT_IN, **custom, **self.profiles}
 
@@ -93,7 +93,7 @@ class EngineSettings(Strict):
 
 
 class Unroutable(ValueError):
-    """No scheduler may decide about this workload; says why and what would do."""
+    """No scheduler accepts this workload. The message says why and what would work."""
 
 
 class UnknownStrategy(Unroutable):
@@ -103,7 +103,7 @@ class UnknownStrategy(Unroutable):
 
 
 class Router:
-    """Which scheduler and which profile decide about a workload."""
+    """Chooses the scheduler, profile, queue and tenant of a workload."""
 
     def __init__(self, settings: EngineSettings) -> None:
         self.schedulers = settings.all_schedulers()
@@ -115,7 +115,7 @@ class Router:
         self._special = [name for name, scheduler in self.schedulers.items() if scheduler.namespaces]
 
     def route(self, spec: Workload) -> tuple[str, str]:
-        """Scheduler and profile. Raises Unroutable (a strategy that there is not, too) or UnknownProfile."""
+        """Scheduler and profile. Raises Unroutable (also for an unknown strategy) or UnknownProfile."""
         strategy = None if spec.topology is None else spec.topology.strategy
         if strategy is not None and strategy not in self.strategies:
             raise UnknownStrategy(strategy, self.strategies)
@@ -130,7 +130,7 @@ class Router:
         return self.queues.resolve(name, namespace)
 
     def tenant(self, spec: Workload) -> str:
-        """Who the fair order counts it for."""
+        """The tenant that the fair order charges."""
         return self.fair.tenant_of(spec.namespace, spec.user, spec.labels)
 
     def ordering(self, scheduler: str) -> Ordering:
@@ -150,7 +150,7 @@ class Router:
         return name
 
     def _serving(self, namespace: str) -> str:
-        """A scheduler made for the namespace, or else the default one."""
+        """A scheduler that names the namespace, or the default one."""
         for name in self._special:
             if self.schedulers[name].serves(namespace):
                 return name

@@ -1,4 +1,4 @@
-"""From a workload's definition to its terms: the scheduler and profile it was routed to, and everything it asks for."""
+"""Builds a workload's terms from its definition: its scheduler and profile, and everything it requests."""
 
 from collections.abc import Iterable
 
@@ -45,7 +45,7 @@ def terms_of(router: Router, spec: Workload) -> Terms:
 
 
 def wants_of(constraints: Iterable[Constraint], source: str = "") -> tuple[ConstraintAsk, ...]:
-    """Expressions as placement looks at them. Raises ExpressionError for a structure that says nothing."""
+    """Constraints in the form that placement uses. Raises ExpressionError for an empty structure."""
     return tuple(
         [ConstraintAsk(one.kind, text_of(one.expression), one.weight, one.priority, source) for one in constraints]
     )

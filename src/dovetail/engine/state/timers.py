@@ -1,7 +1,7 @@
-"""What the engine has to think of later: by when, about whom. The loop is asked for a Tick at the earliest.
+"""The engine's timers. A `Wake` command asks the control loop for a Tick at the earliest one.
 
-A timer is set again by setting it; one whose moment has come is handed out once. Nothing here is remembered across a
-restart: restoring sets what the restored state still needs.
+Setting a timer again moves it. A timer that is due is returned once. Timers are not persisted: `restore` sets those
+that the restored state needs.
 """
 
 from dataclasses import dataclass, field
@@ -13,20 +13,20 @@ from dovetail.model.command import Wake
 
 
 class TimerKind(StrEnum):
-    DEADLINE = "deadline"  # a workload must have been scheduled by now
+    DEADLINE = "deadline"  # a workload must be scheduled by then
     PROMOTION = "promotion"  # a workload has waited long enough for a higher priority
-    RETRY = "retry"  # a task may be tried again
-    EVICTION = "eviction"  # a task has borne a NoExecute taint as long as it said it would
+    RETRY = "retry"  # the backoff of a task is over
+    EVICTION = "eviction"  # the toleration time of a task is over
     PROBE = "probe"  # a quarantined node gets another chance
-    WINDOW = "window"  # an advance reservation begins or ends
-    LOOK = "look"  # a workload that gave up displacing others for a while
-    RECOVERY = "recovery"  # a broken gang has kept its nodes long enough, or may be looked at again
-    LOSS = "loss"  # a node has been silent for so long that its work is lost
-    ADJUSTMENT = "adjustment"  # conditions of policies are to be looked at
+    WINDOW = "window"  # a window of a reservation begins or ends
+    PREEMPTION_PAUSE = "preemption_pause"  # a workload may preempt again
+    RECOVERY = "recovery"  # the hold time of a broken gang is over, or a search is due
+    LOSS = "loss"  # a node has been silent for too long
+    ADJUSTMENT = "adjustment"  # conditions of policies are due for evaluation
 
 
 class Timer(NamedTuple):
-    about: TimerKind
+    kind: TimerKind
     key: object = None
 
 
@@ -35,23 +35,23 @@ class Timers:
     _heap: list[tuple[float, int, Timer]] = field(default_factory=list)
     _set: dict[Timer, float] = field(default_factory=dict)
     _count: int = 0
-    _asked: float | None = None  # the moment for which a Tick was asked
+    _asked: float | None = None  # the time for which a Tick was requested
 
-    def set(self, about: TimerKind, key: object, at: float) -> None:
-        timer = Timer(about, key)
+    def set(self, kind: TimerKind, key: object, at: float) -> None:
+        timer = Timer(kind, key)
         if self._set.get(timer) != at:
             self._set[timer] = at
             self._count += 1
             heappush(self._heap, (at, self._count, timer))
 
-    def clear(self, about: TimerKind, key: object) -> None:
-        self._set.pop(Timer(about, key), None)
+    def clear(self, kind: TimerKind, key: object) -> None:
+        self._set.pop(Timer(kind, key), None)
 
-    def at(self, about: TimerKind, key: object) -> float | None:
-        return self._set.get(Timer(about, key))
+    def at(self, kind: TimerKind, key: object) -> float | None:
+        return self._set.get(Timer(kind, key))
 
     def due(self, now: float) -> list[Timer]:
-        """Those whose moment has come, in order."""
+        """Timers that are due, in order."""
         found = []
         while self._heap and self._heap[0][0] <= now:
             at, _, timer = heappop(self._heap)
@@ -62,13 +62,13 @@ class Timers:
 
     @property
     def next(self) -> float | None:
-        """When the earliest is due."""
+        """The time of the earliest timer."""
         while self._heap and self._set.get(self._heap[0][2]) != self._heap[0][0]:
             heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
     def wake(self, now: float) -> list[Wake]:
-        """A Tick for the earliest timer, unless one was asked for already."""
+        """A Wake for the earliest timer, unless one was sent before."""
         first = self.next
         if first is None or (self._asked is not None and now < self._asked <= first):
             return []

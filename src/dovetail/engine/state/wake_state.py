@@ -1,6 +1,6 @@
-"""Why parked work may fit now: what happened since it was last tried.
+"""Signals that parked work may fit now, collected since it was last tried.
 
-The scheduler reads these signals before each cycle (`scheduling.waking`), and clears what it has acted on.
+The scheduler reads them before each cycle (`scheduling.waking`) and clears what it has handled.
 """
 
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ from dovetail.engine.state.pending_work import EquivalenceClass, Watch
 class WakeState:
     #: Grows with every event, timer and placement. Promises do not count: two of them could wake each other for ever.
     event_count: int = 0
-    dirty_rows: set[int] = field(default_factory=set)  # nodes where something may fit now that did not before
+    dirty_rows: set[int] = field(default_factory=set)  # nodes where more may fit than before
     queues_freed: set[int] = field(default_factory=set)  # queues that hold less than before
-    watches: dict[EquivalenceClass, Watch] = field(default_factory=dict)  # what parked classes wait for beside room
+    watches: dict[EquivalenceClass, Watch] = field(default_factory=dict)  # what parked classes wait for beside capacity
     watched: int = 0  # the event count at which the watches were last checked
-    #: For schedulers with a moving order: the earliest event count at which work was parked that other work may let in.
+    #: By scheduler with a dynamic ordering: the earliest event count at which work with watches was parked.
     unsettled: dict[str, int] = field(default_factory=dict)

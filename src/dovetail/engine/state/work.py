@@ -102,7 +102,7 @@ class Work:
     terminal_reason: str = ""  # why no task of it may start any more
     group: "Group | None" = None  # the tasks that start together with its own; None: each starts by itself
     recovery: Recovery | None = None  # a gang that lost tasks and keeps the nodes of the others
-    told: WorkloadRecord | None = None  # the last record that was handed over
+    last_record: WorkloadRecord | None = None  # the last record that was handed over
     shape: Shape = field(init=False)  # as asked for, with what policies add to it
     identity: TaskIdentity = field(init=False)
 

@@ -1,12 +1,12 @@
-"""The mix of GPU work seen so far: what usually comes, and which kinds of GPUs are short for it.
+"""The mix of GPU work seen so far: the typical requests, and which GPU models are scarce for them.
 
-Learned from what is submitted, each task counting once. Before the first, the usual task is taken to ask for one GPU
-with the cluster's own CPU a GPU. What is typical is worked out at the first task and then each time their number has
-grown by half (a guess from the cluster alone costs more than it saves: openb's multigpu50 ends 0.1 points lower if it
-stands for the first 32); what is scarce, every so many arrivals and placements of GPU work.
+Learned from submissions; each task counts once. Before the first one, the typical task is assumed to request one GPU
+and the cluster's average CPU per GPU. The typical mix is rebuilt at the first task and each time the number of tasks
+grew by half (a guess used for the first 32 tasks costs 0.1 points on openb's multigpu50). Scarcity is recomputed every
+`LOOK_EVERY` arrivals and placements of GPU work.
 
-Guarantees: pure and deterministic, so that the same events give the same mix; bounded (the rarest asks are forgotten
-first, and old ones fade); the same after a restart as before (`memory`, `recall`). Questions change nothing of it.
+Guarantees: deterministic; bounded (rare requests are dropped first, old ones fade); unchanged by a restart (`memory`,
+`recall`) and by questions.
 """
 
 from typing import Any
@@ -25,16 +25,16 @@ from dovetail.placement.fragmentation.typical import Typical, TypicalAsk
 
 FIRST_MIX = 1  # tasks
 GROWTH = 1.5
-MOST_TYPICAL = 400  # asks, the commonest
-MOST_COUNTED = 2000  # asks; beyond that the rarer half is forgotten
-MOST_SEEN = 2**16  # tasks; then all counts are halved, so that old work fades
-#: Arrivals and placements between two looks at what is scarce; a task that comes and is placed counts twice.
+MOST_TYPICAL = 400  # requests, the most frequent
+MOST_COUNTED = 2000  # requests; above that the rarer half is dropped
+MOST_SEEN = 2**16  # tasks; above that all counts are halved
+#: Arrivals and placements between two updates of scarcity; a task that arrives and is placed counts twice.
 LOOK_EVERY = 32
-#: GPUs that one GPU of a kind costs which is asked for twice as much as others or more.
+#: The highest price of a GPU, in GPUs: for a model with at least twice the demand of others.
 DEAREST = 2.0
-_PRICE_DECIMALS = 2  # changes too small to matter are no news
+_PRICE_DECIMALS = 2  # smaller changes do not count as changes
 
-_Wanted = tuple[tuple[str, ...], int]  # models and memory of a device that will do
+_Wanted = tuple[tuple[str, ...], int]  # acceptable models, minimum memory of a device
 
 
 class WorkloadMix:
@@ -42,23 +42,23 @@ class WorkloadMix:
         self.outlook = Outlook()
         self._cluster = cluster
         self._counts: dict[TypicalAsk, float] = {}
-        self._demand: dict[_Wanted, float] = {}  # thousandths asked for
-        self._built: dict[TypicalAsk, float] = {}  # the counts behind what is typical now
+        self._demand: dict[_Wanted, float] = {}  # requested thousandths of GPUs
+        self._built: dict[TypicalAsk, float] = {}  # the counts behind the current typical mix
         self._seen = 0.0
         self._next = float(FIRST_MIX)
         self._pull: F8 = np.ones(0)
-        self._moves = LOOK_EVERY
+        self._since_refresh = LOOK_EVERY
         self._prior_as_of = -1
         self._sets: tuple[tuple[int, int], B1] = ((-1, -1), np.zeros((0, 0), dtype=np.bool_))
 
     def __len__(self) -> int:
-        """Tasks behind what is typical; 0 while that is a guess."""
+        """Tasks behind the typical mix; 0 while it is a guess."""
         return int(sum(self._built.values()))
 
     # --- learning --------------------------------------------------------------------------------------------
 
-    def saw(self, shape: Shape, tasks: int) -> None:
-        """So many tasks of a shape were submitted."""
+    def record_submission(self, shape: Shape, tasks: int) -> None:
+        """`tasks` tasks of a shape were submitted."""
         ask = ask_of(shape)
         if ask is None:
             return
@@ -66,7 +66,7 @@ class WorkloadMix:
         wanted = (ask.gpus.models, ask.gpus.memory)
         self._demand[wanted] = self._demand.get(wanted, 0.0) + ask.gpu * tasks
         self._seen += tasks
-        self._moves += 1
+        self._since_refresh += 1
         if len(self._counts) > MOST_COUNTED:
             self._keep(dict(_commonest(self._counts)[: MOST_COUNTED // 2]))
         if self._seen >= self._next:
@@ -75,19 +75,19 @@ class WorkloadMix:
                 self._keep({ask: count / 2 for ask, count in self._counts.items()})
             self._next = self._seen * GROWTH
 
-    def moved(self) -> None:
+    def record_placement(self) -> None:
         """A task with GPUs was placed."""
-        self._moves += 1
+        self._since_refresh += 1
 
     def refresh(self) -> None:
-        """Before a decision that goes by it."""
+        """Call before a decision that uses scarcity."""
         kinds = len(self._cluster.devices.kind_list)
-        if self._moves >= LOOK_EVERY or len(self._pull) != kinds:
-            self._moves = 0
-            self._look(kinds)
+        if self._since_refresh >= LOOK_EVERY or len(self._pull) != kinds:
+            self._since_refresh = 0
+            self._update_scarcity(kinds)
 
     def prepare(self) -> None:
-        """While nothing was seen, what is typical follows from the cluster."""
+        """Until the first submission, derive the typical mix from the cluster."""
         if self._built or self._prior_as_of == self._cluster.generation:
             return
         self._prior_as_of = self._cluster.generation
@@ -109,9 +109,9 @@ class WorkloadMix:
             wanted = (ask.gpus.models, ask.gpus.memory)
             self._demand[wanted] = self._demand.get(wanted, 0.0) + ask.gpu * count
 
-    # --- what is scarce --------------------------------------------------------------------------------------
+    # --- scarcity --------------------------------------------------------------------------------------
 
-    def _look(self, kinds: int) -> None:
+    def _update_scarcity(self, kinds: int) -> None:
         cluster, devices = self._cluster, self._cluster.devices
         n = cluster.width
         there = np.maximum(devices.free[:n], 0) * cluster.ready[:n, None]
@@ -120,13 +120,13 @@ class WorkloadMix:
         pull = np.ones(kinds)
         pull[: len(self._pull)] = self._pull
         steps = MORE_STEPS if len(self._pull) else FIRST_STEPS
-        # One GPU of whatever model beside what was asked for: nothing is scarce before anything is known.
+        # One GPU of any model is added to the demand: nothing is scarce before anything was submitted.
         demand = np.array([float(WHOLE), *self._demand.values()])
         load, self._pull = levelled(free, self._allowed(kinds), demand, pull, steps)
         self.outlook.price(np.round(DEAREST * np.clip(load - 1.0, 0.0, 1.0), _PRICE_DECIMALS))
 
     def _allowed(self, kinds: int) -> B1:
-        """bool[set, kind]: the first set is all; then those of `_demand`, which keep their order."""
+        """bool[set, kind]: the first set is all kinds, then one set for each entry of `_demand`."""
         key = (hash(tuple(self._demand)), kinds)
         if self._sets[0] != key:
             listed = self._cluster.devices.kind_list
@@ -141,7 +141,7 @@ class WorkloadMix:
     # --- restarting ------------------------------------------------------------------------------------------
 
     def memory(self) -> dict[str, Any]:
-        """For JSON. Kinds of devices are named, since their codes are given in the order that nodes join."""
+        """For JSON. Device kinds are written by name, since codes depend on the order in which nodes join."""
         listed = self._cluster.devices.kind_list
         return {
             "asks": [
@@ -151,18 +151,18 @@ class WorkloadMix:
             "typical": [[_key(ask), count] for ask, count in self._built.items()],
             "seen": self._seen,
             "next": self._next,
-            "moves": self._moves,
+            "moves": self._since_refresh,
             "pull": [[*listed[code], pull] for code, pull in enumerate(self._pull.tolist())],
             "prices": [[*listed[code], price] for code, price in enumerate(self.outlook.prices.tolist())],
         }
 
     def recall(self, memory: dict[str, Any]) -> None:
-        """The inverse; nodes have joined by now."""
+        """The inverse of `memory`. Nodes must have joined before."""
         counts: dict[TypicalAsk, float] = {}
         for cpu, ram, count, share, models, device_memory, number in memory["asks"]:
             counts[TypicalAsk(cpu, ram, GpuAsk(count, share, tuple(models), device_memory))] = number
         self._keep(counts)
-        self._seen, self._next, self._moves = memory["seen"], memory["next"], memory["moves"]
+        self._seen, self._next, self._since_refresh = memory["seen"], memory["next"], memory["moves"]
         by_key = {_key(ask): ask for ask in counts}
         built = {by_key[key]: count for key, count in memory["typical"] if key in by_key}
         if built:
@@ -171,7 +171,7 @@ class WorkloadMix:
         self.outlook.price(self._by_code(memory["prices"], 0.0))
 
     def _by_code(self, named: list[list[Any]], usual: float) -> F8:
-        """float64[kind] from (model, memory, value); the first entry is that of no device."""
+        """float64[kind] from (model, memory, value); the first entry stands for no device."""
         if not named:
             return np.zeros(0)
         values = {(model, memory): value for model, memory, value in named[1:]}
@@ -180,7 +180,7 @@ class WorkloadMix:
 
 
 def ask_of(shape: Shape) -> TypicalAsk | None:
-    """What a task of a shape asks for, as far as fragments go; None where that is no GPU."""
+    """The part of a shape that matters for GPU fragmentation; None without a GPU."""
     gpus = shape.gpus
     if gpus is None:
         return None
@@ -190,7 +190,7 @@ def ask_of(shape: Shape) -> TypicalAsk | None:
 
 
 def _commonest(counts: dict[TypicalAsk, float]) -> list[tuple[TypicalAsk, float]]:
-    """The most frequent first; of equals, the one that came first."""
+    """Most frequent first; of equals, the one seen first."""
     return sorted(counts.items(), key=lambda item: -item[1])
 
 

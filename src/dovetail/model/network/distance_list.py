@@ -1,9 +1,9 @@
-"""Distances between nodes that somebody sets by hand, one by one or as a table.
+"""Distances between nodes that are set by hand, one by one or as a CSV table.
 
     from,to,distance
     n1,n2,25
 
-Guarantees: `read_distances` and `write_distances` are inverse. A pair stands once, whichever way round it is written.
+Guarantees: `read_distances` and `write_distances` are inverse. A pair is given once, in either direction.
 """
 
 import csv
@@ -22,14 +22,14 @@ COLUMNS = ("from", "to", "distance")
 
 
 class NodeDistance(Strict):
-    """How far apart two nodes are, 0 to 100, in both directions."""
+    """The symmetric distance of two nodes, 0 to 100."""
 
     start: NodeName = Field(alias="from")
     end: NodeName = Field(alias="to")
     distance: Distance
 
     @model_validator(mode="after")
-    def _two_nodes(self) -> Self:
+    def _check_two_nodes(self) -> Self:
         if self.start == self.end:
             raise AtField(("to",), f"{shown(self.end)} is 0 from itself; name two nodes")
         return self
@@ -39,17 +39,17 @@ class NodeDistances(Strict):
     items: Annotated[list[NodeDistance], Field(max_length=MAX_PAIRS)] = shared([])
 
     @model_validator(mode="after")
-    def _each_pair_once(self) -> Self:
+    def _check_unique_pairs(self) -> Self:
         first: dict[frozenset[str], int] = {}
         for index, one in enumerate(self.items):
             if first.setdefault(frozenset((one.start, one.end)), index) != index:
-                words = f"{one.start} and {one.end} stood there before; give each pair once"
+                words = f"{one.start} and {one.end} are given twice; give each pair once"
                 raise AtField(("items", index), words)
         return self
 
 
 def read_distances(text: str, source: str) -> list[NodeDistance]:
-    """A table as CSV. Raises Invalid with lines."""
+    """Read a CSV table. Raises Invalid with line numbers."""
     reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
     found: list[NodeDistance] = []
     complaints: list[Complaint] = []
@@ -71,7 +71,7 @@ def read_distances(text: str, source: str) -> list[NodeDistance]:
                 continue
             before = lines.setdefault(frozenset((one.start, one.end)), reader.line_num)
             if before != reader.line_num:
-                words = f"{one.start} and {one.end} stood in line {before} already"
+                words = f"{one.start} and {one.end} are already in line {before}"
                 complaints.append(Complaint(source, reader.line_num, "", words))
             found.append(one)
     except csv.Error as error:

@@ -1,10 +1,10 @@
-"""The network between the nodes, as an operator describes it: levels, who is in which domain, links, rules.
+"""The network topology as an operator describes it: levels, domains, links, rules.
 
-A level is a label of nodes. A topology says which levels there are, widest first, and what the links between them are
-like; `nodes` and `domains` put hosts into domains where their own labels do not. A graph of links between hosts and
-switches says more, and `switches` then gives the level of each. Guarantees: a topology that passes makes sense by
-itself: every level that is named is listed, every host is in one domain a level, no link leads nowhere.
-What it means for nodes is left to `cluster.topology`; other people's descriptions to `topology_readers`.
+A level is a node label. A topology lists the levels, widest first, with the links between them; `nodes` and `domains`
+assign hosts to domains if their labels do not. Alternatively it has a graph of links between hosts and switches, where
+`switches` gives the level of each. Guarantees: a valid topology is consistent: every used level is listed, every host
+is in one domain of a level, every link has two ends.
+`dovetail.cluster.network` applies it to nodes; `topology_readers` read other formats.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,9 +21,9 @@ from dovetail.model.workloads.selection import LabelKey, LabelValue, as_text
 MAX_LEVELS = 20
 MAX_HOSTS = 1_000_000
 MAX_LINKS = 500_000
-#: Hosts that are linked in their own way; those that hang on one switch alike count once.
-MAX_WAYS = 4096
-#: What leads on where a switch or a domain is of the first tier, the second, …; beyond them it is `tier-4` and so on.
+#: Hosts with different links; those with equal links to the same switches count once.
+MAX_LINK_PATTERNS = 4096
+#: Default names of the first tiers; then `tier-4` and so on.
 TIERS = ("leaf", "spine", "core")
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -31,7 +31,7 @@ Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 
 
 def tier_name(tier: int) -> str:
-    """What a level is called that nobody named: 0 are the switches that hosts hang on."""
+    """The default name of a tier; 0 are the switches that hosts are connected to."""
     return TIERS[tier] if tier < len(TIERS) else f"tier-{tier + 1}"
 
 
@@ -45,13 +45,13 @@ Vertex = Annotated[str, BeforeValidator(as_text), AfterValidator(_check_vertex)]
 
 
 class LinkDefaults(NamedTuple):
-    """Of the link up from a domain, where nobody says: roughly what such links are like in data centres today."""
+    """Defaults for the uplink of a domain: typical values of data centres."""
 
     mbps: int
     latency_ns: int
 
 
-#: By level: the link from one domain of it towards the next wider level.
+#: By level: the uplink of a domain to the next wider level.
 DEFAULT_LINKS: dict[str, LinkDefaults] = {
     HOST: LinkDefaults(100_000, 1_000),
     "rack": LinkDefaults(1_600_000, 1_000),
@@ -61,7 +61,7 @@ DEFAULT_LINKS: dict[str, LinkDefaults] = {
     "zone": LinkDefaults(1_000_000, 250_000),
     "region": LinkDefaults(100_000, 10_000_000),
 }
-#: Of a level with any other name.
+#: For levels with other names.
 OTHER_LINK = LinkDefaults(1_600_000, 2_000)
 
 
@@ -71,8 +71,8 @@ def default_link(level: str) -> LinkDefaults:
 
 
 class TopologyLevel(Strict):
-    """A level, and the link up from each of its domains to the next wider one. `label` is the node label that names the
-    domain, the name of the level unless it is given."""
+    """A level, and the uplink of each of its domains. `label` is the node label with the domain's name, by default the
+    name of the level."""
 
     name: Level
     label: LabelKey | None = None
@@ -98,8 +98,8 @@ class TopologyLevel(Strict):
 
 
 class TopologyLink(Strict):
-    """Between two hosts or switches, in both directions. Several between the same two add up. `utilisation` is the
-    share of its bandwidth that other traffic takes."""
+    """A bidirectional link between two hosts or switches. Parallel links add up. `utilisation` is the share of the
+    bandwidth that other traffic uses."""
 
     start: Vertex = Field(alias="from")
     end: Vertex = Field(alias="to")
@@ -110,21 +110,21 @@ class TopologyLink(Strict):
 
 
 class HopRule(Strict):
-    """A level by the number of links between two nodes: at most so many. A switch between two hosts is two links."""
+    """A level defined by the maximum number of links between two nodes. Two hosts on one switch: two links."""
 
     name: Name
     hops: Annotated[Count, Field(ge=1, le=1000)]
 
 
 class DistanceWeights(Strict):
-    """How much each of them counts for the distance between two nodes."""
+    """The weights of latency, bandwidth and loss in the distance between two nodes."""
 
     latency: Weight = 50.0
     bandwidth: Weight = 40.0
     loss: Weight = 10.0
 
     @model_validator(mode="after")
-    def _something_counts(self) -> Self:
+    def _check_weights(self) -> Self:
         if not self.latency + self.bandwidth + self.loss:
             raise ValueError("are all 0; give one of latency, bandwidth and loss some weight")
         return self
@@ -147,8 +147,8 @@ Place = dict[Level, LabelValue]
 
 
 class Topology(Strict):
-    """`domains`: by level and name, hosts or domains of a narrower level. `switches`: the level of each; left out, it
-    follows from how far from the hosts a switch is. What is linked and is no switch is a host."""
+    """`domains`: by level and name, the hosts or narrower domains in it. `switches`: the level of each switch; by
+    default it follows from the distance to the hosts. Linked names that are no switches are hosts."""
 
     levels: Annotated[list[TopologyLevel], Field(max_length=MAX_LEVELS, description="widest first")] = shared([])
     nodes: Annotated[dict[Vertex, Place], Field(max_length=MAX_HOSTS)] = shared({})
@@ -159,14 +159,14 @@ class Topology(Strict):
     weights: DistanceWeights = shared(DistanceWeights())
 
     @model_validator(mode="after")
-    def _levels_differ(self) -> Self:
+    def _check_unique_levels(self) -> Self:
         seen: set[str] = set()
         for index, level in enumerate(self.levels):
             if level.name == HOST and index < len(self.levels) - 1:
                 raise AtField(("levels", index, "name"), f"{HOST} is the narrowest level; put it last")
             for field, word in (("name", level.name), ("label", level.key)):
                 if word in seen:
-                    raise AtField(("levels", index, field), f"{shown(word)} stands twice")
+                    raise AtField(("levels", index, field), f"{shown(word)} is given twice")
             seen |= {level.name, level.key}
         for index, rule in enumerate(self.rules):
             if rule.name in seen or rule.name in (HOST, "node"):
@@ -175,7 +175,7 @@ class Topology(Strict):
         return self
 
     @model_validator(mode="after")
-    def _levels_are_listed(self) -> Self:
+    def _check_known_levels(self) -> Self:
         known = {level.name for level in self.inner_levels}
         for path, level in self._named_levels():
             if level == HOST:
@@ -195,7 +195,7 @@ class Topology(Strict):
                 yield ("switches", switch), of_level
 
     @model_validator(mode="after")
-    def _links_lead_somewhere(self) -> Self:
+    def _check_links(self) -> Self:
         for index, link in enumerate(self.links):
             if link.start == link.end:
                 raise AtField(("links", index, "to"), f"{shown(link.end)} is linked to itself")
@@ -213,31 +213,31 @@ class Topology(Strict):
         return self
 
     @model_validator(mode="after")
-    def _few_enough_ways(self) -> Self:
-        """Distances are kept for each two of them."""
+    def _check_link_patterns(self) -> Self:
+        """A distance is stored for each pair, so their number is limited."""
         near: dict[str, dict[str, set[tuple[object, ...]]]] = {}
         for link in self.links:
             kind = (link.bandwidth, link.latency, link.loss, link.utilisation)
             for one, other in ((link.start, link.end), (link.end, link.start)):
                 if one not in self.switches:
                     near.setdefault(one, {}).setdefault(other, set()).add(kind)
-        ways = set()
+        patterns = set()
         for host, others in near.items():
             other, kinds = next(iter(others.items()))
-            ways.add((other, *sorted(map(str, kinds))) if len(others) == 1 and other in self.switches else (host,))
-        if len(ways) > MAX_WAYS:
-            words = f"{len(ways):,} hosts are each linked in their own way, and {MAX_WAYS:,} are the most"
+            patterns.add((other, *sorted(map(str, kinds))) if len(others) == 1 and other in self.switches else (host,))
+        if len(patterns) > MAX_LINK_PATTERNS:
+            words = f"{len(patterns):,} hosts are each linked in their own way, and {MAX_LINK_PATTERNS:,} are the most"
             raise AtField(("links",), f"{words}; describe levels and domains instead of links")
         return self
 
     @model_validator(mode="after")
-    def _one_place_a_host(self) -> Self:
+    def _check_hosts(self) -> Self:
         self.places()
         return self
 
     @property
     def inner_levels(self) -> list[TopologyLevel]:
-        """Those that hold several nodes, widest first."""
+        """Levels whose domains hold several nodes, widest first."""
         return [level for level in self.levels if level.name != HOST]
 
     @property
@@ -246,9 +246,9 @@ class Topology(Strict):
         return next((level for level in self.levels if level.name == HOST), TopologyLevel(name=HOST))
 
     def places(self) -> dict[str, dict[str, str]]:
-        """By host, its domain at each level, as `nodes` and `domains` say. Raises AtField where they disagree."""
+        """By host, its domain at each level. Raises AtField if `nodes` and `domains` disagree."""
         found: dict[str, dict[str, str]] = {}
-        narrower: dict[str, list[str]] = {}  # by domain of the levels looked at so far: its hosts
+        narrower: dict[str, list[str]] = {}  # by domain of the narrower levels: its hosts
         for level in reversed(self.inner_levels):
             hosts_of: dict[str, list[str]] = {}
             for domain, members in self.domains.get(level.name, {}).items():

@@ -1,4 +1,4 @@
-"""The formats in which a network can be described; apart from their readers, so that naming one loads none."""
+"""The topology file formats. Separate from the readers, so that naming a format imports none of them."""
 
 from enum import StrEnum
 
@@ -12,6 +12,6 @@ class TopologyFormat(StrEnum):
 
 
 def format_of(name: str) -> TopologyFormat:
-    """By the name of a file: topology.conf is Slurm's, .csv a table; anything else is ours, as YAML or JSON."""
+    """By file name: topology.conf is Slurm's, .csv a table; anything else is our YAML or JSON."""
     ending = name.rsplit(".", 1)[-1].lower()
     return {"conf": TopologyFormat.SLURM, "csv": TopologyFormat.CSV}.get(ending, TopologyFormat.YAML)

@@ -1,12 +1,10 @@
-"""What a Kubernetes pod asks for beyond what all work can: rules whose meaning only Kubernetes has.
+"""The part of a pod's request that only Kubernetes defines: pod affinity, spread, volumes, devices.
 
-Carried by `Shape.kubernetes`, None for all other work. Everything is resolved already (selectors, namespaces, volumes
-and their nodes), so that a filter works with arrays over labels and selector counts alone, and two pods of one template
-are equal.
-Left to others: reading pods (`dovetail.kubernetes`), and making a new shape when a volume or a namespace has changed.
+It is `Shape.kubernetes`, None for all other work. Selectors, namespaces and volumes are resolved, so filters need only
+label columns and selector counts, and pods of one template are equal. `dovetail.kubernetes` reads pods, and submits a
+new request when a volume or namespace changes.
 
-Facts about nodes and pods that are no labels in Kubernetes are stored as labels all the same, under keys with a colon,
-which no Kubernetes label can have.
+Facts that are not labels in Kubernetes are stored as labels too, under keys with a colon, which no real label can have.
 """
 
 from typing import NamedTuple
@@ -18,7 +16,7 @@ from dovetail.model.requests.asks import AffinityRule, Selector, Term
 NODE_NAME = "field:metadata.name"
 FEATURE, VOLUME_LIMIT, DEVICES = "feature:", "volume-limit:", "devices:"
 EVERY_NODE = "every:node"
-#: A node marked `spec.unschedulable` bears this taint beside those it has.
+#: A node with `spec.unschedulable` also gets this taint.
 UNSCHEDULABLE = "spec:unschedulable"
 #: Of pods: what it holds of its node, or uses at all, that it is on its way out, and that it is yet to come.
 PORT, DISK, CLAIM = "port:", "disk:", "claim:"
@@ -27,17 +25,17 @@ NOMINATED = "status:nominatedNodeName"
 
 
 class PodAffinityRule(NamedTuple):
-    """Required pod affinity: in one domain, by each of these labels, with a pod that all terms select. The first of
-    those that select themselves may go wherever the labels are."""
+    """Required pod affinity: in one domain of each of these labels with a pod that all terms select. If the terms
+    select the pod itself, the first such pod may go to any node with the labels."""
 
-    whom: Selector | None  # None: nobody can be
+    whom: Selector | None  # None: selects no pod
     labels: tuple[str, ...]
     own: bool
 
 
 class PodSpreadRule(NamedTuple):
-    """A required topology spread constraint. `whom` None: no pod counts. `let_off`: so many fewer are counted in the
-    domain of the one node that is evaluated."""
+    """A required topology spread constraint. `whom` None: no pod counts. `let_off`: the number of pods not counted in
+    the domain of the evaluated node."""
 
     label: str
     max_skew: int
@@ -50,26 +48,25 @@ class PodSpreadRule(NamedTuple):
 
 
 class PodVolume(NamedTuple):
-    """A persistent volume that a claim may be bound to, and the nodes it can be used from: any of the terms; None:
-    all."""
+    """A persistent volume that a claim may be bound to, and its node affinity: any of the terms; None: all nodes."""
 
     name: str
     nodes: tuple[Term, ...] | None
 
 
 class VolumeClaim(NamedTuple):
-    """A claim that is bound once its pod has a node: to the first volume that is left and usable from there, or else to
-    a newly provisioned one where that is possible."""
+    """A claim that is bound when its pod gets a node (WaitForFirstConsumer): to the first free volume that the node can
+    use, or to one provisioned for it."""
 
     volumes: tuple[PodVolume, ...]
-    made_at: tuple[Term, ...] | None  # any of the terms; none at all: anywhere; None: nowhere
-    selected_node: str = ""  # one is being made for it there
-    roomy: tuple[Term, ...] | None = None  # who makes it has room for it there: any of the terms; None: everywhere
+    made_at: tuple[Term, ...] | None  # where it can be provisioned: any of the terms; empty: anywhere; None: nowhere
+    selected_node: str = ""  # being provisioned for this node
+    roomy: tuple[Term, ...] | None = None  # where the provisioner has capacity: any of the terms; None: everywhere
 
 
 class VolumeAsk(NamedTuple):
-    """`refused`: the plugin that refuses the pod on all nodes and why, or empty; `bound`: of each bound volume with a
-    say in it, the terms of which one must hold; `zones`: labels of volumes as (key, values)."""
+    """`refused`: the plugin that refuses the pod on all nodes and why, or empty. `bound`: the node affinity terms of
+    each bound volume, of which one must hold. `zones`: zone labels of volumes as (key, values)."""
 
     refused: tuple[str, str] = ("", "")
     bound: tuple[tuple[Term, ...], ...] = ()
@@ -79,9 +76,8 @@ class VolumeAsk(NamedTuple):
 
 
 class DeviceAsk(NamedTuple):
-    """`refused`: why the pod can go nowhere as things are, or empty; `available`: of each claim that has its devices,
-    the terms of which one must hold; `marked`: the label of the nodes where the others can get theirs, empty if there
-    are no others."""
+    """`refused`: why no node can take the pod now, or empty. `available`: the node terms of each allocated claim, of
+    which one must hold. `marked`: the label of nodes that can satisfy the other claims; empty if there are none."""
 
     refused: str = ""
     available: tuple[tuple[Term, ...], ...] = ()
@@ -89,8 +85,8 @@ class DeviceAsk(NamedTuple):
 
 
 class PodAsk(NamedTuple):
-    """`repels`: pods that must stay away from it once it runs. `asks` is False where filters have nothing to decide, as
-    for most pods."""
+    """`repels`: pods that must not join it once it runs. `asks` is False if no filter needs to look at the pod, as for
+    most pods."""
 
     asks: bool = False
     node_name: str = ""
@@ -103,11 +99,11 @@ class PodAsk(NamedTuple):
 
     @property
     def is_social(self) -> bool:
-        """Is the pod non-local: does a node's own row not decide whether the node suits it?"""
+        """Do its filters need more than a node's own row?"""
         return self.together is not None or bool(self.spread) or bool(self.volumes and self.volumes.attached)
 
     def counted(self) -> list[Selector]:
-        """Pods that may make it fit when one of them comes or goes anywhere."""
+        """Selectors of pods whose arrival or end anywhere may make it fit."""
         whom = [one.whom for one in self.spread] + ([] if self.together is None else [self.together.whom])
         return [one for one in whom if one is not None]
 

@@ -1,6 +1,6 @@
-"""Badge: what other work can know a task by, and whom it keeps away.
+"""The identity of a task: what affinity rules of other work select it by, and which work it repels.
 
-Equal for all tasks of a workload. Whoever wants to be near to or apart from something selects it by its badge.
+All tasks of a workload have the same identity.
 """
 
 from dataclasses import dataclass, field
@@ -19,14 +19,14 @@ class TaskIdentity:
     service: str | None = None
     labels: Labels = ()
     conflicts: frozenset[str] = frozenset()
-    repels: tuple[AffinityRule, ...] = ()  # who must stay apart from it, as it must from them
-    talks: tuple[tuple[str, int], ...] = ()  # to whom in its namespace, and how much in Mbps
-    bandwidth_mbps: int = 0  # what it must be able to send to the others of its gang
+    repels: tuple[AffinityRule, ...] = ()  # its required anti-affinity rules, which are symmetric
+    talks: tuple[tuple[str, int], ...] = ()  # (workload in its namespace, Mbps)
+    bandwidth_mbps: int = 0  # required bandwidth to the others of its gang
     volumes: tuple[tuple[str, str], ...] = ()  # (driver, volume) that its node has to attach for it
     digest: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
-        # A key of dictionaries that are asked at every placement.
+        # Computed once: it is looked up in dictionaries at every placement.
         object.__setattr__(self, "digest", hash((self.namespace, self.workload, self.service, self.labels)))
 
     def __hash__(self) -> int:
@@ -34,7 +34,7 @@ class TaskIdentity:
 
     @property
     def gang(self) -> tuple[str, str]:
-        """Whom it sends to: the other tasks of its group, or of its workload where it is in none."""
+        """The tasks it communicates with: those of its group, or of its workload without a group."""
         group = next((value for key, value in self.labels if key == GROUP_LABEL), None)
         return self.namespace, self.workload if group is None else f"{GROUP_LABEL} {group}"
 
@@ -53,7 +53,7 @@ def identity_of(
     return TaskIdentity(namespace, workload, service, labels, conflicts, repels, talks, bandwidth_mbps)
 
 
-#: What a pod is part of, the first that it bears: as its annotation says, or by what people usually label pods with.
+#: The label that names the workload of a pod: the first one present; an annotation, then common labels.
 POD_WORKLOAD = ("dovetail/workload", "app.kubernetes.io/name", "app")
 
 
@@ -64,7 +64,7 @@ def pod_identity(
     talks: tuple[tuple[str, int], ...] = (),
     bandwidth_mbps: int = 0,
 ) -> TaskIdentity:
-    """Of a pod. Its own name is not in it: pods of one template are known by the same things, and have one badge."""
+    """The identity of a pod, without its own name: pods of one template share one identity."""
     volumes = () if ask.volumes is None else ask.volumes.attached
     named = {key: value for key, value in labels if key in POD_WORKLOAD}
     workload = next((named[key] for key in POD_WORKLOAD if key in named), "")

@@ -1,4 +1,4 @@
-"""What the engine needs of a workload's definition, in a form that a restart can restore without the definition."""
+"""Terms: the part of a workload's definition that the engine needs. A restart restores it from JSON."""
 
 import json
 from dataclasses import dataclass, fields
@@ -9,28 +9,28 @@ from dovetail.model.requests.shape import Shape
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Equal for workloads that differ in nothing but their names: most of them, so they are made and stored once."""
+    """Equal for workloads that differ only in name, so they are created and stored once."""
 
     shape: Shape
     retries: int = 0
-    queue: str | None = None  # as the user named it
+    queue: str | None = None  # as written by the user
     user: str | None = None
-    tenant: str = ""  # who the fair order counts it for
+    tenant: str = ""  # the tenant of the fair order
     run_s: float | None = None  # declared
     schedule_within_s: float | None = None
     gang_min: int = 0  # of its own tasks
     group: str = ""
-    group_min: int = 0  # of the tasks of all that are in the group
-    loose: bool = False  # a gang only until it has started
+    group_min: int = 0  # of the tasks of the whole group
+    loose: bool = False  # a gang only for its start
     concurrency: int = 0  # 0: no limit
     preemptible: bool = True
-    may_preempt: bool = True  # others may have to give way for it
+    may_preempt: bool = True  # it may preempt other work
     max_unavailable: int = 0  # 0: no limit
     min_run_s: float = 0.0
     checkpoint_s: float = 0.0
-    labels: tuple[tuple[str, str], ...] = ()  # of the workload: others may want to be near to it or apart from it
-    policies: tuple[str, ...] = ()  # that it asked for by name
-    priority: int | None = None  # where priorities are whole numbers: more is more urgent
+    labels: tuple[tuple[str, str], ...] = ()  # of the workload, for affinity rules of others
+    policies: tuple[str, ...] = ()  # named by the workload
+    priority: int | None = None  # Kubernetes priority: a higher number is more urgent
 
     @staticmethod
     def from_json(text: str) -> "Terms":
@@ -45,7 +45,7 @@ _OPTIONAL = tuple((field.name, field.default) for field in fields(Terms) if fiel
 
 @lru_cache(maxsize=4096)
 def terms_json(terms: Terms) -> str:
-    """The inverse of `Terms.from_json`; kept for terms that come again and again."""
+    """The inverse of `Terms.from_json`, cached."""
     more = {name: value for name, default in _OPTIONAL if (value := getattr(terms, name)) != default}
     rest = f",{json.dumps(more, separators=(',', ':'))[1:-1]}" if more else ""
     return f'{{"retries":{terms.retries}{rest},"shape":{terms.shape.to_json()}}}'

@@ -1,5 +1,5 @@
-"""Text that users write: YAML and units in, models out, and errors with their line.
+"""Reading user input: from YAML and quantities to models, with errors that name the line.
 
-Here belong documents, quantities, moments and the wording of errors. What the text means is in the other packages
-of `model`.
+Here belong documents, quantities, times and error messages. What the text means belongs to the other packages of
+`model`.
 """

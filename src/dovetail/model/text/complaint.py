@@ -1,9 +1,8 @@
-"""What is wrong with something a user wrote: where, which field, what, and what would be accepted.
+"""Complaints: errors in user input, with the place, the field, the error and what would be accepted.
 
-Guarantees: a complaint is one line, with a few lines of detail under it where an expression is shown; the line echoes
-at most about 60 characters of input, and nothing of what stands under `env` or another secret. Every error of Pydantic
-becomes one complaint, up to a hundred. The sentences for Pydantic's own kinds of error are left to `wording`, where an
-error stands in what was written to `location`.
+Guarantees: a complaint is one line; for an expression a few lines of detail follow. It echoes at most about 60
+characters of input, and nothing under `env` or another secret. Every Pydantic error becomes one complaint, up to a
+hundred. `wording` has the sentences for Pydantic's errors, `location` finds the place in the input.
 """
 
 from dataclasses import dataclass
@@ -16,15 +15,15 @@ from dovetail.model.text.strict import AtField, shown
 from dovetail.model.text.wording import wording
 
 MAX_LISTED = 20
-MAX_COMPLAINTS = 100  # a file with more mistakes is mistaken as a whole; a million complaints help nobody
+MAX_COMPLAINTS = 100  # more do not help the user
 MAX_MESSAGE = 1000
 SECRET = frozenset({"env", "password", "secret", "secrets", "token", "tokens"})
 
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """One thing to put right. `accepted` lists the words the field takes, where there is such a list; `detail` are
-    lines to be shown under it, such as the text with a caret."""
+    """One error. `accepted`: the values the field accepts, if they can be listed. `detail`: lines to show below, such
+    as the text with a caret."""
 
     source: str
     line: int | None
@@ -49,7 +48,7 @@ class Complaint:
 
 
 class Source(Protocol):
-    """The text that was validated, as far as a complaint needs it; `Document` is one."""
+    """What a complaint needs to know of the validated text; `Document` implements it."""
 
     @property
     def source(self) -> str: ...
@@ -61,7 +60,7 @@ class Source(Protocol):
 
 
 class Invalid(Exception):
-    """What was written cannot be used; `complaints` says everything that is wrong with it."""
+    """The input is invalid; `complaints` lists all errors."""
 
     def __init__(self, complaints: list[Complaint]) -> None:
         super().__init__(complaints)
@@ -75,7 +74,7 @@ class Invalid(Exception):
 
 
 def field_name(path: tuple[str | int, ...]) -> str:
-    """A path as users read it: `tolerations[0].effect`, `labels['a.b/c']`."""
+    """A field path for users: `tolerations[0].effect`, `labels['a.b/c']`."""
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -88,7 +87,7 @@ def field_name(path: tuple[str | int, ...]) -> str:
 
 
 def _without_secrets(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    """A key under `env` may be a whole assignment, `TOKEN=abc`: there only plain names are spoken."""
+    """A key under `env` may be a whole assignment, `TOKEN=abc`, so only plain names are shown."""
     hidden = False
     for index, part in enumerate(path):
         if hidden and isinstance(part, str) and not part.isidentifier():
@@ -100,7 +99,7 @@ def _without_secrets(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
 def complaints_of(
     error: ValidationError, model: type[BaseModel] | None = None, document: Source | None = None
 ) -> list[Complaint]:
-    """The errors as complaints. `model` is what was validated (for the names it knows), `document` the input."""
+    """The errors as complaints. `model`: the validated class (for its field names); `document`: the input."""
     found = []
     for detail in error.errors(include_url=False)[:MAX_COMPLAINTS]:
         location, about_key = Location(model, detail["loc"]), detail["loc"][-1:] == ("[key]",)
@@ -116,6 +115,6 @@ def complaints_of(
             found.append(Complaint("", None, field_name(spoken), message, accepted))
             continue
         line = document.line_of(path)
-        prefix = document.at if line is None else ()  # a line already says which item of a list it was
+        prefix = document.at if line is None else ()  # with a line, the list item is known
         found.append(Complaint(document.source, line, field_name(prefix + spoken), message, accepted))
     return found

@@ -1,10 +1,9 @@
-"""Text of a YAML file (or JSON, which is a subset) as data that knows the line of every field.
+"""Parses YAML (or JSON, a subset) into plain data that knows the line of every field.
 
-Guarantees: `read_documents` either returns plain data (mappings with text keys, lists, text, numbers, booleans and
-nothing) or raises `Invalid` with a line and a sentence; it never builds an object of any other type, never recurses
-on the input's nesting, and its cost is bounded by `max_bytes` however aliases are nested. Duplicate keys, cyclic
-references and tags are refused; anchors, aliases and merge keys (`<<`) work. Reading files is left to the caller
-(`decode` takes what it read), and what the fields mean to `reading`.
+Guarantees: `read_documents` returns plain data (mappings with text keys, lists, text, numbers, booleans, null) or
+raises `Invalid` with line and message. It builds no other objects, does not recurse on nested input, and its cost is
+bounded by `max_bytes` however aliases are nested. Duplicate keys, cyclic references and tags are refused; anchors,
+aliases and merge keys (`<<`) work. The caller reads files (`decode` takes the bytes); `reading` builds models.
 """
 
 import re
@@ -24,7 +23,7 @@ Path = tuple[str | int, ...]
 
 MAX_BYTES = 8 * 2**20
 MAX_DEPTH = 100
-MAX_VALUES = 1_000_000  # after aliases are followed, so ten lines cannot stand for a billion values
+MAX_VALUES = 1_000_000  # with aliases expanded: ten lines must not become a billion values
 
 _STR_TAGS = ("!", "tag:yaml.org,2002:str")
 _COLLECTION_TAGS = ("!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
@@ -35,7 +34,7 @@ _JSON_PAIR = re.compile(r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document of a file, or the item `at` of the list at its top. `lines` are those of the whole document."""
+    """One document of a file, or item `at` of its top-level list. `lines` are those of the whole document."""
 
     data: object
     source: str
@@ -43,7 +42,7 @@ class Document:
     at: Path = ()
 
     def line_of(self, path: Path) -> int | None:
-        """The line of a field, or of the nearest thing around it that has one (a missing field has none)."""
+        """The line of a field, or of the nearest enclosing one that has a line (a missing field has none)."""
         whole = self.at + path
         for length in range(len(whole), len(self.at) - 1, -1):
             if whole[:length] in self.lines:
@@ -51,14 +50,14 @@ class Document:
         return None
 
     def items(self) -> "list[Document]":
-        """The items of a list as documents of their own; anything else is one document."""
+        """The items of a list as separate documents; anything else is one document."""
         if not isinstance(self.data, list):
             return [self]
         return [Document(item, self.source, self.lines, (*self.at, index)) for index, item in enumerate(self.data)]
 
 
 def decode(content: bytes, source: str) -> str:
-    """The text of a file, which is UTF-8."""
+    """Decode UTF-8 text."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise Invalid([Complaint(source, None, "", "is UTF-16; save it as UTF-8")])
     try:
@@ -70,7 +69,7 @@ def decode(content: bytes, source: str) -> str:
 
 
 def read_documents(text: str | bytes, source: str, max_bytes: int = MAX_BYTES) -> list[Document]:
-    """Every document of the text that is not empty."""
+    """All non-empty documents of the text."""
     if len(text) > max_bytes:
         unit = "bytes" if isinstance(text, bytes) else "characters"
         words = f"is {len(text)} {unit} long; at most {max_bytes} are read. Split it into several files"
@@ -93,7 +92,7 @@ def read_documents(text: str | bytes, source: str, max_bytes: int = MAX_BYTES) -
 
 
 def _join_pair(found: re.Match[str]) -> str:
-    """JSON escapes a character beyond U+FFFF as two halves, which YAML does not know; YAML's escape is one."""
+    """JSON escapes a character above U+FFFF as a surrogate pair; YAML needs one escape."""
     pair = bytes.fromhex(found[2] + found[3]).decode("utf-16-be")
     return f"{found[1]}\\U{ord(pair):08x}"
 
@@ -107,7 +106,7 @@ def _events(text: str, source: str) -> "Iterator[Event]":
     except yaml.YAMLError as error:
         line, words = explain_syntax(error, text)
         raise Invalid([Complaint(source, line, "", words)]) from None
-    except (ValueError, OverflowError):  # PyYAML's own parser stumbles over impossible escapes and versions
+    except (ValueError, OverflowError):  # PyYAML fails on impossible escapes and versions
         raise Invalid(
             [Complaint(source, None, "", "is not YAML: it holds an escape or a version that is impossible")]
         ) from None
@@ -115,7 +114,7 @@ def _events(text: str, source: str) -> "Iterator[Event]":
 
 @dataclass(slots=True)
 class _Open:
-    """A mapping or list whose end was not seen yet."""
+    """A mapping or list that is not closed yet."""
 
     container: Any
     path: Path
@@ -135,7 +134,7 @@ class _Anchored:
 
 
 class _Builder:
-    """Puts documents together from the parser's events, one at a time: nesting costs no stack."""
+    """Builds documents from parser events, without recursion."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -193,7 +192,7 @@ class _Builder:
             self._refuse(line, "a field has no name before its ':'")
         if plain and key == "<<":
             if top.merged:
-                self._refuse(line, "'<<' stands twice in one mapping; merge a list instead: '<<: [*one, *two]'")
+                self._refuse(line, "'<<' is used twice in one mapping; merge a list instead: '<<: [*one, *two]'")
             top.merging = True
             return
         path = (*top.path, key)
@@ -234,7 +233,7 @@ class _Builder:
         self._place(ended.container, ended.size, ended.height, self._lines[ended.path], counted=True)
 
     def _next_path(self, line: int) -> Path:
-        """Where the value that begins now will stand; refuses lists and mappings as keys."""
+        """The path of the value that begins now; refuses lists and mappings as keys."""
         if not self._open:
             self._lines[()] = line
             return ()
@@ -252,7 +251,7 @@ class _Builder:
         return (*top.path, top.key)
 
     def _place(self, value: Any, size: int, height: int, line: int, *, counted: bool = False) -> None:
-        """Put a finished value where it belongs. `counted`: it was counted piece by piece, only itself is new."""
+        """Store a finished value. `counted`: its parts were counted before."""
         self._values += 1 if counted else size
         if self._values > MAX_VALUES:
             self._refuse(line, f"holds more than {MAX_VALUES} values once its references are followed")

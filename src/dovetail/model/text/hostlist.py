@@ -1,7 +1,7 @@
-"""Hostlists as Slurm's users write them: `node[001-064,070],login1`; several ranges may stand in one name.
+"""Slurm hostlists: `node[001-064,070],login1`; a name may have several ranges.
 
-Guarantees: `expanded` gives every name in the order written, with the zeros that were written; what is not a hostlist,
-or stands for more names than anybody has hosts, raises a ValueError of one line.
+Guarantees: `expanded` keeps order and leading zeros. Invalid lists, and lists of too many names, raise a ValueError
+with a one-line message.
 """
 
 import re
@@ -16,7 +16,7 @@ _RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
 
 
 def expanded(text: str) -> list[str]:
-    """Every name of a hostlist."""
+    """All names of a hostlist."""
     names: list[str] = []
     for word in _words(text):
         parts: list[list[str]] = []
@@ -37,7 +37,7 @@ def expanded(text: str) -> list[str]:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Between the commas that stand outside of brackets."""
+    """Split at commas outside of brackets."""
     word, depth = "", 0
     for letter in text:
         depth += (letter == "[") - (letter == "]")

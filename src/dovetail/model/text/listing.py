@@ -1,4 +1,4 @@
-"""Lists in sentences: the first few, and how many more there are."""
+"""Lists in messages: the first few items, and how many more there are."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 def first_of(things: Sequence[T], most: int = 5, words: Callable[[T], str] = str) -> str:
-    """`a, b and 3 more`. Only those that are named are put into words."""
+    """`a, b and 3 more`. Only the named items are formatted."""
     named = ", ".join(words(thing) for thing in things[:most])
     rest = len(things) - most
     return f"{named} and {rest:,} more" if rest > 0 else named

@@ -1,8 +1,7 @@
-"""From where Pydantic says an error is to where the user wrote it.
+"""Maps Pydantic's error locations to the user's field paths.
 
-Guarantees: `path` is the location without what Pydantic adds to it (`[key]` marks, names of a union's members), and
-the fields known around its end are found by walking the model class. A model that is not given, or leads nowhere,
-costs only the names: the path is then the location as it came.
+Guarantees: `path` is the location without Pydantic's additions (`[key]` marks, names of union members). The fields
+known at its end are found by walking the model class. Without a model, the path is the location unchanged.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_orig
 from pydantic import AliasChoices, BaseModel, RootModel, SecretBytes, SecretStr
 from pydantic.fields import FieldInfo
 
-DEEPEST = 4  # levels below a field at which a secret is looked for
+DEEPEST = 4  # levels below a field that are searched for secrets
 _LISTS = (list, tuple, set, frozenset, AbcSequence)
 
 
@@ -22,7 +21,7 @@ def _is_model(kind: Any) -> TypeGuard[type[BaseModel]]:
 
 
 def other_names(info: FieldInfo) -> list[str]:
-    """The names besides its own that a field can be written with."""
+    """The aliases of a field."""
     alias = info.validation_alias or info.alias
     if isinstance(alias, AliasChoices):
         return [choice for choice in alias.choices if isinstance(choice, str)]
@@ -30,7 +29,7 @@ def other_names(info: FieldInfo) -> list[str]:
 
 
 def _members(annotation: Any) -> list[Any]:
-    """The types a value of this annotation may have, without None."""
+    """The types that the annotation allows, without None."""
     origin = get_origin(annotation)
     if origin is Annotated:
         return _members(get_args(annotation)[0])
@@ -42,7 +41,7 @@ def _members(annotation: Any) -> list[Any]:
 
 
 def _inside(kind: Any, part: str | int) -> list[Any]:
-    """The types of what stands at `part` of a value of this type; nothing where it has no such part."""
+    """The types of the element `part` of a value of this type; empty if there is none."""
     if _is_model(kind):
         for name, info in kind.model_fields.items():
             if part == name or part in other_names(info):
@@ -57,7 +56,7 @@ def _inside(kind: Any, part: str | int) -> list[Any]:
 
 
 def _is_tagged(kind: Any, part: str | int) -> bool:
-    """Does Pydantic call this member of a union by that name?"""
+    """Is `part` Pydantic's name of this union member?"""
     if not _is_model(kind):
         return False
     return part == kind.__name__ or any(
@@ -89,15 +88,15 @@ class Location:
 
     @property
     def holds_secret(self) -> bool:
-        """Whether what stands here is meant to be a secret, or to hold one."""
+        """Is the value here a secret, or may it contain one?"""
         return any(_is_secret(kind, DEEPEST) for kind in self._here)
 
     def fields_around(self) -> dict[str, FieldInfo]:
-        """The fields that may stand beside the end of the path."""
+        """The sibling fields at the end of the path."""
         return _fields(self._around)
 
     def fields_here(self) -> dict[str, FieldInfo]:
-        """The fields of what the path ends at."""
+        """The fields of the value at the end of the path."""
         return _fields(self._here)
 
 

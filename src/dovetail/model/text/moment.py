@@ -1,7 +1,7 @@
-"""Moments as people write them: `now`, `+2h`, `2026-12-01T08:00`, `2026-12-01T08:00+01:00`, seconds since the epoch.
+"""Times as users write them: `now`, `+2h`, `2026-12-01T08:00`, `2026-12-01T08:00+01:00`, seconds since the epoch.
 
-A moment is parsed without knowing the time: one that counts from now is told what now is when it is needed (`after`).
-A time without a zone is UTC; whoever knows the user's own zone writes it out before it comes here.
+Parsing needs no clock: `after(now)` resolves a relative time. A time without a zone is UTC; the caller adds the user's
+zone if it knows it.
 """
 
 import math
@@ -22,7 +22,7 @@ ACCEPTED = "now, a time from now such as +2h, or a time such as 2026-12-01T08:00
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A point in time, or so long after now."""
+    """An absolute time, or a time relative to now."""
 
     at: float | None = None
     in_s: float = 0.0
@@ -45,10 +45,10 @@ def parse_moment(value: object) -> Moment:
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
         if not math.isfinite(value) or not 0 <= value <= _LATEST_S:
-            raise ValueError(f"{shown(value)} is no time; in seconds since the epoch it is positive and before 9999")
+            raise ValueError(f"{shown(value)} is not a time; seconds since the epoch are positive and before 9999")
         return Moment(at=float(value))
     if not isinstance(value, str):
-        raise ValueError(f"{shown(value)} is no time; write {ACCEPTED}")
+        raise ValueError(f"{shown(value)} is not a time; write {ACCEPTED}")
     text = value.strip()
     if text.lower() == "now":
         return NOW
@@ -56,12 +56,12 @@ def parse_moment(value: object) -> Moment:
         try:
             return Moment(in_s=parse_duration_s(text[1:].strip()))
         except ValueError as error:
-            raise ValueError(f"{shown(value)} is no time: {error}") from None
+            raise ValueError(f"{shown(value)} is not a time: {error}") from None
     return Moment(at=_read(text, value))
 
 
 def parse_last(value: object) -> Moment:
-    """The last moment of something: a date alone means the end of that day."""
+    """Parse an end time: a date alone means the end of that day."""
     if isinstance(value, str) and _DATE.fullmatch(value.strip()):
         midnight = _read(value.strip(), value)
         return Moment(at=midnight + timedelta(days=1).total_seconds() - 1)
@@ -73,7 +73,7 @@ def _read(text: str, value: object) -> float:
         found = datetime.fromisoformat(text)
         at = (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
-        raise ValueError(f"{shown(value)} is no time; write {ACCEPTED}") from None
+        raise ValueError(f"{shown(value)} is not a time; write {ACCEPTED}") from None
     if not 0 <= at <= _LATEST_S:
         raise ValueError(f"{shown(value)} lies outside the years 1970 to 9998")
     return at
@@ -83,7 +83,7 @@ def show_time(at: float) -> str:
     """`2026-12-01T08:00:00Z`."""
     try:
         return datetime.fromtimestamp(round(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    except (ValueError, OverflowError, OSError):  # beyond what a calendar holds
+    except (ValueError, OverflowError, OSError):  # outside the calendar's range
         return f"{at:.0f} s after 1970"
 
 

@@ -1,10 +1,9 @@
 """Quantities with the units people type: `500m`, `1.5`, `64GiB`, `10m`, `200Gbps`.
 
-Each kind of quantity has one parser and one formatter, and they are inverse: `parse(format(x)) == x`.
-Inside the program amounts are whole numbers of the smallest unit (millicores, bytes, milli-GPUs), so that
-sums are exact and a node that gave everything back is exactly empty again; durations are whole milliseconds,
-bandwidths whole megabits a second, latencies of links whole nanoseconds.
-Anything else that is typed raises a ValueError of one line which says what would be accepted.
+Each kind of quantity has one parser and one formatter, which are inverse: `parse(format(x)) == x`.
+Internally amounts are whole numbers of the smallest unit (millicores, bytes, milli-GPUs), so sums are exact. Durations
+are whole milliseconds, bandwidths whole Mbps, link latencies whole nanoseconds.
+Invalid input raises a ValueError with a one-line message that says what is accepted.
 """
 
 import math
@@ -17,7 +16,7 @@ from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 from dovetail.model.text.strict import shown
 
-# Three digits of exponent reach past the largest float; more would only make arithmetic overflow.
+# Three digits of exponent exceed the largest float; more would make arithmetic overflow.
 _NUMBER = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*([A-Za-z]*)", re.ASCII)
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|us|s|m|h|d|w)", re.ASCII)
 _DURATION = re.compile(rf"{_DURATION_PART.pattern}(?:\s*{_DURATION_PART.pattern})*", re.ASCII)
@@ -45,21 +44,19 @@ MAX_COUNT = 10**12
 MAX_MBPS = 10**9
 MAX_LATENCY_NS = 10**10
 MAX_DURATION_S = 100 * 365 * 86400.0
-MAX_TYPED = 100  # characters; nobody types a longer quantity, and a short text is matched in no time
+MAX_TYPED = 100  # characters; keeps matching fast
 
 
 def _split(value: object, accepted: str) -> tuple[Decimal, str]:
-    """A number and its unit as typed; refuses booleans, NaN, infinities and anything that is not a quantity.
-
-    The number is decimal, as people type it: in binary 8.3GB would be a fraction more than 8300000000 bytes.
-    """
+    """A number and its unit; refuses booleans, NaN, infinities and anything else that is not a quantity. The number is
+    decimal: as a binary float, 8.3GB would be slightly more than 8300000000 bytes."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(f"{shown(value)} is not a quantity; write {accepted}")
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{shown(value)} is not a finite number; write {accepted}")
     if isinstance(value, int):
         if value.bit_length() > 1000:
-            raise ValueError(f"{shown(value)} is {'negative' if value < 0 else 'absurdly large'}; write {accepted}")
+            raise ValueError(f"{shown(value)} is {'negative' if value < 0 else 'too large'}; write {accepted}")
         return Decimal(value), ""
     text = float.__repr__(value) if isinstance(value, float) else value.strip()
     match = _NUMBER.fullmatch(text) if len(text) <= MAX_TYPED else None
@@ -74,7 +71,7 @@ def _within(value: object, number: Decimal, most: float, shown_most: str, accept
     if number < 0:
         raise ValueError(f"{shown(value)} is negative; write {accepted}")
     if number > most:
-        raise ValueError(f"{shown(value)} is absurdly large; the most is {shown_most}")
+        raise ValueError(f"{shown(value)} is too large; the most is {shown_most}")
     return number
 
 
@@ -115,7 +112,7 @@ def format_bytes(amount: int) -> str:
 
 
 def show_bytes(amount: float) -> str:
-    """For people: three figures are enough (`31.2GiB`)."""
+    """For users, with three significant digits: `31.2GiB`."""
     for unit, factor in (("PiB", 2**50), ("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if abs(amount) >= factor:
             scaled = amount / factor
@@ -199,7 +196,7 @@ def parse_bandwidth_mbps(value: object) -> int:
     number, unit = _split(plain, accepted)
     if not unit:
         raise ValueError(f"{shown(value)} has no unit; write {accepted}")
-    # A large B is bytes and a small one bits; of the letter before it, people write either.
+    # B means bytes and b bits; the prefix may be upper or lower case.
     factor = BANDWIDTH_UNITS_BPS.get(unit if len(unit) < 4 else unit[0].upper() + unit[1:])
     if factor is None:
         raise ValueError(f"unknown unit {unit!r} in {shown(value)}; write {accepted}")

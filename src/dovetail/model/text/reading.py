@@ -1,7 +1,7 @@
-"""From text to models: all that is wrong with a file is said at once, with its lines.
+"""Reads models from text, and reports all errors of a file at once, with their lines.
 
-Guarantees: whatever the text, the outcome is models or `Invalid`; no other exception. `read_as` reads any number of
-one model, `read_one` exactly one (settings). `model.workloads.reading` reads a submission.
+Guarantees: any text gives models or `Invalid`, no other exception. `read_as` reads any number of one model, `read_one`
+exactly one (settings). `model.workloads.reading` reads submissions.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def check_documents(model: type[Model], documents: Iterable[Document]) -> list[Model]:
-    """Each document as the model. Raises with the complaints about all of them, or the first hundred or so."""
+    """Validate each document. Raises Invalid with the complaints about all of them, up to about a hundred."""
     found: list[Model] = []
     complaints: list[Complaint] = []
     for document in documents:
@@ -32,13 +32,13 @@ def check_documents(model: type[Model], documents: Iterable[Document]) -> list[M
 
 
 def read_as(model: type[Model], text: str | bytes, source: str, max_bytes: int = MAX_BYTES) -> list[Model]:
-    """Every document of the text, and every item of a document that is a list. An empty text holds none."""
+    """All documents of the text; a list counts as one document for each item. Empty text has none."""
     documents = read_documents(text, source, max_bytes)
     return check_documents(model, [item for document in documents for item in document.items()])
 
 
 def read_one(model: type[Model], text: str | bytes, source: str, max_bytes: int = MAX_BYTES) -> Model:
-    """The one document of the text. An empty text counts as an empty mapping: everything at its default."""
+    """The only document of the text. Empty text counts as an empty mapping: all defaults."""
     documents = read_documents(text, source, max_bytes) or [Document({}, source)]
     if len(documents) > 1:
         words = "a second document begins here; this file holds one, without '---'"

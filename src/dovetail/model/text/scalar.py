@@ -1,14 +1,14 @@
-"""What an unquoted word of a YAML file means: the core schema of YAML 1.2.
+"""The value of unquoted YAML scalars, by the core schema of YAML 1.2.
 
 Guarantees: only `true` and `false` (also capitalised) are booleans, so `no`, `on` and `yes` stay text; there are no
-sexagesimal numbers, no `1_000` and no dates. A number remembers how it was written where its usual spelling would
-differ (`1.10`, `007`, `0x1F`), because the same word may stand where text is meant, in a label for example.
+sexagesimal numbers, no `1_000` and no dates. A number keeps its spelling if it differs from the usual one (`1.10`,
+`007`, `0x1F`), because a field such as a label may need it as text.
 """
 
 import re
 from typing import Self
 
-MAX_DIGITS = 100  # a longer number stays text: no field takes it, and turning it into a number takes long
+MAX_DIGITS = 100  # longer numbers stay text: no field accepts them, and converting them is slow
 
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}

@@ -1,7 +1,7 @@
-"""The base of everything a user writes, and the words its errors share.
+"""The base class of all user input models, and helpers for their error messages.
 
-Unknown fields are errors and values do not change after reading. Errors echo input only through `shown`, so that
-a message stays one short line whatever was sent. Turning errors into complaints is left to `complaint`.
+Unknown fields are errors, and models are frozen. Messages echo input only through `shown`, so they stay one short line
+whatever was sent. `complaint` turns errors into complaints.
 """
 
 import difflib
@@ -11,10 +11,10 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-# Between two separators there is exactly one way to match, so a long wrong name is refused as fast as a short one.
+# There is only one way to match between two separators, so a long invalid name is refused quickly.
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[._-][A-Za-z0-9]+)*", re.ASCII)
 MAX_NAME = 100
-# Nodes are named by whoever runs them: host names, with dots, and digits in front as in addresses.
+# Node names come from outside: host names with dots, or addresses with leading digits.
 NODE_NAME = re.compile(r"[A-Za-z0-9]+(?:[._-]+[A-Za-z0-9]+)*", re.ASCII)
 MAX_NODE_NAME = 253
 MAX_SHOWN = 60
@@ -25,7 +25,7 @@ class Strict(BaseModel):
 
 
 class AtField(ValueError):
-    """Raised by a validator of a whole model about one field inside it, so that the complaint points there."""
+    """Raised by a model validator about one field, so that the complaint names that field."""
 
     def __init__(self, path: tuple[str | int, ...], message: str) -> None:
         super().__init__(message)
@@ -33,7 +33,7 @@ class AtField(ValueError):
 
 
 def shown(value: object) -> str:
-    """A value as an error may echo it: in the user's spelling, on one line, never more than about 60 characters."""
+    """A value for an error message: in the user's spelling, on one line, at most about 60 characters."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -48,8 +48,7 @@ def shown(value: object) -> str:
 
 
 def shared(value: Any) -> Any:
-    """A default that all instances share. Pydantic would deep-copy a plain default with lists inside for each of
-    thousands of workloads; these are frozen and never written."""
+    """A default that all instances share; it must be frozen. Pydantic would deep-copy it for each instance."""
     return Field(default_factory=lambda: value)
 
 
@@ -80,6 +79,6 @@ NodeName = Annotated[str, AfterValidator(check_node_name)]
 
 
 def closest(word: str, known: Iterable[str]) -> str:
-    """' Did you mean …?' or nothing: appended to an error about an unknown word."""
+    """` Did you mean …?`, or empty: a suffix for errors about unknown words."""
     near = difflib.get_close_matches(word[:MAX_NAME], list(known), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""

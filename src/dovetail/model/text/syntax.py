@@ -1,7 +1,7 @@
-"""PyYAML's syntax errors in words a person can act on.
+"""Explains PyYAML's syntax errors to users.
 
-Guarantees: one line, the place where the mistake was most likely made, never a piece of the text itself (it may
-hold secrets). PyYAML's C and Python parsers word the same mistake differently; both are understood.
+Guarantees: one line, with the most likely place of the mistake, and never a part of the text (it may hold secrets). The
+messages of both PyYAML parsers, C and Python, are understood.
 """
 
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from yaml import Mark, MarkedYAMLError, YAMLError
 
-# The first entry whose needle occurs in PyYAML's words (its context, then its problem) explains the error.
+# The first entry whose text occurs in PyYAML's message (its context, then its problem) explains the error.
 _WORDS = (
     ("tab character", "a tab cannot indent YAML; use spaces"),
     ("sequence entries are not allowed", "a list item ('- ') cannot start here; begin it on a line of its own"),
@@ -29,13 +29,13 @@ _WORDS = (
 
 
 def _line(text: str, mark: "Mark") -> str:
-    """Empty where YAML and we disagree on what ends a line (it also counts U+2028 and lone carriage returns)."""
+    """Empty if YAML counts lines differently (it also ends lines at U+2028 and lone carriage returns)."""
     lines = text.split("\n", mark.line + 1)
     return lines[mark.line] if mark.line < len(lines) else ""
 
 
 def _opened(problem: str, context: str, start: "Mark") -> tuple[int | None, str] | None:
-    """Something that was opened and never ended: the place that matters is where it began, or both."""
+    """Something was opened and never closed: report where it began."""
     if "quoted scalar" in context and ("end of stream" in problem or "unexpected document" in problem):
         return start.line, f"the quote opened in column {start.column + 1} is never closed"
     if "simple key" in context:
@@ -47,7 +47,7 @@ def _opened(problem: str, context: str, start: "Mark") -> tuple[int | None, str]
 
 
 def _misfit(line: str, column: int) -> str:
-    """What is wrong with something that cannot follow what was read before it."""
+    """Why this cannot follow what was read before."""
     if line[column : column + 1] == ":":
         return "a field has no name before its ':'"
     if line[column : column + 1] in (",", "]", "}"):
@@ -60,7 +60,7 @@ def _misfit(line: str, column: int) -> str:
 
 
 def _reason(error: "MarkedYAMLError", text: str, mark: "Mark") -> tuple[int | None, str]:
-    """The line (counted from 0) where it differs from the mark's, and the words."""
+    """The line (from 0) if it differs from the mark's, and the message."""
     problem, context = error.problem or "", error.context or ""
     if "cannot start any token" in problem:
         character = _line(text, mark)[mark.column : mark.column + 1]
@@ -85,7 +85,7 @@ def _reason(error: "MarkedYAMLError", text: str, mark: "Mark") -> tuple[int | No
 
 
 def explain_syntax(error: "YAMLError", text: str) -> tuple[int | None, str]:
-    """The line, counted from 1, and what is wrong there."""
+    """The line (from 1) and the message."""
     mark: Mark | None = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     if mark is None:
         return None, "this is not YAML: " + str(error).split("\n", 1)[0][:200]

@@ -1,8 +1,7 @@
-"""The sentences for what Pydantic finds wrong.
+"""The messages for Pydantic's errors.
 
-Guarantees: every kind of error Pydantic knows gets a sentence, if need be Pydantic's own; ValueErrors raised by our
-validators are passed on as they are. Where an input is secret no sentence echoes it. Says nothing about where the
-error is: `complaint` does.
+Guarantees: every kind of Pydantic error gets a message, if necessary Pydantic's own; ValueErrors of our validators are
+passed on unchanged. Secret input is never echoed. `complaint` adds the place of the error.
 """
 
 import re
@@ -21,7 +20,7 @@ _WANTED = {
     "string_unicode": "text",
     "int_type": "a whole number",
     "int_parsing": "a whole number",
-    "int_parsing_size": "a whole number that is not absurdly large",
+    "int_parsing_size": "a whole number that is not too large",
     "int_from_float": "a whole number",
     "float_type": "a number",
     "float_parsing": "a number",
@@ -53,7 +52,7 @@ _LENGTHS = {
 
 
 def wording(detail: ErrorDetails, location: Location, *, secret: bool, about_key: bool) -> Sentence:
-    """What is wrong, and the words that are accepted where there is a list of them."""
+    """The message, and the accepted values if they can be listed."""
     kind, context = detail["type"], detail.get("ctx", {})
     value = "this value" if secret else shown(detail["input"])
     if kind == "missing":
@@ -88,7 +87,7 @@ def wording(detail: ErrorDetails, location: Location, *, secret: bool, about_key
 
 
 def _wrong_kind(context: dict[str, Any]) -> Sentence:
-    """One of several forms, told apart by a field such as `kind`."""
+    """A union whose members are distinguished by a field such as `kind`."""
     accepted = tuple(_EXPECTED_WORD.findall(str(context.get("expected_tags", ""))))
     field = str(context.get("discriminator", "kind")).strip("'")
     if "tag" not in context:
@@ -112,7 +111,7 @@ def _unknown_field(location: Location) -> Sentence:
 
 
 def _length(kind: str, context: dict[str, Any], value: object) -> str:
-    if isinstance(value, str) and not kind.startswith("string_"):  # what Pydantic says behind a validator of ours
+    if isinstance(value, str) and not kind.startswith("string_"):  # Pydantic's error behind one of our validators
         kind = f"string_{kind}"
     name, words = _LENGTHS[kind]
     length = context.get("actual_length")

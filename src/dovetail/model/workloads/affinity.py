@@ -1,4 +1,4 @@
-"""Which other work a task should be near to, apart from, or spread evenly over."""
+"""Affinity, anti-affinity, spread and conflict rules between workloads."""
 
 import re
 from typing import Annotated, Any, Self
@@ -21,7 +21,7 @@ def _check_level(value: str) -> str:
 
 
 def _as_peers(value: Any) -> Any:
-    """The name of a workload stands for that workload of the same namespace."""
+    """A bare name means the workload of that name in the same namespace."""
     return {"workload": value} if isinstance(value, str) else value
 
 
@@ -30,8 +30,7 @@ Distance = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 
 
 class Peers(Strict):
-    """Some tasks: those of a workload, of a service, or of everything with these labels; in the same namespace unless
-    others are named (`*` is all)."""
+    """A selector of tasks: by workload, service or labels. In the same namespace unless others are named (`*`: all)."""
 
     workload: Name | None = None
     service: Name | None = None
@@ -40,48 +39,48 @@ class Peers(Strict):
     namespaces: Annotated[list[Name | Annotated[str, Field(pattern=r"^\*$")]], Field(max_length=100)] = shared([])
 
     @model_validator(mode="after")
-    def _names_somebody(self) -> Self:
+    def _check_selector(self) -> Self:
         if not (self.workload or self.service or self.labels or self.match):
-            raise ValueError("names nobody; give workload, service, labels or match")
+            raise ValueError("selects no tasks; give workload, service, labels or match")
         return self
 
 
-Whom = Annotated[Peers, BeforeValidator(_as_peers)]
+PeerSelector = Annotated[Peers, BeforeValidator(_as_peers)]
 
 
 def _as_list(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
-Several = Annotated[list[Whom], BeforeValidator(_as_list), Field(min_length=1, max_length=20)]
+PeerSelectors = Annotated[list[PeerSelector], BeforeValidator(_as_list), Field(min_length=1, max_length=20)]
 
 
 class Affinity(Strict):
-    """Near to or apart from other work. `within` a level (zone, rack, leaf, host…) or a distance it is required, unless
-    it has a weight, which makes it a wish; `near` alone is a wish to be as near as can be."""
+    """Affinity (near) or anti-affinity (apart) to other work. With `within` a level (zone, rack, leaf, host…) or a
+    distance it is required; with a weight it is a preference. `near` alone prefers the closest nodes."""
 
-    near: Whom | None = None
-    apart: Whom | None = None
+    near: PeerSelector | None = None
+    apart: PeerSelector | None = None
     within: Level | None = None
     distance: Distance | None = None
     weight: Weight | None = None
-    in_same_region: Several | None = None
-    in_different_regions: Several | None = None
-    in_n_regions: Several | None = None
+    in_same_region: PeerSelectors | None = None
+    in_different_regions: PeerSelectors | None = None
+    in_n_regions: PeerSelectors | None = None
     n: Annotated[Count, Field(ge=1, le=1000)] | None = None
 
     @model_validator(mode="after")
-    def _one_relation(self) -> Self:
+    def _check_relation(self) -> Self:
         relations = ("near", "apart", "in_same_region", "in_different_regions", "in_n_regions")
         given = [name for name in relations if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(f"needs exactly one of {', '.join(relations)}; got {' and '.join(given) or 'none'}")
         if self.within is not None and self.distance is not None:
-            raise AtField(("distance",), "goes without within: give one of them")
+            raise AtField(("distance",), "cannot be combined with within: give one of them")
         if given[0].startswith("in_") and self.distance is not None:
             raise AtField(("distance",), f"does not go with {given[0]}")
         if (self.in_n_regions is None) != (self.n is None):
-            raise AtField(("n",), "goes with in_n_regions: the number of regions")
+            raise AtField(("n",), "requires in_n_regions: the number of regions")
         plain_near = self.near is not None and self.within is None and self.distance is None
         if plain_near and self.near is not None and (self.near.workload is None or self.near.namespaces):
             raise AtField(("near",), "by labels or service, or in other namespaces, needs within or distance")
@@ -91,13 +90,13 @@ class Affinity(Strict):
 
 
 class Spread(Strict):
-    """As many tasks in each domain of a level as in any other, up to `max_skew`; a wish where it has a weight. Counted
-    are the workload's own tasks, or those of `of`."""
+    """Spread tasks evenly over the domains of a level, up to `max_skew`; with a weight it is a preference. It counts
+    the workload's own tasks, or those selected by `of`."""
 
     over: Level
     max_skew: Annotated[Count, Field(ge=1)] = 1
     min_domains: Annotated[Count, Field(ge=1)] | None = None
-    of: Whom | None = None
+    of: PeerSelector | None = None
     weight: Weight | None = None
 
 
@@ -109,7 +108,7 @@ class ConflictSet(Strict):
 
 
 def as_conflict(value: Any) -> Any:
-    """The name alone stands for the set, on one host."""
+    """A bare name means the set of that name, on the level host."""
     return {"set": value} if isinstance(value, str) else value
 
 

@@ -1,4 +1,4 @@
-"""How the tasks of a workload should lie to each other in the network: in one domain of a level, in slices, near."""
+"""The network layout of a workload's tasks: in one domain of a level, in slices, with a bandwidth."""
 
 from enum import StrEnum
 from itertools import pairwise
@@ -12,14 +12,14 @@ from dovetail.model.workloads.affinity import Level
 
 
 class GangSlice(Strict):
-    """Every `size` tasks, in order of rank, lie in one domain of a level."""
+    """Every `size` consecutive ranks must be in one domain of a level."""
 
     size: Annotated[Count, Field(ge=2)]
     within: Level
 
 
 class StrategyName(StrEnum):
-    """How the domain is chosen, and the nodes in it."""
+    """How a domain and the nodes in it are chosen."""
 
     BALANCED = "balanced"
     PACK = "pack"
@@ -30,8 +30,8 @@ class StrategyName(StrEnum):
 
 
 class Arrangement(Strict):
-    """All tasks in one domain of `required`; in one of `preferred` (a narrower level) if that can be had; each slice in
-    one domain of its own level. `bandwidth`: what every task can send to the others at once, across the network."""
+    """All tasks in one domain of `required`; if possible in one of `preferred`, a narrower level; each slice in one
+    domain of its level. `bandwidth`: what every task can send to the others at the same time."""
 
     required: Level | None = None
     preferred: Level | None = None
@@ -40,10 +40,10 @@ class Arrangement(Strict):
     bandwidth: Annotated[Bandwidth, Field(ge=1)] | None = None
 
     @model_validator(mode="after")
-    def _says_something(self) -> Self:
+    def _check_not_empty(self) -> Self:
         said = (self.required, self.preferred, self.strategy, self.bandwidth)
         if not self.slices and all(one is None for one in said):
-            raise ValueError("says nothing; give required, preferred, slices, strategy or bandwidth")
+            raise ValueError("is empty; give required, preferred, slices, strategy or bandwidth")
         if self.required is not None and self.required == self.preferred:
             raise AtField(("preferred",), "is the required level already; give a narrower one")
         sizes = [one.size for one in self.slices]

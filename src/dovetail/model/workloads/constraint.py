@@ -1,7 +1,7 @@
-"""What users ask of a node in words of their own: an expression that must, should or should rather not hold.
+"""Constraints on nodes: an expression that must hold, should hold, or should not hold.
 
-An expression is text (CEL) or the same as a structure. What it may speak of, and whether it makes sense, is left to the
-`constraints` room; here stand the fields around it.
+An expression is text (CEL) or the same as a structure. `dovetail.constraints` defines and validates expressions; this
+module has only the fields around them.
 """
 
 from enum import StrEnum
@@ -16,7 +16,7 @@ MAX_EXPRESSION = 4096
 MAX_CONSTRAINTS = 50
 
 Weight = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Text = Annotated[str, Field(min_length=1)]  # how long it may be is said where it is read, with its beginning
+Text = Annotated[str, Field(min_length=1)]  # the compiler limits the length, with a better message
 
 
 class Comparison(StrEnum):
@@ -32,7 +32,7 @@ class Comparison(StrEnum):
 
 
 class Structured(Strict):
-    """An expression as a structure: one comparison, or several that are joined. `left` is what is compared
+    """An expression as a structure: one comparison, or several that are combined. `left` is the operand
     (`node.labels.zone`), `right` the value; `exists` takes none."""
 
     left: Annotated[str, Field(min_length=1, max_length=500)] | None = None
@@ -52,8 +52,8 @@ class ConstraintKind(StrEnum):
 
 
 class Constraint(Strict):
-    """One of `require`, `prefer` and `avoid`. A wish counts with its `weight`; with a `priority` it is insisted on at
-    first and given up only when nothing fits, the lowest number first."""
+    """One of `require`, `prefer` and `avoid`. A preference counts with its `weight`. With a `priority` it is required
+    at first and dropped only if nothing fits, the lowest number first."""
 
     name: Name | None = None
     require: Expression | None = None
@@ -79,12 +79,12 @@ class Constraint(Strict):
         return found
 
     @model_validator(mode="after")
-    def _one_of_three(self) -> Self:
+    def _check_one_kind(self) -> Self:
         given = [kind for kind in ConstraintKind if getattr(self, kind) is not None]
         if len(given) != 1:
             raise ValueError(f"needs exactly one of require, prefer and avoid, got {' and '.join(given) or 'none'}")
         if self.require is not None:
             for field in ("weight", "priority"):
                 if field in self.model_fields_set:
-                    raise AtField((field,), "goes with prefer or avoid: what is required has no weight or priority")
+                    raise AtField((field,), "requires prefer or avoid: a required constraint has no weight or priority")
         return self

@@ -1,11 +1,11 @@
-"""Workloads that start together: what one with roles stands for, and how the tasks of a group are known."""
+"""Expands a workload with roles into a group of workloads, and labels the members."""
 
 from dovetail.model.workloads.roles import GROUP_LABEL, ROLE_LABEL
 from dovetail.model.workloads.workload import Gang, Workload
 
 
 def by_role(spec: Workload) -> list[Workload]:
-    """The workloads that a workload with roles stands for, in the order of their ranks; without roles, itself."""
+    """One workload for each role, in order of rank; without roles, the workload itself."""
     if not spec.roles:
         return [spec]
     least = sum(role.replicas for role in spec.roles) if spec.gang is None else spec.gang.min
@@ -26,7 +26,7 @@ def by_role(spec: Workload) -> list[Workload]:
 
 
 def labels_of(spec: Workload) -> tuple[tuple[str, str], ...]:
-    """What other work may know it by: its labels, and the group it is in."""
+    """Its labels, and a label for its group."""
     if spec.gang is not None and spec.gang.group is not None:
         return tuple(sorted((*spec.labels.items(), (GROUP_LABEL, spec.gang.group))))
     return tuple(sorted(spec.labels.items())) if spec.labels else ()

@@ -1,7 +1,7 @@
-"""Names of container images in one spelling, so that what a task wants and what a node has can be compared.
+"""Normalises names of container images, so that requests and nodes can be compared.
 
-`busybox`, `busybox:latest` and `docker.io/library/busybox:latest` are one image. A node that has an image says so with
-a label (`image_label`), whichever backend it belongs to; asking for it is left to whoever scores nodes.
+`busybox`, `busybox:latest` and `docker.io/library/busybox:latest` are one image. A node that has an image carries a
+label for it (`image_label`), whatever its backend. The image locality score reads these labels.
 """
 
 from dovetail.model.workloads.selection import MAX_LABEL
@@ -13,7 +13,7 @@ _OTHER_NAMES = ("index.docker.io", "registry-1.docker.io")
 
 
 def registry_of(image: str) -> str:
-    """Where an image comes from: the part before the first slash if that is a host, as Docker reads it."""
+    """The registry of an image: the part before the first slash if that is a host, as Docker reads it."""
     first, slash, _ = image.partition("/")
     if not slash or not ("." in first or ":" in first or first == "localhost"):
         return DEFAULT_REGISTRY
@@ -21,7 +21,7 @@ def registry_of(image: str) -> str:
 
 
 def canonical(image: str) -> str:
-    """With a tag or a digest, and without the registry that is meant when none is named."""
+    """The name with a tag or digest, and without the default registry."""
     first, _, rest = image.partition("/")
     if first in (DEFAULT_REGISTRY, *_OTHER_NAMES) and rest:
         image = rest
@@ -32,7 +32,7 @@ def canonical(image: str) -> str:
 
 
 def image_label(image: str) -> str | None:
-    """The key of the label that a node with this image has; None for a name that is too long or odd for a label."""
+    """The label key of nodes with this image; None if the name does not fit into a label."""
     key = IMAGE_LABEL + canonical(image)
     odd = len(key) > MAX_LABEL or not key.isprintable() or any(letter.isspace() for letter in key)
     return None if odd else key

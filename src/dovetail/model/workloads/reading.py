@@ -1,4 +1,4 @@
-"""A submission: the workloads of a file or of a request's body, checked together."""
+"""Reads a submission: the workloads of a file or request body, checked together."""
 
 from dovetail.model.text.complaint import MAX_COMPLAINTS, Complaint, Invalid, field_name
 from dovetail.model.text.document import MAX_BYTES, Document, read_documents
@@ -15,12 +15,12 @@ def read_workloads(text: str | bytes, source: str, max_bytes: int = MAX_BYTES) -
 
 
 def workloads_of_data(data: object, source: str) -> list[Workload]:
-    """The same for data that was parsed elsewhere, such as the JSON of a request: no lines, the same complaints."""
+    """The same for parsed data, such as a JSON request: the same complaints, without line numbers."""
     return workloads_of([] if data is None else Document(data, source).items(), source)
 
 
 def workloads_of(documents: list[Document], source: str) -> list[Workload]:
-    """The workloads of one submission, in which each name stands once in its namespace."""
+    """The workloads of one submission. A name may be used once in its namespace."""
     if not documents:
         raise Invalid([Complaint(source, None, "", "holds no workload")])
     complaints = _duplicates(documents)
@@ -34,7 +34,7 @@ def workloads_of(documents: list[Document], source: str) -> list[Workload]:
 
 
 def _duplicates(documents: list[Document]) -> list[Complaint]:
-    """Names are compared as written, so that a duplicate is said along with whatever else is wrong."""
+    """Names are compared as written, so that duplicates are reported together with other errors."""
     found: list[Complaint] = []
     first: dict[tuple[str, str], Document] = {}
     for document in documents:
@@ -47,7 +47,7 @@ def _duplicates(documents: list[Document]) -> list[Complaint]:
         if earlier is not document:
             line = document.line_of(("name",))
             where = f"in line {earlier.line_of(('name',))}" if line is not None else f"as {field_name(earlier.at)}"
-            words = f"{shown(name)} stands twice in namespace {shown(namespace)}, first {where}; give it another name"
+            words = f"{shown(name)} is used twice in namespace {shown(namespace)}, first {where}; give it another name"
             field = field_name(("name",) if line is not None else (*document.at, "name"))
             found.append(Complaint(document.source, line, field, words))
             if len(found) >= MAX_COMPLAINTS:

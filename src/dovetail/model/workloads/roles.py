@@ -1,7 +1,7 @@
-"""Roles: parts of one workload that ask for different things and start together, such as a launcher and its workers.
+"""Roles: parts of one workload with different requests that start together, such as a launcher and its workers.
 
-A workload with roles is read as several, one a role, that form one group (`gang.group`). Guarantees: what a role leaves
-out is as the workload has it; the roles are in the order in which they were written, which is that of their ranks.
+A workload with roles is read as one workload for each role; they form a group (`gang.group`). Guarantees: a role
+inherits what it does not set; ranks follow the order in which the roles are written.
 """
 
 from typing import Annotated
@@ -14,13 +14,13 @@ from dovetail.model.text.strict import Name, Strict
 from dovetail.model.workloads.constraint import MAX_CONSTRAINTS, Constraint
 from dovetail.model.workloads.selection import Labels, NodeAffinity, Toleration
 
-#: Labels by which the tasks of a group know each other, and what each of them is.
+#: Labels for the group and the role of a task.
 GROUP_LABEL, ROLE_LABEL = "dovetail/group", "dovetail/role"
 MAX_ROLES = 20
 
 
 class Role(Strict):
-    """What is different of some of a workload's tasks."""
+    """What differs for some of a workload's tasks."""
 
     name: Name
     replicas: Annotated[Count, Field(ge=1)] = 1

@@ -1,4 +1,4 @@
-"""How users say which nodes: label selectors, affinity terms, taints and tolerations."""
+"""Node selection: label selectors, node affinity, taints and tolerations."""
 
 import re
 from enum import StrEnum
@@ -10,7 +10,7 @@ from dovetail.model.text.quantity import Count, Duration
 from dovetail.model.text.strict import Strict, shared, shown
 
 MAX_LABEL = 253
-_WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)  # fits 64 bits, as label columns compare them
+_WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)  # fits 64 bits, like label columns
 
 
 def _check_label(value: str) -> str:
@@ -40,7 +40,7 @@ Labels = dict[LabelKey, LabelValue]
 
 
 def _word(value: Any, choices: type[StrEnum]) -> Any:
-    """Match a choice in any spelling of case: `equal`, `Equal`, `noSchedule`."""
+    """Match a choice case-insensitively: `equal`, `Equal`, `noSchedule`."""
     if isinstance(value, str):
         for choice in choices:
             if choice.value.lower() == value.lower():
@@ -65,7 +65,7 @@ class LabelMatch(Strict):
     values: list[LabelValue] = shared([])
 
     @model_validator(mode="after")
-    def _values_fit_operator(self) -> Self:
+    def _check_values(self) -> Self:
         count = len(self.values)
         if self.operator in (Operator.IN, Operator.NOT_IN) and not count:
             raise ValueError(f"{self.operator} needs at least one value")
@@ -90,14 +90,14 @@ class WeightedTerm(NodeTerm):
 
 
 class Preference(WeightedTerm):
-    """A wish. With a `priority` it is insisted on at first and given up only when nothing fits: the lowest number
+    """A preference. With a `priority` it is required at first and dropped only if nothing fits: the lowest number
     first, one priority at a time."""
 
     priority: Annotated[Count, Field(ge=1, le=100)] | None = None
 
 
 class NodeAffinity(Strict):
-    """Labels of nodes the task must have (any one of `required`), likes (`preferred`) or dislikes (`avoided`)."""
+    """Node labels that the task requires (any one of `required`), prefers or avoids."""
 
     required: list[NodeTerm] = shared([])
     preferred: list[Preference] = shared([])
@@ -114,7 +114,7 @@ EffectField = Annotated[Effect, BeforeValidator(lambda v: _word(v, Effect))]
 
 
 class Taint(Strict):
-    """Keeps tasks off a node unless they tolerate it."""
+    """Repels tasks from a node unless they tolerate it."""
 
     key: LabelKey
     value: LabelValue = ""
@@ -127,12 +127,12 @@ class Taint(Strict):
 class TolerationOperator(StrEnum):
     EQUAL = "Equal"
     EXISTS = "Exists"
-    GT = "Gt"  # the value of the taint is a whole number above that of the toleration
+    GT = "Gt"  # the taint's value is a larger whole number
     LT = "Lt"
 
 
 class Toleration(Strict):
-    """Lets a task onto a tainted node. Without a key it tolerates everything; without an effect, all effects."""
+    """Allows a task on a tainted node. Without a key it matches all taints; without an effect, all effects."""
 
     key: LabelKey | None = None
     operator: Annotated[TolerationOperator, BeforeValidator(lambda v: _word(v, TolerationOperator))] = (
@@ -143,7 +143,7 @@ class Toleration(Strict):
     toleration_seconds: Duration | None = None
 
     @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
+    def _check_operator(self) -> Self:
         if self.key is None and self.operator is not TolerationOperator.EXISTS:
             raise ValueError("a toleration without a key needs operator: Exists")
         if self.operator is TolerationOperator.EXISTS and self.value:
@@ -152,5 +152,5 @@ class Toleration(Strict):
         if numeric and not _WHOLE.fullmatch(self.value):
             raise ValueError(f"operator {self.operator} compares whole numbers, not {shown(self.value)}")
         if self.toleration_seconds is not None and self.effect not in (None, Effect.NO_EXECUTE):
-            raise ValueError("toleration_seconds goes with effect: NoExecute")
+            raise ValueError("toleration_seconds requires effect: NoExecute")
         return self

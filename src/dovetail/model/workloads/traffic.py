@@ -1,4 +1,4 @@
-"""Whom a workload talks to, and how much: what makes workloads related before anybody has measured it."""
+"""Declared traffic between workloads, which relates them before anything was measured."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from dovetail.model.text.strict import Name, Strict, shown
 
 
 def _as_mbps(value: object) -> int:
-    """The field says the unit, so that a plain number will do; with a unit it is what it says."""
+    """A plain number is in Mbps, as the field name says; a unit overrides that."""
     if isinstance(value, str) and not value.strip().replace(".", "", 1).isdigit():
         return parse_bandwidth_mbps(value)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
@@ -21,7 +21,7 @@ def _as_mbps(value: object) -> int:
 
 
 class Traffic(Strict):
-    """What its tasks together exchange with those of another workload of the same namespace, in both directions."""
+    """The total traffic with another workload of the same namespace, both directions together."""
 
     to: Name
     mbps: Annotated[int, BeforeValidator(_as_mbps), Field(ge=1)]

@@ -1,4 +1,4 @@
-"""What a user submits: the one definition behind YAML files, REST bodies, the Python client and the CLI."""
+"""The workload definition: one model for YAML files, REST bodies, the Python client and the CLI."""
 
 import re
 from enum import StrEnum
@@ -28,7 +28,7 @@ def _printable(value: str) -> str:
 
 
 def check_path(value: str) -> str:
-    """Names with slashes between them: `research/nlp`."""
+    """A path of names such as `research/nlp`."""
     if len(value) > 300:
         raise ValueError(f"is {len(value)} characters long; a queue's path has at most 300")
     for part in value.split("/"):
@@ -39,7 +39,7 @@ def check_path(value: str) -> str:
 Printable = Annotated[str, AfterValidator(_printable)]
 Pattern = Annotated[Printable, Field(min_length=1, max_length=200)]
 QueuePath = Annotated[str, AfterValidator(check_path)]
-#: A word of a command line or a variable's value; numbers and true/false are taken as they were written.
+#: A command-line word or variable value; numbers and booleans are taken as written.
 Word = Annotated[str, BeforeValidator(as_text)]
 
 
@@ -59,7 +59,7 @@ class Priority(StrEnum):
 
     @property
     def rank(self) -> int:
-        """0 is most urgent."""
+        """0 is the highest priority."""
         return _RANKS[self]
 
 
@@ -67,7 +67,7 @@ _RANKS = {priority: rank for rank, priority in enumerate(Priority)}
 
 
 class BackendChoice(Strict):
-    """Which backends may run it: names or patterns such as `kubernetes/*`."""
+    """The backends that may run it: names or patterns such as `kubernetes/*`."""
 
     allow: Annotated[list[Annotated[Printable, Field(min_length=1, max_length=200)]], Field(max_length=100)] = shared(
         []
@@ -75,17 +75,17 @@ class BackendChoice(Strict):
 
 
 class Deadline(Strict):
-    """`run_for`: the longest one attempt may run, which is also what backfilling counts on. `schedule_within`: every
-    task has had a node by then, or the workload fails with reason `timeout`."""
+    """`run_for`: the maximum run time of one attempt; backfilling relies on it. `schedule_within`: tasks that had no
+    node by then fail with reason `timeout`."""
 
     run_for: Duration | None = None
     schedule_within: Annotated[Duration, Field(gt=0)] | None = None
 
 
 class Gang(Strict):
-    """At least `min` tasks start together or none does; the other replicas join while there is room. With a `group`,
-    those are tasks of all workloads of the namespace that name the same one, whatever each of them asks for. `hold`:
-    what is left of a gang that falls below its least while it runs gives its nodes back; if false, it runs on."""
+    """At least `min` tasks start together or none does; other replicas follow when there is capacity. With a `group`,
+    all workloads of the namespace that name the same group count together. `hold`: if a running gang falls below its
+    minimum, the other tasks release their nodes; if false, they keep running."""
 
     min: Annotated[Count, Field(ge=1)]
     group: Name | None = None
@@ -98,14 +98,14 @@ class Condition(StrEnum):
 
 
 class After(Strict):
-    """Start only when another workload of the same namespace has ended; well, unless `condition` says otherwise."""
+    """Start only after another workload of the same namespace has succeeded, or just ended: see `condition`."""
 
     workload: Name
     condition: Condition = Condition.SUCCEEDED
 
 
 class Disruption(Strict):
-    """What may be done to running tasks when more urgent work needs their place."""
+    """What may happen to running tasks when more urgent work needs their nodes."""
 
     allowed: bool = True
     max_unavailable: Annotated[Count, Field(ge=1)] | None = None
@@ -115,22 +115,22 @@ class Disruption(Strict):
 
 
 class SimulatedRun(Strict):
-    """What the simulated backend pretends; other backends ignore it."""
+    """The behaviour on the simulated backend; other backends ignore it."""
 
     run_time: Duration | None = None
     exit_code: Annotated[Count, Field(le=255)] = 0
 
 
 class Volume(Strict):
-    """Something a container finds at `target`: a folder of the node (an absolute path), or a volume by its name, which
-    the node keeps, or in Kubernetes a claim. What a node keeps stays on that node."""
+    """A mount of a container at `target`: a directory of the node (absolute path) or a named volume of the node; in
+    Kubernetes a claim. The data of a node stays on that node."""
 
     source: Annotated[Printable, Field(min_length=1, max_length=4096)]
     target: Annotated[Printable, Field(min_length=1, max_length=4096)]
     read_only: bool = False
 
     @model_validator(mode="after")
-    def _paths_are_plain(self) -> Self:
+    def _check_paths(self) -> Self:
         for field, path in (("source", self.source), ("target", self.target)):
             if ".." in path.split("/"):
                 raise AtField((field,), "leads upwards with '..'; write the path that is meant")
@@ -153,21 +153,21 @@ class Run(Strict):
     simulate: SimulatedRun | None = None
 
     @model_validator(mode="after")
-    def _no_nul(self) -> Self:
+    def _check_no_nul(self) -> Self:
         for text in (*self.command, *self.env.values(), self.workdir or ""):
             if "\0" in text:
                 raise ValueError("command, env and workdir cannot hold a NUL character")
         return self
 
     @model_validator(mode="after")
-    def _volumes_have_a_container(self) -> Self:
+    def _check_volumes(self) -> Self:
         seen: set[str] = set()
         for index, volume in enumerate(self.volumes):
             if self.image is None:
                 raise AtField(("volumes",), "are what a container finds inside it; give run.image as well")
             target = volume.target.rstrip("/")
             if target in seen:
-                raise AtField(("volumes", index, "target"), f"{target!r} stands twice; a place takes one volume")
+                raise AtField(("volumes", index, "target"), f"{target!r} is given twice; a target takes one volume")
             seen.add(target)
         return self
 
@@ -181,13 +181,13 @@ def _check_limits(at: tuple[str | int, ...], limits: Limits, resources: Resource
 
 
 class RunRole(Role):
-    """A role and what it executes; the workload's own `run`, if it says nothing."""
+    """A role and what it executes; by default the workload's `run`."""
 
     run: Run | None = None
 
 
 class Workload(Strict):
-    """Work to place: `replicas` identical tasks and everything the scheduler needs to know about them."""
+    """`replicas` identical tasks and everything the scheduler needs to know about them."""
 
     name: Name
     kind: WorkloadKind = WorkloadKind.JOB
@@ -223,14 +223,14 @@ class Workload(Strict):
     run: Run = shared(Run())
 
     @model_validator(mode="after")
-    def _limits_hold_requests(self) -> Self:
+    def _check_limits_of_tasks(self) -> Self:
         _check_limits((), self.limits, self.resources)
         for index, role in enumerate(self.roles):
             _check_limits(("roles", index), role.limits or self.limits, role.resources or self.resources)
         return self
 
     @model_validator(mode="after")
-    def _gang_can_stand(self) -> Self:
+    def _check_gang(self) -> Self:
         if self.gang is not None:
             if self.gang.min > self.replicas and self.gang.group is None and not self.roles:
                 raise AtField(("gang", "min"), f"{self.gang.min} is more than replicas: {self.replicas}")
@@ -239,15 +239,15 @@ class Workload(Strict):
         return self
 
     @model_validator(mode="after")
-    def _roles_make_a_group(self) -> Self:
+    def _check_roles(self) -> Self:
         if not self.roles:
             return self
         if self.replicas != 1:
-            raise AtField(("replicas",), "is a matter of each role here; give it there")
+            raise AtField(("replicas",), "is set by each role; give it there")
         seen: set[str] = set()
         for index, role in enumerate(self.roles):
             if role.name in seen:
-                raise AtField(("roles", index, "name"), f"{role.name!r} stands twice; a role is written once")
+                raise AtField(("roles", index, "name"), f"{role.name!r} is given twice; a role is written once")
             seen.add(role.name)
             if len(self.name) + 1 + len(role.name) > MAX_NAME:
                 words = f"with the workload's name is longer than {MAX_NAME} characters; shorten one of them"
@@ -260,7 +260,7 @@ class Workload(Strict):
         return self
 
     @model_validator(mode="after")
-    def _has_others_to_send_to(self) -> Self:
+    def _check_bandwidth(self) -> Self:
         several = self.replicas > 1 or bool(self.roles) or (self.gang is not None and self.gang.group is not None)
         if self.topology is not None and self.topology.bandwidth is not None and not several:
             words = "is what each task can send to the others, and there is only one; give replicas or leave it out"
@@ -268,16 +268,16 @@ class Workload(Strict):
         return self
 
     @model_validator(mode="after")
-    def _talks_to_each_once(self) -> Self:
+    def _check_traffic(self) -> Self:
         seen: set[str] = set()
         for index, traffic in enumerate(self.traffic):
             if traffic.to in seen:
-                raise AtField(("traffic", index, "to"), f"{traffic.to!r} stands twice; add the two up")
+                raise AtField(("traffic", index, "to"), f"{traffic.to!r} is given twice; add the two up")
             seen.add(traffic.to)
         return self
 
     @model_validator(mode="after")
-    def _not_after_itself(self) -> Self:
+    def _check_after(self) -> Self:
         for index, after in enumerate(self.after):
             if after.workload == self.name:
                 raise AtField(("after", index, "workload"), f"{self.name!r} cannot wait for itself")

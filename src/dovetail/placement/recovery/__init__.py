@@ -1,25 +1,25 @@
-"""Recovery: the fewest moves that make gangs whole again which lost some of their tasks."""
+"""Recovery search: the fewest moves that complete gangs again after they lost tasks. Pure array code."""
 
-from dovetail.placement.recovery.portions import for_the_first
 from dovetail.placement.recovery.problem import (
     LOST,
-    Broken,
+    BrokenGang,
     Movables,
     RecoveryGroup,
     RecoveryPlan,
     RecoveryProblem,
-    nobody,
+    no_movables,
 )
 from dovetail.placement.recovery.search import recover
+from dovetail.placement.recovery.sub_problems import most_urgent_only
 
 __all__ = [
     "LOST",
-    "Broken",
+    "BrokenGang",
     "Movables",
     "RecoveryGroup",
     "RecoveryPlan",
     "RecoveryProblem",
-    "for_the_first",
-    "nobody",
+    "most_urgent_only",
+    "no_movables",
     "recover",
 ]

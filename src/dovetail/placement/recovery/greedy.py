@@ -1,7 +1,7 @@
-"""One gang after the other, each domain that could hold it tried in turn: a good answer for any size.
+"""Greedy recovery: one gang after the other, trying each domain that could hold it. Works for any size.
 
-Guarantees: what is returned holds: every group in one domain, no row overfull, everybody who makes way has a place that
-is free now. It need not be the least; `optimum` improves on it.
+Guarantees: the result is feasible: every group is in one domain, no row is overcommitted, and every moved task goes to
+capacity that is free now. It may not be optimal; `optimum` improves it.
 """
 
 from itertools import combinations
@@ -9,172 +9,172 @@ from itertools import combinations
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows
-from dovetail.placement.recovery.nearing import liking
-from dovetail.placement.recovery.nesting import Branch, domains, seek, tree
-from dovetail.placement.recovery.problem import LOST, Broken, RecoveryPlan, RecoveryProblem
-from dovetail.placement.recovery.scratch import Scratch
+from dovetail.placement.recovery.group_tree import Branch, domains, needing_nodes, tree
+from dovetail.placement.recovery.problem import LOST, BrokenGang, RecoveryPlan, RecoveryProblem
+from dovetail.placement.recovery.proximity import preference
+from dovetail.placement.recovery.search_state import SearchState
 
-#: Sets of tasks on one node that are compared; where there are more, the largest tasks go.
+#: Sets of tasks on one node that are compared; if there are more, the largest tasks are moved.
 _MOST_SETS = 300
-#: Domains in which clearing room is tried for one group.
+#: Domains in which moving tasks away is tried for one group.
 _MOST_DOMAINS = 12
-#: Nodes on which clearing room is tried at one go.
+#: Nodes on which moving tasks away is tried at a time.
 _MOST_NODES = 12
-#: How often room is cleared on one node for a gang; one that needs more is better off starting anew elsewhere.
+#: Nodes that are cleared for one gang; a gang that needs more should restart elsewhere.
 _MOST_CLEARED = 32
 
-Attempt = tuple[Scratch, dict[int, int]]
+Attempt = tuple[SearchState, dict[int, int]]
 
 
-class Restoring:
-    """One gang on what those before it left."""
+class GreedyRecovery:
+    """Completes one gang on the capacity that the gangs before it left."""
 
-    def __init__(self, problem: RecoveryProblem, gang: Broken, scratch: Scratch) -> None:
-        self._problem, self._gang, self._start = problem, gang, scratch
+    def __init__(self, problem: RecoveryProblem, gang: BrokenGang, state: SearchState) -> None:
+        self._problem, self._gang, self._start = problem, gang, state
         self._cleared = 0
         movables = problem.movables
         self._by_row: dict[int, list[int]] = {}
         for movable, row in enumerate(movables.rows.tolist()):
-            if movable not in scratch.moves:
+            if movable not in state.moves:
                 self._by_row.setdefault(row, []).append(movable)
-        self._given = np.zeros_like(problem.now)  # what would be free beside if everybody went who may
+        self._movable_capacity = np.zeros_like(problem.now)  # float64[resource, node]: what all movable tasks hold
         for row, here in self._by_row.items():
-            self._given[:, row] = movables.columns[movables.kinds[here]].sum(axis=0)
+            self._movable_capacity[:, row] = movables.columns[movables.kinds[here]].sum(axis=0)
 
-    def run(self) -> tuple[Scratch, tuple[int, ...]] | None:
+    def run(self) -> tuple[SearchState, tuple[int, ...]] | None:
         region = np.ones(len(self._gang.allowed), dtype=np.bool_)
-        scratch = self._start.copy()
-        scratch.taken = frozenset()
-        found = self._branch(tree(self._gang), region, scratch, None)
+        state = self._start.copy()
+        state.own_rows = frozenset()
+        found = self._branch(tree(self._gang), region, state, None)
         if found is None:
             return None
-        scratch, placed = found
+        state, placed = found
         rows = self._gang.rows
-        return scratch, tuple(placed.get(task, rows[task]) for task in range(len(rows)))
+        return state, tuple(placed.get(task, rows[task]) for task in range(len(rows)))
 
     # --- domains ---------------------------------------------------------------------------------------------
 
-    def _branch(self, branch: Branch, region: B1, scratch: Scratch, below: int | None) -> Attempt | None:
-        """The cheapest of the domains that a group could lie in; None: there is none below that cost."""
+    def _branch(self, branch: Branch, region: B1, state: SearchState, below: int | None) -> Attempt | None:
+        """The result in the cheapest domain for a group; None if none costs less than `below`."""
         best: Attempt | None = None
         tried = 0
         for domain in domains(self._gang, branch, region):
             moved = [m for m in branch.group.members if self._gang.rows[m] != LOST and not domain[self._gang.rows[m]]]
-            least = scratch.cost + len(moved)
+            least = state.cost + len(moved)
             if below is not None and least >= below:
-                break  # the domains that follow hold no more of its tasks
+                break  # later domains hold no more of its tasks
             if tried >= _MOST_DOMAINS and best is not None:
                 break
-            if not self._could_hold(branch, domain, scratch):
+            if not self._could_hold(branch, domain, state):
                 continue
             tried += 1
-            found = self._in_domain(branch, domain, scratch.copy(), below)
+            found = self._in_domain(branch, domain, state.copy(), below)
             if found is not None and (below is None or found[0].cost < below):
                 best, below = found, found[0].cost
         return best
 
-    def _could_hold(self, branch: Branch, domain: B1, scratch: Scratch) -> bool:
+    def _could_hold(self, branch: Branch, domain: B1, state: SearchState) -> bool:
         gang = self._gang
-        wanting, _ = seek(gang, branch.group.members, domain)
+        wanting, _ = needing_nodes(gang, branch.group.members, domain)
         if not wanting:
             return True
         rows = np.flatnonzero(domain & gang.allowed)
         needed = np.flatnonzero(gang.column > 0)
-        most = scratch.end[np.ix_(needed, rows)] + self._given[np.ix_(needed, rows)]
+        most = state.end[np.ix_(needed, rows)] + self._movable_capacity[np.ix_(needed, rows)]
         copies = np.maximum(np.floor(most / gang.column[needed, None]).min(axis=0, initial=len(wanting)), 0.0)
-        # Its own tasks that move within the domain leave room there, too: they are among those that want some.
+        # Its own tasks that move within the domain also free capacity there.
         return bool(copies.sum() + len([m for m in wanting if gang.rows[m] != LOST]) >= len(wanting))
 
-    def _in_domain(self, branch: Branch, domain: B1, scratch: Scratch, below: int | None) -> Attempt | None:
+    def _in_domain(self, branch: Branch, domain: B1, state: SearchState, below: int | None) -> Attempt | None:
         gang = self._gang
         placed: dict[int, int] = {}
-        # Groups that lost nobody and lie in this domain come first: they stay as they are, at no cost.
-        for child in sorted(branch.children, key=lambda one: self._trouble(one, domain)):
-            found = self._branch(child, domain, scratch, below)
+        # Child groups that are complete in this domain come first: they stay, at no cost.
+        for child in sorted(branch.children, key=lambda one: self._needing(one, domain)):
+            found = self._branch(child, domain, state, below)
             if found is None:
                 return None
-            scratch, more = found
+            state, more = found
             placed |= more
-        wanting, moved = seek(gang, branch.own, domain)
+        wanting, moved = needing_nodes(gang, branch.own, domain)
         for member in moved:
-            scratch.leave(gang.column, gang.rows[member])
-        scratch.own += len(moved)
-        if below is not None and scratch.cost >= below:
+            state.leave(gang.column, gang.rows[member])
+        state.own += len(moved)
+        if below is not None and state.cost >= below:
             return None
-        rows = self._fill(len(wanting), domain & gang.allowed, scratch, below)
+        rows = self._fill(len(wanting), domain & gang.allowed, state, below)
         if rows is None:
             return None
-        return scratch, placed | dict(zip(wanting, rows, strict=True))
+        return state, placed | dict(zip(wanting, rows, strict=True))
 
-    def _trouble(self, branch: Branch, domain: B1) -> int:
-        return len(seek(self._gang, branch.group.members, domain)[0])
+    def _needing(self, branch: Branch, domain: B1) -> int:
+        return len(needing_nodes(self._gang, branch.group.members, domain)[0])
 
     # --- rows ------------------------------------------------------------------------------------------------
 
-    def _fill(self, count: int, among: B1, scratch: Scratch, below: int | None) -> list[int] | None:
-        """Rows for so many tasks: what is free first, then what others leave."""
+    def _fill(self, count: int, among: B1, state: SearchState, below: int | None) -> list[int] | None:
+        """Rows for `count` tasks: free capacity first, then capacity that movable tasks leave."""
         gang = self._gang
         rows: list[int] = []
         if gang.alone:
             among = among.copy()
-            among[[row for row in (*gang.rows, *scratch.taken) if row != LOST]] = False
-        kept = np.array([row for row in (*gang.rows, *scratch.taken) if row != LOST], dtype=np.intp)
-        order = liking(self._problem, gang, kept)
+            among[[row for row in (*gang.rows, *state.own_rows) if row != LOST]] = False
+        kept = np.array([row for row in (*gang.rows, *state.own_rows) if row != LOST], dtype=np.intp)
+        order = preference(self._problem, gang, kept)
         while len(rows) < count:
-            copies = scratch.room(gang.column, among)
+            copies = state.room(gang.column, among)
             if gang.alone:
                 copies = np.minimum(copies, 1.0)
             free = np.flatnonzero(copies)
             if not len(free):
-                if below is not None and scratch.cost + 1 >= below:
+                if below is not None and state.cost + 1 >= below:
                     return None
                 self._cleared += 1
-                if self._cleared > _MOST_CLEARED or not self._clear_one(among, scratch, count - len(rows)):
+                if self._cleared > _MOST_CLEARED or not self._clear_node(among, state, count - len(rows)):
                     return None
                 continue
-            # Of equally liked nodes those that hold fewest: large ones stay whole.
+            # Of equally preferred nodes the smallest first: large ones stay empty.
             for row in free[np.lexsort((copies[free], order[free]))].tolist():
                 taken = min(int(copies[row]), count - len(rows))
                 rows += [row] * taken
                 for _ in range(taken):
-                    scratch.put(gang.column, row)
+                    state.put(gang.column, row)
                 if gang.alone:
                     among[row] = False
                 if len(rows) == count:
                     break
-        scratch.taken |= set(rows)
+        state.own_rows |= set(rows)
         return rows
 
-    def _clear_one(self, among: B1, scratch: Scratch, wanted: int) -> bool:
-        """On the node where fewest have to go for each task that it then holds."""
+    def _clear_node(self, among: B1, state: SearchState, wanted: int) -> bool:
+        """Move tasks away from the node with the fewest moves for each task that then fits."""
         gang, movables = self._gang, self._problem.movables
         best: tuple[float, Rows] | None = None
-        for tried, (least, row) in enumerate(self._promising(among, scratch)):
+        for tried, (least, row) in enumerate(self._clearable_rows(among, state)):
             if best is not None and (least / wanted >= best[0] or tried >= _MOST_NODES):
                 break
-            here = [one for one in self._by_row[row] if one not in scratch.moves]
+            here = [one for one in self._by_row[row] if one not in state.moves]
             columns = movables.columns[movables.kinds[here]]
-            for chosen in _enough(columns, gang.column - scratch.end[:, row], least):
+            for chosen in _sufficient_sets(columns, gang.column - state.end[:, row], least):
                 goes = np.array([here[at] for at in chosen], dtype=np.intp)
-                trial = scratch.copy()
+                trial = state.copy()
                 if trial.clear(goes):
                     gained = 1 if gang.alone else int(trial.room(gang.column, _only(row, len(among)))[row])
                     price = len(goes) / max(1, min(gained, wanted))
                     if best is None or price < best[0]:
                         best = price, goes
                     break
-        return best is not None and scratch.clear(best[1])
+        return best is not None and state.clear(best[1])
 
-    def _promising(self, among: B1, scratch: Scratch) -> list[tuple[int, int]]:
-        """Rows where a task would fit if some went, with the fewest that could be enough, the best first."""
+    def _clearable_rows(self, among: B1, state: SearchState) -> list[tuple[int, int]]:
+        """(lower bound of moves, row) for rows where a task would fit after moves, best first."""
         gang, movables = self._gang, self._problem.movables
         needed = np.flatnonzero(gang.column > 0)
         found = []
         for row in [row for row in self._by_row if among[row]]:
-            here = [one for one in self._by_row[row] if one not in scratch.moves]
+            here = [one for one in self._by_row[row] if one not in state.moves]
             if not here:
                 continue
-            short = gang.column[needed] - scratch.end[needed, row]
+            short = gang.column[needed] - state.end[needed, row]
             sizes = np.sort(movables.columns[movables.kinds[here]][:, needed], axis=0)[::-1].cumsum(axis=0)
             if (sizes[-1] < short).any():
                 continue
@@ -188,8 +188,8 @@ def _only(row: int, width: int) -> B1:
     return found
 
 
-def _enough(columns: F8, short: F8, least: int) -> list[tuple[int, ...]]:
-    """Sets of tasks, by place, that free what is short: all of the smallest size that does, then one of the next."""
+def _sufficient_sets(columns: F8, short: F8, least: int) -> list[tuple[int, ...]]:
+    """Sets of indices whose tasks free enough: those of the smallest size first, at most 8."""
     found: list[tuple[int, ...]] = []
     for size in range(least, len(columns) + 1):
         sets = 0
@@ -210,14 +210,14 @@ def _enough(columns: F8, short: F8, least: int) -> list[tuple[int, ...]]:
     return found
 
 
-def one_by_one(problem: RecoveryProblem, order: list[int]) -> RecoveryPlan:
-    """All gangs in this order, as far as they can be whole."""
-    scratch = Scratch(problem)
+def recover_in_order(problem: RecoveryProblem, order: list[int]) -> RecoveryPlan:
+    """Complete the gangs in this order, as far as possible."""
+    state = SearchState(problem)
     plan = RecoveryPlan([None] * len(problem.gangs))
     for at in order:
-        found = Restoring(problem, problem.gangs[at], scratch).run()
+        found = GreedyRecovery(problem, problem.gangs[at], state).run()
         if found is not None:
-            plan.for_gang[at] = found[0].cost - scratch.cost
-            scratch, plan.places[at] = found
-    plan.moves = dict(scratch.moves)
+            plan.for_gang[at] = found[0].cost - state.cost
+            state, plan.places[at] = found
+    plan.moves = dict(state.moves)
     return plan

@@ -1,8 +1,8 @@
-"""The best answer there is, by an integer program: first which gangs can be whole, then with the fewest moves.
+"""Optimal recovery by an integer program: first which gangs can be completed, then with the fewest moves.
 
-Guarantees: deterministic, since effort is counted in branches and not in seconds; an answer holds to the unit, or it is
-not given; `sure` only where it is proved that there is none better. Left to others: an answer to begin with (`greedy`),
-since a program that is too large or takes too many branches gives none.
+Guarantees: deterministic, since the effort is limited in branches, not seconds; a returned plan is feasible to the
+unit; `proved` is set only if no better plan exists. A program that is too large or needs too many branches gives no
+plan, so `greedy` provides the first one.
 """
 
 from collections.abc import Sequence
@@ -11,48 +11,48 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.cluster.arrays import F8
+from dovetail.placement.recovery.integer_program import Program
 from dovetail.placement.recovery.problem import RecoveryPlan, RecoveryProblem
-from dovetail.placement.recovery.program import Program
-from dovetail.placement.recovery.reading import read
+from dovetail.placement.recovery.solution import read
 
-#: Variables of a program that is still worth solving, and branches after which it is left as it is.
+#: The size limit of a program, and the branches after which the solver stops.
 MOST_VARIABLES, MOST_BRANCHES = 4_000, 8
-_OPTIMAL, _IMPOSSIBLE = 0, 2  # as scipy numbers them
+_OPTIMAL, _INFEASIBLE = 0, 2  # scipy's status codes
 
 
 class SolverResult(NamedTuple):
     plan: RecoveryPlan | None
-    sure: bool
+    proved: bool
 
 
-def fewest(problem: RecoveryProblem, chosen: Sequence[int], most: int | None) -> SolverResult:
-    """All the gangs chosen whole with as few moves as can be; `most`: only answers with at most so many."""
+def fewest_moves(problem: RecoveryProblem, chosen: Sequence[int], most: int | None) -> SolverResult:
+    """Complete all chosen gangs with the fewest moves. `most`: the maximum number of moves."""
     program = Program(problem, chosen, True, most)
     bound = most if most is not None else len(problem.movables) + sum(len(gang.rows) for gang in problem.gangs)
-    # Moves are whole numbers: half a move apart is as close as can be.
-    found = _solved(program, np.array(program.cost), 0.5 / (bound + 1))
-    # Where the best has more than that, some of what it needs may have been left out.
-    dear = found.plan is not None and most is not None and found.plan.cost(problem.gangs) > most
-    return SolverResult(None, found.sure) if dear else found
+    # Moves are whole numbers: a gap of half a move is exact.
+    found = _solve(program, np.array(program.cost), 0.5 / (bound + 1))
+    # A plan with more than `most` moves may lack variables that it needs.
+    over_limit = found.plan is not None and most is not None and found.plan.cost(problem.gangs) > most
+    return SolverResult(None, found.proved) if over_limit else found
 
 
-def whole_together(problem: RecoveryProblem) -> SolverResult:
-    """Which gangs can be whole: one is given up only if it cannot be beside those before it. For a few gangs: each
-    counts for more than all that are less urgent."""
+def recoverable_gangs(problem: RecoveryProblem) -> SolverResult:
+    """Which gangs can be completed together. Each gang weighs more than all less urgent ones, so this is for few
+    gangs."""
     gangs = range(len(problem.gangs))
     program = Program(problem, gangs, False, None)
     costs = np.zeros(len(program.cost))
     for weight, at in enumerate(reversed(gangs)):
         costs[program.whole[at]] = -(2.0**weight)
-    return _solved(program, costs, 0.0)
+    return _solve(program, costs, 0.0)
 
 
 def warm_up() -> None:
-    """Load the solver now rather than when the first node is lost; for servers."""
+    """Import the solver now, not when the first node is lost."""
     import scipy.optimize  # noqa: F401
 
 
-def _solved(program: Program, costs: F8, gap: float) -> SolverResult:
+def _solve(program: Program, costs: F8, gap: float) -> SolverResult:
     if not program.sums or len(costs) > MOST_VARIABLES:
         return SolverResult(None, False)
     from scipy.optimize import Bounds, LinearConstraint, milp
@@ -71,6 +71,6 @@ def _solved(program: Program, costs: F8, gap: float) -> SolverResult:
         options={"node_limit": MOST_BRANCHES, "mip_rel_gap": gap},
     )
     if found.x is None:
-        return SolverResult(None, found.status == _IMPOSSIBLE)
+        return SolverResult(None, found.status == _INFEASIBLE)
     plan = read(program, np.rint(found.x).astype(np.intp))
     return SolverResult(plan, found.status == _OPTIMAL and plan is not None)

@@ -1,8 +1,8 @@
-"""What recovery looks at: gangs that lost tasks, who could make way, and the room there is; and what it answers.
+"""Input and output of the recovery search: broken gangs, movable tasks, free capacity; and the plan.
 
-A gang is *whole* again when each of its tasks has a node and each of its groups lies in one domain. A task that lies
-where its group will be stays there; one that does not is moved with the group. Others may be moved out of the way, each
-to room that is free at this moment. What counts is the number of tasks moved that were not lost.
+A gang is complete when each of its tasks has a node and each of its groups is in one domain. A task stays if it is in
+the domain of its group, and moves otherwise. Movable tasks of other work may make way, each to capacity that is free
+now. The cost of a plan is the number of surviving tasks that it moves.
 """
 
 from collections.abc import Sequence
@@ -20,17 +20,17 @@ Codes = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class RecoveryGroup:
-    """Tasks, by their place in the gang, that must lie in one domain; `codes` is intp[node]."""
+    """Tasks, by index in the gang, that must be in one domain. `codes`: intp[node], the domain of each node."""
 
     codes: Codes
     members: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
-    """A gang that lost tasks. `rows`: of each task, LOST where it has none. `groups`: wide ones first; of two groups
-    one holds the other or they have nothing in common, and so it is with their domains. `allowed` is bool[node]: what
-    every filter but room leaves. `alone`: no two of its tasks on one node. `nearness`: codes by level, to be near."""
+class BrokenGang:
+    """A gang that lost tasks. `rows`: by task, LOST if it has none. `groups`: wide ones first; two groups are nested or
+    disjoint, and so are their domains. `allowed`: bool[node], where all filters pass, capacity ignored. `alone`: no two
+    of its tasks on one node. `nearness`: domain codes by level, for proximity."""
 
     column: F8
     allowed: B1
@@ -42,8 +42,8 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Movables:
-    """Tasks that could be moved, those that had rather be moved first. By task its row and its kind; by kind what it
-    takes, float64[kind, resource], and where it may be, bool[kind, node]."""
+    """Tasks that may be moved, the least costly first: `rows` and `kinds` by task. By kind: `columns`,
+    float64[kind, resource], and `allowed`, bool[kind, node]."""
 
     rows: Rows
     kinds: Rows
@@ -54,36 +54,35 @@ class Movables:
         return len(self.rows)
 
 
-def nobody(resources: int, nodes: int) -> Movables:
+def no_movables(resources: int, nodes: int) -> Movables:
     none = np.zeros(0, dtype=np.intp)
     return Movables(none, none, np.zeros((0, resources)), np.zeros((0, nodes), dtype=np.bool_))
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryProblem:
-    """`now` is float64[resource, node]: free at this moment, for those that make way. `soon`: what gangs may have:
-    that, spare nodes, and what is being stopped already. No amount is below 0. `spare` is bool[node]. `gangs`: the most
-    urgent first."""
+    """`now`: float64[resource, node], free now, for movable tasks. `soon`: the same plus spare nodes and what stopping
+    tasks will free, for gangs. No amount is negative. `spare`: bool[node]. `gangs`: the most urgent first."""
 
     now: F8
     soon: F8
-    gangs: Sequence[Broken]
+    gangs: Sequence[BrokenGang]
     movables: Movables
     spare: B1
 
 
 @dataclass(slots=True)
 class RecoveryPlan:
-    """`places`: by gang the row of each task, or None where it cannot be whole; `moves`: by movable its new row;
-    `for_gang`: by gang how many moves were made for it, where that is known."""
+    """`places`: by gang the row of each task, None if it stays incomplete. `moves`: by movable task its new row.
+    `for_gang`: by gang the number of moves made for it, if known. `exact`: proved to be optimal."""
 
     places: list[tuple[int, ...] | None] = field(default_factory=list)
     moves: dict[int, int] = field(default_factory=dict)
     for_gang: dict[int, int] = field(default_factory=dict)
     exact: bool = False
 
-    def own(self, gangs: Sequence[Broken]) -> int:
-        """Tasks of the gangs themselves that move though they were not lost."""
+    def own(self, gangs: Sequence[BrokenGang]) -> int:
+        """How many surviving tasks of the gangs move."""
         return sum(
             before not in (LOST, after)
             for gang, places in zip(gangs, self.places, strict=True)
@@ -91,12 +90,12 @@ class RecoveryPlan:
             for before, after in zip(gang.rows, places, strict=True)
         )
 
-    def cost(self, gangs: Sequence[Broken]) -> int:
+    def cost(self, gangs: Sequence[BrokenGang]) -> int:
         return self.own(gangs) + len(self.moves)
 
 
-def holds(problem: RecoveryProblem, plan: RecoveryPlan) -> bool:
-    """Does everybody have room, to the unit? Domains are not looked at."""
+def is_feasible(problem: RecoveryProblem, plan: RecoveryPlan) -> bool:
+    """Does every task fit, to the unit? Domains are not checked."""
     now, end = problem.now.copy(), problem.soon.copy()
     movables = problem.movables
     for movable, row in plan.moves.items():

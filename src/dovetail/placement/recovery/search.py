@@ -1,77 +1,76 @@
-"""The smallest set of moves that makes broken gangs whole again.
+"""Searches the smallest set of moves that completes broken gangs.
 
-A gang keeps its place in the order of urgency: it is given up only if no plan makes it whole beside those before it. Of
-all ways to make whole those that can be, the one with the fewest moves is sought; of equal ones, that which spares the
-spare nodes and lies nearest to what is left of the gang.
-A quick answer comes first (`greedy`); where it moves nobody it is the best there is. Else an integer program looks for
-a better one or proves that there is none (`optimum`), for a few gangs at a time where a storm broke many.
-Guarantees: pure and deterministic; `RecoveryPlan.exact` tells whether the answer is proved. Left to others: who may be
-moved, which nodes are allowed, and carrying it out.
+Gangs are ordered by urgency: one is left incomplete only if no plan completes it beside those before it. Among the
+plans that complete the same gangs, the one with the fewest moves wins; among equal ones, the one that uses the fewest
+spare nodes and stays closest to the gangs' remaining tasks.
+`greedy` gives the first plan; without moves it is optimal. Otherwise an integer program (`optimum`) finds a better plan
+or proves that there is none, for a few gangs at a time if many are broken.
+Guarantees: pure and deterministic; `RecoveryPlan.exact` says whether the plan is proved optimal. Left to others: which
+tasks may move, which nodes are allowed, and executing the plan.
 """
 
 from dataclasses import replace
 
-from dovetail.placement.recovery.greedy import one_by_one
-from dovetail.placement.recovery.nearing import nearer
-from dovetail.placement.recovery.optimum import fewest, whole_together
-from dovetail.placement.recovery.portions import portion, with_portion
+from dovetail.placement.recovery.greedy import recover_in_order
+from dovetail.placement.recovery.optimum import fewest_moves, recoverable_gangs
 from dovetail.placement.recovery.problem import RecoveryPlan, RecoveryProblem
+from dovetail.placement.recovery.proximity import move_closer
+from dovetail.placement.recovery.sub_problems import merge, sub_problem
 
-#: Orders in which gangs are taken one after the other.
+#: Further orders of the gangs that `greedy` tries.
 _TRIES = 2
-#: So many gangs are weighed against each other at once, and so often.
-_TOGETHER, _PORTIONS = 6, 4
+#: Gangs that are optimised together, and how many such sub-problems.
+_MAX_GANGS, _SUB_PROBLEMS = 6, 4
 
 
 def recover(problem: RecoveryProblem) -> RecoveryPlan:
-    """Where the tasks of each gang go, and who makes way."""
-    best = _in_some_order(problem)
-    if all(_made_whole(best)) and not best.cost(problem.gangs):
+    """The rows of each gang's tasks, and the moves of other tasks."""
+    best = _best_order(problem)
+    if all(_restored(best)) and not best.cost(problem.gangs):
         return replace(best, exact=True)
-    if len(problem.gangs) <= _TOGETHER:
-        return _improved(problem, best)
-    # Those that fared worst, the most urgent of them first.
-    order = sorted(range(len(problem.gangs)), key=lambda at: _luck(best, at))
-    # Portions overlap, so that room can be passed on from one to the next.
-    for number in range(_PORTIONS):
-        start = number * _TOGETHER // 2 % len(order)
-        part = portion(problem, best, sorted([*order, *order][start : start + _TOGETHER]))
-        better = with_portion(best, part, _improved(part.problem, part.plan))
+    if len(problem.gangs) <= _MAX_GANGS:
+        return _improve(problem, best)
+    # Gangs with the worst result first, by urgency.
+    order = sorted(range(len(problem.gangs)), key=lambda at: _result_rank(best, at))
+    # Sub-problems overlap, so that capacity can pass from one to the next.
+    for number in range(_SUB_PROBLEMS):
+        start = number * _MAX_GANGS // 2 % len(order)
+        part = sub_problem(problem, best, sorted([*order, *order][start : start + _MAX_GANGS]))
+        better = merge(best, part, _improve(part.problem, part.plan))
         best = better if _is_better(problem, better, best) else best
     return best
 
 
-def _improved(problem: RecoveryProblem, guess: RecoveryPlan) -> RecoveryPlan:
-    best, sure, least = guess, True, False
-    if not all(_made_whole(guess)):
+def _improve(problem: RecoveryProblem, guess: RecoveryPlan) -> RecoveryPlan:
+    best, proved, optimal = guess, True, False
+    if not all(_restored(guess)):
         alone = len(problem.gangs) == 1
-        found = fewest(problem, [0], None) if alone else whole_together(problem)
-        sure = found.sure
+        found = fewest_moves(problem, [0], None) if alone else recoverable_gangs(problem)
+        proved = found.proved
         if found.plan is not None and _is_better(problem, found.plan, best):
-            best, least = found.plan, alone
+            best, optimal = found.plan, alone
     cost = best.cost(problem.gangs)
-    if cost and not least:
-        found = fewest(problem, _whole(best), cost - 1)
-        sure = sure and found.sure
+    if cost and not optimal:
+        found = fewest_moves(problem, _restored_gangs(best), cost - 1)
+        proved = proved and found.proved
         best = found.plan or best
-    return replace(guess if best is guess else nearer(problem, best), exact=sure)
+    return replace(guess if best is guess else move_closer(problem, best), exact=proved)
 
 
-def _in_some_order(problem: RecoveryProblem) -> RecoveryPlan:
-    """One gang after the other; then again and again with one that fared badly ahead of the others, as long as that
-    helps."""
+def _best_order(problem: RecoveryProblem) -> RecoveryPlan:
+    """Greedy in order of urgency; then again with a gang that did badly at the front, as long as that helps."""
     order = list(range(len(problem.gangs)))
-    best = one_by_one(problem, order)
+    best = recover_in_order(problem, order)
     tries = _TRIES
     tried = {tuple(order)}
     while len(order) > 1 and tries:
-        for at in sorted(order, key=lambda at: _luck(best, at)):
+        for at in sorted(order, key=lambda at: _result_rank(best, at)):
             ahead = [at, *[other for other in order if other != at]]
-            if _luck(best, at) == _FINE or tuple(ahead) in tried or not tries:
+            if _result_rank(best, at) == _NO_MOVES or tuple(ahead) in tried or not tries:
                 continue
             tries -= 1
             tried.add(tuple(ahead))
-            found = one_by_one(problem, ahead)
+            found = recover_in_order(problem, ahead)
             if _is_better(problem, found, best):
                 best, order = found, ahead
                 break
@@ -80,24 +79,24 @@ def _in_some_order(problem: RecoveryProblem) -> RecoveryPlan:
     return best
 
 
-_FINE = (1, 0)
+_NO_MOVES = (1, 0)
 
 
-def _luck(plan: RecoveryPlan, at: int) -> tuple[int, int]:
-    """How a gang fared: those that are not whole are worst off, then those that move most."""
+def _result_rank(plan: RecoveryPlan, at: int) -> tuple[int, int]:
+    """Sorts gangs by their result: incomplete ones first, then those with the most moves."""
     places = plan.places[at]
     return (0, 0) if places is None else (1, -plan.for_gang.get(at, 0))
 
 
 def _is_better(problem: RecoveryProblem, one: RecoveryPlan, other: RecoveryPlan) -> bool:
-    mine, yours = _made_whole(one), _made_whole(other)
+    mine, yours = _restored(one), _restored(other)
     return mine > yours or (mine == yours and one.cost(problem.gangs) < other.cost(problem.gangs))
 
 
-def _whole(plan: RecoveryPlan) -> list[int]:
-    return [at for at, whole in enumerate(_made_whole(plan)) if whole]
+def _restored_gangs(plan: RecoveryPlan) -> list[int]:
+    return [at for at, whole in enumerate(_restored(plan)) if whole]
 
 
-def _made_whole(plan: RecoveryPlan) -> list[bool]:
-    """By gang, the most urgent first: of two plans the greater is better."""
+def _restored(plan: RecoveryPlan) -> list[bool]:
+    """By gang, the most urgent first: is it complete? Of two plans the greater list is better."""
     return [places is not None for places in plan.places]

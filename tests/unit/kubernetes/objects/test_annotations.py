@@ -37,7 +37,7 @@ def test_everything_that_can_be_asked_is_read() -> None:
     ("given", "words"),
     [
         ({"topology": "{required: [}"}, "topology: line 1"),
-        ({"topology": "{}"}, "topology: says nothing"),
+        ({"topology": "{}"}, "topology: is empty"),
         ({"topology": "a\n---\nb"}, "topology: needs one value, got 2"),
         ({"gang": "train"}, "gang-min: is missing"),
         ({"gang": "train", "gang_min": "none"}, "gang-min"),

@@ -49,8 +49,8 @@ def test_domains_of_one_name_in_two_wider_ones_are_two() -> None:
         ("from,to\na,a\n", "'a' is linked to itself"),
         ("from,to,from_kind\na,b,host\na,c,leaf\n", "t.csv:3: from_kind: 'a' was 'host' before"),
         ("host\nn1\n", "t.csv:1: has one column"),
-        ("host,leaf\nn1,l1\nn1,l2\n", "t.csv:3: host: 'n1' stood in line 2 already"),
-        ("host,leaf,leaf\nn1,l1,l2\n", "'leaf' stands 2 times in the header"),
+        ("host,leaf\nn1,l1\nn1,l2\n", "t.csv:3: host: 'n1' is already in line 2"),
+        ("host,leaf,leaf\nn1,l1,l2\n", "'leaf' occurs 2 times in the header"),
     ],
 )
 def test_a_mistake_is_named_with_its_line(text: str, words: str) -> None:

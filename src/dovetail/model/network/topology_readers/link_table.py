@@ -1,12 +1,12 @@
-"""Tables as CSV: links, a line each, or hosts, a line each with the domains they are in.
+"""Reads CSV tables: one link in each line, or one host in each line with its domains.
 
     from,to,bandwidth,latency,loss,utilisation      host,spine,leaf
     n1,leaf1,200Gbps,1us,0,0                        n1,s1,l1
 
-A table that has `from` and `to` holds links; `from_kind` and `to_kind` may say `host`, `switch` or the level of a
-switch. Where they do not, what has one link only is a host, and without any such thing everything is. In a table of
-hosts the first column names the host and each other one is a level; the fewer domains, the wider. Domains of one name
-in two wider ones are two, and called by both names.
+A table with `from` and `to` holds links; `from_kind` and `to_kind` may be `host`, `switch` or the level of a switch.
+Without them, names with a single link are hosts; if there are none, all names are. In a table of hosts the first column
+is the host and each other column a level; the fewer domains, the wider. A domain name that occurs in two wider domains
+means two domains, named by both names.
 """
 
 import csv
@@ -69,7 +69,7 @@ def _header(values: list[str], source: str) -> list[str]:
     values[0] = values[0].removeprefix("\ufeff")
     for name, count in Counter(values).items():
         if not name or count > 1:
-            words = f"{shown(name)} stands {count} times in the header" if name else "a column has no name"
+            words = f"{shown(name)} occurs {count} times in the header" if name else "a column has no name"
             raise Invalid([Complaint(source, 1, "", words)])
     return values
 
@@ -113,7 +113,7 @@ def _number(text: str) -> float | str:
     try:
         return float(text)
     except ValueError:
-        return text  # the model says what is wrong with it
+        return text  # the model will refuse it
 
 
 def _described(links: list[TopologyLink], kinds: dict[str, str]) -> dict[str, object]:
@@ -145,7 +145,7 @@ def _hosts(header: list[str], rows: list[Row], source: str) -> dict[str, object]
     for line, row in rows:
         host = row[host_column]
         if seen.setdefault(host, line) != line:
-            words = f"{shown(host)} stood in line {seen[host]} already"
+            words = f"{shown(host)} is already in line {seen[host]}"
             raise Invalid([Complaint(source, line, host_column, words)])
     ordered = sorted(columns, key=lambda column: len({row[column] for _, row in rows}))
     nodes: dict[str, dict[str, str]] = {row[host_column]: {} for _, row in rows}
@@ -160,7 +160,7 @@ def _hosts(header: list[str], rows: list[Row], source: str) -> dict[str, object]
 
 
 def _in_several(rows: Iterable[Row], wider: list[str], column: str) -> set[str]:
-    """Names of domains that stand in more than one wider domain."""
+    """Domain names that occur in more than one wider domain."""
     above: dict[str, tuple[str, ...]] = {}
     found: set[str] = set()
     for _, row in rows:

@@ -1,10 +1,10 @@
-"""What neighbours told each other by LLDP, as agents report it: the output of `lldpctl -f json`, gathered by reporter.
+"""Reads LLDP neighbours: the output of `lldpctl -f json`, collected by reporting machine.
 
     {"hosts": {"n1": {"lldp": {"interface": …}}, …}, "switches": {"leaf1": {"lldp": …}, …}}
 
-Whoever stands under `hosts` is a host. What hosts are linked to, and what switches are linked to that calls itself a
-bridge or a router, is a switch; anything else that speaks LLDP is left out. A link that both ends tell of is one link;
-several between the same two are several. The speed of a port becomes the bandwidth of its link where it is told.
+Names under `hosts` are hosts. Their neighbours are switches, and so are neighbours of switches that announce the bridge
+or router capability; other neighbours are ignored. A link reported by both ends counts once; parallel links count each.
+The speed of a port, if reported, becomes the bandwidth of its link.
 """
 
 import re
@@ -25,7 +25,7 @@ _SWITCHING = frozenset({"bridge", "router"})
 
 @dataclass(frozen=True, slots=True)
 class _Neighbour:
-    """Seen on one port. `switches` is what it says of itself; None where it says nothing."""
+    """A neighbour on one port. `switches`: does it announce to be a switch? None if it announces nothing."""
 
     name: str
     switches: bool | None
@@ -55,18 +55,18 @@ def read_lldp(text: str | bytes, source: str) -> Topology:
 def _topology(
     document: Document, hosts: dict[str, list[_Neighbour]], switches: dict[str, list[_Neighbour]]
 ) -> Topology:
-    told: dict[tuple[str, str], list[_Neighbour]] = {}  # by who tells and of whom
+    reports: dict[tuple[str, str], list[_Neighbour]] = {}  # by reporter and neighbour
     for name, neighbours in (*hosts.items(), *switches.items()):
         for one in neighbours:
             known = one.name in hosts or one.name in switches or name in hosts or one.switches is not False
             if known and one.name != name:
-                told.setdefault((name, one.name), []).append(one)
+                reports.setdefault((name, one.name), []).append(one)
     links: list[TopologyLink] = []
     linked: Counter[str] = Counter()
-    for (name, other), seen in told.items():
-        back = told.get((other, name), [])
+    for (name, other), seen in reports.items():
+        back = reports.get((other, name), [])
         if back and (other, name) < (name, other):
-            continue  # said already, from the other end
+            continue  # reported by the other end too
         most = max(seen, back, key=len)
         links += [TopologyLink(start=name, end=other, bandwidth=one.mbps and f"{one.mbps}Mbps") for one in most]
         linked.update((name, other))
@@ -87,7 +87,7 @@ def _mapping(document: Document, kind: str) -> Iterator[tuple[str, Any]]:
 
 
 def _neighbours(document: Document, at: Path, report: Any) -> Iterator[_Neighbour]:
-    """`interface` is a mapping, or a list of mappings with one port each; a machine without neighbours has none."""
+    """`interface` is a mapping, or a list of mappings with one port each; it is missing without neighbours."""
     if not isinstance(report, dict) or not isinstance(report.get("lldp"), dict):
         raise _wrong(document, at, "has no lldp: give what lldpctl -f json writes")
     interfaces = report["lldp"].get("interface") or []
@@ -104,7 +104,7 @@ def _neighbour(document: Document, at: Path, port: str, seen: Any) -> _Neighbour
     if not isinstance(chassis, dict) or not chassis:
         raise _wrong(document, at, f"port {shown(port)} has no chassis: it does not say who is there")
     identity = chassis.get("id")
-    if isinstance(identity, dict) and "value" in identity:  # who has no name is given by the id alone
+    if isinstance(identity, dict) and "value" in identity:  # a neighbour without a name has only an id
         name, about = str(identity["value"]), chassis
     else:
         name, about = next(iter(chassis.items()))

@@ -1,7 +1,7 @@
-"""Labels by which Kubernetes and the clouds say where a node is, and topologies read from lists of nodes.
+"""Well-known topology labels of Kubernetes and clouds, and topologies read from node lists.
 
-Guarantees: `CONVENTIONS` are in one order, widest first, so that any mixture of them gives levels inside levels. A list
-of nodes as `kubectl get nodes -o json` writes it (or YAML) becomes a topology of the levels that its nodes carry.
+Guarantees: `CONVENTIONS` are sorted widest first, so any subset gives nested levels. A node list as written by
+`kubectl get nodes -o json` (or YAML) becomes a topology of the levels that its nodes have.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from dovetail.model.text.document import Document, read_documents
 
 
 class Convention(NamedTuple):
-    """`name` is what people call the level; the same level may be known by several labels."""
+    """`name` is the common name of the level. Several labels may mean the same level."""
 
     name: str
     label: str
@@ -50,8 +50,8 @@ CONVENTIONS: tuple[Convention, ...] = (
 
 
 def levels_in(labels: set[str]) -> list[TopologyLevel]:
-    """The levels behind those of the labels that are conventions, widest first. Each name stands once: the label that
-    is called so has it, else the first; another level is called as its label."""
+    """The levels of the well-known labels among these, widest first. A name is used once: by the label of that name, or
+    the first one; other levels are named by their label."""
     there = [one for one in CONVENTIONS if one.label in labels]
     named: dict[str, str] = {one.name: one.label for one in there if one.name == one.label}
     for name, label in there:

@@ -1,4 +1,4 @@
-"""The reader of each format in which a network can be described."""
+"""Chooses the reader for each topology format."""
 
 from collections.abc import Callable
 
@@ -29,9 +29,9 @@ _READERS: dict[TopologyFormat, Callable[[str, str], Topology]] = {
 
 
 def read_topology(text: str | bytes, source: str, of: TopologyFormat | None = None) -> Topology:
-    """Raises Invalid with a line and a sentence."""
+    """Raises Invalid with line and message."""
     plain = decode(text, source) if isinstance(text, bytes) else text
     try:
         return _READERS[of or format_of(source)](plain, source)
-    except ValidationError as error:  # what a reader made of it does not fit together
+    except ValidationError as error:  # the result of a reader is inconsistent
         raise Invalid(complaints_of(error, Topology, Document({}, source))) from None

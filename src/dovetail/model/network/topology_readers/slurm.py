@@ -1,8 +1,8 @@
-"""Slurm's topology.conf: `topology/tree` (SwitchName) and `topology/block` (BlockName).
+"""Reads Slurm's topology.conf: `topology/tree` (SwitchName) and `topology/block` (BlockName).
 
-Switches that nodes hang on are leaves; those above them spines, then core, then tier-4 and on. Blocks are a level of
-their own; each larger size of `BlockSizes` is one more, of so many blocks in the order of the file, as Slurm has it.
-Names of keywords may be written in any case, lines may go on after a backslash, and `#` begins a comment.
+Switches with nodes are leaves; those above are spines, then core, then tier-4 and so on. Blocks are one level; each
+larger size in `BlockSizes` is another level of that many consecutive blocks, as in Slurm. Keywords are
+case-insensitive, a backslash continues a line, and `#` starts a comment.
 """
 
 import re
@@ -40,7 +40,7 @@ class _Wrong(Exception):
 
 
 def read_slurm(text: str, source: str) -> Topology:
-    """Raises Invalid with the first thing that is wrong."""
+    """Raises Invalid with the first error."""
     try:
         lines = list(_lines(text))
         if not lines:
@@ -77,7 +77,7 @@ def _words(line: str, number: int) -> dict[str, str]:
             words = f"unknown keyword.{closest(match[1], known.values())} Known: {', '.join(known.values())}"
             raise _Wrong(number, match[1], words)
         if key in found:
-            raise _Wrong(number, known[key], "stands twice in one line")
+            raise _Wrong(number, known[key], "is given twice in one line")
         found[key] = match[2]
     return found
 
@@ -99,7 +99,7 @@ def _of_switches(lines: list[_Line]) -> Topology:
         if name is None:
             raise _Wrong(line.number, "", "has no SwitchName=")
         if name in switches:
-            raise _Wrong(line.number, "SwitchName", f"{shown(name)} stood in line {switches[name].line} already")
+            raise _Wrong(line.number, "SwitchName", f"{shown(name)} is already in line {switches[name].line}")
         below, hosts = _hosts(line, "switches"), _hosts(line, "nodes")
         if bool(below) == bool(hosts):
             raise _Wrong(line.number, name, "needs either Switches= or Nodes=, and not both")
@@ -114,7 +114,7 @@ def _of_switches(lines: list[_Line]) -> Topology:
 
 
 def _heights(switches: dict[str, _Switch]) -> dict[str, int]:
-    """0 where nodes hang; below are those of lower height."""
+    """By switch, its height above the nodes: 0 for a leaf."""
     found: dict[str, int] = {name: 0 for name, switch in switches.items() if switch.hosts}
     left = {name: switch for name, switch in switches.items() if not switch.hosts}
     for switch in left.values():
@@ -137,7 +137,7 @@ def _one_switch_each(switches: dict[str, _Switch]) -> None:
     for name, switch in switches.items():
         for member in switch.below or switch.hosts:
             if above.setdefault(member, name) != name:
-                words = f"{shown(member)} hangs on {above[member]} already; in a tree it hangs on one switch"
+                words = f"{shown(member)} is on {above[member]} already; in a tree it is on one switch"
                 raise _Wrong(switch.line, name, words)
 
 
@@ -167,7 +167,7 @@ def _of_blocks(lines: list[_Line]) -> Topology:
                 raise _Wrong(line.number, "", "has no BlockName=")
             continue
         if name in blocks:
-            raise _Wrong(line.number, "BlockName", f"{shown(name)} stands twice")
+            raise _Wrong(line.number, "BlockName", f"{shown(name)} is given twice")
         blocks[name] = _hosts(line, "nodes")
         if not blocks[name]:
             raise _Wrong(line.number, name, "has no Nodes=")

@@ -1,7 +1,7 @@
-"""The state of a search: what is left on each row, and who has been moved where so far.
+"""The state of the greedy search: what is left on each row, and the moves so far.
 
-Guarantees: who makes way goes to room that was free at the beginning, less what others of the plan took of it; no row
-ends with less than nothing. `copy` is cheap enough to try one domain after the other.
+Guarantees: a moved task goes to capacity that was free at the start and that no other task of the plan uses; no row is
+overcommitted in the end. `copy` is cheap enough to try one domain after the other.
 """
 
 import numpy as np
@@ -10,22 +10,24 @@ from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.placement.recovery.problem import RecoveryProblem
 
 
-class Scratch:
+class SearchState:
     def __init__(self, problem: RecoveryProblem) -> None:
         self._problem = problem
-        self.now = problem.now.copy()  # float64[resource, node]: what of it those that make way may still have
-        self.end = problem.soon.copy()  # float64[resource, node]: what is left once everybody is where they should be
+        self.now = problem.now.copy()  # float64[resource, node]: still available to movable tasks
+        self.end = problem.soon.copy()  # float64[resource, node]: left when all moves are done
         self.moves: dict[int, int] = {}
-        self.own = 0  # tasks of the gangs that move
-        self.taken: frozenset[int] = frozenset()  # rows that the gang looked at was given so far
-        self._homes: dict[int, Rows] = {}  # by kind: rows with room for one at the beginning; there never is more
+        self.own = 0  # surviving tasks of the gangs that move
+        self.own_rows: frozenset[int] = frozenset()  # rows given to the current gang so far
+        self._destinations_by_kind: dict[
+            int, Rows
+        ] = {}  # by kind: rows that fit one task at the start; they never grow
 
-    def copy(self) -> "Scratch":
-        found = object.__new__(Scratch)
+    def copy(self) -> "SearchState":
+        found = object.__new__(SearchState)
         found._problem = self._problem
         found.now, found.end = self.now.copy(), self.end.copy()
-        found.moves, found.own, found.taken = dict(self.moves), self.own, self.taken
-        found._homes = self._homes
+        found.moves, found.own, found.own_rows = dict(self.moves), self.own, self.own_rows
+        found._destinations_by_kind = self._destinations_by_kind
         return found
 
     @property
@@ -36,11 +38,11 @@ class Scratch:
         self.end[:, row] -= column
 
     def leave(self, column: F8, row: int) -> None:
-        """A gang's own task goes: what it had is there for gangs."""
+        """A gang's own task leaves: gangs may use what it had."""
         self.end[:, row] += column
 
     def room(self, column: F8, rows: B1) -> F8:
-        """float64[node]: how many of a column each of the rows takes as it is; 0 on others."""
+        """float64[node]: how many times a column fits each of the rows; 0 elsewhere."""
         found = np.zeros(len(rows))
         needed = np.flatnonzero(column > 0)
         at = np.flatnonzero(rows)
@@ -49,8 +51,8 @@ class Scratch:
         return np.maximum(found, 0.0)
 
     def clear(self, movables: Rows) -> bool:
-        """Move these to where they fit most tightly, the largest first; False, and nothing is moved, if one has
-        nowhere to go."""
+        """Move these tasks to the rows they fit most tightly, the largest first. If one does not fit anywhere, nothing
+        is moved and the result is False."""
         problem = self._problem.movables
         before = dict(self.moves)
         columns = problem.columns[problem.kinds[movables]]
@@ -75,10 +77,10 @@ class Scratch:
         kind = int(problem.kinds[movable])
         column = problem.columns[kind]
         needed = np.flatnonzero(column > 0)
-        if kind not in self._homes:
+        if kind not in self._destinations_by_kind:
             roomy = (self._problem.now[needed] >= column[needed, None]).all(axis=0)
-            self._homes[kind] = np.flatnonzero(problem.allowed[kind] & roomy)
-        at = self._homes[kind]
+            self._destinations_by_kind[kind] = np.flatnonzero(problem.allowed[kind] & roomy)
+        at = self._destinations_by_kind[kind]
         at = at[at != problem.rows[movable]]
         room = np.minimum(self.now[needed[:, None], at], self.end[needed[:, None], at])
         fits = (room >= column[needed, None]).all(axis=0)

@@ -1,7 +1,7 @@
-"""The groups of a gang inside one another, and the domains in which each could lie.
+"""The nested groups of a gang as a tree, and the candidate domains of each group.
 
-Guarantees: a group lies inside the domain of the group around it, whatever their levels are; domains that hold most of
-the tasks that are left come first.
+Guarantees: a group is placed inside its parent's domain, whatever the levels; domains that hold most of the remaining
+tasks come first.
 """
 
 from dataclasses import dataclass
@@ -9,46 +9,46 @@ from dataclasses import dataclass
 import numpy as np
 
 from dovetail.cluster.arrays import B1
-from dovetail.placement.recovery.problem import LOST, Broken, RecoveryGroup
+from dovetail.placement.recovery.problem import LOST, BrokenGang, RecoveryGroup
 
 
 @dataclass(slots=True)
 class Branch:
-    """A group with the groups directly inside it; `own`: its tasks that are in none of those."""
+    """A group and its child groups. `own`: its tasks that are in no child."""
 
     group: RecoveryGroup
     children: "list[Branch]"
     own: tuple[int, ...]
 
 
-def tree(gang: Broken) -> Branch:
-    """The groups inside one another, around them one that is everything."""
+def tree(gang: BrokenGang) -> Branch:
+    """The tree of groups under a root that contains all tasks and nodes."""
     everything = RecoveryGroup(np.zeros(len(gang.allowed), dtype=np.intp), tuple(range(len(gang.rows))))
     root = Branch(everything, [], ())
     for group in gang.groups:
-        _hang(root, group)
-    _settle(root)
+        _insert(root, group)
+    _set_own(root)
     return root
 
 
-def _hang(branch: Branch, group: RecoveryGroup) -> None:
+def _insert(branch: Branch, group: RecoveryGroup) -> None:
     members = set(group.members)
     for child in branch.children:
         if members <= set(child.group.members):
-            _hang(child, group)
+            _insert(child, group)
             return
     branch.children.append(Branch(group, [], ()))
 
 
-def _settle(branch: Branch) -> None:
+def _set_own(branch: Branch) -> None:
     inside = {member for child in branch.children for member in child.group.members}
     branch.own = tuple(member for member in branch.group.members if member not in inside)
     for child in branch.children:
-        _settle(child)
+        _set_own(child)
 
 
-def domains(gang: Broken, branch: Branch, region: B1) -> list[B1]:
-    """The parts of a region in which a group could lie, those with most of its tasks first, then by row."""
+def domains(gang: BrokenGang, branch: Branch, region: B1) -> list[B1]:
+    """Candidate domains of a group within a region: most of its tasks first, then by row."""
     codes = branch.group.codes
     rows = np.flatnonzero(region & (gang.allowed | _held(gang, branch)))
     if not len(rows):
@@ -60,13 +60,13 @@ def domains(gang: Broken, branch: Branch, region: B1) -> list[B1]:
     return [region & (codes == found[at]) for at in order.tolist()]
 
 
-def _held(gang: Broken, branch: Branch) -> B1:
+def _held(gang: BrokenGang, branch: Branch) -> B1:
     held = np.zeros(len(gang.allowed), dtype=np.bool_)
     held[[gang.rows[member] for member in branch.group.members if gang.rows[member] != LOST]] = True
     return held
 
 
-def seek(gang: Broken, members: tuple[int, ...], region: B1) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Of these tasks, those that need a node in the region, and of those the ones that have one elsewhere."""
+def needing_nodes(gang: BrokenGang, members: tuple[int, ...], region: B1) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Of these tasks, those that need a node in the region, and among them those that have one elsewhere."""
     wanting = tuple(m for m in members if gang.rows[m] == LOST or not region[gang.rows[m]])
     return wanting, tuple(m for m in wanting if gang.rows[m] != LOST)

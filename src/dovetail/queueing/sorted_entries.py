@@ -1,9 +1,8 @@
-"""Entries that wait behind one another, by a key that does not change.
+"""A sorted list of entries with fixed keys, in blocks of a few hundred.
 
-Kept in order, in blocks of a few hundred: who goes first is at hand, and leaving from the front touches nobody else,
-where a heap would compare its way down through entries that have long left the processor's caches. A push and a drop
-from the middle cost O(log n) comparisons and one short move, never a sweep over all.
-Guarantees: the smallest key is first, the smaller id of equal keys; nothing stays behind of who has left.
+The first entry is at hand, and removing it touches no other entry; a heap would compare its way down through entries
+that have left the CPU caches. Adding, and removing from the middle, cost O(log n) comparisons and one short move.
+Guarantees: the smallest key is first, the smaller id of equal keys; removed entries leave nothing behind.
 """
 
 from bisect import bisect_left, insort
@@ -13,13 +12,13 @@ from typing import Any
 
 from dovetail.queueing.entry import QueueEntry
 
-Item = tuple[Any, ...]  # the key's numbers, the id, the entry; ids differ, so that entries are never compared
+Item = tuple[Any, ...]  # key numbers, id, entry; ids differ, so entries are never compared
 _BLOCK = 512
 _last = itemgetter(-1)
 
 
-class Seats:
-    """`first` goes next, None if nobody waits. No block is empty but the only one."""
+class SortedEntries:
+    """`first` is None if the list is empty. No block is empty, except a single one."""
 
     __slots__ = ("_blocks", "first")
 
@@ -36,14 +35,14 @@ class Seats:
         block = blocks[at]
         insort(block, item)
         if len(block) > _BLOCK:
-            # Most come last. Then the block stays full and the next begins.
+            # Most items are added at the end: then the block stays full and a new one begins.
             cut = _BLOCK if block[-1] is item else _BLOCK // 2
             blocks.insert(at + 1, block[cut:])
             del block[cut:]
         self.first = blocks[0][0]
 
     def remove(self, item: Item) -> None:
-        """The very item that was added."""
+        """Pass the same object that was added."""
         blocks = self._blocks
         at, place = (0, 0) if self.first is item else self._find(item)
         block = blocks[at]
@@ -59,9 +58,9 @@ class Seats:
         place = bisect_left(blocks[at], item)
         if place < len(blocks[at]) and blocks[at][place] is item:
             return at, place
-        # An outsider's key that cannot be compared (not a number) may stand anywhere.
+        # A plugin's key that is not comparable (NaN) may be anywhere.
         return next((at, place) for at, block in enumerate(blocks) for place, one in enumerate(block) if one is item)
 
     def in_order(self) -> Iterator[QueueEntry]:
-        """All of them, next first; costs only as far as one looks."""
+        """All entries in order, lazily."""
         return (item[-1] for block in self._blocks for item in block)

@@ -1,14 +1,14 @@
-"""What the numbers that solve a program mean: which task goes to which row.
+"""Turns the solver's numbers into a plan: which task goes to which row.
 
-Guarantees: a plan that is returned was added up anew from the problem, to the unit: no row is overfull. None: the
-numbers do not hold, as solvers work with fractions.
+Guarantees: a returned plan was checked against the problem, to the unit. None if it is not feasible: solvers compute
+with fractions.
 """
 
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.placement.recovery.problem import LOST, Broken, RecoveryPlan, holds
-from dovetail.placement.recovery.program import Program, Seat
+from dovetail.placement.recovery.integer_program import GroupVariables, Program
+from dovetail.placement.recovery.problem import LOST, BrokenGang, RecoveryPlan, is_feasible
 
 
 def read(program: Program, values: npt.NDArray[np.intp]) -> RecoveryPlan | None:
@@ -16,22 +16,22 @@ def read(program: Program, values: npt.NDArray[np.intp]) -> RecoveryPlan | None:
     plan = RecoveryPlan([None] * len(problem.gangs))
     for at in program.chosen:
         if values[program.whole[at]]:
-            places = _places(problem.gangs[at], program.seats[at], values)
+            places = _places(problem.gangs[at], program.groups[at], values)
             if places is None:
                 return None
             plan.places[at] = places
     plan.moves = _moves(program, values)
-    return plan if holds(problem, plan) else None
+    return plan if is_feasible(problem, plan) else None
 
 
-def _places(gang: Broken, seats: list[Seat], values: npt.NDArray[np.intp]) -> tuple[int, ...] | None:
+def _places(gang: BrokenGang, groups: list[GroupVariables], values: npt.NDArray[np.intp]) -> tuple[int, ...] | None:
     rows = list(gang.rows)
-    for seat in seats:
-        domains = [code for code, lies in seat.lies.items() if values[lies]]
+    for group in groups:
+        domains = [code for code, in_domain in group.in_domain.items() if values[in_domain]]
         if len(domains) != 1:
             return None
-        wanting = [m for m in seat.own if gang.rows[m] == LOST or seat.codes[gang.rows[m]] != domains[0]]
-        found = [row for row in sorted(seat.puts) for _ in range(int(values[seat.puts[row]]))]
+        wanting = [m for m in group.own if gang.rows[m] == LOST or group.codes[gang.rows[m]] != domains[0]]
+        found = [row for row in sorted(group.placed) for _ in range(int(values[group.placed[row]]))]
         if len(found) != len(wanting):
             return None
         for member, row in zip(wanting, found, strict=True):
@@ -40,7 +40,7 @@ def _places(gang: Broken, seats: list[Seat], values: npt.NDArray[np.intp]) -> tu
 
 
 def _moves(program: Program, values: npt.NDArray[np.intp]) -> dict[int, int]:
-    """Of those alike on one row, they go first that had rather; who would leave a row that another comes to stays."""
+    """Of equal tasks on a row the least costly move first. A leaving and an entering task of one kind cancel out."""
     movables = program.problem.movables
     moves: dict[int, int] = {}
     for kind in range(len(movables.columns)):

@@ -1,7 +1,7 @@
-"""Of plans with equally many moves, the one that lies nearer: the tasks that come to new rows change to better ones.
+"""Improves a plan without more moves: tasks that move anyway get rows closer to the rest of their gang.
 
-Guarantees: nobody else moves, every group stays in the domain that it was given, no row is overfull. Better are rows
-that are not spare ones, then those near to what is left of the gang.
+Guarantees: no other task moves, every group stays in its domain, no row is overcommitted. Preferred are rows that are
+no spare nodes, then rows near the gang's remaining tasks.
 """
 
 from dataclasses import replace
@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 from dovetail.cluster.arrays import F8, Rows
-from dovetail.placement.recovery.nesting import Branch, tree
-from dovetail.placement.recovery.problem import LOST, Broken, RecoveryPlan, RecoveryProblem
+from dovetail.placement.recovery.group_tree import Branch, tree
+from dovetail.placement.recovery.problem import LOST, BrokenGang, RecoveryPlan, RecoveryProblem
 
 
-def liking(problem: RecoveryProblem, gang: Broken, kept: Rows) -> F8:
-    """float64[node]: lower is better: not a spare one, and near the rows that it keeps."""
+def preference(problem: RecoveryProblem, gang: BrokenGang, kept: Rows) -> F8:
+    """float64[node], lower is better: no spare node, and close to the rows in `kept`."""
     found = np.zeros(len(gang.allowed))
     if len(kept):
         for codes in gang.nearness:
@@ -22,7 +22,7 @@ def liking(problem: RecoveryProblem, gang: Broken, kept: Rows) -> F8:
     return found + (len(gang.nearness) + 1) * problem.spare
 
 
-def nearer(problem: RecoveryProblem, plan: RecoveryPlan) -> RecoveryPlan:
+def move_closer(problem: RecoveryProblem, plan: RecoveryPlan) -> RecoveryPlan:
     end = problem.soon.copy()
     movables = problem.movables
     for one, row in plan.moves.items():
@@ -31,14 +31,14 @@ def nearer(problem: RecoveryProblem, plan: RecoveryPlan) -> RecoveryPlan:
         end[:, movables.rows[one]] += column
     gangs = [(at, gang) for at, gang in enumerate(problem.gangs) if plan.places[at] is not None]
     for at, gang in gangs:
-        _shift(gang, plan.places[at] or (), end)
+        _apply(gang, plan.places[at] or (), end)
     places = list(plan.places)
     for at, gang in gangs:
-        places[at] = _rearranged(problem, gang, plan.places[at] or (), end)
+        places[at] = _move_gang_closer(problem, gang, plan.places[at] or (), end)
     return replace(plan, places=places)
 
 
-def _shift(gang: Broken, places: tuple[int, ...], end: F8) -> None:
+def _apply(gang: BrokenGang, places: tuple[int, ...], end: F8) -> None:
     for before, after in zip(gang.rows, places, strict=True):
         if before != after:
             end[:, after] -= gang.column
@@ -46,23 +46,23 @@ def _shift(gang: Broken, places: tuple[int, ...], end: F8) -> None:
                 end[:, before] += gang.column
 
 
-def _rearranged(problem: RecoveryProblem, gang: Broken, places: tuple[int, ...], end: F8) -> tuple[int, ...]:
+def _move_gang_closer(problem: RecoveryProblem, gang: BrokenGang, places: tuple[int, ...], end: F8) -> tuple[int, ...]:
     found = list(places)
     kept = np.array([row for before, row in zip(gang.rows, places, strict=True) if before == row], dtype=np.intp)
-    wish = liking(problem, gang, kept)
+    preferred = preference(problem, gang, kept)
     for branch in _branches(tree(gang)):
-        coming = [member for member in branch.own if gang.rows[member] != places[member]]
-        if not coming:
+        moving = [member for member in branch.own if gang.rows[member] != places[member]]
+        if not moving:
             continue
         among = gang.allowed.copy()
         for group in gang.groups:
-            if coming[0] in group.members:
-                among &= group.codes == group.codes[places[coming[0]]]
-        for member in coming:
+            if moving[0] in group.members:
+                among &= group.codes == group.codes[places[moving[0]]]
+        for member in moving:
             end[:, found[member]] += gang.column
         if gang.alone:
-            among[[row for member, row in enumerate(found) if member not in coming]] = False
-        for member, row in zip(coming, _best(gang, np.flatnonzero(among), wish, end, len(coming)), strict=True):
+            among[[row for member, row in enumerate(found) if member not in moving]] = False
+        for member, row in zip(moving, _best(gang, np.flatnonzero(among), preferred, end, len(moving)), strict=True):
             found[member] = row
             end[:, row] -= gang.column
     return tuple(found)
@@ -72,10 +72,10 @@ def _branches(branch: Branch) -> list[Branch]:
     return [branch, *[one for child in branch.children for one in _branches(child)]]
 
 
-def _best(gang: Broken, rows: Rows, wish: F8, end: F8, count: int) -> list[int]:
-    """The best liked rows for so many; of equal ones those that hold fewest: large ones stay whole."""
+def _best(gang: BrokenGang, rows: Rows, preferred: F8, end: F8, count: int) -> list[int]:
+    """The most preferred rows for `count` tasks; of equal ones the smallest: large ones stay empty."""
     needed = np.flatnonzero(gang.column > 0)
     copies = np.floor(end[needed][:, rows] / gang.column[needed, None]).min(axis=0, initial=count)
     copies = np.clip(copies, 0, 1 if gang.alone else count).astype(np.intp)
-    order = np.lexsort((copies, wish[rows]))
+    order = np.lexsort((copies, preferred[rows]))
     return [int(row) for row in np.repeat(rows[order], copies[order])[:count]]

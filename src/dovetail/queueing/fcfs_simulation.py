@@ -1,10 +1,9 @@
-"""First come first served with backfilling, played beside the real machine: how long would anyone have waited?
+"""Simulates first come, first served with backfilling beside the real cluster, to learn the longest wait it gives.
 
-The same work arrives on an imagined machine of capacity 1.0 that serves strictly in order of arrival, with EASY
-backfilling behind the head. The longest wait there is the yardstick for what a cleverer order may ask of anybody.
-Guarantees: only the past is used; the yardstick never falls; state is what waits and runs in the imagination.
-Run times are expected ones until the real task ends, then the real ones. Leaves to others: expectations, and what
-the yardstick is used for. Nodes are not told apart: a share of the machine is all that is known of a task.
+The same work arrives at a simulated machine of capacity 1.0 that serves strictly in order of arrival, with EASY
+backfilling behind the head. `batch_order` derives its wait limit from the longest wait there.
+Guarantees: only the past is used; the longest wait never decreases. Run times are predictions until the real task ends.
+A task is only its share of the machine: the simulation has no nodes.
 """
 
 from collections import OrderedDict
@@ -13,9 +12,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 TOLERANCE = 1e-9
-"""Shares are fractions: ten tenths must fit into one."""
+"""Shares are fractions: ten tenths must fit into 1.0."""
 DEPTH = 500
-"""So many of those who wait are tried at a time: backfilling from further back hardly moves the longest wait."""
+"""Tasks tried at a time: backfilling from further back hardly changes the longest wait."""
 
 
 @dataclass(slots=True)
@@ -35,27 +34,27 @@ class _Task:
 
 
 @dataclass(slots=True)
-class Shadow:
-    """Times given to the methods must not fall. Same calls in the same order, same answers."""
+class FcfsSimulation:
+    """`now` must never decrease. Deterministic."""
 
     _waiting: OrderedDict[Hashable, _Task] = field(default_factory=OrderedDict)
     _running: dict[Hashable, _Task] = field(default_factory=dict)
     _free: float = 1.0
     _queued_s: float = 0.0
-    """Run time × share of all that wait, kept as a sum since they may be many."""
+    """The sum of run time × share over all waiting tasks."""
     _longest_wait_s: float = 0.0
-    _stirred_at: float | None = None
-    """When something changed that has not been served yet; all that happens at one instant is served together."""
+    _changed_at: float | None = None
+    """The time of changes that were not served yet. All changes at one time are served together."""
 
     def arrived(self, now: float, task: Hashable, share: float, expected_s: float) -> None:
         self._advance(now)
         waiting = _Task(now, min(1.0, share), max(1.0, expected_s))
         self._waiting[task] = waiting
         self._queued_s += waiting.work_s
-        self._stirred_at = now
+        self._changed_at = now
 
     def ended(self, now: float, task: Hashable, actual_s: float) -> None:
-        """The real task ended: from now on its run time is known here too, whether it waits or runs."""
+        """The real task ended: use its real run time, whether it waits or runs here."""
         self._advance(now)
         known = self._waiting.get(task)
         if known is not None:
@@ -65,10 +64,10 @@ class Shadow:
         running = self._running.get(task)
         if running is not None:
             running.run_s = max(now - running.started_at, actual_s)
-        self._stirred_at = now
+        self._changed_at = now
 
     def withdrawn(self, now: float, task: Hashable) -> None:
-        """The task was cancelled before it ran: it would not have run here either."""
+        """The task was cancelled before it ran: remove it here too."""
         self._advance(now)
         never_started = self._waiting.pop(task, None)
         if never_started is not None:
@@ -76,10 +75,10 @@ class Shadow:
         gone = self._running.pop(task, None)
         if gone is not None:
             self._free += gone.share
-        self._stirred_at = now
+        self._changed_at = now
 
     def longest_wait_s(self, now: float) -> float:
-        """The longest wait so far, of those that still wait too, and what a newcomer would find before it."""
+        """The longest wait so far, including tasks that still wait and the wait of a task that arrived now."""
         self._advance(now)
         self._serve(now)
         left = sum(task.share * max(0.0, task.ends_at - now) for task in self._running.values())
@@ -87,8 +86,8 @@ class Shadow:
         return self._longest_wait_s
 
     def _advance(self, now: float) -> None:
-        if self._stirred_at is not None and self._stirred_at < now:
-            self._serve(self._stirred_at)
+        if self._changed_at is not None and self._changed_at < now:
+            self._serve(self._changed_at)
         while self._running:
             ends_at = min(task.ends_at for task in self._running.values())
             if ends_at > now:
@@ -98,7 +97,7 @@ class Shadow:
             self._serve(ends_at)
 
     def _serve(self, now: float) -> None:
-        self._stirred_at = None
+        self._changed_at = None
         head: _Task | None = None
         head_starts_at = now
         for name, task in list(islice(self._waiting.items(), DEPTH)):
@@ -114,7 +113,7 @@ class Shadow:
 
     def _start(self, now: float, name: Hashable) -> None:
         task = self._waiting.pop(name)
-        self._queued_s = self._queued_s - task.work_s if self._waiting else 0.0  # no rounding outlives the queue
+        self._queued_s = self._queued_s - task.work_s if self._waiting else 0.0  # no rounding error outlives the queue
         task.started_at = now
         self._running[name] = task
         self._free -= task.share

@@ -1,8 +1,8 @@
-"""A few gangs of many, while the others stay as a plan has them: what is left to decide, and the plan that follows.
+"""Sub-problems: decide a few gangs again while a plan keeps the others.
 
-Storms break more gangs than can be weighed against each other at once. Guarantees: what is free in the smaller problem
-is what the others leave; an answer to it and the plan for the others hold together. Someone who made way belongs to
-the others if one of those comes to the row that was left, else to these few.
+Many failures break more gangs than can be optimised together. Guarantees: the sub-problem has only the capacity that
+the other gangs leave, so its solution and the rest of the plan fit together. A move belongs to the other gangs if one
+of them uses the row that was left, otherwise to the sub-problem.
 """
 
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dovetail.cluster.arrays import F8
-from dovetail.placement.recovery.problem import LOST, Movables, RecoveryPlan, RecoveryProblem, holds
+from dovetail.placement.recovery.problem import LOST, Movables, RecoveryPlan, RecoveryProblem, is_feasible
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
-    """`gangs`: the few, by their place in the whole problem; `problem`: theirs; `movables`: by movable of it, which one
-    of the whole it is; `fixed`: the moves of the others; `plan`: what was decided for these few so far."""
+class SubProblem:
+    """`gangs`: their indices in the whole problem; `movables`: the index of each movable task in the whole problem;
+    `fixed`: the moves of the other gangs; `plan`: the present plan of these gangs."""
 
     gangs: tuple[int, ...]
     problem: RecoveryProblem
@@ -26,14 +26,14 @@ class Portion:
     plan: RecoveryPlan
 
 
-def portion(problem: RecoveryProblem, plan: RecoveryPlan, gangs: Sequence[int]) -> Portion:
-    """`gangs`: the most urgent first, as they are in the problem."""
+def sub_problem(problem: RecoveryProblem, plan: RecoveryPlan, gangs: Sequence[int]) -> SubProblem:
+    """`gangs`: indices, the most urgent first."""
     few = set(gangs)
     now, soon = problem.now.copy(), problem.soon.copy()
     taken: set[int] = set()
     for at, (gang, places) in enumerate(zip(problem.gangs, plan.places, strict=True)):
         if at not in few and places is not None:
-            taken |= _settle(gang.column, gang.rows, places, soon)
+            taken |= _apply(gang.column, gang.rows, places, soon)
     movables = problem.movables
     fixed = {one: row for one, row in plan.moves.items() if int(movables.rows[one]) in taken}
     for one, row in fixed.items():
@@ -48,11 +48,13 @@ def portion(problem: RecoveryProblem, plan: RecoveryPlan, gangs: Sequence[int]) 
     moves = {place[one]: row for one, row in plan.moves.items() if one in place}
     chosen = [problem.gangs[at] for at in gangs]
     smaller = replace(problem, now=now, soon=soon, gangs=chosen, movables=rest)
-    return Portion(tuple(gangs), smaller, tuple(still), fixed, RecoveryPlan([plan.places[at] for at in gangs], moves))
+    return SubProblem(
+        tuple(gangs), smaller, tuple(still), fixed, RecoveryPlan([plan.places[at] for at in gangs], moves)
+    )
 
 
-def _settle(column: F8, rows: tuple[int, ...], places: tuple[int, ...], soon: F8) -> set[int]:
-    """Everybody of a gang where it will be; the rows that it comes to."""
+def _apply(column: F8, rows: tuple[int, ...], places: tuple[int, ...], soon: F8) -> set[int]:
+    """Move a gang to its new rows. Returns those that are new."""
     found: set[int] = set()
     for before, after in zip(rows, places, strict=True):
         if before != after:
@@ -63,8 +65,8 @@ def _settle(column: F8, rows: tuple[int, ...], places: tuple[int, ...], soon: F8
     return found
 
 
-def with_portion(plan: RecoveryPlan, part: Portion, found: RecoveryPlan) -> RecoveryPlan:
-    """The plan, with what was found for the few in it."""
+def merge(plan: RecoveryPlan, part: SubProblem, found: RecoveryPlan) -> RecoveryPlan:
+    """The plan with the solution of a sub-problem."""
     places = list(plan.places)
     for at, rows in zip(part.gangs, found.places, strict=True):
         places[at] = rows
@@ -72,12 +74,12 @@ def with_portion(plan: RecoveryPlan, part: Portion, found: RecoveryPlan) -> Reco
     return RecoveryPlan(places, dict(sorted(moves.items())))
 
 
-def for_the_first(problem: RecoveryProblem, plan: RecoveryPlan, count: int) -> RecoveryPlan | None:
-    """What of a plan is for the most urgent gangs; None if they need what the others would have left to them."""
+def most_urgent_only(problem: RecoveryProblem, plan: RecoveryPlan, count: int) -> RecoveryPlan | None:
+    """The part of a plan for the first `count` gangs; None if it is not feasible without the rest."""
     places = [rows if at < count else None for at, rows in enumerate(plan.places)]
     taken: set[int] = set()
     for gang, rows in zip(problem.gangs, places, strict=True):
         taken |= {after for before, after in zip(gang.rows, rows or gang.rows, strict=True) if before != after}
     moves = {one: row for one, row in plan.moves.items() if int(problem.movables.rows[one]) in taken}
     found = RecoveryPlan(places, moves)
-    return found if holds(problem, found) else None
+    return found if is_feasible(problem, found) else None

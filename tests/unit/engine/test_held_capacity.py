@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from dovetail.engine.promises.held_capacity import kept_room
-from dovetail.engine.reservations.windows import Window, as_of, coming, overlapping
+from dovetail.engine.promises.held_capacity import held_capacity
+from dovetail.engine.reservations.windows import Window, as_of, overlapping, upcoming
 from dovetail.model.record import ReservationRecord
 from dovetail.model.reservation import Target
 
@@ -13,7 +13,7 @@ NEVER = float("inf")
 def kept(
     windows: list[tuple[float, float, float]], runs: list[tuple[float, float]], now: float
 ) -> list[tuple[float, ...]]:
-    found = kept_room([(a, b, np.array([c])) for a, b, c in windows], [(e, np.array([c])) for e, c in runs], now)
+    found = held_capacity([(a, b, np.array([c])) for a, b, c in windows], [(e, np.array([c])) for e, c in runs], now)
     return [(start, end, float(column[0])) for start, end, column in found]
 
 
@@ -38,13 +38,13 @@ def test_a_task_counts_once_against_two_windows() -> None:
 
 
 def test_a_shorter_column_is_filled_up() -> None:
-    found = list(kept_room([(0, 9, np.array([4.0, 1.0]))], [(NEVER, np.array([1.0]))], 0))
+    found = list(held_capacity([(0, 9, np.array([4.0, 1.0]))], [(NEVER, np.array([1.0]))], 0))
     assert [column.tolist() for *_, column in found] == [[3.0, 1.0]]
 
 
 def test_windows_come_at_their_distance_until_the_last() -> None:
-    assert coming(every(300), 3) == [Window(100, 150), Window(400, 450), Window(700, 750)]
-    assert coming(every(300, last=400), 9) == [Window(100, 150), Window(400, 450)]
+    assert upcoming(every(300), 3) == [Window(100, 150), Window(400, 450), Window(700, 750)]
+    assert upcoming(every(300, last=400), 9) == [Window(100, 150), Window(400, 450)]
 
 
 def test_windows_touch_only_if_they_share_a_moment() -> None:

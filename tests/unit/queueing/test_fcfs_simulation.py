@@ -3,17 +3,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.queueing.shadow import DEPTH, Shadow
+from dovetail.queueing.fcfs_simulation import DEPTH, FcfsSimulation
 
 HOUR_S = 3600.0
 
 
 def test_an_empty_machine_makes_nobody_wait() -> None:
-    assert Shadow().longest_wait_s(1000.0) == 0.0
+    assert FcfsSimulation().longest_wait_s(1000.0) == 0.0
 
 
 def test_the_second_of_two_that_need_everything_waits_for_the_first() -> None:
-    shadow = Shadow()
+    shadow = FcfsSimulation()
     shadow.arrived(0.0, "first", 1.0, HOUR_S)
     shadow.longest_wait_s(0.0)
     shadow.arrived(0.0, "second", 1.0, 1.0)
@@ -23,7 +23,7 @@ def test_the_second_of_two_that_need_everything_waits_for_the_first() -> None:
 
 
 def test_ten_tenths_fit_side_by_side() -> None:
-    shadow = Shadow()
+    shadow = FcfsSimulation()
     for number in range(10):
         shadow.arrived(0.0, number, 0.1, HOUR_S)
     shadow.arrived(HOUR_S, "later", 1.0, 1.0)
@@ -33,7 +33,7 @@ def test_ten_tenths_fit_side_by_side() -> None:
 def test_a_short_task_overtakes_a_head_that_waits_but_a_long_one_does_not() -> None:
     waits = {}
     for run_s in (HOUR_S / 2, 3 * HOUR_S):
-        shadow = Shadow()
+        shadow = FcfsSimulation()
         shadow.arrived(0.0, "half", 0.5, HOUR_S)
         shadow.longest_wait_s(0.0)
         shadow.arrived(1.0, "head", 1.0, 1.0)
@@ -44,7 +44,7 @@ def test_a_short_task_overtakes_a_head_that_waits_but_a_long_one_does_not() -> N
 
 
 def test_a_task_that_really_ended_early_ends_early_in_the_imagination() -> None:
-    shadow, ignorant = Shadow(), Shadow()
+    shadow, ignorant = FcfsSimulation(), FcfsSimulation()
     for either in (shadow, ignorant):
         either.arrived(0.0, "over-asked", 0.5, 100 * HOUR_S)
         either.longest_wait_s(0.0)
@@ -59,7 +59,7 @@ def test_a_task_that_really_ended_early_ends_early_in_the_imagination() -> None:
 
 
 def test_a_task_withdrawn_is_forgotten_whether_it_waits_or_runs() -> None:
-    shadow = Shadow()
+    shadow = FcfsSimulation()
     shadow.arrived(0.0, "runs", 1.0, HOUR_S)
     shadow.longest_wait_s(0.0)
     shadow.arrived(0.0, "waits", 1.0, HOUR_S)
@@ -77,7 +77,7 @@ JOBS = st.lists(st.tuples(st.floats(0, 1000), st.floats(0.01, 1.0), st.floats(1,
 def test_the_imagined_machine_is_never_overfull_and_the_longest_wait_never_falls(
     jobs: list[tuple[float, float, float]],
 ) -> None:
-    shadow = Shadow()
+    shadow = FcfsSimulation()
     now = longest_s = 0.0
     for number, (gap_s, share, run_s) in enumerate(jobs):
         now += gap_s
@@ -90,7 +90,7 @@ def test_the_imagined_machine_is_never_overfull_and_the_longest_wait_never_falls
 
 
 def test_more_than_are_tried_at_a_time_all_start_if_they_fit() -> None:
-    shadow = Shadow()
+    shadow = FcfsSimulation()
     for number in range(2 * DEPTH):
         shadow.arrived(0.0, number, 0.1 / DEPTH, HOUR_S)
     shadow.longest_wait_s(0.0)
