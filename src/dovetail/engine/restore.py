@@ -14,10 +14,11 @@ from dovetail.engine.lifecycle.task_lifecycle import TO_RUN_ELSEWHERE
 from dovetail.engine.recovery.problem import missing
 from dovetail.engine.reservations import reservations
 from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.live_task import LiveTask
 from dovetail.engine.state.recoveries import Recovery
 from dovetail.engine.state.terms import Terms
 from dovetail.engine.state.timers import TimerKind
-from dovetail.engine.state.work import LiveTask, Work
+from dovetail.engine.state.work import Work
 from dovetail.model.record import NodeRecord, RestoredWorkload, Snapshot, TaskRecord
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workloads.selection import Effect

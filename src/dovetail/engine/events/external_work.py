@@ -6,7 +6,8 @@ for it. Its pending tasks are scheduled like any other.
 
 from dovetail.engine.events.workloads import admit_workload
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.work import LiveTask, Work
+from dovetail.engine.state.live_task import LiveTask
+from dovetail.engine.state.work import Work
 from dovetail.model.command import Command
 from dovetail.model.event import DisruptionBudgetsSet, Nominated, WorkArrived
 from dovetail.model.task import TaskId, TaskState

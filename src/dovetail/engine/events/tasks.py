@@ -5,7 +5,8 @@ from dovetail.engine.lifecycle.pace import record_finished_task, record_lost_tas
 from dovetail.engine.lifecycle.quarantine import placement_failed, placement_succeeded
 from dovetail.engine.lifecycle.task_lifecycle import end_task, retry_task, wait_again
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.work import LiveTask, Work
+from dovetail.engine.state.live_task import LiveTask
+from dovetail.engine.state.work import Work
 from dovetail.model.command import Command, attempt_key
 from dovetail.model.event import BindFailed, TaskBound, TaskFinished, TaskStarted
 from dovetail.model.task import TaskId, TaskState

@@ -2,10 +2,9 @@
 
 from dovetail.engine.lifecycle.task_lifecycle import await_promotion, dequeue, fail_waiting, regroup, requeue, stop_all
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.groups import Group
 from dovetail.engine.state.terms import terms_of
 from dovetail.engine.state.timers import TimerKind
-from dovetail.engine.state.work import Work
+from dovetail.engine.state.work import Group, Work
 from dovetail.model.command import Command
 from dovetail.model.event import CancelAsked, Submitted
 from dovetail.model.reason import Outcome

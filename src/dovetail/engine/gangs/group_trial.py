@@ -19,8 +19,7 @@ from dovetail.engine.gangs.gang_trial import layout_of, try_party
 from dovetail.engine.gangs.one_by_one import TrialSubject
 from dovetail.engine.gangs.requests import request_of
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.groups import GroupPart
-from dovetail.engine.state.work import Work
+from dovetail.engine.state.work import GroupPart, Work
 from dovetail.model.reason import Explanation
 from dovetail.model.requests.asks import Layout
 from dovetail.model.requests.shape import Shape

@@ -8,10 +8,9 @@ from heapq import heappush
 
 from dovetail.engine.backfill.backfilling import started
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.groups import Group
 from dovetail.engine.state.recoveries import Recovery
 from dovetail.engine.state.timers import TimerKind
-from dovetail.engine.state.work import QueuePlace, Work
+from dovetail.engine.state.work import Group, QueuePlace, Work
 from dovetail.model.command import Command, Stop, attempt_key
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workloads.workload import Condition

@@ -28,9 +28,8 @@ from dovetail.engine.preemption.preempting import (
 )
 from dovetail.engine.promises.promises import Promise
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.groups import GroupPart
 from dovetail.engine.state.timers import TimerKind
-from dovetail.engine.state.work import Work
+from dovetail.engine.state.work import GroupPart, Work
 from dovetail.model.command import Command
 from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.task import TaskId

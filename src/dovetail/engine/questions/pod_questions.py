@@ -29,8 +29,8 @@ from dovetail.engine.questions.pod_answers import (
     PodRefusal,
 )
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.groups import GroupPart
-from dovetail.engine.state.work import LiveTask
+from dovetail.engine.state.live_task import LiveTask
+from dovetail.engine.state.work import GroupPart
 from dovetail.model.disruption_budget import DisruptionBudget
 from dovetail.model.record import TaskRecord
 from dovetail.model.requests.shape import Shape

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from dovetail.engine.pieces import whole
 from dovetail.engine.scheduling.forecast import StartGuess, guesses
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.work import LiveTask
+from dovetail.engine.state.live_task import LiveTask
 from dovetail.model.command import attempt_key
 from dovetail.model.task import TaskId, TaskState
 

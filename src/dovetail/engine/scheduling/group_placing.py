@@ -17,8 +17,7 @@ from dovetail.engine.preemption.preempting import may_displace
 from dovetail.engine.scheduling.placement_committer import PlacementCommitter
 from dovetail.engine.scheduling.reordering import short_work_refusal
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.groups import GroupPart
-from dovetail.engine.state.work import Work
+from dovetail.engine.state.work import GroupPart, Work
 from dovetail.model.command import Command
 from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.requests.shape import Shape

@@ -15,8 +15,7 @@ from dovetail.engine.scheduling.reordering import reorder
 from dovetail.engine.scheduling.waking import wake_next, wake_parked
 from dovetail.engine.scheduling.watches import needs_watch, watch_for_changes
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.groups import GroupPart
-from dovetail.engine.state.work import QueuePlace, Work
+from dovetail.engine.state.work import GroupPart, QueuePlace, Work
 from dovetail.model.command import Command
 from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.task import TaskId

@@ -1,25 +1,31 @@
-"""Live work: a workload that is not finished, and its tasks, as the engine holds them in memory.
+"""Live work: unfinished workloads, their tasks, and the groups in which tasks start together or not at all.
 
 A task that was never touched has no entry: it is pending, attempt 0. So a workload of ten thousand replicas costs
 nothing until they are placed.
+
+A workload with `gang.min` is a group of its own, with one member (`is_solo`). Workloads of one namespace that name the
+same `gang.group` are one group, whatever each of them asks for. While too few of its tasks have a node, one member
+stands in the queue for the whole group, and the others are tried along with it. Once enough run, each member continues
+by itself. Tasks that succeeded still count after their workload has finished.
+
+Guarantees: bookkeeping only. Leaves to others: placing (`group_placing`), and what follows when a group loses tasks
+(`task_lifecycle`).
 """
 
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
+from dovetail.engine.state.live_task import LiveTask
 from dovetail.engine.state.recoveries import Recovery
 from dovetail.engine.state.terms import Terms
-from dovetail.model.record import TaskRecord, WorkloadRecord
+from dovetail.model.record import WorkloadRecord
 from dovetail.model.requests.shape import Shape
 from dovetail.model.requests.task_identity import TaskIdentity, identity_of, pod_identity
-from dovetail.model.task import FINISHED, HOLDING, MOVES, TaskId, TaskState, WorkloadState
+from dovetail.model.task import FINISHED, HOLDING, MOVES, TaskState, WorkloadState
 from dovetail.model.workloads.workload import Condition
 from dovetail.queueing.usage import Held
-
-if TYPE_CHECKING:
-    from dovetail.engine.state.groups import Group
 
 
 class ForbiddenMove(AssertionError):
@@ -33,42 +39,6 @@ class QueuePlace(StrEnum):
     QUEUED = "queued"  # to be looked at
     PARKED = "parked"  # nothing fits it now
     OVER_QUOTA = "over_quota"
-
-
-@dataclass(slots=True)
-class LiveTask:
-    state: TaskState = TaskState.PENDING
-    attempt: int = 0
-    node: str | None = None
-    backend: str | None = None
-    reason: str = ""
-    message: str = ""
-    exit_code: int | None = None
-    placed_at: float | None = None
-    started_at: float | None = None
-    finished_at: float | None = None
-    failures: int = 0
-    bind_failures: int = 0
-    devices: tuple[int, ...] = ()  # slots of its GPUs
-    evicting: bool = False  # STOPPING in order to run elsewhere, not to end
-
-    def record(self, task: TaskId) -> TaskRecord:
-        return TaskRecord(
-            task=task,
-            state=self.state,
-            attempt=self.attempt,
-            node=self.node,
-            backend=self.backend,
-            reason=self.reason,
-            message=self.message,
-            exit_code=self.exit_code,
-            placed_at=self.placed_at,
-            started_at=self.started_at,
-            finished_at=self.finished_at,
-            failures=self.failures,
-            bind_failures=self.bind_failures,
-            devices=self.devices,
-        )
 
 
 @dataclass(slots=True)
@@ -224,3 +194,145 @@ def _end_message(work: Work, state: WorkloadState) -> str:
         failed = [(replica, task) for replica, task in work.tasks.items() if task.state is TaskState.FAILED]
         return f"task {failed[0][0]}: {failed[0][1].message}" if failed else work.message
     return work.message if state is WorkloadState.CANCELLED else ""
+
+
+class GroupPart(NamedTuple):
+    """The tasks of one member that have to start with the others."""
+
+    work: Work
+    replicas: list[int]
+
+
+@dataclass(slots=True)
+class Group:
+    """`id` is that of its first member; `name` is empty for a group of one workload. `gone_*`: tasks of members that
+    are finished and forgotten."""
+
+    id: int
+    namespace: str
+    name: str
+    members: dict[int, Work] = field(default_factory=dict)
+    tasks: int = 0  # of all members, finished ones included
+    gone_succeeded: int = 0
+    gone_lost: int = 0
+    gone_failed: int = 0
+    gone_tasks: int = 0
+    mending: bool = False  # it lost tasks with their nodes; the other tasks stay while replacements are sought
+
+    def join(self, work: Work) -> None:
+        self.members[work.id] = work
+        self.tasks += work.replicas
+        work.group = self
+
+    def leave(self, work: Work) -> None:
+        """The member is finished."""
+        del self.members[work.id]
+        self.gone_succeeded += work.succeeded
+        self.gone_tasks += work.replicas
+        lost = work.done - work.succeeded
+        self.gone_lost += lost
+        self.gone_failed += 0 if work.cancelled else lost
+
+    @property
+    def is_solo(self) -> bool:
+        """Is it the gang of one workload, which no other can join?"""
+        return not self.name
+
+    def _counts(self) -> tuple[int, int, bool]:
+        """How many tasks it needs, how many of them run or succeeded, and whether it is loose: in one pass, since these
+        are asked for again and again."""
+        least, fulfilled, loose = 0, self.gone_succeeded, True
+        for work in self.members.values():
+            terms = work.terms
+            fulfilled += work.holding - work.stopping + work.succeeded
+            loose = loose and terms.loose
+            if not work.cancelled:
+                least = max(least, terms.gang_min or terms.group_min)
+        return least, fulfilled, loose
+
+    @property
+    def least(self) -> int:
+        """How many tasks it needs."""
+        return self._counts()[0]
+
+    @property
+    def firm(self) -> int:
+        """Tasks that hold a node and stay there."""
+        return sum([work.holding - work.stopping for work in self.members.values()])
+
+    @property
+    def lost(self) -> int:
+        """Tasks that ended without success."""
+        return self.gone_lost + sum([work.done - work.succeeded for work in self.members.values()])
+
+    @property
+    def failed(self) -> int:
+        """Lost tasks of members that nobody cancelled."""
+        return self.gone_failed + sum([work.done - work.succeeded for work in self._uncancelled()])
+
+    def _uncancelled(self) -> list[Work]:
+        return [work for work in self.members.values() if not work.cancelled]
+
+    @property
+    def short(self) -> int:
+        """How many tasks must find a node together; 0 where each may start by itself."""
+        least, fulfilled, loose = self._counts()
+        return 0 if fulfilled and loose else max(0, least - fulfilled)
+
+    @property
+    def slack(self) -> int:
+        """How many tasks it can lose without falling below its least."""
+        least, fulfilled, _ = self._counts()
+        return max(0, fulfilled - least)
+
+    @property
+    def is_loose(self) -> bool:
+        """Does it hold together only until it has started?"""
+        return self._counts()[2]
+
+    @property
+    def places_together(self) -> bool:
+        """Are its next tasks placed all at once? The only task of one workload is placed like any other task."""
+        return self.short > (1 if self.is_solo else 0)
+
+    @property
+    def leader(self) -> Work | None:
+        """The member that stands in the queue for all, if enough tasks could start."""
+        if self.tasks < self.least:
+            return None
+        ready = [work for work in self.members.values() if work.is_ready]
+        enough = sum([work.at_once for work in ready]) >= self.short
+        return ready[0] if ready and enough else None
+
+    def lets(self, work: Work) -> bool:
+        """May this member stand in the queue?"""
+        if self.tasks < self.members[work.id].terms.group_min:  # by far the quickest answer while members arrive
+            return False
+        return not self.short or self.leader is work
+
+    def parts(self) -> list[GroupPart]:
+        """The tasks that have to start together now, in order of rank."""
+        left = self.short
+        found = []
+        for work in self.members.values():
+            if left and work.is_ready:
+                replicas = sorted(work.waiting)[: min(left, work.at_once)]
+                left -= len(replicas)
+                found.append(GroupPart(work, replicas))
+        return found
+
+    def short_of(self, work: Work) -> int:
+        """How many tasks with the shape of this member must find a node together."""
+        short = self.short
+        if not short or self.is_solo:
+            return short
+        return sum([len(part.replicas) for part in self.parts() if part.work.shape == work.shape])
+
+    def notes(self) -> list[int]:
+        """What a restart has to know."""
+        return [self.gone_tasks, self.gone_succeeded, self.gone_lost, self.gone_failed]
+
+    def recall(self, notes: list[int]) -> None:
+        """The inverse of `notes`; every member carries them."""
+        self.tasks += notes[0] - self.gone_tasks
+        self.gone_tasks, self.gone_succeeded, self.gone_lost, self.gone_failed = notes
