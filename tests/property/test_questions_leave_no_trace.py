@@ -17,7 +17,7 @@ from dovetail.engine.engine import Engine
 from dovetail.engine.questions.defragmentation import winnable
 from dovetail.engine.questions.fragmentation import fragment_report
 from dovetail.engine.questions.questions import Questions
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.command import Command, attempt_key
 from dovetail.model.event import (
     CancelAsked,
