@@ -151,7 +151,9 @@ class ControlLoop:
             step.promises.append((item.promise, invalid))
             return []
         self._next_workload += len(item.specs)
-        accepted = [AcceptedSubmission(id_, s.namespace, s.name) for id_, s in zip(admitted.ids, item.specs, strict=True)]
+        accepted = [
+            AcceptedSubmission(id_, s.namespace, s.name) for id_, s in zip(admitted.ids, item.specs, strict=True)
+        ]
         commands = self._admit(item.specs, admitted, now, step)
         if item.idempotency_key is not None:
             answer = orjson.dumps([[a.id, a.namespace, a.name] for a in accepted]).decode()
