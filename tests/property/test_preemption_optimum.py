@@ -33,19 +33,19 @@ def how_many_fit(case: Case, gone: set[TaskId]) -> int:
 def price(case: Case, gone: set[TaskId]) -> Cost:
     """The cost of a set of victims, from the definition; the set must be whole gangs or what gangs can lose."""
     standing = case.standing()
-    victims_table = {task: standing[task].victim_info for task in gone}
+    victim_table = {task: standing[task].victim_info for task in gone}
     violations = broken = 0
     for group, left in case.budgets.items():
-        violations += max(0, sum(victim_info.group == group for victim_info in victims_table.values()) - left)
-    for unit in {victim_info.unit for victim_info in victims_table.values()} - {-1}:
+        violations += max(0, sum(victim_info.group == group for victim_info in victim_table.values()) - left)
+    for unit in {victim_info.unit for victim_info in victim_table.values()} - {-1}:
         members = {task for task, placement in standing.items() if placement.victim_info.unit == unit}
         if len(members & gone) > case.slack.get(unit, 0):
             assert members <= gone, "half a gang is left"
             broken += 1
-    soon = sum(NOW - victim_info.since < victim_info.min_run_s for victim_info in victims_table.values())
-    lost = sum(lost_s(victim_info) for victim_info in victims_table.values())
+    soon = sum(NOW - victim_info.since < victim_info.min_run_s for victim_info in victim_table.values())
+    lost = sum(lost_s(victim_info) for victim_info in victim_table.values())
     return Cost(
-        -min(victim_info.rank for victim_info in victims_table.values()), violations, broken, soon, lost, len(gone)
+        -min(victim_info.rank for victim_info in victim_table.values()), violations, broken, soon, lost, len(gone)
     )
 
 

@@ -109,9 +109,9 @@ class PlacementTable:
 
     def selector_count(self, counted: Counted) -> SelectorCount:
         """How many tasks of a kind each node holds."""
-        return self.selector_counts.of(counted, self._badges())
+        return self.selector_counts.of(counted, self._identities())
 
-    def _badges(self) -> Iterator[tuple[TaskIdentity, int]]:
+    def _identities(self) -> Iterator[tuple[TaskIdentity, int]]:
         for placement in self.by_task.values():
             if placement.identity is not None:
                 yield placement.identity, placement.row

@@ -79,16 +79,16 @@ class SelectorCounts:
         self._width = FIRST_CAPACITY
         self._trials = 0  # that are open, one inside the other
         self._dropped: dict[AffinityRule, None] = {}  # rules that nobody carries, for the time of the trial
-        self._tallies: OrderedDict[Counted, SelectorCount] = OrderedDict()
+        self._selector_counts: OrderedDict[Counted, SelectorCount] = OrderedDict()
         self._where: dict[TaskIdentity, dict[int, int]] | None = None  # tasks by row; None until somebody asks
-        self._badges = _Index[TaskIdentity]()
+        self._identities = _Index[TaskIdentity]()
         self._counted = _Index[Counted]()
         self._rules = _Index[AffinityRule]()
         self._concerned: dict[TaskIdentity, list[SelectorCount]] = {}  # of badges that are placed
 
     def widen(self, width: int) -> None:
         self._width = width
-        for selector_count in self._tallies.values():
+        for selector_count in self._selector_counts.values():
             selector_count.counts = grown(selector_count.counts, width)
 
     def count(self, identity: TaskIdentity, row: int, sign: int) -> None:
@@ -108,17 +108,17 @@ class SelectorCounts:
 
     def of(self, counted: Counted, placed: Iterable[tuple[TaskIdentity, int]]) -> SelectorCount:
         """The tally of a kind of task. `placed` are all placed tasks, looked at only when the first tally is made."""
-        found = self._tallies.get(counted)
+        found = self._selector_counts.get(counted)
         if found is not None:
-            self._tallies.move_to_end(counted)
+            self._selector_counts.move_to_end(counted)
             return found
         if self._where is None:
             self._where = {}
             for identity, row in placed:
                 self._locate(self._where, identity, row, 1)
-        found = self._tallies[counted] = SelectorCount(self._width)
+        found = self._selector_counts[counted] = SelectorCount(self._width)
         self._counted.add(counted, _any_of(counted))
-        for identity in self._badges.find(_any_of(counted)):
+        for identity in self._identities.find(_any_of(counted)):
             if _counts(counted, identity):
                 for row, tasks in self._where[identity].items():
                     found.add(row, tasks)
@@ -148,11 +148,11 @@ class SelectorCounts:
 
     def kept(self) -> Mapping[Counted, SelectorCount]:
         """For checking."""
-        return self._tallies
+        return self._selector_counts
 
     def _make_room(self, most: int) -> None:
-        while len(self._tallies) > most:
-            counted, _ = self._tallies.popitem(last=False)
+        while len(self._selector_counts) > most:
+            counted, _ = self._selector_counts.popitem(last=False)
             self._counted.remove(counted, _any_of(counted))
             self._concerned.clear()
 
@@ -176,7 +176,7 @@ class SelectorCounts:
         rows = where.get(identity)
         if rows is None:
             rows = where[identity] = {}
-            self._badges.add(identity, (*_tokens(identity), ANY))
+            self._identities.add(identity, (*_tokens(identity), ANY))
         left = rows.get(row, 0) + sign
         if left:
             rows[row] = left
@@ -184,11 +184,11 @@ class SelectorCounts:
         del rows[row]
         if not rows:
             del where[identity]
-            self._badges.remove(identity, (*_tokens(identity), ANY))
+            self._identities.remove(identity, (*_tokens(identity), ANY))
 
     def _find_concerned(self, identity: TaskIdentity) -> list[SelectorCount]:
         found = [
-            self._tallies[counted]
+            self._selector_counts[counted]
             for counted in self._counted.find((*_tokens(identity), ANY))
             if _counts(counted, identity)
         ]

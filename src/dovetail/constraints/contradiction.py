@@ -92,7 +92,7 @@ def _term(term: NodeTerm) -> tuple[Match, ...]:
 @lru_cache(maxsize=KEPT)
 def _among(asked: _Asked, room: ResourceCeiling) -> Contradiction | None:
     core = smallest_core(list(islice(_requirements(asked, room), MOST_REQUIREMENTS)), room)
-    return None if core is None else _told(core)
+    return None if core is None else _as_contradiction(core)
 
 
 def _requirements(asked: _Asked, room: ResourceCeiling) -> Iterator[ConflictingRequirement]:
@@ -181,7 +181,7 @@ def _needed(
     return of_first + of_second
 
 
-def _told(core: list[ConflictingRequirement]) -> Contradiction:
+def _as_contradiction(core: list[ConflictingRequirement]) -> Contradiction:
     last = core[-1]
     if len(core) == 1:
         return Contradiction(last.path, f"{_short(last.words)} can never hold")

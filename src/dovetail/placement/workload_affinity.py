@@ -21,7 +21,7 @@ from dovetail.placement.filters.scope import labels_term
 from dovetail.placement.filters.taints import tolerated
 
 
-def keeps(rule: AffinityRule, request: Request, view: View) -> B1 | bool:
+def satisfies_rule(rule: AffinityRule, request: Request, view: View) -> B1 | bool:
     """Nodes where the task would keep the rule."""
     counts, total = _counted(rule, view)
     own = request.identity is not None and concerns(rule, request.identity)
@@ -37,7 +37,7 @@ def keeps(rule: AffinityRule, request: Request, view: View) -> B1 | bool:
     return view.in_domain(rule.level, counts) > 0
 
 
-def let_in(rule: AffinityRule, view: View) -> B1 | bool:
+def not_repelled_by(rule: AffinityRule, view: View) -> B1 | bool:
     """Nodes where placed tasks that carry the rule do not keep the task away."""
     return _apart(rule, view.selector_count(rule).counts, view)
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.unit.engine.scene import Scene
-from tests.unit.engine.test_restoring import Restartable
+from tests.unit.engine.test_restore import Restartable
 
 from dovetail.cluster.network.distance import distance_between
 from dovetail.model.event import DistancesCleared, DistancesSet, TopologySet

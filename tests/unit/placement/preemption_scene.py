@@ -37,8 +37,8 @@ def run(
     return task
 
 
-def below_high(victims_table: VictimArrays) -> B1:
-    return victims_table.rank > HIGH
+def below_high(victim_table: VictimArrays) -> B1:
+    return victim_table.rank > HIGH
 
 
 def ask(

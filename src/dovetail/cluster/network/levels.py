@@ -170,8 +170,10 @@ def _described_up(cluster: Cluster, key: str) -> F8:
         domains = cluster.names if key == HOST else [""] if column is None else ["", *column.vocabulary]
         name = next((one.name for one in topology.levels if one.key == key), key)
         nothing = (0.0, 0.0, 0.0)
-        told = [(*topology.up(name, one), 1.0 * topology.limits_up(name, one)) if one else nothing for one in domains]
-        kept[key] = np.array(told).reshape(-1, 3).T
+        capacities = [
+            (*topology.up(name, one), 1.0 * topology.limits_up(name, one)) if one else nothing for one in domains
+        ]
+        kept[key] = np.array(capacities).reshape(-1, 3).T
     return kept[key]
 
 

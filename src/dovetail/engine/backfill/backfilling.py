@@ -120,16 +120,16 @@ def plan(state: EngineState, work: Work, now: float) -> None:
     state.promises.withdraw(work.id)
     if not sticky and not len(state.ends) and not state.promises and not state.promises.held:
         # Nothing is known to end or to be kept: it will be as it is now, and now it was refused.
-        _stir(state, old)
+        _mark_dirty(state, old)
         return
     slot = earliest(state, work, now)
     if slot is None or (slot.start <= now and not sticky):
-        _stir(state, old)
+        _mark_dirty(state, old)
         return
     promise = _promise(state, course, work, slot, as_of)
     state.promises.make(work.id, promise)
     if not promise.equals(old):
-        _stir(state, old)
+        _mark_dirty(state, old)
 
 
 def earliest(state: EngineState, work: Work, now: float) -> Slot | None:
@@ -139,10 +139,10 @@ def earliest(state: EngineState, work: Work, now: float) -> Slot | None:
     mask = evaluator.run_filters(request, View(state.cluster)).feasible_ignoring_capacity
     run_s = state.expected_s(work)
     column, count = column_with_reserve(state, work), max(1, work.gang_short)
-    party = TrialSubject(work.id, work.shape, work.identity)
+    subject = TrialSubject(work.id, work.shape, work.identity)
     best: Slot | None = None
     # A gang that has to be in one domain is promised room in one.
-    for place in places_to_clear(state, party, request, count):
+    for place in places_to_clear(state, subject, request, count):
         horizon = state.promises.horizon(now, work.id, work.namespace)
         among = mask if place.among is None else mask & place.among
         slot = horizon.earliest(among, column, count, NEVER if run_s is None else run_s)
@@ -178,7 +178,7 @@ def _withdraw(state: EngineState, work: int) -> None:
         state.wake.dirty_rows.update(row for row, _ in promise.rows)
 
 
-def _stir(state: EngineState, promise: Promise | None) -> None:
+def _mark_dirty(state: EngineState, promise: Promise | None) -> None:
     """Others may have room now where there was a promise."""
     if promise is not None and not promise.clearing:
         state.wake.dirty_rows.update(row for row, _ in promise.rows)

@@ -29,7 +29,7 @@ def request_of(state: EngineState, work: Work, now: float, shape: Shape | None =
     return request
 
 
-def say(state: EngineState, work: Work, refusal: Explanation, now: float) -> None:
+def record_refusal(state: EngineState, work: Work, refusal: Explanation, now: float) -> None:
     """Record why the work waits, unless that was its reason before."""
     if not work.reason:
         state.learned.parked_since_sample += 1

@@ -54,7 +54,7 @@ class _Ending:
     """Tasks on some rows that are expected to end, by when."""
 
     def __init__(self, state: EngineState, rows: B1) -> None:
-        table = state.victims_table
+        table = state.victim_table
         table.refresh()
         slots = np.flatnonzero(table.arrays.placed & rows[table.arrays.row])
         at = state.ends.at

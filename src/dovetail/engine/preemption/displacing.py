@@ -14,7 +14,7 @@ import numpy as np
 from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.placements import Placement
 from dovetail.engine.backfill.clearing import is_clearing
-from dovetail.engine.gangs.gang_trial import places_to_clear, try_party, try_together
+from dovetail.engine.gangs.gang_trial import places_to_clear, try_subject, try_together
 from dovetail.engine.gangs.group_trial import GroupTrial, attempts, hardest_first, only_among, put
 from dovetail.engine.gangs.one_by_one import TrialSubject
 from dovetail.engine.gangs.requests import unpromised_request
@@ -99,7 +99,7 @@ def _nominated(state: EngineState, parts: list[GroupPart], now: float) -> Preemp
     pipeline = state.pipelines[work.shape.profile]
     found = nominate(
         state.cluster,
-        state.victims_table,
+        state.victim_table,
         pipeline.evaluator,
         request,
         work.terms.priority or 0,
@@ -135,8 +135,8 @@ def _cheapest(state: EngineState, parts: list[GroupPart], now: float) -> Preempt
         return _cheapest_for_one(state, parts[0], now)
     tried = attempts(state, parts, now, [part.work.shape.least for part in parts])
     first = hardest_first(state, tried)[0]
-    request = unpromised_request(state, parts[first].work, tried[first].party.shape)
-    places = places_to_clear(state, tried[first].party, request, len(parts[first].replicas))
+    request = unpromised_request(state, parts[first].work, tried[first].subject.shape)
+    places = places_to_clear(state, tried[first].subject, request, len(parts[first].replicas))
     return cheapest(places, lambda place: _cleared(state, parts, tried, place.among, now))
 
 
@@ -177,10 +177,10 @@ def _cleared(
             cluster.remove(task)
         for index in hardest_first(state, tried):
             one, work = tried[index], parts[index].work
-            request = only_among(unpromised_request(state, work, one.party.shape), among)
-            found = try_party(state, one.party, request, one.replicas, begun=False)
+            request = only_among(unpromised_request(state, work, one.subject.shape), among)
+            found = try_subject(state, one.subject, request, one.replicas, begun=False)
             if found.refusal is not None:
-                claim = PreemptionRequest(one.party.shape, work.rank, work.queue, len(one.replicas), work.id)
+                claim = PreemptionRequest(one.subject.shape, work.rank, work.queue, len(one.replicas), work.id)
                 room = find_room(state, claim, now, request)
                 if room is None:
                     return None
@@ -188,7 +188,7 @@ def _cleared(
                 victims += room.tasks
                 for task in room.tasks:
                     cluster.remove(task)
-                found = try_party(state, one.party, request, one.replicas, begun=False)
+                found = try_subject(state, one.subject, request, one.replicas, begun=False)
                 if found.refusal is not None:
                     return None
             for choice in put(state, one, request, found.choices):

@@ -110,14 +110,14 @@ def _search(
 ) -> Victims | None:
     back, spared = (np.array(sorted(codes), dtype=np.int64) for codes in (reclaim, kept))
 
-    def eligible(victims_table: VictimArrays) -> B1:
-        lower: B1 = (victims_table.rank > claim.rank) & (claim.rank <= LAST_TO_PREEMPT)
+    def eligible(victim_table: VictimArrays) -> B1:
+        lower: B1 = (victim_table.rank > claim.rank) & (claim.rank <= LAST_TO_PREEMPT)
         if len(spared):
-            lower &= ~np.isin(victims_table.queue, spared)
+            lower &= ~np.isin(victim_table.queue, spared)
         if len(back):
-            lower |= np.isin(victims_table.queue, back)
-        lower &= victims_table.group != claim.work  # its own tasks may have been placed with a lower priority
-        return lower & victims_table.preemptible
+            lower |= np.isin(victim_table.queue, back)
+        lower &= victim_table.group != claim.work  # its own tasks may have been placed with a lower priority
+        return lower & victim_table.preemptible
 
     return cheapest_victims(state, candidates, request, claim.count, eligible, now)
 
@@ -152,14 +152,14 @@ def cheapest_victims(
         budgets,
         slack,
         state.stopping,
-        state.victims_table,
+        state.victim_table,
     )
     if blocked is None or count > 1 or (found is not None and not found.tasks):
         return found
     evaluator = state.pipelines[request.shape.profile].evaluator
-    state.victims_table.refresh()
+    state.victim_table.refresh()
     there = candidates & blocked
-    pool = VictimPool(state.victims_table, there, request.column, eligible, now, budgets, slack, state.stopping)
+    pool = VictimPool(state.victim_table, there, request.column, eligible, now, budgets, slack, state.stopping)
     tried = TrialSearch(pool, evaluator, request, state.stopping).run()
     return min((one for one in (found, tried) if one is not None), key=lambda one: one.cost, default=None)
 

@@ -10,7 +10,7 @@ from collections import Counter
 
 from dovetail.engine.gangs.communication import add_notes, note_communication
 from dovetail.engine.gangs.group_trial import GroupTrial, Tried, attempts, try_parts
-from dovetail.engine.gangs.requests import say, unpromised_request
+from dovetail.engine.gangs.requests import record_refusal, unpromised_request
 from dovetail.engine.lifecycle.task_lifecycle import give_nodes_back
 from dovetail.engine.preemption.displacing import displace
 from dovetail.engine.preemption.preempting import may_displace
@@ -45,7 +45,7 @@ def place_group(
         if group.firm and refusal.outcome != Outcome.PREEMPTING:
             commands += give_nodes_back(state, group, refusal.message)
         for part in parts:
-            say(state, part.work, refusal, now)
+            record_refusal(state, part.work, refusal, now)
     return made, refusal
 
 
@@ -96,7 +96,7 @@ def _place_with_fewer_wishes(state: EngineState, parts: list[GroupPart], now: fl
     while any(shape.insists for shape in shapes):
         for i, shape in enumerate(shapes):
             if shape.insists:
-                shapes[i], words = shape.eased()
+                shapes[i], words = shape.relaxed()
                 given_up |= dict.fromkeys(words)
         asked = attempts(state, parts, now, shapes)
         tried = try_parts(state, asked, begun=begun)
@@ -120,7 +120,7 @@ def _take(
     note_communication(state, [choice for choices in tried.choices for choice in choices])
     made = 0
     for part, attempt, choices in zip(parts, asked, tried.choices, strict=True):
-        request = unpromised_request(state, part.work, attempt.party.shape)
+        request = unpromised_request(state, part.work, attempt.subject.shape)
         taking = PlacementCommitter(state, part.work, request, now, commands)
         for choice in choices:
             taking.take(choice)

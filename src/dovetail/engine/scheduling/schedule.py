@@ -6,7 +6,7 @@ with its reason. Leaves to others: what happens after a refusal (`group_placing`
 """
 
 from dovetail.engine.backfill.backfilling import keep_promises, refused, started
-from dovetail.engine.gangs.requests import request_of, say
+from dovetail.engine.gangs.requests import record_refusal, request_of
 from dovetail.engine.policies.policy_changes import apply_adjustments
 from dovetail.engine.scheduling.forecast import learn, sample
 from dovetail.engine.scheduling.group_placing import must_wait, place_group, relax_or_preempt
@@ -152,7 +152,7 @@ def _place_one_by_one(
         return made, None
     spent, refusal = relax_or_preempt(state, [GroupPart(work, work.waiting[:1])], refusal, now, commands)
     if refusal is not None:
-        say(state, work, refusal, now)
+        record_refusal(state, work, refusal, now)
     return made + spent, refusal
 
 

@@ -24,13 +24,13 @@ from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.contract import Request
 
-_NOBODY = -1
+_NO_WORKLOAD = -1
 #: Copies of one task that are placed one by one rather than counted.
 _MOST_PLACED = 32
 #: Nodes that one question may look at, over all decisions. A shape whose standing is kept looks at all of them about
 #: twice, and at few for each task after that.
 _MOST_LOOKED_AT = 200_000
-_STANDING, _FROM_STANDING = 2, 200
+_CACHE_PASSES, _NODES_PER_CACHED_TASK = 2, 200
 #: Arranging a gang looks at all of them about so many times: who may take it, how many of it, and sums over domains.
 _ARRANGING = 3
 
@@ -45,7 +45,7 @@ class FitTrial:
 
     @property
     def owner(self) -> int:
-        return _NOBODY if self.work is None else self.work.id
+        return _NO_WORKLOAD if self.work is None else self.work.id
 
     @property
     def held(self) -> int:
@@ -140,7 +140,7 @@ class FitTrial:
             return _ARRANGING * nodes + count + nodes * max(0, count - spec.gang.min)
         if request.non_local or request.promised is not None or count == 1:
             return nodes * count
-        return _STANDING * nodes + _FROM_STANDING * count
+        return _CACHE_PASSES * nodes + _NODES_PER_CACHED_TASK * count
 
     def _headroom(self, shape: Shape) -> Headroom:
         least = shape.least

@@ -27,8 +27,8 @@ class LooserLayouts:
     def __init__(self, rehearsal: FitTrial) -> None:
         self._rehearsal, self._spec = rehearsal, rehearsal.spec
         self._gang = 0 if self._spec.gang is None else self._spec.gang.min
-        party = TrialSubject(rehearsal.owner, rehearsal.shape, identity_for(self._spec, rehearsal.shape))
-        self._layout = layout_of(rehearsal.state, party) if self._gang > 1 and not rehearsal.held else None
+        subject = TrialSubject(rehearsal.owner, rehearsal.shape, identity_for(self._spec, rehearsal.shape))
+        self._layout = layout_of(rehearsal.state, subject) if self._gang > 1 and not rehearsal.held else None
 
     @property
     def is_arranged(self) -> bool:

@@ -88,9 +88,9 @@ class Measures:
 
     def _domains(self, request: Request) -> list[Request]:
         """Where it could be with all its tasks: anywhere, or in one domain of those that it must be in."""
-        party = TrialSubject(self._rehearsal.owner, request.shape, identity_for(self._spec, request.shape))
+        subject = TrialSubject(self._rehearsal.owner, request.shape, identity_for(self._spec, request.shape))
         whole = self._spec.gang is not None and not self._rehearsal.held
-        return places_to_clear(self._state, party, request, self._wanted) if whole else [request]
+        return places_to_clear(self._state, subject, request, self._wanted) if whole else [request]
 
     # --- time ------------------------------------------------------------------------------------------------
 
@@ -127,9 +127,9 @@ class Measures:
         state, own = self._state, self._rehearsal.owner
         request = self._rehearsal.request(self._rehearsal.shape.least)
 
-        def eligible(victims_table: VictimArrays) -> B1:
-            others: B1 = victims_table.group != own
-            return victims_table.preemptible & others
+        def eligible(victim_table: VictimArrays) -> B1:
+            others: B1 = victim_table.group != own
+            return victim_table.preemptible & others
 
         def find(place: Request) -> Victims | None:
             here = places if place.among is None else places & place.among

@@ -32,13 +32,13 @@ from dovetail.engine.suggestions.changes import (
 from dovetail.engine.suggestions.requirements import (
     AFFINITY,
     BACKEND,
-    COMPANY,
     CONSTRAINTS,
     GPU_MODEL,
     RESOURCES,
     SELECTOR,
     SPREAD,
     TAINTS,
+    WORKLOAD_AFFINITY,
     Findings,
     WorkloadRequirement,
 )
@@ -56,7 +56,7 @@ _MOST_SETS = 12  # of requirements that are failed together
 _MOST_GROUPS = 2  # of nodes, for one set
 _MOST_TOGETHER = 4  # groups that are allowed at once where one is too small
 #: Filters for which it matters how many of its own tasks are placed already.
-_TAKEN = frozenset({RESOURCES, COMPANY, SPREAD})
+_TAKEN = frozenset({RESOURCES, WORKLOAD_AFFINITY, SPREAD})
 
 
 @dataclass(frozen=True, slots=True)

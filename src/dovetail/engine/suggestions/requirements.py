@@ -16,7 +16,7 @@ from dovetail.cluster.arrays import B1, Rows
 from dovetail.cluster.views.view import View
 from dovetail.model.requests.asks import AffinityRule, ConstraintAsk
 from dovetail.model.requests.shape import Shape
-from dovetail.model.requests.shaping import company_of, kept_together, spread_of
+from dovetail.model.requests.shaping import affinity_rules_of, kept_together, spread_of
 from dovetail.model.resources import GPU, SLOTS, show_amount
 from dovetail.model.text.complaint import field_name
 from dovetail.model.workloads.constraint import ConstraintKind as Demand
@@ -25,7 +25,7 @@ from dovetail.placement.contract import Concern, Filter, Request
 from dovetail.placement.pipeline.evaluation import Evaluator
 
 BACKEND, SELECTOR, AFFINITY = "backend", "node_selector", "node_affinity"
-TAINTS, CONSTRAINTS, COMPANY, SPREAD = "taints", "constraints", "workload_affinity", "spread"
+TAINTS, CONSTRAINTS, WORKLOAD_AFFINITY, SPREAD = "taints", "constraints", "workload_affinity", "spread"
 RESOURCES, GPU_MODEL, FREE_GPUS = "resources", "gpu_model", "gpus"
 
 #: Whose rules about other work are that the workload did not write itself.
@@ -74,7 +74,7 @@ def requirements_of(shape: Shape, spec: Workload) -> tuple[WorkloadRequirement, 
         *_about_gpus(whole, blank),
         *_about_expressions(whole, blank),
         *_about_company(whole, blank, spec),
-        WorkloadRequirement((), "nobody who keeps it away", COMPANY, blank),
+        WorkloadRequirement((), "nobody who keeps it away", WORKLOAD_AFFINITY, blank),
         *_about_room(whole, blank),
     )
 
@@ -134,9 +134,9 @@ def parts_of(text: str) -> tuple[str, ...]:
 def _about_company(whole: Shape, blank: Shape, spec: Workload) -> Iterator[WorkloadRequirement]:
     written: dict[object, Path] = {}
     for index, rule in enumerate(spec.affinity):
-        written |= dict.fromkeys(company_of([rule], (), spec.namespace, spec.name), ("affinity", index))
+        written |= dict.fromkeys(affinity_rules_of([rule], (), spec.namespace, spec.name), ("affinity", index))
     for index, conflict in enumerate(spec.conflicts):
-        written |= dict.fromkeys(company_of((), [conflict], spec.namespace, spec.name), ("conflicts", index))
+        written |= dict.fromkeys(affinity_rules_of((), [conflict], spec.namespace, spec.name), ("conflicts", index))
     for index, spread in enumerate(spec.spread):
         written |= dict.fromkeys(spread_of([spread], spec.namespace, spec.name), ("spread", index))
     if spec.topology is not None:
@@ -145,7 +145,9 @@ def _about_company(whole: Shape, blank: Shape, spec: Workload) -> Iterator[Workl
         if company.weight is None:
             path = written.get(company, ())
             asked = replace(blank, company=(company,))
-            yield WorkloadRequirement(path, f"a place {company}", COMPANY, asked, "" if path else _NOT_ITS_OWN)
+            yield WorkloadRequirement(
+                path, f"a place {company}", WORKLOAD_AFFINITY, asked, "" if path else _NOT_ITS_OWN
+            )
     # Only domains count that it could go to, and that follows from what it says of nodes.
     eligible = replace(
         blank, node_selector=whole.node_selector, required=whole.required, tolerations=whole.tolerations,

@@ -156,9 +156,9 @@ def _tried(rehearsal: FitTrial, candidates: list[Measure]) -> Pieces[list[Sugges
     """The mildest first, as many as are told."""
     kinds: dict[str, int] = {}
     seen: set[str] = set()
-    told: list[Suggestion] = []
+    chosen: list[Suggestion] = []
     for measure in sorted(candidates, key=lambda one: one.cost)[:_MOST_TRIED]:
-        if len(told) == MOST_SUGGESTIONS:
+        if len(chosen) == MOST_SUGGESTIONS:
             break
         if measure.words in seen or kinds.get(measure.kind, 0) >= _MOST_OF_A_KIND:
             continue
@@ -167,8 +167,8 @@ def _tried(rehearsal: FitTrial, candidates: list[Measure]) -> Pieces[list[Sugges
         found = _try(rehearsal, measure)
         if found is not None:
             kinds[measure.kind] = kinds.get(measure.kind, 0) + 1
-            told.append(found)
-    return told
+            chosen.append(found)
+    return chosen
 
 
 def _try(rehearsal: FitTrial, measure: Measure) -> Suggestion | None:

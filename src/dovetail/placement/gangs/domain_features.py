@@ -122,8 +122,8 @@ class Prospect:
             return found
         each = [self.exchange_s(domain, size_bytes) for domain in self.compared.tolist()]
         # Of what nobody can tell nothing good is said, and nothing worse than of the slowest.
-        told = [seconds for seconds in each if seconds is not None]
-        seconds = np.array([max(told, default=1.0) if one is None else one for one in each])
+        known = [seconds for seconds in each if seconds is not None]
+        seconds = np.array([max(known, default=1.0) if one is None else one for one in each])
         quickest = seconds.min()
         found[self.compared] = quickest / seconds if np.isfinite(quickest) and quickest > 0 else seconds <= quickest
         return found

@@ -19,7 +19,7 @@ _COUNT_MASK, _LOST_MASK = (1 << _COUNT_BITS) - 1, (1 << _LOST_BITS) - 1
 #: More than a century counts as a century, so that sums stay within their digits.
 LONGEST_S = 1 << 32
 #: Less urgent than anything: what it costs when nobody has to go.
-NOBODY = -(1 << 30)
+NO_VICTIM = -(1 << 30)
 
 
 class Cost(NamedTuple):
@@ -37,7 +37,7 @@ class Cost(NamedTuple):
         return Cost(max(self.urgency, other.urgency), *(a + b for a, b in zip(self[1:], other[1:], strict=True)))
 
 
-FREE = Cost(NOBODY, 0, 0, 0, 0, 0)
+FREE = Cost(NO_VICTIM, 0, 0, 0, 0, 0)
 
 
 def weight(too_soon: bool, lost_s: int) -> int:

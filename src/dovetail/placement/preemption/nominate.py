@@ -30,7 +30,7 @@ _KEPT: WeakKeyDictionary[VictimTable, Reprieves] = WeakKeyDictionary()
 
 def nominate(
     cluster: Cluster,
-    victims_table: VictimTable,
+    victim_table: VictimTable,
     evaluator: Evaluator,
     request: Request,
     priority: int,
@@ -38,7 +38,7 @@ def nominate(
     coming: NominatedPlacements | None = None,
     candidates: B1 | None = None,
 ) -> Nomination | None:
-    """The node whose victims compare best; None if preemption helps nowhere. Keep `victims_table` from call to call.
+    """The node whose victims compare best; None if preemption helps nowhere. Keep `victim_table` from call to call.
     `candidates`: nodes that lack nothing but capacity, where that is known."""
     coming, asked = coming or NominatedPlacements(), Budgets(budgets)
     trials = Trials(cluster, evaluator, request, priority, asked, coming)
@@ -51,14 +51,14 @@ def nominate(
     # Of nominated pods only their amounts matter, unless one of them repels others.
     special = np.array([row for row in sorted(coming.wary) if candidates[row]], dtype=np.intp)
     candidates[special] = False
-    victims_table.refresh()
-    found = [_reprieves(victims_table).best(request, candidates, priority, asked, coming), trials.best(special)]
-    standing = min([one for one in found if one is not None], default=None)
-    return None if standing is None else standing.nomination
+    victim_table.refresh()
+    found = [_reprieves(victim_table).best(request, candidates, priority, asked, coming), trials.best(special)]
+    best = min([one for one in found if one is not None], default=None)
+    return None if best is None else best.nomination
 
 
-def _reprieves(victims_table: VictimTable) -> Reprieves:
-    found = _KEPT.get(victims_table)
+def _reprieves(victim_table: VictimTable) -> Reprieves:
+    found = _KEPT.get(victim_table)
     if found is None:
-        found = _KEPT[victims_table] = Reprieves(victims_table)
+        found = _KEPT[victim_table] = Reprieves(victim_table)
     return found

@@ -42,7 +42,7 @@ class NominatedPlacements:
         return self._tasks
 
     def on(self, row: int) -> Mapping[TaskId, Placement]:
-        return self._tasks.get(row, _NOBODY)
+        return self._tasks.get(row, _NO_TASKS)
 
     def add(self, row: int, task: TaskId, placement: Placement) -> None:
         self._tasks.setdefault(row, {})[task] = placement
@@ -61,7 +61,7 @@ class NominatedPlacements:
         (self.wary.add if wary else self.wary.discard)(row)
 
 
-_NOBODY: Mapping[TaskId, Placement] = {}
+_NO_TASKS: Mapping[TaskId, Placement] = {}
 
 
 class RankedNomination(NamedTuple):
@@ -76,7 +76,7 @@ class Budgets:
 
     def __init__(self, budgets: Sequence[DisruptionBudget]) -> None:
         self._budgets = budgets
-        self._of_badge: dict[TaskIdentity, tuple[int, ...]] = {}
+        self._by_identity: dict[TaskIdentity, tuple[int, ...]] = {}
 
     @property
     def any(self) -> bool:
@@ -86,11 +86,11 @@ class Budgets:
         """Which budgets a task counts against. One without labels of its own counts against none."""
         if identity is None or not self._budgets:
             return ()
-        found = self._of_badge.get(identity)
+        found = self._by_identity.get(identity)
         if found is None:
             labelled = any(":" not in key for key, _ in identity.labels)
             each = enumerate(self._budgets) if labelled else ()
-            found = self._of_badge[identity] = tuple([i for i, one in each if selects(one.whom, identity)])
+            found = self._by_identity[identity] = tuple([i for i, one in each if selects(one.whom, identity)])
         return found
 
     def overrun(self, tasks: Sequence[tuple[TaskId, TaskIdentity | None]]) -> list[bool]:

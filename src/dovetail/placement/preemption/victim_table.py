@@ -219,7 +219,7 @@ class VictimTable:
             arrays.placed[at] = True
             arrays.row[at] = np.repeat(rows, counts)
             arrays.workload[at], arrays.replica[at] = zip(*tasks, strict=True)
-            self._write_stakes(at, [placement.victim_info for placement in found])
+            self._write_infos(at, [placement.victim_info for placement in found])
             self.amounts[:, at] = self._amounts(found)
         self._add_up(rows, at)
         self._note_gangs(at)
@@ -239,8 +239,8 @@ class VictimTable:
         self.ganged = np.insert(self.ganged, places, added)
         self.ganged_units = np.insert(self.ganged_units, places, self.arrays.unit_code[added])
 
-    def _write_stakes(self, at: I8, victims_table: list[VictimInfo]) -> None:
-        columns = list(zip(*victims_table, strict=True))
+    def _write_infos(self, at: I8, infos: list[VictimInfo]) -> None:
+        columns = list(zip(*infos, strict=True))
         for name, place in _PLACES:
             getattr(self.arrays, name)[at] = columns[place]
         codes = self.unit_codes

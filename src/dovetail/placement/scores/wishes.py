@@ -18,7 +18,7 @@ from dovetail.model.requests.asks import Relation, SpreadRule, WeightedMatch
 from dovetail.model.workloads.constraint import ConstraintKind as Demand
 from dovetail.placement.contract import Request
 from dovetail.placement.filters.taints import untolerated
-from dovetail.placement.workload_affinity import keeps, skews
+from dovetail.placement.workload_affinity import satisfies_rule, skews
 
 FULL = 100.0  # the weight of a term that an expression of weight 1 stands beside
 
@@ -63,7 +63,7 @@ def _preferred(request: Request, view: View) -> list[Wish]:
     found += _expressions(Demand.PREFER, request, view)
     for rule in shape.company:
         if rule.weight and rule.relation is not Relation.APART:
-            found += [(rule.weight * FULL, partial(_where, keeps(rule, request, view)))]
+            found += [(rule.weight * FULL, partial(_where, satisfies_rule(rule, request, view)))]
     found += [(even.weight * FULL, partial(_evenness, even, request, view)) for even in shape.spread if even.weight]
     return found
 
@@ -74,7 +74,7 @@ def _avoided(request: Request, view: View) -> list[Wish]:
     found += _expressions(Demand.AVOID, request, view)
     for rule in shape.company:
         if rule.weight and rule.relation is Relation.APART:
-            kept = keeps(rule, request, view)
+            kept = satisfies_rule(rule, request, view)
             found.append((rule.weight * FULL, partial(_where, not kept if isinstance(kept, bool) else ~kept)))
     return found
 

@@ -108,7 +108,7 @@ def domain(level: str, node: Placed, nodes: Iterable[Placed]) -> str | None:
     return node.definition.labels.get(level)
 
 
-class Company:
+class AffinityOracle:
     """What one workload's rules say, with the cluster as it is now."""
 
     def __init__(self, workload: Workload, nodes: Sequence[Placed], distance: Distance) -> None:
