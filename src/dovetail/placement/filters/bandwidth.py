@@ -4,27 +4,25 @@ This filter is for tasks that join a running gang or replace one of its tasks. T
 a whole (`uplink_room`, `arranging`); the first of them has nobody to send to.
 """
 
-from typing import ClassVar
-
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import LABELS, PLACEMENTS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.text.quantity import format_bandwidth
 from dovetail.model.workloads.affinity import HOST
-from dovetail.placement.contract import ANYTHING, Concern, CopyEffect, EvictionHelps, Filter, Request, WakeSignals
+from dovetail.placement.contract import ANYTHING, Concern, CopyEffect, EvictionHelps, Filter, Request
 
 NO_BANDWIDTH = "insufficient_bandwidth"
 
 
 class BandwidthFilter(Filter):
-    name: ClassVar[str] = "bandwidth"
-    reason: ClassVar[str] = NO_BANDWIDTH
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS})
-    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.BY_TRIAL
-    copy_effect: ClassVar[CopyEffect] = CopyEffect.BY_RULES
-    concern: ClassVar[Concern] = Concern.SCHEDULER
-    wakes_on: ClassVar[WakeSignals] = ANYTHING  # a task that leaves any node may have used a link that it needs
+    name = "bandwidth"
+    reason = NO_BANDWIDTH
+    reads = frozenset({LABELS, PLACEMENTS})
+    eviction_helps = EvictionHelps.BY_TRIAL
+    copy_effect = CopyEffect.BY_RULES
+    concern = Concern.SCHEDULER
+    wakes_on = ANYTHING  # a task that leaves any node may have used a link that it needs
 
     def applies(self, request: Request) -> bool:
         layout = request.shape.layout

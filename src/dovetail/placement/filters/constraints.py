@@ -1,12 +1,11 @@
 """The node satisfies every required expression, and every preference that is still insisted on."""
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 import numpy as np
 
 from dovetail.cluster.arrays import B1, Rows
-from dovetail.cluster.state import GROUPS, PLACEMENTS, RESOURCES
+from dovetail.cluster.state import PLACEMENTS, RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.constraints.error import ExpressionError
 from dovetail.constraints.explaining import why_not
@@ -46,9 +45,8 @@ def _required(request: Request) -> list[ConstraintAsk]:
 
 
 class ConstraintsFilter(Filter):
-    name: ClassVar[str] = "constraints"
-    reason: ClassVar[str] = "constraint_unsatisfied"
-    reads: ClassVar[frozenset[str]] = frozenset(GROUPS)
+    name = "constraints"
+    reason = "constraint_unsatisfied"
 
     def applies(self, request: Request) -> bool:
         return bool(request.shape.wants) and bool(_required(request))

@@ -5,8 +5,6 @@ Anti-affinity is the same for all work (`workload_affinity`). Affinity differs: 
 first of them needs every label but no other pod.
 """
 
-from typing import ClassVar
-
 import numpy as np
 
 from dovetail.cluster.arrays import B1
@@ -35,12 +33,12 @@ def _keeps(together: PodAffinityRule, view: View) -> B1 | bool:
 
 
 class PodAffinityFilter(Filter):
-    name: ClassVar[str] = "pod_affinity"
-    reason: ClassVar[str] = "affinity_unsatisfied"
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS})
+    name = "pod_affinity"
+    reason = "affinity_unsatisfied"
+    reads = frozenset({LABELS, PLACEMENTS})
     # A pod that must be near others gains nothing when some of them leave.
-    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.WITH_OTHERS
-    concern: ClassVar[Concern] = Concern.SCHEDULER
+    eviction_helps = EvictionHelps.WITH_OTHERS
+    concern = Concern.SCHEDULER
 
     def applies(self, request: Request) -> bool:
         pod = request.shape.kubernetes

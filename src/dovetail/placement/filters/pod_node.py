@@ -1,7 +1,5 @@
 """The node is the one that the pod names, if it names one, and declares every feature that the pod needs."""
 
-from typing import ClassVar
-
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import LABELS
 from dovetail.cluster.views.view import View
@@ -9,7 +7,7 @@ from dovetail.model.reason import Refused
 from dovetail.model.requests.asks import Match, Term
 from dovetail.model.requests.pod_ask import FEATURE, NODE_NAME, PodAsk
 from dovetail.model.workloads.selection import Operator
-from dovetail.placement.contract import OWN_NODE, Concern, Filter, Request, WakeSignals
+from dovetail.placement.contract import OWN_NODE, Concern, Filter, Request
 
 OTHER_NODE, FEATURE_MISSING = "other_node_named", "feature_missing"
 
@@ -23,11 +21,11 @@ def features(ask: PodAsk) -> Term:
 
 
 class PodNodeFilter(Filter):
-    name: ClassVar[str] = "pod_node"
-    reason: ClassVar[str] = OTHER_NODE
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS})
-    concern: ClassVar[Concern] = Concern.SCHEDULER
-    wakes_on: ClassVar[WakeSignals] = OWN_NODE
+    name = "pod_node"
+    reason = OTHER_NODE
+    reads = frozenset({LABELS})
+    concern = Concern.SCHEDULER
+    wakes_on = OWN_NODE
 
     def applies(self, request: Request) -> bool:
         ask = request.shape.kubernetes

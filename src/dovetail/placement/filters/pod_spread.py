@@ -6,7 +6,6 @@ do not count.
 """
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.labels import ABSENT
 from dovetail.cluster.network.domains import BY_LABEL
 from dovetail.cluster.selector_counts import selects
-from dovetail.cluster.state import GROUPS
 from dovetail.cluster.taints import TaintSet
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
@@ -94,11 +92,10 @@ def _skew(rule: Rule, request: Request, labelled: B1, view: View) -> F8:
 
 
 class PodSpreadFilter(Filter):
-    name: ClassVar[str] = "pod_spread"
-    reason: ClassVar[str] = "spread_uneven"
-    reads: ClassVar[frozenset[str]] = frozenset(GROUPS)
-    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.BY_TRIAL
-    concern: ClassVar[Concern] = Concern.SCHEDULER
+    name = "pod_spread"
+    reason = "spread_uneven"
+    eviction_helps = EvictionHelps.BY_TRIAL
+    concern = Concern.SCHEDULER
 
     def applies(self, request: Request) -> bool:
         pod = request.shape.kubernetes

@@ -4,8 +4,6 @@ Unbound claims get volumes one claim after the other: each gets the first volume
 or a newly provisioned one where its class allows that.
 """
 
-from typing import ClassVar
-
 import numpy as np
 
 from dovetail.cluster.arrays import B1
@@ -15,7 +13,7 @@ from dovetail.model.reason import Refused
 from dovetail.model.requests.asks import Match, Term
 from dovetail.model.requests.pod_ask import NODE_NAME, VolumeAsk, VolumeClaim
 from dovetail.model.workloads.selection import Operator
-from dovetail.placement.contract import OWN_NODE, Concern, Filter, Request, WakeSignals
+from dovetail.placement.contract import OWN_NODE, Concern, Filter, Request
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 #: Labels that say where a node or a volume is; what an older one is called now.
@@ -96,11 +94,11 @@ def _gets_one(claim: VolumeClaim, left: dict[str, B1], view: View) -> B1:
 
 
 class PodVolumesFilter(Filter):
-    name: ClassVar[str] = "pod_volumes"
-    reason: ClassVar[str] = ELSEWHERE
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS})
-    concern: ClassVar[Concern] = Concern.SCHEDULER
-    wakes_on: ClassVar[WakeSignals] = OWN_NODE
+    name = "pod_volumes"
+    reason = ELSEWHERE
+    reads = frozenset({LABELS})
+    concern = Concern.SCHEDULER
+    wakes_on = OWN_NODE
 
     def applies(self, request: Request) -> bool:
         pod = request.shape.kubernetes

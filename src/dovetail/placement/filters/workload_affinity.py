@@ -1,7 +1,6 @@
 """The task keeps its required affinity and anti-affinity to other work, and no placed work keeps it away."""
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 import numpy as np
 
@@ -15,11 +14,11 @@ from dovetail.placement.workload_affinity import not_repelled_by, satisfies_rule
 
 
 class WorkloadAffinityFilter(Filter):
-    name: ClassVar[str] = "workload_affinity"
-    reason: ClassVar[str] = "affinity_unsatisfied"
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS})
-    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.BY_TRIAL
-    copy_effect: ClassVar[CopyEffect] = CopyEffect.BY_RULES
+    name = "workload_affinity"
+    reason = "affinity_unsatisfied"
+    reads = frozenset({LABELS, PLACEMENTS})
+    eviction_helps = EvictionHelps.BY_TRIAL
+    copy_effect = CopyEffect.BY_RULES
 
     def applies(self, request: Request) -> bool:
         rules = request.shape.company

@@ -1,7 +1,5 @@
 """Preferences about nodes in one number: (preferred - avoided + 1) / 2; 0.5 for a task without preferences."""
 
-from typing import ClassVar
-
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import LABELS, TAINTS
 from dovetail.cluster.views.view import View
@@ -10,8 +8,8 @@ from dovetail.placement.scores.wishes import avoided_share, preferred_share, rea
 
 
 class AffinityScore(Score):
-    name: ClassVar[str] = "affinity"
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS, TAINTS})
+    name = "affinity"
+    reads = frozenset({LABELS, TAINTS})
 
     def reads_of(self, request: Request) -> frozenset[str]:
         return reads_of_wishes(self.reads, request)
@@ -27,8 +25,8 @@ class AffinityScore(Score):
 class PreferredScore(Score):
     """The bonus alone, for profiles that weigh bonus and penalty apart."""
 
-    name: ClassVar[str] = "preferred"
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS})
+    name = "preferred"
+    reads = frozenset({LABELS})
 
     def reads_of(self, request: Request) -> frozenset[str]:
         return reads_of_wishes(self.reads, request)
@@ -40,8 +38,8 @@ class PreferredScore(Score):
 class AvoidedScore(Score):
     """The penalty alone: give it a negative weight."""
 
-    name: ClassVar[str] = "avoided"
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS, TAINTS})
+    name = "avoided"
+    reads = frozenset({LABELS, TAINTS})
 
     def reads_of(self, request: Request) -> frozenset[str]:
         return reads_of_wishes(self.reads, request)
