@@ -1,7 +1,7 @@
 """Reading the cluster's change log: which rows changed since a cache last looked, by column group.
 
-Guarantees: a trial that ends leaves no trace in the log. It is cut back to where the trial began, and whoever read what
-is cut off reads those rows once more.
+Guarantees: a trial that ends leaves no trace in the log. It is cut back to where the trial began, and a cursor that
+read what is cut off reads those rows once more.
 """
 
 from collections.abc import Iterable, Mapping

@@ -35,7 +35,7 @@ class Slot:
 
 
 class RowProfile:
-    """`free[i]` (float64[time, resource]) holds from `times[i]` to the next; the last for ever."""
+    """`free[i]` (float64[time, resource]) holds from `times[i]` to the next; the last without end."""
 
     def __init__(self, now: float, free: F8, releases: Iterable[tuple[float, F8]]) -> None:
         ends = sorted(releases, key=lambda release: release[0])

@@ -82,7 +82,7 @@ class Cluster:
         self.changes = 0
         self.changes_before = 0  # the number before the last change
         self.generation = 0  # nodes that came, went or were defined anew
-        self.epoch = 0  # bumped when a cached result cannot be mended row by row
+        self.epoch = 0  # bumped when a cached result cannot be updated row by row
         self._runs: dict[WorkloadKind, B1 | bool] = {}
         self._vacant: list[int] = []  # a heap
         self._undo: list[Callable[[], object]] | None = None
@@ -391,12 +391,12 @@ class Cluster:
             self._undo, self._readers, self.changes = outer, outer_readers, before
 
     def log_was_read(self, reader: LogCursor) -> None:
-        """Told by the cursor, which a trial that ends sets back."""
+        """The cursor reports that it read the log. When the trial ends, it is set back."""
         if self._undo is not None:
             self._readers[id(reader)] = reader
 
     def _rewind(self, positions: dict[str, int]) -> None:
-        """Cut the log back to where the trial began, and tell whoever read what is cut off."""
+        """Cut the log back to where the trial began, and set back the cursors that read further."""
         rows: dict[str, set[int]] = {}
         for group, position in positions.items():
             log = self.log[group]

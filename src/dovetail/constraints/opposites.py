@@ -4,7 +4,7 @@ Guarantees: a pair is named only if no node could satisfy both, wherever the oth
 in different domains of any other level (labels are free), so only a host is known to lie inside every level; `zone` is
 taken to mean nodes that are in one. A rule about the workload's own tasks does not bind the first of them, so it counts
 only where several must start at once.
-Left to others: what the rules mean for nodes (`placement/company`).
+Left to others: what the rules mean for nodes (`placement/workload_affinity`).
 """
 
 from itertools import combinations

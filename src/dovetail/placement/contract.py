@@ -2,7 +2,7 @@
 
 Filters and scores are array functions: one answer for each node of a view, without a Python loop over nodes. A plugin
 derives from `Filter` or `Score` and overrides what differs from the defaults. The defaults are the safe ones: a plugin
-that declares nothing is asked again after every change, is tried again after every event, and nobody is evicted for
+that declares nothing is asked again after every change, is tried again after every event, and no task is evicted for
 it. A plugin's typed settings are validated once, when its profile is built.
 
 Guarantees: everything that the engine knows of a plugin stands in these classes; nothing is looked up by name.
@@ -25,6 +25,7 @@ from dovetail.cluster.state import GROUPS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused, Shortage
 from dovetail.model.requests.asks import AffinityRule
+from dovetail.model.requests.pod_ask import PodAsk
 from dovetail.model.requests.shape import Shape
 from dovetail.model.requests.task_identity import TaskIdentity
 from dovetail.model.text.strict import Strict
@@ -66,6 +67,12 @@ class Request:
     among: B1 | None = None  # bool[node of the whole cluster]: only these nodes are considered
     outlook: Outlook | None = None  # the expected workload mix, and what is scarce for it; it changes as work comes
     non_local: bool = False  # a node's own row does not decide: nothing of a decision is cached
+
+    @property
+    def pod(self) -> PodAsk:
+        """What only Kubernetes has, for filters that apply to pods alone."""
+        assert self.shape.kubernetes is not None
+        return self.shape.kubernetes
 
 
 # --- what plugins declare --------------------------------------------------------------------------------------

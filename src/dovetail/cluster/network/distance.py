@@ -16,7 +16,7 @@ from dovetail.cluster.network.path import FARTHEST, distances
 from dovetail.cluster.state import Cluster
 from dovetail.model.network.topology_readers.node_labels import CONVENTIONS
 
-#: Labels that are levels where nobody described a topology, widest first.
+#: Labels that are levels where there is no topology, widest first.
 LEVELS = tuple(label for _, label in CONVENTIONS)
 
 __all__ = ["FARTHEST", "LEVELS", "distance_between", "distance_to", "distances_from", "proximity_to"]

@@ -1,8 +1,8 @@
 """The topology levels of nodes as arrays, the links between nodes that share one, and what the uplinks carry.
 
 If a topology is described, its levels count; otherwise those of the usual labels that some node carries. Links that
-nobody described are as `model.topology.DEFAULT_LINKS` says. Levels are ordered widest first; nodes that share none
-meet above the widest. In a graph of links, paths are those of the graph.
+the topology does not describe are as `model.topology.DEFAULT_LINKS` says. Levels are ordered widest first; nodes that
+share none meet above the widest. In a graph of links, paths are those of the graph.
 """
 
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ def present_levels(cluster: Cluster) -> list[PresentLevel]:
 
 
 def narrowest_level(cluster: Cluster) -> str | None:
-    """The label of the narrowest of them at which nodes share domains; None: nobody says where nodes are."""
+    """The label of the narrowest of them at which nodes share domains; None: no node has a place in the network."""
     for present in reversed(present_levels(cluster)):
         codes = present.column.codes[: cluster.width]
         if np.bincount(codes[codes != ABSENT], minlength=1).max() > 1:

@@ -23,7 +23,7 @@ _TOGETHER = 256  # sources looked at in one go: bounds the memory that this take
 _KEPT = 256
 # What a link adds to the length of a way beside its latency, how little its width counts after that, the narrowest the
 # most, and how little what it loses. Latencies are whole nanoseconds, so that all stay below any difference between
-# them, and the number of links can be told again.
+# them, and the number of links can be read back.
 _A_LINK, _WIDTH, _LOSS = 1e-4, 1e-8, 1e-10
 _NO_WAY = np.iinfo(np.int16).max
 

@@ -1,7 +1,7 @@
 """The bandwidth a gang needs between its tasks: how many tasks each domain's uplinks allow, and messages about it.
 
-It applies where all tasks are placed together (`placement.uplink_room`). Tasks that join others of their gang or group
-are checked one by one instead (`placement.filters.bandwidth`).
+It applies where all tasks are placed together (`placement.gangs.uplink_room`). Tasks that join others of their gang or
+group are checked one by one instead (`placement.filters.bandwidth`).
 """
 
 from collections.abc import Callable, Sequence

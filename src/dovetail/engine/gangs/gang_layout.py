@@ -33,7 +33,7 @@ from dovetail.placement.pipeline.pipeline import Choice
 
 NO_DOMAIN = "no_domain_fits"
 _MOST_DOMAINS = 16
-_MOST_TASKS = 4096  # placed in all of those together: the answer must not keep others waiting
+_MOST_TASKS = 4096  # placed in all of those together, which bounds the time of a decision
 
 
 class GangLayout:

@@ -2,7 +2,7 @@
 
 Guarantees: nothing is changed. Since only a complete gang is placed afterwards, no two gangs can each hold half of what
 both need. A gang whose tasks must or should be near each other in the network is laid out as a whole (`gang_layout`);
-other tasks are tried one after the other (`one_by_one`). Leaves to others: several workloads at once (`group_trying`).
+other tasks are tried one after the other (`one_by_one`). Leaves to others: several workloads at once (`group_trial`).
 """
 
 from dataclasses import replace

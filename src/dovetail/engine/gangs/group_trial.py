@@ -1,9 +1,10 @@
 """Where all tasks that have to start together would go, or why they cannot: every part is placed in a trial.
 
-Guarantees: nothing is changed. One part, or parts that ask for the same, are tried as one gang (`gangs`), exactly where
-that is exact. Where parts differ, the domains with capacity for each part by itself are tried, the best first, up to a
-limit. In each domain the hardest part goes first; if that leaves too little for another, amounts are packed exactly
-(`mixed_packing`). So the answer is exact where amounts and one domain decide alone and there are few different parts.
+Guarantees: nothing is changed. One part, or parts that ask for the same, are tried as one gang (`gang_trial`), exactly
+where that is exact. Where parts differ, the domains with capacity for each part by itself are tried, the best first, up
+to a limit. In each domain the hardest part goes first; if that leaves too little for another, amounts are packed
+exactly (`mixed_packing`). So the answer is exact where amounts and one domain decide alone and there are few different
+parts.
 """
 
 from collections.abc import Callable, Sequence
@@ -65,9 +66,7 @@ def attempts(
         def request() -> Request:
             return request_of(state, work, now, shape)
 
-        victim_info = (
-            state.victim_info(work, now) if len(parts) > 1 else NO_VICTIM_INFO
-        )  # only matters beside other parts
+        victim_info = state.victim_info(work, now) if len(parts) > 1 else NO_VICTIM_INFO  # only other parts see it
         return GroupTrial(TrialSubject(work.id, shape, work.identity), replicas, request, victim_info)
 
     each = shapes or [part.work.shape for part in parts]

@@ -23,7 +23,7 @@ class EarliestStart:
 
 
 def soonest(state: EngineState, places: B1, column: F8, count: int, now: float) -> EarliestStart | None:
-    """On rows of `places`; None if it is not known of enough tasks when they end, or nobody has to."""
+    """On rows of `places`; None if too few tasks have a known end, or none has to end."""
     needed = np.flatnonzero(column)
     wants = column[needed, None]
     free = state.cluster.resources.free[needed, : state.cluster.width]

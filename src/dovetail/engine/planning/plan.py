@@ -17,9 +17,9 @@ from dovetail.engine.pieces import IsSpent, Pieces, never, whole
 from dovetail.engine.preemption.preempting import (
     PreemptionPlan,
     PreemptionRequest,
-    find_room,
     may_displace,
-    to_be_tried,
+    needs_trial,
+    plan_preemption,
 )
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.reason import Explanation, Outcome
@@ -109,7 +109,7 @@ def nodes_in_turn(
 
 def would_displace(state: EngineState, spec: Workload, now: float) -> Pieces[Displacement | None]:
     """The cheapest victims that make room for as many of its tasks as may run at once, or else for one task; for a gang
-    always for all of it. None: it may preempt nobody, preemption does not help, or it is not needed."""
+    always for all of it. None: it may not preempt, preemption does not help, or it is not needed."""
     terms = state.terms(spec)
     rank = spec.priority.rank
     if not may_displace(state, terms.shape, rank):
@@ -141,7 +141,7 @@ def _cheapest_room(state: EngineState, spec: Workload, claim: PreemptionRequest,
             return count_placed(state, spec, shape, count, now) == count
 
     places = places_to_clear(state, TrialSubject(_TRIAL_WORKLOAD, shape, identity_for(spec, shape)), request, count)
-    return cheapest(places, partial(find_room, state, claim, now), fits if to_be_tried(state, request) else None)
+    return cheapest(places, partial(plan_preemption, state, claim, now), fits if needs_trial(state, request) else None)
 
 
 def identity_for(spec: Workload, shape: Shape) -> TaskIdentity:

@@ -1,7 +1,7 @@
 """Preemption: less urgent work gives way for work that fits nowhere, if that helps.
 
 The profile chooses how victims are found (`ProfileSettings.victims`): the cheapest set, or as kube-scheduler nominates
-a node. Guarantees: nobody is told to go unless the work then fits, with its rules about other work and the network.
+a node. Guarantees: no task is stopped unless the work then fits, with its rules about other work and the network.
 Work that keeps losing the capacity that was cleared for it waits longer each time before it preempts again.
 """
 
@@ -21,10 +21,10 @@ from dovetail.engine.gangs.requests import unpromised_request
 from dovetail.engine.preemption.preempting import (
     PreemptionPlan,
     PreemptionRequest,
-    find_room,
+    describe_victims,
+    needs_trial,
+    plan_preemption,
     preempt,
-    to_be_tried,
-    victims_in_words,
 )
 from dovetail.engine.promises.promises import Promise
 from dovetail.engine.state.engine_state import EngineState
@@ -40,9 +40,9 @@ from dovetail.placement.preemption.nominate import nominate
 from dovetail.placement.preemption.nomination import NominatedPlacements
 from dovetail.queueing.retry import backoff_s
 
-#: How often victims may go in vain before a workload backs off from preempting.
+#: How often a preemption may fail before the workload backs off.
 _BAD_LUCK = 2
-#: How often victims are sought on other nodes where those found first would go in vain.
+#: How often other nodes are searched after the victims found first would not help.
 _SEARCHES_ELSEWHERE = 3
 
 
@@ -62,7 +62,7 @@ def displace(
             )
             state.timers.set(TimerKind.PREEMPTION_PAUSE, work.id, work.preemption_backoff_until)
     kept = state.promises.withdraw(work.id)
-    # Two workloads that claim the same capacity could take it from each other for ever.
+    # Two workloads that claim the same capacity could take it from each other endlessly.
     if work.preemption_searched_at == state.wake.event_count or now < work.preemption_backoff_until:
         _offer(state, kept)
         return refusal
@@ -73,7 +73,7 @@ def displace(
         return refusal
     commands += preempt(state, work, found, now)
     work.displacing = True
-    words = victims_in_words(state, found.tasks) if found.tasks else "tasks that are stopping already"
+    words = describe_victims(state, found.tasks) if found.tasks else "tasks that are stopping already"
     together = sum(len(part.replicas) for part in parts)
     message = f"makes room for {together} task{'' if together == 1 else 's'}: waits for {words}"
     return replace(refusal, outcome=Outcome.PREEMPTING, message=message)
@@ -153,14 +153,14 @@ def _cheapest_for_one(state: EngineState, part: GroupPart, now: float) -> Preemp
             return try_together(state, work, place, part.replicas).refusal is None
 
     def elsewhere(place: Request, found: PreemptionPlan) -> Request:
-        """The amount of GPUs was right, but they were in pieces, or not those it asks for."""
+        """The amount of GPUs was enough, but they were fragmented, or of another kind."""
         others = np.ones(state.cluster.width, dtype=np.bool_) if place.among is None else place.among.copy()
         others[[row for row, _ in found.kept]] = False
         return replace(place, among=others)
 
     places = places_to_clear(state, TrialSubject(work.id, claim.shape, work.identity), request, count)
     searches = 0 if claim.shape.gpus is None else _SEARCHES_ELSEWHERE
-    find, trial = partial(find_room, state, claim, now), fits if to_be_tried(state, request) else None
+    find, trial = partial(plan_preemption, state, claim, now), fits if needs_trial(state, request) else None
     return cheapest(places, find, trial, elsewhere=elsewhere, searches=searches)
 
 
@@ -181,7 +181,7 @@ def _cleared(
             found = try_subject(state, one.subject, request, one.replicas, begun=False)
             if found.refusal is not None:
                 claim = PreemptionRequest(one.subject.shape, work.rank, work.queue, len(one.replicas), work.id)
-                room = find_room(state, claim, now, request)
+                room = plan_preemption(state, claim, now, request)
                 if room is None:
                     return None
                 cost = room.cost if cost is None else cost.with_more(room.cost)

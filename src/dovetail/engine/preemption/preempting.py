@@ -1,7 +1,7 @@
 """The rules of preemption: who may preempt whom, stopping the victims, and keeping their capacity for the preemptor.
 
 More urgent work may preempt less urgent work, and a queue within its guarantee may reclaim what other queues borrow.
-The victims are told to stop; their capacity is promised to the preemptor until they are gone. Leaves to others: when to
+The victims are stopped; their capacity is promised to the preemptor until they are gone. Leaves to others: when to
 preempt (`displacing`), and the search itself (`placement.preemption`).
 """
 
@@ -66,20 +66,22 @@ def may_displace(state: EngineState, shape: Shape, rank: int) -> bool:
     return below or bool(state.router.queues.shared_out)
 
 
-def find_room(state: EngineState, claim: PreemptionRequest, now: float, request: Request) -> PreemptionPlan | None:
+def plan_preemption(
+    state: EngineState, claim: PreemptionRequest, now: float, request: Request
+) -> PreemptionPlan | None:
     """The cheapest victims that make the claim fit; None if there are none or that does not help."""
     # Do not count stopping tasks as usage while guarantees are checked. Otherwise several preemptors could each
     # reclaim what one of them reclaimed already, and the queue would take it back in turn.
     going = [state.work[task.workload] for task in state.stopping] if state.router.queues.shared_out else []
     with state.accounts.usage.without([work.held for work in going]):
-        victims = _find_room(state, claim, request, now)
+        victims = _find_victims(state, claim, request, now)
     if victims is None:
         return None
     kept = tuple((row, request.column * len(list(same))) for row, same in groupby(victims.placements))
     return PreemptionPlan(victims.tasks, kept, victims.cost)
 
 
-def _find_room(state: EngineState, claim: PreemptionRequest, request: Request, now: float) -> Victims | None:
+def _find_victims(state: EngineState, claim: PreemptionRequest, request: Request, now: float) -> Victims | None:
     reclaim = _reclaimable(state, claim)
     if claim.rank > LAST_TO_PREEMPT and not reclaim:
         return None
@@ -122,7 +124,7 @@ def _search(
     return cheapest_victims(state, candidates, request, claim.count, eligible, now)
 
 
-def to_be_tried(state: EngineState, request: Request) -> bool:
+def needs_trial(state: EngineState, request: Request) -> bool:
     """Must a trial show that the tasks fit once the victims are gone? Amounts say nothing about rules on other work,
     nor about single GPUs."""
     ask = request.shape.gpus
@@ -189,7 +191,7 @@ def preempt(state: EngineState, work: Work, clearing: PreemptionPlan, now: float
     return commands
 
 
-def victims_in_words(state: EngineState, tasks: tuple[TaskId, ...]) -> str:
+def describe_victims(state: EngineState, tasks: tuple[TaskId, ...]) -> str:
     """`3 tasks: web.0, web.1 and 1 more`."""
     names = [f"{state.work[task.workload].name}.{task.replica}" for task in tasks[:_NAMED]]
     more = f" and {len(tasks) - _NAMED} more" if len(tasks) > _NAMED else ""
@@ -301,7 +303,7 @@ def _tells_by_amounts(evaluator: Evaluator, request: Request, view: View) -> B1 
 
 def _yields(state: EngineState, owner: Work, claim: PreemptionRequest) -> bool:
     """May the claim take capacity that was promised to the owner? Only if it is more urgent and the owner is not
-    entitled to it by a guarantee: else three could take the same capacity from one another for ever."""
+    entitled to it by a guarantee: else three could take the same capacity from one another endlessly."""
     if claim.rank > LAST_TO_PREEMPT or claim.rank >= owner.rank:
         return False
     return not state.accounts.quotas.entitled(owner.queue, _amounts(owner.shape, max(1, owner.gang_short)))

@@ -1,6 +1,6 @@
-"""One slice of scheduling: take workloads from the pending queues in order, place their tasks, park what fits nowhere.
+"""One scheduling cycle: take workloads from the pending queues in order, place their tasks, park what fits nowhere.
 
-Guarantees: about `limit` decisions a slice, with the queues of all schedulers taking turns. Every refusal is recorded
+Guarantees: about `limit` decisions a cycle, with the queues of all schedulers taking turns. Every refusal is recorded
 with its reason. Leaves to others: what happens after a refusal (`group_placing`), and when parked work is queued again
 (`waking`).
 """
@@ -48,7 +48,7 @@ def schedule(state: EngineState, limit: int, now: float) -> list[Command]:
 
 def has_waiting(state: EngineState, now: float) -> bool:
     """Is there anything to decide right now?"""
-    if any(len(line) and not _held_up(state, name, now) for name, line in state.pending.by_scheduler.items()):
+    if any(len(queue) and not _held_up(state, name, now) for name, queue in state.pending.by_scheduler.items()):
         return True
     changed = state.wake.dirty_rows or (state.wake.watches and state.wake.watched != state.wake.event_count)
     changed = changed or any(seen != state.wake.event_count for seen in state.wake.unsettled.values())
@@ -58,31 +58,38 @@ def has_waiting(state: EngineState, now: float) -> bool:
 
 
 def _held_up(state: EngineState, scheduler: str, now: float) -> bool:
-    """Its head cannot start, and nobody may overtake the head."""
-    course = state.backfill_states[scheduler]
-    if not course.backfill.strict or course.head is None or state.work[course.head].queue_place is QueuePlace.QUEUED:
+    """Its head cannot start, and no work may overtake the head."""
+    backfill_state = state.backfill_states[scheduler]
+    if (
+        not backfill_state.backfill.strict
+        or backfill_state.head is None
+        or state.work[backfill_state.head].queue_place is QueuePlace.QUEUED
+    ):
         return False
     first = state.pending.by_scheduler[scheduler].peek(now)
-    if first is None or course.backfill.head == "sticky":
+    if first is None or backfill_state.backfill.head == "sticky":
         return True
-    return (state.pending.key(state.work[first]), first) > (state.pending.key(state.work[course.head]), course.head)
+    return (state.pending.key(state.work[first]), first) > (
+        state.pending.key(state.work[backfill_state.head]),
+        backfill_state.head,
+    )
 
 
 def _next(state: EngineState, scheduler: str, now: float) -> Work | None:
     """The next workload to decide: the head if it may be tried, then the queue in its order or in order of arrival."""
-    course, line = state.backfill_states[scheduler], state.pending.by_scheduler[scheduler]
+    backfill_state, queue = state.backfill_states[scheduler], state.pending.by_scheduler[scheduler]
     if _held_up(state, scheduler, now):
         return None
-    if course.head is not None and course.backfill.head == "sticky":
-        head = state.work[course.head]
+    if backfill_state.head is not None and backfill_state.backfill.head == "sticky":
+        head = state.work[backfill_state.head]
         if head.queue_place is QueuePlace.QUEUED:
             return head
-        if course.backfill.candidates == "arrival":
-            first = min(line, default=None)
+        if backfill_state.backfill.candidates == "arrival":
+            first = min(queue, default=None)
             return None if first is None else state.work[first]
-    if line.ordering.by_tenant:
+    if queue.ordering.by_tenant:
         state.accounts.settle()  # the order follows from it
-    id_ = line.peek(now)
+    id_ = queue.peek(now)
     return None if id_ is None else state.work[id_]
 
 

@@ -3,7 +3,7 @@
 Most work waits only for capacity on a changed row. Work with affinity, spread or expressions about other nodes may fit
 when something changes elsewhere: it is woken when a selector count that it watches changed, or something in a domain
 of a level that it watches.
-Guarantees: no work is woken twice for the same events, so two workloads that fail cannot wake each other for ever.
+Guarantees: no work is woken twice for the same events, so two workloads that fail cannot wake each other endlessly.
 """
 
 import numpy as np

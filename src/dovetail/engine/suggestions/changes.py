@@ -2,7 +2,7 @@
 
 A change edits a draft, which is the definition as JSON. Several changes can edit one draft; the patch is the difference
 between definition and draft. Guarantees: `merge_patch(definition, patch_between(definition, draft))` is the draft.
-Left to others: which changes make sense (`remedies`, `measures`), and whether they help (`rehearsal`).
+Left to others: which changes make sense (`remedies`, `measures`), and whether they help (`fit_trial`).
 """
 
 from collections.abc import Callable, Iterable

@@ -106,7 +106,7 @@ def _about_labels(whole: Shape, blank: Shape) -> Iterator[WorkloadRequirement]:
 
 
 def _about_gpus(whole: Shape, blank: Shape) -> Iterator[WorkloadRequirement]:
-    """Which GPUs the node must have, whoever has them; that they are free is a matter of room."""
+    """Which GPUs the node must have, free or not; whether they are free is a question of capacity."""
     ask = whole.gpus
     if ask is not None and ask.is_picky:
         field = "gpu_model" if ask.models else "gpu_memory" if ask.memory else "gpu_island"

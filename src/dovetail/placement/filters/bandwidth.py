@@ -1,7 +1,7 @@
 """The uplinks have enough bandwidth left for what the task and the others of its gang send to each other.
 
 This filter is for tasks that join a running gang or replace one of its tasks. Tasks that start together are arranged as
-a whole (`uplink_room`, `arranging`); the first of them has nobody to send to.
+a whole (`uplink_room`, `arranger`); the first of them sends to none yet.
 """
 
 from dovetail.cluster.arrays import B1
@@ -34,7 +34,7 @@ class BandwidthFilter(Filter):
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         mbps = request.shape.bandwidth_mbps
-        assert request.identity is not None, "a task without a badge is not refused"
+        assert request.identity is not None, "a task without an identity is not refused"
         short = view.uplink_shortage(request.identity.gang, mbps, position)
         words = f"needs {format_bandwidth(mbps)} to the others of its gang; {uplink_words(short.level, short.domain)} "
         words += f"would have to carry {_speed(short.needed_mbps)} more and has {_speed(short.left_mbps)} left"

@@ -45,21 +45,15 @@ class PodAffinityFilter(Filter):
         return pod is not None and pod.together is not None
 
     def wake_signals(self, request: Request) -> WakeSignals:
-        pod = request.shape.kubernetes
-        assert pod is not None
-        return WakeSignals(tuple(pod.counted()))
+        return WakeSignals(tuple(request.pod.counted()))
 
     def mask(self, request: Request, view: View) -> B1 | bool:
-        pod = request.shape.kubernetes
-        assert pod is not None
-        assert pod.together is not None
-        return _keeps(pod.together, view)
+        assert request.pod.together is not None
+        return _keeps(request.pod.together, view)
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
-        pod = request.shape.kubernetes
-        assert pod is not None
-        assert pod.together is not None
-        together, here = pod.together, view.subset(np.array([position], dtype=np.intp))
+        assert request.pod.together is not None
+        together, here = request.pod.together, view.subset(np.array([position], dtype=np.intp))
         for key in together.labels:
             if not np.all(here.in_some_domain(BY_LABEL + key)):
                 return Refused(self.name, self.reason, f"must be near other pods by {key}, a label the node lacks")

@@ -38,20 +38,16 @@ class PodDevicesFilter(Filter):
         return pod is not None and pod.devices is not None
 
     def mask(self, request: Request, view: View) -> B1 | bool:
-        pod = request.shape.kubernetes
-        assert pod is not None
-        assert pod.devices is not None
-        ask = pod.devices
+        ask = request.pod.devices
+        assert ask is not None
         if ask.refused:
             return False
         found = reachable(ask, view)
         return found & view.matches(Match(ask.marked, Operator.EXISTS, ())) if ask.marked else found
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
-        pod = request.shape.kubernetes
-        assert pod is not None
-        assert pod.devices is not None
-        ask, here = pod.devices, view.subset(np.array([position], dtype=np.intp))
+        assert request.pod.devices is not None
+        ask, here = request.pod.devices, view.subset(np.array([position], dtype=np.intp))
         if ask.refused:
             return Refused(self.name, NO_DEVICES, ask.refused)
         if not np.all(reachable(ask, here)):

@@ -32,14 +32,10 @@ class PodNodeFilter(Filter):
         return ask is not None and bool(ask.node_name or ask.features)
 
     def mask(self, request: Request, view: View) -> B1 | bool:
-        ask = request.shape.kubernetes
-        assert ask is not None
-        return view.satisfies((*named(ask), *features(ask)))
+        return view.satisfies((*named(request.pod), *features(request.pod)))
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
-        ask = request.shape.kubernetes
-        assert ask is not None
-        if ask.node_name and view.label(NODE_NAME, position) != ask.node_name:
-            return Refused(self.name, OTHER_NODE, f"the pod names another node, {ask.node_name}")
-        lacking = [name for name in ask.features if view.label(FEATURE + name, position) is None]
+        if request.pod.node_name and view.label(NODE_NAME, position) != request.pod.node_name:
+            return Refused(self.name, OTHER_NODE, f"the pod names another node, {request.pod.node_name}")
+        lacking = [name for name in request.pod.features if view.label(FEATURE + name, position) is None]
         return Refused(self.name, FEATURE_MISSING, f"does not declare {', '.join(lacking)}")

@@ -105,19 +105,15 @@ class PodVolumesFilter(Filter):
         return pod is not None and pod.volumes is not None
 
     def mask(self, request: Request, view: View) -> B1 | bool:
-        pod = request.shape.kubernetes
-        assert pod is not None
-        assert pod.volumes is not None
-        ask = pod.volumes
+        ask = request.pod.volumes
+        assert ask is not None
         if ask.refused[0]:
             return False
         return reachable(ask, view) & in_zone(ask, view) & bindable(ask, view)
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
-        pod = request.shape.kubernetes
-        assert pod is not None
-        assert pod.volumes is not None
-        ask, here = pod.volumes, view.subset(np.array([position], dtype=np.intp))
+        assert request.pod.volumes is not None
+        ask, here = request.pod.volumes, view.subset(np.array([position], dtype=np.intp))
         if ask.refused[0]:
             return Refused(self.name, NO_VOLUME, ask.refused[1])
         if not np.all(reachable(ask, here)):

@@ -50,7 +50,7 @@ class WorkloadAffinityFilter(Filter):
         here = view.subset(np.array([position], dtype=np.intp))
         for rule in request.shape.company:
             if rule.weight is None and not np.all(satisfies_rule(rule, request, here)):
-                # Whoever it must keep apart from can be made to leave; company it lacks cannot be made to come.
+                # Eviction can remove tasks to stay apart from; it cannot bring tasks to be near to.
                 eviction = Eviction.HELPS if rule.relation is Relation.APART else Eviction.NEVER
                 return Refused(self.name, self.reason, f"would not be {rule}", eviction)
         rule = next(rule for rule in request.repelled if not np.all(not_repelled_by(rule, here)))

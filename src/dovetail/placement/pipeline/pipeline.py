@@ -29,9 +29,9 @@ CACHE_BYTES = 64 * 2**20
 MAX_RANKING_CACHES = 256
 REMEMBERED_SHAPES = 4096
 STEPS_KEPT = 4096  # of each filter's funnel
-#: Why nodes were not looked at: others of its gang or group go elsewhere.
+#: Why nodes were not considered: others of its gang or group go elsewhere.
 OTHER_DOMAIN = "other_domain"
-#: Or it has a node that it was meant for, and may go there.
+#: Or the task is nominated to another node, and may go there.
 MEANT_ELSEWHERE = "meant_elsewhere"
 
 
@@ -208,7 +208,7 @@ class Pipeline:
 
     def _ranking_cache(self, request: Request, repeats: bool) -> RankingCache | None:
         if request.non_local or request.among is not None or not self.evaluator.local:
-            return None  # depends on other workloads or nodes: nothing of it stays true
+            return None  # it depends on other workloads or nodes: nothing can be cached
         shape = request.shape
         found = self._ranking_caches.get(shape)
         if found is not None:
@@ -221,7 +221,7 @@ class Pipeline:
             return None
         found = RankingCache(request, self.evaluator, self._cluster)
         self._ranking_caches[shape] = found
-        # All standings of one cluster are about as large as the newest.
+        # All caches of one cluster are about as large as the newest.
         most = min(MAX_RANKING_CACHES, max(1, CACHE_BYTES // found.size_bytes))
         while len(self._ranking_caches) > most:
             self._ranking_caches.popitem(last=False)

@@ -1,4 +1,4 @@
-"""Standing: the ranking cache. It keeps how all nodes rank for one shape, and updates it instead of computing it again.
+"""The ranking cache: how all nodes rank for one shape, updated instead of computed again.
 
 When rows change, only those rows are evaluated again, only by plugins that read what changed, and scores only where the
 filters pass. While one shape is placed again and again, even that is unnecessary: one array pass has evaluated the best
@@ -25,9 +25,9 @@ STEPS_AHEAD = 4
 STEPS_AHEAD_SINGLE = 16
 #: Below this share of feasible nodes it pays to score only those.
 SPARSE = 0.5
-#: More changed rows than this are written as arrays, and the leaders given up.
+#: More changed rows than this are written as arrays, and the top K are dropped.
 ROW_BY_ROW = 4
-#: Decisions in a row with nothing but our own tasks changing, until leaders are worth finding.
+#: Decisions in a row with nothing but our own tasks changing, until finding the top K pays.
 STREAK = 3
 
 
@@ -319,10 +319,10 @@ class RankingCache:
             total += one * weight
         return total
 
-    # --- the leaders -----------------------------------------------------------------------------------------
+    # --- the top K -----------------------------------------------------------------------------------------
 
     def _top_of_all(self, count: int) -> list[int]:
-        """A handful of argmax passes; cheaper than keeping leaders when many rows change between two decisions."""
+        """A handful of argmax passes; cheaper than keeping the top K when many rows change between two decisions."""
         found: list[int] = []
         values: list[float] = []
         for _ in range(min(count, len(self.total))):

@@ -48,7 +48,7 @@ class Reprieves:
     def best(
         self, request: Request, candidates: B1, priority: int, budgets: Budgets, coming: NominatedPlacements
     ) -> RankedNomination | None:
-        """The best of the candidate rows; None if preemption helps on none. The stakes must be up to date."""
+        """The best of the candidate rows; None if preemption helps on none. The victim table must be up to date."""
         if budgets.any or request.promised is not None:
             rows = np.flatnonzero(candidates)
             found = reprieve(self._victim_table, request, rows, priority, budgets, coming)

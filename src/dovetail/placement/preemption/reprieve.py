@@ -61,7 +61,7 @@ def reprieve(
     over = _overrun(victim_table, slots, at, budgets)
     order = np.lexsort((slots, arrays.since[slots], -arrays.priority[slots], ~over, at))
     slots, at, amounts, over = slots[order], at[order], amounts[:, order], over[order]
-    victims = _not_let_back(at, amounts, most, need)
+    victims = _not_reprieved(at, amounts, most, need)
     if not victims.any():
         return None
     return _measured(victim_table, rows, slots[victims], at[victims], over[victims])
@@ -88,7 +88,7 @@ def _slots(victim_table: VictimTable, rows: Rows) -> I8:
 
 
 def _free(victim_table: VictimTable, request: Request, rows: Rows, needed: Rows, coming: NominatedPlacements) -> F8:
-    """float64[needed resource, row]: what nobody has and nobody was promised."""
+    """float64[needed resource, row]: what is neither allocated nor promised."""
     free: F8 = victim_table.cluster.resources.free[needed[:, None], rows]
     if request.promised is not None:
         left = np.full((len(needed), victim_table.cluster.width), np.inf)
@@ -120,7 +120,7 @@ def _overrun(victim_table: VictimTable, slots: I8, at: I8, budgets: Budgets) -> 
     return found
 
 
-def _not_let_back(at: I8, amounts: F8, most: F8, need: F8) -> B1:
+def _not_reprieved(at: I8, amounts: F8, most: F8, need: F8) -> B1:
     """By place, in order within each row: who may not come back. `most` is the room with everyone gone."""
     room = most.copy()
     starts, lengths = runs(at)

@@ -4,7 +4,7 @@ A node's tasks lie side by side, ordered by id, with a little room to grow. When
 placements changed, that row alone is written again; a row that outgrows its place moves to the end. Sums by row and
 rank are kept along, so that a search can leave out at once the rows that could never be cleared enough.
 Guarantees: after `refresh` the arrays say what the cluster says, whatever happened in between, trials included.
-Leaves to others: who may be a victim (`pool`), and which are (`single`, `gang`). A stake that is exchanged without
+Leaves to others: who may be a victim (`pool`), and which are (`single`, `gang`). A `VictimInfo` replaced without
 taking the task off its node is not in the log and is not noticed.
 """
 
@@ -29,7 +29,7 @@ I1 = npt.NDArray[np.int8]
 SPARE_SLOTS = 2
 #: One slot in so many lies behind all nodes, for those that move. More would make every pass over all slots longer.
 SPARE_SHARE = 8
-#: Rows written one by one, beyond a share of all, until it is quicker to begin again.
+#: Rows written one by one, besides a share of all, until rebuilding is quicker.
 FEW_ROWS = 64
 
 
@@ -103,7 +103,7 @@ class VictimTable:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self._log = LogCursor(cluster, (PLACEMENTS,))
-        self._begin_again()
+        self._rebuild()
 
     @property
     def size(self) -> int:
@@ -115,18 +115,18 @@ class VictimTable:
         cluster = self.cluster
         grew = cluster.width != len(self.first) or len(cluster.resources.names) != len(self.amounts)
         if self._log.is_lost or grew:
-            self._begin_again()
+            self._rebuild()
             return
         if self._log.is_at_end:
             return
         self._save()
         dirty = sorted(self._log.changed()[PLACEMENTS])
         if len(dirty) > FEW_ROWS + cluster.width // 4:
-            self._begin_again()
+            self._rebuild()
             return
-        self._mend(dirty)
+        self._update_rows(dirty)
         if self._used > 2 * self._wanted or len(self.unit_codes) > 4 * len(cluster.placements.by_task) + 1024:
-            self._begin_again()
+            self._rebuild()
 
     @contextmanager
     def restored(self) -> Iterator[None]:
@@ -172,7 +172,7 @@ class VictimTable:
 
     # --- writing ---------------------------------------------------------------------------------------------
 
-    def _begin_again(self) -> None:
+    def _rebuild(self) -> None:
         cluster = self.cluster
         self._save()
         self._log.skip()
@@ -190,8 +190,8 @@ class VictimTable:
         self.ganged = self.ganged_units = np.zeros(0, dtype=np.int64)
         self._write(range(cluster.width))
 
-    def _mend(self, dirty: list[int]) -> None:
-        self._forget_gangs(dirty)
+    def _update_rows(self, dirty: list[int]) -> None:
+        self._remove_gangs(dirty)
         for row in dirty:
             count = len(self.cluster.placements.by_row[row])
             self.arrays.placed[self.slots(row)] = False
@@ -222,9 +222,9 @@ class VictimTable:
             self._write_infos(at, [placement.victim_info for placement in found])
             self.amounts[:, at] = self._amounts(found)
         self._add_up(rows, at)
-        self._note_gangs(at)
+        self._add_gangs(at)
 
-    def _forget_gangs(self, rows: list[int]) -> None:
+    def _remove_gangs(self, rows: list[int]) -> None:
         """Before these rows are written again."""
         starts = np.searchsorted(self.ganged, self.first[rows]).tolist()
         ends = np.searchsorted(self.ganged, self.first[rows] + self._length[rows]).tolist()
@@ -233,7 +233,7 @@ class VictimTable:
             kept[start:end] = False
         self.ganged, self.ganged_units = self.ganged[kept], self.ganged_units[kept]
 
-    def _note_gangs(self, at: I8) -> None:
+    def _add_gangs(self, at: I8) -> None:
         added = np.sort(at[self.arrays.unit_code[at] >= 0])
         places = np.searchsorted(self.ganged, added)
         self.ganged = np.insert(self.ganged, places, added)
