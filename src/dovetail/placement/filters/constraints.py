@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dovetail.cluster.arrays import B1, Rows
-from dovetail.cluster.state import PLACEMENTS, RESOURCES
+from dovetail.cluster.state import GROUPS, PLACEMENTS, RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.constraints.error import ExpressionError
 from dovetail.constraints.explaining import why_not
@@ -47,6 +47,7 @@ def _required(request: Request) -> list[ConstraintAsk]:
 class ConstraintsFilter(Filter):
     name = "constraints"
     reason = "constraint_unsatisfied"
+    reads = frozenset(GROUPS)
 
     def applies(self, request: Request) -> bool:
         return bool(request.shape.wants) and bool(_required(request))

@@ -13,6 +13,7 @@ from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.labels import ABSENT
 from dovetail.cluster.network.domains import BY_LABEL
 from dovetail.cluster.selector_counts import selects
+from dovetail.cluster.state import GROUPS
 from dovetail.cluster.taints import TaintSet
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
@@ -94,6 +95,7 @@ def _skew(rule: Rule, request: Request, labelled: B1, view: View) -> F8:
 class PodSpreadFilter(Filter):
     name = "pod_spread"
     reason = "spread_uneven"
+    reads = frozenset(GROUPS)
     eviction_helps = EvictionHelps.BY_TRIAL
     concern = Concern.SCHEDULER
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from dovetail.cluster.arrays import B1
+from dovetail.cluster.state import GROUPS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
 from dovetail.placement.contract import CopyEffect, EvictionHelps, Filter, Request, WakeSignals
@@ -12,6 +13,7 @@ from dovetail.placement.workload_affinity import skews
 class SpreadFilter(Filter):
     name = "spread"
     reason = "spread_uneven"
+    reads = frozenset(GROUPS)
     eviction_helps = EvictionHelps.BY_TRIAL
     copy_effect = CopyEffect.BY_RULES
 
