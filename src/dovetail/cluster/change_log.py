@@ -42,7 +42,7 @@ class LogCursor:
 
     @property
     def is_lost(self) -> bool:
-        """The log does not tell what changed: the cache must be made anew."""
+        """The log does not reach back far enough: the cache must be rebuilt."""
         return self._epoch != self._cluster.epoch
 
     @property

@@ -215,11 +215,9 @@ class DeviceTable:
     # --- choosing --------------------------------------------------------------------------------------------
 
     def choose(self, row: int, ask: GpuAsk) -> Slots | None:
-        """The devices that a task gets on a node, ascending; None where they do not fit.
-
-        Models named earlier come first. Then a share goes where it fits most tightly, and whole devices come from the
-        island with the fewest that suffice; where no island does, from those with the most, so that they are few.
-        """
+        """The devices that a task gets on a node, ascending; None where they do not fit. Models named earlier come
+        first. A share goes to the device it fills most tightly. Whole devices come from the smallest island that has
+        enough; if none has, from the islands with the most free devices."""
         free = self.free[row].tolist()
         if ask.count and not ask.is_picky and self._most_islands == 1:  # the commonest: any of them, the lowest first
             lowest = [slot for slot, left in enumerate(free) if left == WHOLE][: ask.count]

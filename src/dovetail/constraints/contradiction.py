@@ -169,8 +169,8 @@ def _smallest(asked: list[ConflictingRequirement], search: JointSearch) -> list[
 def _needed(
     given: list[ConflictingRequirement], asked: list[ConflictingRequirement], search: JointSearch, *, new: bool
 ) -> list[ConflictingRequirement]:
-    """The fewest of the requirements that contradict what is given, found by bisection, since few of many are expected.
-    `new` says that what is given has grown since the last look."""
+    """The fewest of the requirements that contradict the given ones, found by bisection, since few of many are
+    expected. `new`: the given ones have grown since the last check."""
     if new and _never(given, search):
         return []
     if len(asked) == 1:

@@ -121,7 +121,7 @@ def class_codes(cluster: Cluster) -> Rows:
 
 
 def bandwidth_of(cluster: Cluster, level: str) -> tuple[F8, F8, F8]:
-    """float64[code] in Mbps, for the links up from each domain of a level: what they carry, what is held of it, and
+    """float64[code] in Mbps, for the uplinks of each domain of a level: their capacity, how much of it is held, and
     what is left after that and other traffic. At the level `host` a code is a row. Code 0 has nothing."""
     topology, key = cluster.topology, level_key(cluster, level) or HOST
     carried, left, _ = _described_up(cluster, key)
@@ -131,8 +131,8 @@ def bandwidth_of(cluster: Cluster, level: str) -> tuple[F8, F8, F8]:
 
 
 def left_by_levels(cluster: Cluster, row: int, *, only_held: bool = False) -> F8:
-    """float64[node], in Mbps: the least that is left of the links up on the way from one row to every other. With
-    `only_held`, only links count of which something is held: where a graph says how the others are."""
+    """float64[node], in Mbps: the least that is left on the uplinks between one row and every other. With `only_held`,
+    only links with held bandwidth count: a graph describes the others."""
     left = _left_up(cluster, HOST, only_held)[: cluster.width]
     found: F8 = np.minimum(left, left[row])
     apart = np.ones(cluster.width, dtype=np.bool_)  # shares no level looked at so far

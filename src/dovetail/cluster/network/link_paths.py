@@ -74,13 +74,13 @@ class LinkPaths:
         return found
 
     def within(self, one: int, hops: int) -> B1:
-        """bool[class]: those whose hosts are at most so many links away."""
+        """bool[class]: those whose hosts are at most this many links away."""
         found: B1 = self.hops[one] <= hops
         return found
 
     def groups(self, rule: HopRule) -> dict[str, str]:
-        """By host, the group it is in: every two of a group are within so many links. Groups grow around hosts in the
-        order of the graph, and are called as the first. A host without others around it is in none."""
+        """By host, its group: any two hosts of a group are within the given number of links. Groups grow around hosts
+        in the order of the graph, and have the name of their first host. A host without neighbours is in none."""
         first: dict[int, str] = {}
         for host, one in self.class_of.items():
             first.setdefault(one, host)

@@ -36,7 +36,7 @@ _TRIAL_WORKLOAD = -2  # never a real id
 
 
 class GroupTrial(NamedTuple):
-    """One part: whose tasks, which of them, and what one of them asks for at the moment it is tried."""
+    """One part: the workload, its tasks, and the request of one task when it is tried."""
 
     subject: TrialSubject
     replicas: list[int]

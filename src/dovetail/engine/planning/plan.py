@@ -121,7 +121,7 @@ def would_displace(state: EngineState, spec: Workload, now: float) -> Pieces[Dis
     queue = state.router.queue(spec.queue, spec.namespace)
     for count in dict.fromkeys(counts):
         if 0 < count <= allowed:
-            found = _cheapest_room(state, spec, PreemptionRequest(shape, rank, queue, count), now)
+            found = _cheapest_preemption(state, spec, PreemptionRequest(shape, rank, queue, count), now)
             yield
             if found is not None:
                 victims = tuple(_victim(state, task, now) for task in found.tasks)
@@ -129,7 +129,9 @@ def would_displace(state: EngineState, spec: Workload, now: float) -> Pieces[Dis
     return None
 
 
-def _cheapest_room(state: EngineState, spec: Workload, claim: PreemptionRequest, now: float) -> PreemptionPlan | None:
+def _cheapest_preemption(
+    state: EngineState, spec: Workload, claim: PreemptionRequest, now: float
+) -> PreemptionPlan | None:
     shape, count = claim.shape, claim.count
     request = replace(request_for(state, spec, shape, now), promised=None)
 
@@ -207,13 +209,13 @@ class _Trial:
             with self._state.cluster.trial():
                 for one in placed:
                     self._place(*one)
-                done = self._go_on(most, found, placed, is_spent)
+                done = self._continue(most, found, placed, is_spent)
             pipeline.cursor = cursor
             if done:
                 return found
             yield
 
-    def _go_on(self, most: int, found: list[PlannedTask], placed: list[_Placed], is_spent: IsSpent) -> bool:
+    def _continue(self, most: int, found: list[PlannedTask], placed: list[_Placed], is_spent: IsSpent) -> bool:
         """Is it done? Otherwise the time of this piece is used up."""
         gang = self._spec.gang
         if not found and gang is not None and layout_of(self._state, self._subject) is not None:

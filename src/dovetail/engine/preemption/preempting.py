@@ -125,8 +125,8 @@ def _search(
 
 
 def needs_trial(state: EngineState, request: Request) -> bool:
-    """Must a trial show that the tasks fit once the victims are gone? Amounts say nothing about rules on other work,
-    nor about single GPUs."""
+    """Must a trial show that the tasks fit once the victims are gone? Amounts do not cover affinity rules or single
+    GPUs."""
     ask = request.shape.gpus
     return (
         request.non_local
@@ -167,7 +167,7 @@ def cheapest_victims(
 
 
 def _refused_until_trial(state: EngineState, request: Request) -> B1 | None:
-    """Nodes whose victims amounts do not tell, because a filter looks at something else."""
+    """Nodes that a filter refuses for other reasons than amounts, so only a trial can find the victims."""
     return state.pipelines[request.shape.profile].evaluator.refused_until_trial(request, View(state.cluster))
 
 
@@ -290,8 +290,8 @@ def _candidates(state: EngineState, claim: PreemptionRequest, request: Request, 
 
 
 def _tells_by_amounts(evaluator: Evaluator, request: Request, view: View) -> B1 | bool:
-    """All nodes but those where the amounts fit and single GPUs do not: amounts do not tell who is in the way there, so
-    no victim would be found."""
+    """All nodes except those where the amounts fit and single GPUs do not: the search by amounts finds no victims
+    there."""
     found: B1 | bool = True
     for plugin in evaluator.misled_by_amounts:
         whole, _ = evaluator.mask(plugin, request, view)
@@ -310,7 +310,7 @@ def _yields(state: EngineState, owner: Work, claim: PreemptionRequest) -> bool:
 
 
 def _promised_on(state: EngineState, rows: set[int], but_to: int) -> Iterator[int]:
-    """Workloads that were promised capacity on any of the rows."""
+    """Workloads, except `but_to`, that were promised capacity on any of the rows."""
     found = {owner for row in rows for owner in state.promises.on_row(row)} - {but_to}
     return iter(sorted(found))
 

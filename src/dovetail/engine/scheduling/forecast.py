@@ -119,7 +119,8 @@ def _mask(state: EngineState, shape: Shape, masks: dict[Shape, B1]) -> B1:
 
 
 def _horizon(state: EngineState, now: float) -> Horizon:
-    """Capacity over time by expected run times. Reservations are kept; promises to heads of queues are planned anew."""
+    """Capacity over time by expected run times. Reservations are kept; promises to heads of queues are left out and
+    planned again."""
     ends = _expected_ends(state, now)
     by_row: dict[int, list[Release]] = {}
     for release in ends:

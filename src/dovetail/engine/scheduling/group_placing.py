@@ -38,7 +38,7 @@ def place_group(
         asked = attempts(state, parts, now)
         tried = try_parts(state, asked, begun=bool(group.firm))
         if tried.refusal is None:
-            return _take(state, parts, asked, tried, now, commands), None
+            return _commit(state, parts, asked, tried, now, commands), None
         refusal = tried.refusal
     made, refusal = relax_or_preempt(state, parts, refusal, now, commands)
     if refusal is not None:
@@ -50,8 +50,7 @@ def place_group(
 
 
 def must_wait(state: EngineState, parts: list[GroupPart]) -> Explanation | None:
-    """Why these tasks may not start however much capacity there is: a quota, or the lane that is kept free for short
-    work."""
+    """Why these tasks may not start however much is free: a quota, or the share that long work leaves to short work."""
     asked: dict[tuple[int, str | None], Counter[str]] = {}
     for work, replicas in parts:
         if state.accounts.limited[work.queue]:
@@ -76,11 +75,11 @@ def _waits(state: EngineState, shape: Shape, outcome: Outcome, words: str) -> Ex
 def relax_or_preempt(
     state: EngineState, parts: list[GroupPart], refusal: Explanation, now: float, commands: list[Command]
 ) -> tuple[int, Explanation | None]:
-    """After a refusal: place the tasks without some of their wishes, or else have others give way. Returns what that
-    cost, counted in decisions, and why the tasks still wait."""
+    """After a refusal: place the tasks without some of their preferences, or else preempt. Returns the cost of that,
+    counted in decisions, and why the tasks still wait."""
     if refusal.outcome == Outcome.OVER_QUOTA:
         return 1, refusal
-    if refusal.outcome != Outcome.LANE_KEPT and _place_with_fewer_wishes(state, parts, now, commands):
+    if refusal.outcome != Outcome.LANE_KEPT and _place_relaxed(state, parts, now, commands):
         return 2, None
     work = parts[0].work
     if not may_displace(state, work.shape, work.rank):
@@ -88,8 +87,8 @@ def relax_or_preempt(
     return 1 + _SEARCH_COST, displace(state, parts, refusal, now, commands)
 
 
-def _place_with_fewer_wishes(state: EngineState, parts: list[GroupPart], now: float, commands: list[Command]) -> bool:
-    """Give up the wishes that are insisted on, of each part those of one priority at a time."""
+def _place_relaxed(state: EngineState, parts: list[GroupPart], now: float, commands: list[Command]) -> bool:
+    """Give up the preferences that are insisted on: of each part, those of one priority at a time."""
     shapes = [part.work.shape for part in parts]
     given_up: dict[str, None] = {}
     begun = parts[0].work.group is not None and bool(parts[0].work.group.firm)
@@ -103,12 +102,12 @@ def _place_with_fewer_wishes(state: EngineState, parts: list[GroupPart], now: fl
         if tried.refusal is None:
             note = f"gave up: {'; '.join(given_up)}"
             add_notes([choice for choices in tried.choices for choice in choices], (note,))
-            _take(state, parts, asked, tried, now, commands)
+            _commit(state, parts, asked, tried, now, commands)
             return True
     return False
 
 
-def _take(
+def _commit(
     state: EngineState,
     parts: list[GroupPart],
     asked: list[GroupTrial],
@@ -121,10 +120,10 @@ def _take(
     made = 0
     for part, attempt, choices in zip(parts, asked, tried.choices, strict=True):
         request = unpromised_request(state, part.work, attempt.subject.shape)
-        taking = PlacementCommitter(state, part.work, request, now, commands)
+        committer = PlacementCommitter(state, part.work, request, now, commands)
         for choice in choices:
-            taking.take(choice)
-        made += taking.close()
+            committer.take(choice)
+        made += committer.close()
     group = parts[0].work.group
     if group is not None:
         group.mending = False

@@ -99,31 +99,33 @@ def _next(state: EngineState, scheduler: str, now: float) -> Work | None:
 def _decide(state: EngineState, work: Work, limit: int, now: float, commands: list[Command]) -> int:
     """Place what can be placed of a workload, and park it or leave it queued. Returns decisions made."""
     # Others of its equivalence class are next, if any were parked; nearly always none were.
-    kind = state.pending.class_before(work) or (state.pending.equivalence_class(work) if state.pending.parked else None)
-    quota_kind = state.pending.quota_class(work) if state.pending.over_quota else None
+    class_ = state.pending.class_before(work) or (
+        state.pending.equivalence_class(work) if state.pending.parked else None
+    )
+    quota_class = state.pending.quota_class(work) if state.pending.over_quota else None
     made, refusal = _place_waiting(state, work, limit, now, commands)
     if refusal is None or refusal.outcome != Outcome.OVER_QUOTA:
-        wake_next(state, quota_kind)  # its quota had room, perhaps for more
+        wake_next(state, quota_class)  # its quota had room, perhaps for more
     if made and work.id in state.learned.expected_starts and (refusal is None or made > 1):
         learn(state, work, now)
     if refusal is None:
         if not work.can_start:
             state.pending.remove(work)
             started(state, work)
-            wake_next(state, kind)
+            wake_next(state, class_)
         return made
     if refusal.outcome == Outcome.OVER_QUOTA:
         state.pending.park_over_quota(work)
         started(state, work)
         return made
-    parked_with = state.pending.park(work)
-    if parked_with is None:
+    parked_class = state.pending.park(work)
+    if parked_class is None:
         if needs_watch(state, work):
             state.wake.unsettled.setdefault(work.shape.scheduler, state.wake.event_count)
     else:
-        watch_for_changes(state, work, parked_with)
-        if parked_with != kind:
-            wake_next(state, kind)  # what refused it does not concern the others
+        watch_for_changes(state, work, parked_class)
+        if parked_class != class_:
+            wake_next(state, class_)  # what refused it does not concern the others
     if refusal.outcome != Outcome.PREEMPTING:
         refused(state, work, now)
     return made
@@ -173,25 +175,25 @@ def _place(
     alone = request.promised is not None or state.accounts.limited[work.queue] or work.terms.concurrency > 0
     most = 1 if alone else limit
     repeats = len(work.waiting) > 1
-    taking = PlacementCommitter(state, work, request, now, commands)
+    committer = PlacementCommitter(state, work, request, now, commands)
     refusal = None
-    meant = _meant_for(state, work)
-    while work.waiting and taking.made < most:
+    nominated_row = _nominated_row(state, work)
+    while work.waiting and committer.made < most:
         task = TaskId(work.id, work.waiting[0])
         if pipeline.evaluator.minds_outlook:
             state.learned.mix.refresh()
-        choice = None if meant is None else pipeline.decide_at(request, meant)
-        meant = None
+        choice = None if nominated_row is None else pipeline.decide_at(request, nominated_row)
+        nominated_row = None
         if choice is None:
             choice = pipeline.decide(request, str(task), repeats=repeats)
         if choice.row is None:
             refusal = choice.explanation
             break
-        taking.take(choice)
-    return taking.close(), refusal
+        committer.take(choice)
+    return committer.close(), refusal
 
 
-def _meant_for(state: EngineState, work: Work) -> int | None:
+def _nominated_row(state: EngineState, work: Work) -> int | None:
     """The node that was cleared for it, since the victims would be in vain if it went elsewhere; or its nominated
     node."""
     promise = state.promises.of_work.get(work.id)

@@ -176,7 +176,7 @@ def raise_skew(index: int, max_skew: int, level: str) -> DefinitionChange:
 
 
 def fewer_at_once(spec: Workload, count: int) -> DefinitionChange:
-    """As many as there is room for; the others follow. A gang has to be content with as many."""
+    """As many at once as fit; the others follow. The minimum of a gang is lowered to that number."""
     if spec.gang is None or spec.gang.min <= count:
         words = f"run {count} at a time instead of {min(spec.replicas, spec.concurrency or spec.replicas)}"
         return set_field("concurrency", count, words, "replicas", 1.6)

@@ -131,7 +131,7 @@ class FitTrial:
         return count_placed(self.state, spec, shape, count, now, self.owner) == count
 
     def _price(self, spec: Workload, request: Request, count: int) -> int:
-        """Nodes that placing so many looks at."""
+        """The number of nodes that placing so many tasks evaluates."""
         nodes = self.state.cluster.width
         if spec.gang is not None and _is_arranged(spec, request.shape):
             return _ARRANGING * nodes + count + nodes * max(0, count - spec.gang.min)

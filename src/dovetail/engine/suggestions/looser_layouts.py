@@ -36,7 +36,7 @@ class LooserLayouts:
         return self._layout is not None
 
     def most(self) -> int:
-        """How many of its tasks could start together as they should lie, by room and the network alone."""
+        """How many of its tasks could start together in its layout, by capacity and the network alone."""
         if self._layout is None:
             return 0
         arranger = Arranger(self._tiers, self._trial.copies(), self._gang, self._layout)

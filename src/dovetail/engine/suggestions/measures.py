@@ -66,7 +66,7 @@ class Measures:
         self._wanted = trial.wanted
 
     def candidates(self, closed: Findings, headroom: Headroom, fit: int) -> Iterator[Measure]:
-        """`closed`: what is asked of nodes that are not looked at; `fit`: how many of its tasks do fit."""
+        """`closed`: findings on nodes that take no new work; `fit`: how many of its tasks fit already."""
         if self._over is not None:
             yield from self._other_queues()
         if fit < self._wanted and self._trial.held + fit > 0:
@@ -152,8 +152,8 @@ class Measures:
         yield from self._raise_priority(request, min(ranks) - 1)
 
     def _raise_priority(self, request: Request, rank: int) -> Iterator[Measure]:
-        """So that it may displace others itself. Tasks that come one by one look for room one by one, so that only a
-        single task, or a gang, is sure to find what is found for all of it."""
+        """Suggest a priority at which it may preempt by itself. Only for a single task or a gang: other tasks search
+        one by one, and may not find the victims that were found for all."""
         state, spec, trial = self._state, self._spec, self._trial
         together = 1 if spec.gang is None else spec.gang.min
         may = state.pipelines[request.shape.profile].settings.preemption

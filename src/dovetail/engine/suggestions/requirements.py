@@ -36,8 +36,8 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class WorkloadRequirement:
-    """One thing that a node must have: where it was written, how it is said, which filter decides about it and the
-    shape to ask with. `source` is whose it is where it is not the workload's own: `policy ssd-only`."""
+    """One requirement on a node: the path where it was written, its words, the filter that decides on it, and a shape
+    that asks for nothing else. `source`: its owner, if that is not the workload: `policy ssd-only`."""
 
     path: Path
     words: str
@@ -220,8 +220,8 @@ class Examination:
         return found
 
     def _repelled(self, requirement: WorkloadRequirement) -> tuple[AffinityRule, ...]:
-        """Rules of others that keep it away because of this: members of a conflict set keep away from one another. All
-        other rules of others stand by themselves."""
+        """Rules of placed work that repel it because of this requirement: members of a conflict set repel each other.
+        All other rules of placed work are requirements of their own."""
         own = {whom.conflict for rule in self._request.shape.company for whom in rule.whom} - {None}
         named = {whom.conflict for rule in requirement.shape.company for whom in rule.whom}
         by_set = [(rule, {whom.conflict for whom in rule.whom} & own) for rule in self._request.repelled]

@@ -123,7 +123,7 @@ class Pipeline:
             cache.took(row)
 
     def forget_wider(self, resources: int) -> None:
-        """Drop what is kept of shapes that were compiled against more resources than these."""
+        """Drop ranking caches of shapes that were compiled against more resources than these."""
         wider = [shape for shape, cache in self._ranking_caches.items() if len(cache.request.column) > resources]
         for shape in wider:
             del self._ranking_caches[shape]

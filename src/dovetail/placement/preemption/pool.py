@@ -123,7 +123,7 @@ class VictimPool:
     # --- who may go ------------------------------------------------------------------------------------------
 
     def thresholds(self, count: int) -> Iterator[int]:
-        """Ranks, least urgent first, at which taking everyone no more urgent could make room for all."""
+        """Ranks, least urgent first, at which evicting all eligible tasks could free enough for all."""
         if not self.column:
             return
         before = 0, 0

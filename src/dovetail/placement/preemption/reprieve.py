@@ -103,7 +103,7 @@ def _free(victim_table: VictimTable, request: Request, rows: Rows, needed: Rows,
 
 
 def _overrun(victim_table: VictimTable, slots: I8, at: I8, budgets: Budgets) -> B1:
-    """For each slot, whether a budget is overrun if everyone less urgent of its node goes."""
+    """For each slot, whether a budget is overrun if all less urgent tasks of its node are evicted."""
     found = np.zeros(len(slots), dtype=np.bool_)
     by_task = victim_table.cluster.placements.by_task
     tasks = {slot: victim_table.task(slot) for slot in slots.tolist()} if budgets.any else {}
@@ -121,7 +121,7 @@ def _overrun(victim_table: VictimTable, slots: I8, at: I8, budgets: Budgets) -> 
 
 
 def _not_reprieved(at: I8, amounts: F8, most: F8, need: F8) -> B1:
-    """By place, in order within each row: who may not come back. `most` is the room with everyone gone."""
+    """By place, in order within each row: tasks that stay victims. `most` is what is free with all of them gone."""
     room = most.copy()
     starts, lengths = runs(at)
     gone = np.zeros(len(at), dtype=np.bool_)
