@@ -2,7 +2,7 @@
 
 Nodes hold 10 to 20 tasks each, of all priorities but the highest, with checkpoints, least run times, disruption budgets
 and gangs across nodes. Between two questions some tasks end and others start, as they would, so that keeping the
-stakes of all placed tasks up to date is part of what is measured; making them for the first time is not.
+victim table up to date is part of what is measured; building it for the first time is not.
 """
 
 import random

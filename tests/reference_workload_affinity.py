@@ -1,4 +1,4 @@
-"""The oracle's view of company: near, apart, in so many domains, conflict sets, spread, and expressions about a node.
+"""The oracle's view of workload affinity: near, apart, in so many domains, conflict sets, spread, expressions.
 
 Written from the documented rules over plain lists of nodes and the tasks on them: one node at a time, nothing kept. A
 node without the label of a level is in no domain: near to nobody there, apart from everybody, and nothing is spread

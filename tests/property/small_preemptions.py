@@ -49,7 +49,7 @@ class Case:
             victim_table,
         )
 
-    def standing(self) -> dict[TaskId, Placement]:
+    def running(self) -> dict[TaskId, Placement]:
         by_task = self.cluster.placements.by_task
         return {task: by_task[task] for task in sorted(by_task) if task not in self.exclude}
 
@@ -103,7 +103,7 @@ def _stake(chance: random.Random, group: int, unit: int = -1) -> VictimInfo:
 def optimum(case: Case) -> Cost | None:
     """The least cost there is; None if there is no way."""
     model = cp_model.CpModel()
-    tasks = case.standing()
+    tasks = case.running()
     goes = {task: model.new_bool_var(str(task)) for task in tasks}
     for task, placement in tasks.items():
         if not case.may_go(placement):
@@ -149,7 +149,7 @@ def _all_fit(case: Case, model: cp_model.CpModel, goes: dict[TaskId, cp_model.In
 
 def _gangs(case: Case, model: cp_model.CpModel, goes: dict[TaskId, cp_model.IntVar]) -> list[cp_model.IntVar]:
     members: dict[int, list[TaskId]] = {}
-    for task, placement in case.standing().items():
+    for task, placement in case.running().items():
         if placement.victim_info.unit >= 0:
             members.setdefault(placement.victim_info.unit, []).append(task)
     broken = []

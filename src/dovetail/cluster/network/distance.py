@@ -19,7 +19,7 @@ from dovetail.model.network.topology_readers.node_labels import CONVENTIONS
 #: Labels that are levels where there is no topology, widest first.
 LEVELS = tuple(label for _, label in CONVENTIONS)
 
-__all__ = ["FARTHEST", "LEVELS", "distance_between", "distance_to", "distances_from", "proximity_to"]
+__all__ = ["FARTHEST", "LEVELS", "distance_to", "distances_from", "proximity_to"]
 
 
 def _steps(cluster: Cluster) -> list[tuple[LabelColumn, float]]:
@@ -83,10 +83,6 @@ def distance_to(cluster: Cluster, rows: Rows) -> F8:
         np.minimum(found, distances_from(cluster, row), out=found)
     found[rows] = 0.0
     return found
-
-
-def distance_between(cluster: Cluster, one: int, other: int) -> float:
-    return float(distances_from(cluster, one)[other])
 
 
 def _by_graph(cluster: Cluster, graph: LinkPaths, rows: Rows, found: F8) -> None:

@@ -38,12 +38,6 @@ class DomainState:
     capacity: dict[str, int]
     free: dict[str, int]
 
-    @property
-    def gpu_use(self) -> float | None:
-        """The share of its GPUs that is taken or cannot be reached; None where it has none."""
-        capacity = self.capacity.get(GPU, 0)
-        return 1.0 - self.free.get(GPU, 0) / capacity if capacity else None
-
 
 class _Level:
     """`by_code` is float64[code, measure]; `codes` is what it was made by."""

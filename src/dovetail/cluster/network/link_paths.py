@@ -30,7 +30,6 @@ _NO_WAY = np.iinfo(np.int16).max
 
 class LinkPaths:
     def __init__(self, graph: LinkGraph, weights: DistanceWeights) -> None:
-        self._graph = graph
         self.class_of: dict[str, int] = {}  # by host
         self.sizes: list[int] = []  # by class
         anchors: list[int] = []  # by class: the vertex where its hosts meet the rest
