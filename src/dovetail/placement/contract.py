@@ -37,18 +37,18 @@ class NoSettings(Strict):
 
 
 @dataclass(slots=True)
-class PromisedRoom:
+class PromisedCapacity:
     """What promises to others leave of some rows, for as long as the task would run."""
 
     rows: Rows
     room: F8  # float64[resource, row]
     whose: Sequence[str] | npt.NDArray[Any]  # for each row, the owner of the promise, in words
 
-    def without(self, row: int, column: F8) -> "PromisedRoom":
+    def without(self, row: int, column: F8) -> "PromisedCapacity":
         """What is left after the column was taken on a row."""
         room = self.room.copy()
         room[: len(column), self.rows == row] -= column[:, None]
-        return PromisedRoom(self.rows, room, self.whose)
+        return PromisedCapacity(self.rows, room, self.whose)
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class Request:
     needs: dict[str, float]
     scope: tuple[tuple[str, str], ...] = ()  # labels every node of the scheduler must have
     siblings: tuple[int, int] | None = None  # the task's workload and its replicas; only where a score is not local
-    promised: PromisedRoom | None = None
+    promised: PromisedCapacity | None = None
     identity: TaskIdentity | None = None  # identity of the task; only where other work matters to it
     repelled: tuple[AffinityRule, ...] = ()  # rules of placed tasks that keep it away from them
     heard: tuple[tuple[str, int], ...] = ()  # placed workloads that send to it, and how much in Mbps

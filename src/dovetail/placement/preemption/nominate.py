@@ -20,12 +20,12 @@ from dovetail.cluster.views.view import View
 from dovetail.model.disruption_budget import DisruptionBudget
 from dovetail.placement.contract import Request
 from dovetail.placement.pipeline.evaluation import Evaluator
-from dovetail.placement.preemption.kept_reprieves import Reprieves
 from dovetail.placement.preemption.nomination import Budgets, NominatedPlacements, Nomination
+from dovetail.placement.preemption.reprieve_cache import ReprieveCache
 from dovetail.placement.preemption.reprieve_trials import Trials
 from dovetail.placement.preemption.victim_table import VictimTable
 
-_KEPT: WeakKeyDictionary[VictimTable, Reprieves] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[VictimTable, ReprieveCache] = WeakKeyDictionary()
 
 
 def nominate(
@@ -57,8 +57,8 @@ def nominate(
     return None if best is None else best.nomination
 
 
-def _reprieves(victim_table: VictimTable) -> Reprieves:
+def _reprieves(victim_table: VictimTable) -> ReprieveCache:
     found = _KEPT.get(victim_table)
     if found is None:
-        found = _KEPT[victim_table] = Reprieves(victim_table)
+        found = _KEPT[victim_table] = ReprieveCache(victim_table)
     return found

@@ -57,30 +57,13 @@ class VictimArrays:
 _COPIED = ("rank", "since", "checkpoint_s", "min_run_s", "unit", "group", "queue", "priority", "preemptible")
 _PLACES = [(name, VictimInfo._fields.index(name)) for name in _COPIED]
 _UNIT = VictimInfo._fields.index("unit")
+_FLOATS, _FLAGS = ("since", "checkpoint_s", "min_run_s"), ("placed", "preemptible")
+_TYPES: dict[str, type] = {"rank": np.int8, **dict.fromkeys(_FLOATS, np.float64), **dict.fromkeys(_FLAGS, np.bool_)}
 
 
 def _empty(size: int) -> VictimArrays:
-    def whole() -> I8:
-        return np.zeros(size, dtype=np.int64)
-
-    def flag() -> B1:
-        return np.zeros(size, dtype=np.bool_)
-
     return VictimArrays(
-        placed=flag(),
-        workload=whole(),
-        replica=whole(),
-        row=whole(),
-        rank=np.zeros(size, dtype=np.int8),
-        since=np.zeros(size),
-        checkpoint_s=np.zeros(size),
-        min_run_s=np.zeros(size),
-        unit=whole(),
-        group=whole(),
-        queue=whole(),
-        priority=whole(),
-        preemptible=flag(),
-        unit_code=whole(),
+        **{field.name: np.zeros(size, _TYPES.get(field.name, np.int64)) for field in fields(VictimArrays)}
     )
 
 

@@ -4,7 +4,7 @@ from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import LABELS, TAINTS
 from dovetail.cluster.views.view import View
 from dovetail.placement.contract import Request, Score
-from dovetail.placement.scores.wishes import avoided_share, preferred_share, reads_of_wishes
+from dovetail.placement.scores.preferences import avoided_share, preferred_share, reads_of_preferences
 
 
 class AffinityScore(Score):
@@ -12,7 +12,7 @@ class AffinityScore(Score):
     reads = frozenset({LABELS, TAINTS})
 
     def reads_of(self, request: Request) -> frozenset[str]:
-        return reads_of_wishes(self.reads, request)
+        return reads_of_preferences(self.reads, request)
 
     def points(self, request: Request, view: View) -> F8 | float:
         points, disliked = preferred_share(request, view, 0.5), avoided_share(request, view, 0.5)
@@ -29,7 +29,7 @@ class PreferredScore(Score):
     reads = frozenset({LABELS})
 
     def reads_of(self, request: Request) -> frozenset[str]:
-        return reads_of_wishes(self.reads, request)
+        return reads_of_preferences(self.reads, request)
 
     def points(self, request: Request, view: View) -> F8 | float:
         return preferred_share(request, view)
@@ -42,7 +42,7 @@ class AvoidedScore(Score):
     reads = frozenset({LABELS, TAINTS})
 
     def reads_of(self, request: Request) -> frozenset[str]:
-        return reads_of_wishes(self.reads, request)
+        return reads_of_preferences(self.reads, request)
 
     def points(self, request: Request, view: View) -> F8 | float:
         return avoided_share(request, view)

@@ -51,7 +51,7 @@ def avoided_share(request: Request, view: View, whole: float = 1.0) -> F8 | floa
     return np.where(tainted, whole, share)
 
 
-def reads_of_wishes(reads: frozenset[str], request: Request) -> frozenset[str]:
+def reads_of_preferences(reads: frozenset[str], request: Request) -> frozenset[str]:
     """Column groups that label terms and taints read, and those of expressions."""
     wishes = [want for want in request.shape.wants if want.demand is not Demand.REQUIRE]
     return reads.union(*[compile_node(want.text).reads for want in wishes]) if wishes else reads

@@ -38,7 +38,7 @@ class _Kept:
         self.log = LogCursor(cluster, (PLACEMENTS, RESOURCES))
 
 
-class Reprieves:
+class ReprieveCache:
     """Keep one beside each `VictimTable`."""
 
     def __init__(self, victim_table: VictimTable) -> None:
