@@ -28,7 +28,7 @@ class LogCursor:
         self.skip()
 
     def skip(self) -> None:
-        """Whatever is in the log is known: the cache was made anew."""
+        """The cache was rebuilt: it knows all that is in the log."""
         self._epoch = self._cluster.epoch
         self._positions = {group: len(self._cluster.log[group]) for group in self._positions}
         self._again: dict[str, set[int]] = {}

@@ -28,7 +28,7 @@ class Release(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """When so many tasks could start together, and on which rows (a row stands once for each task)."""
+    """When so many tasks could start together, and on which rows (one entry for each task)."""
 
     start: float
     rows: tuple[int, ...]

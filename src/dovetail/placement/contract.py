@@ -5,7 +5,7 @@ derives from `Filter` or `Score` and overrides what differs from the defaults. T
 that declares nothing is asked again after every change, is tried again after every event, and no task is evicted for
 it. A plugin's typed settings are validated once, when its profile is built.
 
-Guarantees: everything that the engine knows of a plugin stands in these classes; nothing is looked up by name.
+Guarantees: everything that the engine knows of a plugin is declared in these classes; nothing is looked up by name.
 Left to others: running the plugins and containing their failures (`evaluation`), finding them (`registry`).
 """
 

@@ -1,4 +1,4 @@
-"""Distance between nodes, 0 to 100: the functions that everybody asks.
+"""Distance between nodes, 0 to 100: the functions for all other packages.
 
 Without a described topology the narrowest level that two nodes share decides: the same node is 0 apart, nodes with
 nothing in common are 100 apart, and the levels in use divide the range evenly. Where a topology gives link speeds,

@@ -36,7 +36,7 @@ class NetworkTopology:
         self._own: dict[str, Labels] = {}  # of nodes that carry labels from here: what they say of themselves
 
     def __bool__(self) -> bool:
-        """Has anybody described one?"""
+        """Is there a description?"""
         return self.definition != Topology()
 
     def set(self, definition: Topology) -> None:

@@ -76,7 +76,7 @@ class _Ending:
 
 
 def _worth_it(state: EngineState, places: B1, needed: I8, wants: F8) -> B1:
-    """Rows that have room for one when everybody is gone."""
+    """Rows that fit one task when they are empty."""
     tables, n = state.cluster.resources, state.cluster.width
     most = tables.schedulable[needed, :n] - tables.reserved[needed, :n]
     found: B1 = places & (most >= wants).all(axis=0)

@@ -1,7 +1,7 @@
 """Placing tasks that have to start together: all of them at once, or none.
 
 One implementation for the gang of one workload and for groups of several (`groups`). What follows a refusal is the same
-for single tasks, and stands here too: fewer wishes, then preemption. Guarantees: no task holds a node while others of
+for single tasks, and is here too: fewer preferences, then preemption. Guarantees: no task holds a node while others of
 its group wait. A group that lost tasks with their nodes keeps the others while replacements fit near them, and gives
 everything back when they do not.
 """

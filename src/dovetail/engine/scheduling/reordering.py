@@ -71,7 +71,7 @@ def _within(column: F8, most: F8) -> bool:
 
 
 def short_work_refusal(state: EngineState, work: Work, together: int) -> str | None:
-    """Long work must leave some capacity free for short work. Why it has to wait for that, or None."""
+    """Why long work has to wait so that some capacity stays free for short work; None if it need not."""
     ordering = state.pending.dynamic_orderings.get(work.shape.scheduler)
     free_share = ordering.free_share(state.pending.entry(work)) if ordering is not None else 0.0
     if free_share <= 0.0:

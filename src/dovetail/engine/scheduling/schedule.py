@@ -194,8 +194,7 @@ def _place(
 
 
 def _nominated_row(state: EngineState, work: Work) -> int | None:
-    """The node that was cleared for it, since the victims would be in vain if it went elsewhere; or its nominated
-    node."""
+    """The node that victims were evicted from for it, or its nominated node."""
     promise = state.promises.of_work.get(work.id)
     if promise is not None and promise.clearing:
         return promise.rows[0][0]

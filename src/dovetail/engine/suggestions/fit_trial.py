@@ -64,7 +64,7 @@ class FitTrial:
         return request_for(self.state, self.spec, shape or self.shape, self.now, self.owner)
 
     @contextmanager
-    def anew(self) -> Iterator[None]:
+    def as_new(self) -> Iterator[None]:
         """As if it had just been submitted: none of its tasks holds a node."""
         own = [] if self.work is None or not self.work.holding else list(self._own_tasks(self.work))
         with without(self.state, own):
@@ -85,7 +85,7 @@ class FitTrial:
     def fits_as(self, spec: Workload) -> bool:
         """If it were defined so, and submitted in place of what there is of it."""
         shape = self.state.terms(spec).shape
-        with self.anew():
+        with self.as_new():
             return self._fits(spec, shape, at_once(spec), self.now)
 
     def fits_without(self, tasks: Iterable[TaskId], at: float | None = None) -> bool:

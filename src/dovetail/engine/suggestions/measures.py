@@ -37,7 +37,7 @@ from dovetail.queueing.quota import OverQuota
 
 _MOST_VICTIMS_FOR = 4  # tasks at once for which others are looked for: for many it takes too long
 _MOST_VICTIMS_FOR_GANG = 64  # with a layout: few domains could hold it, and each is looked at by itself
-_MOST_DOMAINS = 3  # that are tried with the cheapest victims gone: they were sought by room alone
+_MOST_DOMAINS = 3  # that are tried with the cheapest victims gone: they were searched by amounts alone
 _MOST_ENDING = 200  # tasks whose end is waited for
 _MOST_QUEUES = 2
 _MOST_NODES = 2

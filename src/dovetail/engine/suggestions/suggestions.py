@@ -76,7 +76,7 @@ def impasse(state: EngineState, spec: Workload, work: Work | None, now: float) -
     for measure in Measures(trial, over).candidates(here.closed, here.headroom, fit):
         candidates.append(measure)
         yield
-    with trial.anew():  # who changes a definition submits it again, and what it holds is free
+    with trial.as_new():  # a changed definition is submitted again, and what the old one holds is free
         afresh = here if not trial.held else _Position(trial, requirements, at_once(spec))
         candidates += _changes(afresh.remedies())
         if fit < trial.wanted and (core is None or _is_about_layout(here.taking, core.members)):

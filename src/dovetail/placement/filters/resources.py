@@ -75,7 +75,7 @@ class ResourcesFilter(Filter):
             if have >= needed:
                 continue
             refused = self._word(view, resource, needed, have, position)
-            # Something that no eviction can mend outranks something that one could.
+            # A shortage that no eviction can end outranks one that eviction could end.
             if worst is None or (refused.eviction is Eviction.NEVER and worst.eviction is Eviction.HELPS):
                 worst = refused
         assert worst is not None, "refuse() asked of a node that has room"

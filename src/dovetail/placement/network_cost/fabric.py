@@ -98,7 +98,7 @@ class OneSwitch:
         return Busiest(0.0, ""), np.zeros(len(start))
 
     def _inside_all(self, size_bytes: float) -> tuple[Busiest, float]:  # noqa: ARG002
-        """The same of everybody to everybody, and the longest way whole."""
+        """The same for all pairs, and the longest path in full."""
         return Busiest(0.0, ""), float(np.sort(self.ports.latency_ns)[-2:].sum())
 
 

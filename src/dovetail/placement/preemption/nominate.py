@@ -25,7 +25,7 @@ from dovetail.placement.preemption.reprieve_cache import ReprieveCache
 from dovetail.placement.preemption.reprieve_trials import Trials
 from dovetail.placement.preemption.victim_table import VictimTable
 
-_KEPT: WeakKeyDictionary[VictimTable, ReprieveCache] = WeakKeyDictionary()
+_CACHES: WeakKeyDictionary[VictimTable, ReprieveCache] = WeakKeyDictionary()
 
 
 def nominate(
@@ -49,7 +49,7 @@ def nominate(
         candidates = evaluator.run_filters(request, View(cluster)).feasible_ignoring_capacity
     candidates = candidates.copy()
     # Of nominated pods only their amounts matter, unless one of them repels others.
-    special = np.array([row for row in sorted(coming.wary) if candidates[row]], dtype=np.intp)
+    special = np.array([row for row in sorted(coming.repelling_rows) if candidates[row]], dtype=np.intp)
     candidates[special] = False
     victim_table.refresh()
     found = [_reprieves(victim_table).best(request, candidates, priority, asked, coming), trials.best(special)]
@@ -58,7 +58,7 @@ def nominate(
 
 
 def _reprieves(victim_table: VictimTable) -> ReprieveCache:
-    found = _KEPT.get(victim_table)
+    found = _CACHES.get(victim_table)
     if found is None:
-        found = _KEPT[victim_table] = ReprieveCache(victim_table)
+        found = _CACHES[victim_table] = ReprieveCache(victim_table)
     return found

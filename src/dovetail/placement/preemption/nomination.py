@@ -26,12 +26,12 @@ class Nomination(NamedTuple):
 
 
 class NominatedPlacements:
-    """Nominated tasks by row, whose capacity is not available there. `wary`: rows with one that may repel others;
-    `log`: rows in the order in which they changed, for caches by row."""
+    """Nominated tasks by row, whose capacity is not available there. `repelling_rows`: rows with one that may repel
+    others; `log`: rows in the order in which they changed, for caches by row."""
 
     def __init__(self, tasks: Mapping[int, Sequence[tuple[TaskId, Placement]]] | None = None) -> None:
         self._tasks: dict[int, dict[TaskId, Placement]] = {}
-        self.wary: set[int] = set()
+        self.repelling_rows: set[int] = set()
         self.log: list[int] = []
         for row, each in (tasks or {}).items():
             for task, placement in each:
@@ -57,8 +57,8 @@ class NominatedPlacements:
 
     def _changed(self, row: int) -> None:
         self.log.append(row)
-        wary = any(one.identity is None or one.identity.repels for one in self.on(row).values())
-        (self.wary.add if wary else self.wary.discard)(row)
+        repelling_rows = any(one.identity is None or one.identity.repels for one in self.on(row).values())
+        (self.repelling_rows.add if repelling_rows else self.repelling_rows.discard)(row)
 
 
 _NO_TASKS: Mapping[TaskId, Placement] = {}

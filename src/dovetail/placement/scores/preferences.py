@@ -20,7 +20,7 @@ from dovetail.placement.contract import Request
 from dovetail.placement.filters.taints import untolerated
 from dovetail.placement.workload_affinity import satisfies_rule, skews
 
-FULL = 100.0  # the weight of a term that an expression of weight 1 stands beside
+FULL = 100.0  # the weight of a term that equals an expression of weight 1
 
 #: Its weight, and its points on each node when so much is given for it: a new array, or a plain float.
 Wish = tuple[float, Callable[[float], F8 | float]]
