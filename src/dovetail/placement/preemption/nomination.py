@@ -57,8 +57,8 @@ class NominatedPlacements:
 
     def _changed(self, row: int) -> None:
         self.log.append(row)
-        repelling_rows = any(one.identity is None or one.identity.repels for one in self.on(row).values())
-        (self.repelling_rows.add if repelling_rows else self.repelling_rows.discard)(row)
+        repels = any(one.identity is None or one.identity.repels for one in self.on(row).values())
+        (self.repelling_rows.add if repels else self.repelling_rows.discard)(row)
 
 
 _NO_TASKS: Mapping[TaskId, Placement] = {}
