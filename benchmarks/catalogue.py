@@ -17,7 +17,7 @@ MODULES = (
     "benchmarks.queues",
     "benchmarks.preemption",
     "benchmarks.recovery",
-    "benchmarks.company",
+    "benchmarks.workload_affinity",
     "benchmarks.topology",
     "benchmarks.gangs",
     "benchmarks.explain",

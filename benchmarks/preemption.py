@@ -2,7 +2,7 @@
 
 Nodes hold 10 to 20 tasks each, of all priorities but the highest, with checkpoints, least run times, disruption budgets
 and gangs across nodes. Between two questions some tasks end and others start, as they would, so that keeping the
-stakes of all placed tasks up to date is part of what is measured; making them for the first time is not.
+victim table up to date is part of what is measured; building it for the first time is not.
 """
 
 import random
@@ -41,7 +41,7 @@ class Fleet:
     chance: random.Random = field(default_factory=lambda: random.Random(7))
     budgets: dict[int, int] = field(default_factory=dict)
     slack: dict[int, int] = field(default_factory=dict)
-    victims_table: list[VictimInfo] = field(default_factory=list)
+    victim_table: list[VictimInfo] = field(default_factory=list)
     started: int = 0
 
     def fill(self) -> None:
@@ -49,7 +49,7 @@ class Fleet:
         for i in range(NODES):
             self.cluster.join(Node(name=f"node-{i:05d}", capacity=capacity))
         for workload in range(12_000):
-            self.victims_table.append(self._stake(workload))
+            self.victim_table.append(self._stake(workload))
         for row in range(NODES):
             self.fill_node(row)
 
@@ -80,7 +80,7 @@ class Fleet:
             wanted = {"cpu": min(cpu, chance.choice((2000, 4000, 8000))), "slots": 1.0}
             wanted["memory"] = min(memory, float(chance.randint(4, 60) * GIB))
             wanted["gpu"] = min(gpu, chance.choice((0.0, 0.0, 1000.0, 1000.0, 2000.0)))
-            victim_info = chance.choice(self.victims_table)._replace(since=NOW - chance.randint(0, 200_000))
+            victim_info = chance.choice(self.victim_table)._replace(since=NOW - chance.randint(0, 200_000))
             self.started += 1
             self.cluster.place(
                 TaskId(victim_info.group, self.started), row, resources.vector(wanted), None, victim_info
@@ -100,9 +100,9 @@ class Fleet:
         )
 
 
-def _less_urgent(victims_table: VictimArrays) -> B1:
+def _less_urgent(victim_table: VictimArrays) -> B1:
     """Who a task of high priority may displace."""
-    return victims_table.rank > 1
+    return victim_table.rank > 1
 
 
 def _rounds(bench: Bench, fleet: Fleet, table: VictimTable, count: int, questions: int) -> Iterator[float]:

@@ -49,7 +49,7 @@ def check_invariants(cluster: Cluster, *, within_capacity: bool = True) -> None:
         _must(not len(over), f"over capacity: {[(tables.names[r], cluster.names[j]) for r, j in over[:3]]}")
     _check_devices(cluster, within_capacity)
     _check_services(cluster)
-    _check_tallies(cluster)
+    _check_selector_counts(cluster)
     _check_conversations(cluster)
     _check_volumes(cluster)
     _check_bandwidth(cluster)
@@ -94,7 +94,7 @@ def _check_services(cluster: Cluster) -> None:
     _must(counts == cluster.placements.by_service, "service counts differ from the placements")
 
 
-def _check_tallies(cluster: Cluster) -> None:
+def _check_selector_counts(cluster: Cluster) -> None:
     anew, counts = SelectorCounts(), cluster.placements.selector_counts
     for placement in cluster.placements.by_task.values():
         if placement.identity is not None:

@@ -14,9 +14,9 @@ from hashlib import blake2b
 from math import floor, inf
 from typing import Any, Protocol
 
-from tests.reference_company import APART, Company, expression_holds, spreads_of
 from tests.reference_devices import ReferenceGpus
 from tests.reference_gangs import Place, fits
+from tests.reference_workload_affinity import APART, AffinityOracle, expression_holds, spreads_of
 
 from dovetail.model.node import Node
 from dovetail.model.workloads.affinity import Spread
@@ -113,10 +113,10 @@ class Ask:
     near: frozenset[str]
     exchanged: dict[str, int]  # Mbps by workload that it talks to or that talks to it
     kind: WorkloadKind
-    company: Company | None  # None where neither it nor anything that runs has rules about other tasks
+    affinity: AffinityOracle | None  # None where neither it nor anything that runs has rules about other tasks
 
     @staticmethod
-    def of(workload: Workload, company: Company | None, heard: dict[str, int] | None = None) -> "Ask":
+    def of(workload: Workload, affinity: AffinityOracle | None, heard: dict[str, int] | None = None) -> "Ask":
         needs = workload.resources.amounts()
         return Ask(
             workload,
@@ -130,7 +130,7 @@ class Ask:
             _exchanged(workload, heard or {}),
             # A job with an image needs a node that runs containers.
             WorkloadKind.CONTAINER if workload.run.image and workload.kind is WorkloadKind.JOB else workload.kind,
-            company,
+            affinity,
         )
 
 
@@ -221,8 +221,8 @@ class ReferenceScheduler:
         nodes = list(self.present())
         minds = workload.affinity or workload.conflicts or workload.spread
         some = minds or any(node.minding for node in nodes)
-        company = Company(workload, nodes, self.distance) if some else None
-        return Ask.of(workload, company, self._heard(workload))
+        affinity = AffinityOracle(workload, nodes, self.distance) if some else None
+        return Ask.of(workload, affinity, self._heard(workload))
 
     def decision(self, workload: Workload, task: str = "") -> Decision:
         ask = self.ask(workload)
@@ -316,7 +316,7 @@ class ReferenceScheduler:
                 if one.kind is Demand.REQUIRE or one.priority is not None
             )
         if name == "workload_affinity":
-            return ask.company is None or ask.company.required_kept(node)
+            return ask.affinity is None or ask.affinity.required_kept(node)
         if name == "spread":
             return not workload.spread or self._is_even(ask, node)
         if name in ("gpu_model", "gpus"):
@@ -343,8 +343,8 @@ class ReferenceScheduler:
         return True
 
     def _skew(self, ask: Ask, spread: Spread, node: ReferenceNode) -> int | None:
-        assert ask.company is not None
-        return ask.company.skew(spread, node, lambda other: self._could_go(ask, other))
+        assert ask.affinity is not None
+        return ask.affinity.skew(spread, node, lambda other: self._could_go(ask, other))
 
     def _could_go(self, ask: Ask, node: ReferenceNode) -> bool:
         """As far as what it says of nodes themselves is concerned; wishes are left out, also those insisted on."""
@@ -403,9 +403,9 @@ class ReferenceScheduler:
     def _preferred(self, ask: Ask, node: ReferenceNode, whole: float = 1.0) -> float:
         terms = ask.workload.node_affinity.preferred
         met = _terms_met(terms, node) + self._expressions_met(ask, Demand.PREFER, node)
-        if ask.company is not None:
-            wishes = [rule for rule in ask.company.rules if rule.weight and rule.relation != APART]
-            met += [((rule.weight or 0.0) * 100.0, _met(ask.company.keeps(rule, node))) for rule in wishes]
+        if ask.affinity is not None:
+            wishes = [rule for rule in ask.affinity.rules if rule.weight and rule.relation != APART]
+            met += [((rule.weight or 0.0) * 100.0, _met(ask.affinity.keeps(rule, node))) for rule in wishes]
         for spread in spreads_of(ask.workload):
             if spread.weight:
                 skew = self._skew(ask, spread, node)
@@ -417,9 +417,9 @@ class ReferenceScheduler:
             return whole
         terms = ask.workload.node_affinity.avoided
         met = _terms_met(terms, node) + self._expressions_met(ask, Demand.AVOID, node)
-        if ask.company is not None:
-            wishes = [rule for rule in ask.company.rules if rule.weight and rule.relation == APART]
-            met += [((rule.weight or 0.0) * 100.0, _met(not ask.company.keeps(rule, node))) for rule in wishes]
+        if ask.affinity is not None:
+            wishes = [rule for rule in ask.affinity.rules if rule.weight and rule.relation == APART]
+            met += [((rule.weight or 0.0) * 100.0, _met(not ask.affinity.keeps(rule, node))) for rule in wishes]
         return _share(met, bool(terms), whole)
 
     def _expressions_met(self, ask: Ask, kind: Demand, node: ReferenceNode) -> "Met":

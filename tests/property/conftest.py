@@ -17,5 +17,5 @@ def small_limits() -> Iterator[None]:
         patch.setattr(ranking_cache, "STEPS_AHEAD", 2)
         patch.setattr(ranking_cache, "STEPS_AHEAD_SINGLE", 3)
         patch.setattr(state, "_LOG_LIMIT", 30)
-        patch.setattr(pipeline, "REMEMBERED_SHAPES", 0)  # so that nothing but `repeats` makes a standing
+        patch.setattr(pipeline, "REMEMBERED_SHAPES", 0)  # so that nothing but `repeats` makes a ranking cache
         yield

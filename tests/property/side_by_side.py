@@ -1,6 +1,6 @@
 """The pipeline and the oracle in lockstep: every step is done to both, every decision is compared to the bit.
 
-The pipeline decides each task twice, once by evaluating all nodes afresh and once from the standing it keeps for
+The pipeline decides each task twice, once by evaluating all nodes afresh and once from the ranking cache it keeps for
 the shape; both must tell the same story (node, funnel, points, notes) and the oracle must agree with it.
 """
 
@@ -83,7 +83,7 @@ class SideBySide:
     def __post_init__(self) -> None:
         self.cluster = Cluster(self.overcommit)
         self.afresh = Pipeline("tried", self.profile, self.cluster, SEED)
-        self.standing = Pipeline("tried", self.profile, self.cluster, SEED)
+        self.cached = Pipeline("tried", self.profile, self.cluster, SEED)
         self.oracle = ReferenceScheduler(self.profile, overcommit=self.overcommit, scope=self.scope, seed=SEED)
         self.submitted: list[Submitted] = []
         self.placed: list[TaskId] = []
@@ -111,7 +111,7 @@ class SideBySide:
                 self.cluster.trim_log()
             case _:
                 self._change_nodes(step)
-                # Two changes in a row are then seen one by one, by standings that were up to date before the second.
+                # Two changes in a row are then seen one by one, by caches that were up to date before the second.
                 for submitted in self.submitted[:2]:
                     self.decided(submitted, TaskId(submitted.id, submitted.next_replica))
         check_invariants(self.cluster, within_capacity=not self.may_exceed)
@@ -185,7 +185,7 @@ class SideBySide:
             request = submitted.request
             self._place(submitted, task, row)
             self.afresh.placed(request, row)
-            self.standing.placed(request, row)
+            self.cached.placed(request, row)
             self.placed.append(task)
 
     def rehearse(self, submitted: Submitted, copies: int) -> None:
@@ -225,10 +225,10 @@ class SideBySide:
 
     def decided(self, submitted: Submitted, task: TaskId) -> int | None:
         request = submitted.request
-        kept = self.standing.decide(request, str(task), repeats=True)
+        kept = self.cached.decide(request, str(task), repeats=True)
         fresh = self.afresh.decide(request, str(task))
-        _same("the standing's row and a fresh one", kept.row, fresh.row)
-        _same("the standing's explanation and a fresh one", kept.explanation, fresh.explanation)
+        _same("the cached row and a fresh one", kept.row, fresh.row)
+        _same("the cached explanation and a fresh one", kept.explanation, fresh.explanation)
         expected = self.oracle.decision(submitted.workload, str(task))
         _same("node", None if fresh.row is None else self.cluster.names[fresh.row], expected.node)
         funnel = tuple(step.remaining for step in fresh.explanation.funnel)

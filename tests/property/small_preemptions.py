@@ -29,13 +29,13 @@ class Case:
     slack: dict[int, int]
     exclude: set[TaskId] = field(default_factory=set)
 
-    def eligible(self, victims_table: VictimArrays) -> B1:
-        return victims_table.rank > self.rank
+    def eligible(self, victim_table: VictimArrays) -> B1:
+        return victim_table.rank > self.rank
 
     def may_go(self, placement: Placement) -> bool:
         return placement.victim_info.preemptible and placement.victim_info.rank > self.rank
 
-    def solve(self, victims_table: VictimTable | None = None) -> Victims | None:
+    def solve(self, victim_table: VictimTable | None = None) -> Victims | None:
         return find_victims(
             self.cluster,
             self.candidates,
@@ -46,10 +46,10 @@ class Case:
             self.budgets,
             self.slack,
             self.exclude,
-            victims_table,
+            victim_table,
         )
 
-    def standing(self) -> dict[TaskId, Placement]:
+    def running(self) -> dict[TaskId, Placement]:
         by_task = self.cluster.placements.by_task
         return {task: by_task[task] for task in sorted(by_task) if task not in self.exclude}
 
@@ -61,10 +61,10 @@ def random_case(seed: int, count: int | None = None) -> Case:
         capacity = Capacity(cpu=chance.choice((8, 12, 16)), memory=64, gpu=chance.choice((4, 4, 8)), slots=6)
         cluster.join(Node(name=f"n{i}", capacity=capacity))
     gangs = {100 + i: chance.randint(1, 4) for i in range(chance.randint(0, 4))}
-    victims_table = [_stake(chance, i) for i in range(12)] + [_stake(chance, gang, unit=gang) for gang in gangs]
+    victim_table = [_stake(chance, i) for i in range(12)] + [_stake(chance, gang, unit=gang) for gang in gangs]
     for row in range(cluster.width):
         for _ in range(chance.randint(3, 6)):
-            victim_info = chance.choice(victims_table)
+            victim_info = chance.choice(victim_table)
             wanted = {"cpu": chance.randint(1, 5) * 1000, "memory": chance.randint(1, 24), "slots": 1}
             if chance.random() < 0.5:
                 wanted["gpu"] = chance.randint(1, 3) * 1000
@@ -76,7 +76,7 @@ def random_case(seed: int, count: int | None = None) -> Case:
     need = {"cpu": chance.randint(3, large) * 1000.0, "memory": float(chance.randint(1, 40)), "slots": 1.0}
     if chance.random() < 0.4:
         need["gpu"] = chance.randint(1, 3) * 1000.0
-    groups = [victim_info.group for victim_info in victims_table]
+    groups = [victim_info.group for victim_info in victim_table]
     return Case(
         cluster,
         np.array([chance.random() < 0.9 for _ in range(cluster.width)]),
@@ -103,7 +103,7 @@ def _stake(chance: random.Random, group: int, unit: int = -1) -> VictimInfo:
 def optimum(case: Case) -> Cost | None:
     """The least cost there is; None if there is no way."""
     model = cp_model.CpModel()
-    tasks = case.standing()
+    tasks = case.running()
     goes = {task: model.new_bool_var(str(task)) for task in tasks}
     for task, placement in tasks.items():
         if not case.may_go(placement):
@@ -149,7 +149,7 @@ def _all_fit(case: Case, model: cp_model.CpModel, goes: dict[TaskId, cp_model.In
 
 def _gangs(case: Case, model: cp_model.CpModel, goes: dict[TaskId, cp_model.IntVar]) -> list[cp_model.IntVar]:
     members: dict[int, list[TaskId]] = {}
-    for task, placement in case.standing().items():
+    for task, placement in case.running().items():
         if placement.victim_info.unit >= 0:
             members.setdefault(placement.victim_info.unit, []).append(task)
     broken = []

@@ -1,4 +1,4 @@
-"""The score `fragmentation` against one node in plain Python; and kept standings against deciding afresh, while what is
+"""The score `fragmentation` against one node in plain Python; and ranking caches against deciding afresh, while what is
 typical and what is scarce change."""
 
 from random import Random

@@ -32,37 +32,37 @@ def how_many_fit(case: Case, gone: set[TaskId]) -> int:
 
 def price(case: Case, gone: set[TaskId]) -> Cost:
     """The cost of a set of victims, from the definition; the set must be whole gangs or what gangs can lose."""
-    standing = case.standing()
-    victims_table = {task: standing[task].victim_info for task in gone}
+    running = case.running()
+    victim_table = {task: running[task].victim_info for task in gone}
     violations = broken = 0
     for group, left in case.budgets.items():
-        violations += max(0, sum(victim_info.group == group for victim_info in victims_table.values()) - left)
-    for unit in {victim_info.unit for victim_info in victims_table.values()} - {-1}:
-        members = {task for task, placement in standing.items() if placement.victim_info.unit == unit}
+        violations += max(0, sum(victim_info.group == group for victim_info in victim_table.values()) - left)
+    for unit in {victim_info.unit for victim_info in victim_table.values()} - {-1}:
+        members = {task for task, placement in running.items() if placement.victim_info.unit == unit}
         if len(members & gone) > case.slack.get(unit, 0):
             assert members <= gone, "half a gang is left"
             broken += 1
-    soon = sum(NOW - victim_info.since < victim_info.min_run_s for victim_info in victims_table.values())
-    lost = sum(lost_s(victim_info) for victim_info in victims_table.values())
+    soon = sum(NOW - victim_info.since < victim_info.min_run_s for victim_info in victim_table.values())
+    lost = sum(lost_s(victim_info) for victim_info in victim_table.values())
     return Cost(
-        -min(victim_info.rank for victim_info in victims_table.values()), violations, broken, soon, lost, len(gone)
+        -min(victim_info.rank for victim_info in victim_table.values()), violations, broken, soon, lost, len(gone)
     )
 
 
 def without_one_unit(case: Case, gone: set[TaskId]) -> list[set[TaskId]]:
     """The victims less one task, or less one whole gang where that was broken."""
-    standing, found = case.standing(), []
+    running, found = case.running(), []
     for task in gone:
-        unit = standing[task].victim_info.unit
-        members = {other for other in gone if standing[other].victim_info.unit == unit}
+        unit = running[task].victim_info.unit
+        members = {other for other in gone if running[other].victim_info.unit == unit}
         found.append(gone - (members if unit >= 0 and len(members) > case.slack.get(unit, 0) else {task}))
     return found
 
 
 def check(case: Case, found: Victims) -> None:
-    gone, standing = set(found.tasks), case.standing()
+    gone, running = set(found.tasks), case.running()
     assert list(found.tasks) == sorted(gone)
-    assert all(case.may_go(standing[task]) for task in gone)
+    assert all(case.may_go(running[task]) for task in gone)
     assert how_many_fit(case, gone) >= case.count
     assert all(how_many_fit(case, fewer) < case.count for fewer in without_one_unit(case, gone))
     assert not gone or price(case, gone) == found.cost
@@ -169,12 +169,12 @@ def test_no_answer_means_that_not_even_everyone_would_do(count: int) -> None:
         case = random_case(seed, count)
         case.slack.clear()
         if case.solve() is None:
-            may_go = {task for task, placement in case.standing().items() if case.may_go(placement)}
+            may_go = {task for task, placement in case.running().items() if case.may_go(placement)}
             assert how_many_fit(case, whole_gangs(case, may_go)) < count
 
 
 def whole_gangs(case: Case, tasks: set[TaskId]) -> set[TaskId]:
     """Those who may go with all of their gang."""
-    standing = case.standing()
-    held = {standing[task].victim_info.unit for task in set(standing) - tasks} - {-1}
-    return {task for task in tasks if standing[task].victim_info.unit not in held}
+    running = case.running()
+    held = {running[task].victim_info.unit for task in set(running) - tasks} - {-1}
+    return {task for task in tasks if running[task].victim_info.unit not in held}

@@ -16,9 +16,9 @@ from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import Work
 from dovetail.engine.suggestions.requirements import (
     BACKEND,
-    COMPANY,
     SPREAD,
     TAINTS,
+    WORKLOAD_AFFINITY,
     Examination,
     WorkloadRequirement,
     requirements_of,
@@ -136,7 +136,7 @@ class Judge:
         mask = np.ones(self._view.size, dtype=np.bool_)
         for one in requirements:
             # Which domains count for a spread follows from all of its requirements; who keeps it away, from who it is.
-            if one.filter in (SPREAD, COMPANY):
+            if one.filter in (SPREAD, WORKLOAD_AFFINITY):
                 mask &= self._examination.satisfies(one)
             else:
                 shape = joined(shape, one)

@@ -101,16 +101,16 @@ def test_a_trial_leaves_every_table_as_it_was_to_the_bit(seed: int) -> None:
 @examples(30)
 @given(seed=st.integers(0, 2**32))
 def test_decisions_after_a_trial_are_those_of_a_cluster_that_never_had_one(seed: int) -> None:
-    """The standings saw the trial's changes go by; they must see them undone as well."""
+    """Ranking caches read the trial's changes; they must see them undone as well."""
     r = Random(seed)
     both = grown_cluster(r)
     for submitted in list(both.submitted):
-        both.decided(submitted, TaskId(submitted.id, 5000))  # a standing exists and is up to date
+        both.decided(submitted, TaskId(submitted.id, 5000))  # a ranking cache exists and is up to date
     columns = [submitted.request.column for submitted in both.submitted]
     with both.cluster.trial():
         try_things(r, both.cluster, columns, depth=1)
         for submitted in both.submitted:
-            both.standing.decide(submitted.request, "x", repeats=True)
+            both.cached.decide(submitted.request, "x", repeats=True)
     for submitted in both.submitted:
         both.decided(submitted, TaskId(submitted.id, 5001))
 

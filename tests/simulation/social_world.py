@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from tests.reference import ReferenceNode, ReferenceScheduler
-from tests.reference_company import APART, ON_ITS_OWN, rules_of
+from tests.reference_workload_affinity import APART, ON_ITS_OWN, rules_of
 from tests.simulation.faulty_world import FaultyWorld
 from tests.simulation.misfortune import Deed
 from tests.simulation.shared_world import SHARED_DEEDS, SharedWorld, shared_work

@@ -1,7 +1,7 @@
 """Reading the cluster's change log: which rows changed since a cache last looked, by column group.
 
-Guarantees: a trial that ends leaves no trace in the log. It is cut back to where the trial began, and whoever read what
-is cut off reads those rows once more.
+Guarantees: a trial that ends leaves no trace in the log. It is cut back to where the trial began, and a cursor that
+read what is cut off reads those rows once more.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ class LogCursor:
         self.skip()
 
     def skip(self) -> None:
-        """Whatever is in the log is known: the cache was made anew."""
+        """The cache was rebuilt: it knows all that is in the log."""
         self._epoch = self._cluster.epoch
         self._positions = {group: len(self._cluster.log[group]) for group in self._positions}
         self._again: dict[str, set[int]] = {}
@@ -42,7 +42,7 @@ class LogCursor:
 
     @property
     def is_lost(self) -> bool:
-        """The log does not tell what changed: the cache must be made anew."""
+        """The log does not reach back far enough: the cache must be rebuilt."""
         return self._epoch != self._cluster.epoch
 
     @property

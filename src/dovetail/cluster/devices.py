@@ -1,7 +1,7 @@
 """GPUs one by one: `[node, slot]`, a slot being a device's number on its node.
 
     there    bool: the node has such a device
-    free     int32: thousandths of it that nobody has; below 0 for a device that is in use though its node lost it
+    free     int32: free thousandths of it; below 0 for a device that is in use though its node lost it
     models   int32: code of its model, 0 where that is not known
     memory   float64: bytes
     islands  int32: which island it is in, from 0
@@ -69,7 +69,7 @@ class DeviceTable:
         self._suitable.clear()
 
     def set_row(self, row: int, groups: Sequence[Gpus], count: int) -> bool:
-        """What the node says of its GPUs; whoever has a slot keeps it. False if that is what it said before."""
+        """Replace the GPUs of a node; tasks keep their slots. False if nothing changed."""
         groups = tuple(groups)
         if self._groups.get(row, ()) == groups and int(self.there[row].sum()) == count:
             return False
@@ -150,7 +150,7 @@ class DeviceTable:
     # --- what fits -------------------------------------------------------------------------------------------
 
     def suitable(self, ask: GpuAsk) -> B1:
-        """bool[node, slot]: devices of an allowed model, with the memory, whoever has them."""
+        """bool[node, slot]: devices of an allowed model, with the memory, free or not."""
         if not ask.models and not ask.memory:
             return self.there
         found = self._suitable.get((ask.models, ask.memory))
@@ -182,7 +182,7 @@ class DeviceTable:
         return (self.suitable(ask)[rows] & (self.free[rows] >= ask.share)).any(axis=1)  # type: ignore[return-value]
 
     def ever(self, ask: GpuAsk, rows: Rows | slice) -> B1:
-        """bool[row of `rows`]: would one task of an ask fit if nobody had anything there?"""
+        """bool[row of `rows`]: would one task of an ask fit if the node were empty?"""
         suitable = self.suitable(ask)[rows]
         if ask.count:
             return self._of_whole(ask, suitable, rows) >= 1
@@ -215,18 +215,16 @@ class DeviceTable:
     # --- choosing --------------------------------------------------------------------------------------------
 
     def choose(self, row: int, ask: GpuAsk) -> Slots | None:
-        """The devices that a task gets on a node, ascending; None where they do not fit.
-
-        Models named earlier come first. Then a share goes where it fits most tightly, and whole devices come from the
-        island with the fewest that suffice; where no island does, from those with the most, so that they are few.
-        """
+        """The devices that a task gets on a node, ascending; None where they do not fit. Models named earlier come
+        first. A share goes to the device it fills most tightly. Whole devices come from the smallest island that has
+        enough; if none has, from the islands with the most free devices."""
         free = self.free[row].tolist()
         if ask.count and not ask.is_picky and self._most_islands == 1:  # the commonest: any of them, the lowest first
             lowest = [slot for slot, left in enumerate(free) if left == WHOLE][: ask.count]
             return tuple(lowest) if len(lowest) == ask.count else None
         suitable, islands = self.suitable(ask)[row].tolist(), self.islands[row].tolist()
         rank = self._ranks(row, ask)
-        fresh: dict[int, int] = {}  # by island, devices that nobody has a part of
+        fresh: dict[int, int] = {}  # by island, devices that are free as a whole
         for slot, left in enumerate(free):
             if left == WHOLE and suitable[slot]:
                 fresh[islands[slot]] = fresh.get(islands[slot], 0) + 1

@@ -28,14 +28,14 @@ class Release(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """When so many tasks could start together, and on which rows (a row stands once for each task)."""
+    """When so many tasks could start together, and on which rows (one entry for each task)."""
 
     start: float
     rows: tuple[int, ...]
 
 
 class RowProfile:
-    """`free[i]` (float64[time, resource]) holds from `times[i]` to the next; the last for ever."""
+    """`free[i]` (float64[time, resource]) holds from `times[i]` to the next; the last without end."""
 
     def __init__(self, now: float, free: F8, releases: Iterable[tuple[float, F8]]) -> None:
         ends = sorted(releases, key=lambda release: release[0])

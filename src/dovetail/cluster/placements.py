@@ -25,13 +25,13 @@ Key = tuple[str, str]  # namespace, name
 
 
 class VictimInfo(NamedTuple):
-    """What a placed task has to lose if it must give way."""
+    """What preemption must know of a placed task: its priority, and what it would lose."""
 
     rank: int = 2  # of its priority; 0 is most urgent
     since: float = 0.0  # when it was placed
     checkpoint_s: float = 0.0  # it saves its work every so often; 0: never
     min_run_s: float = 0.0  # it should not be disturbed before it has run so long
-    unit: int = -1  # its workload if that is a gang, which falls as one
+    unit: int = -1  # its workload if that is a gang, which is evicted as a whole
     group: int = -1  # its workload, for the disruption budget
     queue: int = 0  # code of its queue
     preemptible: bool = True
@@ -44,8 +44,8 @@ NO_VICTIM_INFO = VictimInfo()
 
 @dataclass(slots=True)
 class Placement:
-    """Where a task is, what it takes there, the service it counts for, and what it has to lose. `slots`: which GPUs of
-    its node it has, or has a share of."""
+    """Where a task is, what it takes there, the service it counts for, and what it would lose if it were evicted.
+    `slots`: the GPUs of its node that it has, or has a share of."""
 
     row: int
     column: F8
@@ -64,7 +64,7 @@ class PlacementTable:
         self.by_service: dict[Key, dict[int, int]] = {}
         self.by_rank = [0] * RANKS  # tasks of each priority
         self.directory: dict[Key, tuple[int, int]] = {}  # live workloads: id and number of replicas
-        self.has_pods = False  # which are what others call a workload only together, and known by their badges
+        self.has_pods = False  # several pods are one workload: they are found by identity, not in the directory
         self.selector_counts = SelectorCounts()
         self.conversations = Conversations()
         self.flows = GangFlows()
@@ -78,13 +78,7 @@ class PlacementTable:
             counts = self.by_service.setdefault(placement.service, {})
             counts[placement.row] = counts.get(placement.row, 0) + 1
         if placement.identity is not None:
-            self.selector_counts.count(placement.identity, placement.row, 1)
-            if placement.identity.talks:
-                self.conversations.count(placement.identity, 1)
-            if placement.identity.bandwidth_mbps:
-                self.flows.count(placement.identity, placement.row, 1)
-            if placement.identity.volumes:
-                self.volumes.count(placement.identity.volumes, placement.row, 1)
+            self._count(placement.identity, placement.row, 1)
 
     def remove(self, task: TaskId) -> Placement:
         placement = self.by_task.pop(task)
@@ -98,20 +92,23 @@ class PlacementTable:
                 if not counts:
                     del self.by_service[placement.service]
         if placement.identity is not None:
-            self.selector_counts.count(placement.identity, placement.row, -1)
-            if placement.identity.talks:
-                self.conversations.count(placement.identity, -1)
-            if placement.identity.bandwidth_mbps:
-                self.flows.count(placement.identity, placement.row, -1)
-            if placement.identity.volumes:
-                self.volumes.count(placement.identity.volumes, placement.row, -1)
+            self._count(placement.identity, placement.row, -1)
         return placement
+
+    def _count(self, identity: TaskIdentity, row: int, sign: int) -> None:
+        self.selector_counts.count(identity, row, sign)
+        if identity.talks:
+            self.conversations.count(identity, sign)
+        if identity.bandwidth_mbps:
+            self.flows.count(identity, row, sign)
+        if identity.volumes:
+            self.volumes.count(identity.volumes, row, sign)
 
     def selector_count(self, counted: Counted) -> SelectorCount:
         """How many tasks of a kind each node holds."""
-        return self.selector_counts.of(counted, self._badges())
+        return self.selector_counts.of(counted, self._identities())
 
-    def _badges(self) -> Iterator[tuple[TaskIdentity, int]]:
+    def _identities(self) -> Iterator[tuple[TaskIdentity, int]]:
         for placement in self.by_task.values():
             if placement.identity is not None:
                 yield placement.identity, placement.row

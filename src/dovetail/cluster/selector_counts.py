@@ -1,8 +1,8 @@
 """How many tasks of some kind each node holds: for work with affinity, anti-affinity or an even spread.
 
-A tally is made at the first question for it and kept up to date from then on. Which tallies a task counts in is worked
-out once for its badge. Where nobody asks, a placement costs nothing more.
-Guarantees: a tally always equals a count over all placed tasks (`check_invariants` compares). A trial leaves no trace:
+A count is made when it is first asked for, and kept up to date from then on. The counts that a task belongs to are
+found once for its identity. A placement costs nothing more where no count exists.
+Guarantees: a count always equals a count over all placed tasks (`check_invariants` compares). A trial leaves no trace:
 neither in `version` nor in the order of the rules that placed tasks carry. Left to others: which domain a node is in.
 """
 
@@ -30,7 +30,7 @@ K = TypeVar("K", bound=Hashable)
 
 class SelectorCount:
     """`counts` is float64[node], `total` their sum. `version` is a fingerprint of the counts: it is the same again when
-    they are, also for a tally that was dropped and is made again."""
+    they are, also for a count that was dropped and is made again."""
 
     __slots__ = ("counts", "total", "version")
 
@@ -78,21 +78,21 @@ class SelectorCounts:
         self.repelling: dict[AffinityRule, int] = {}  # rules carried by placed tasks, and by how many
         self._width = FIRST_CAPACITY
         self._trials = 0  # that are open, one inside the other
-        self._dropped: dict[AffinityRule, None] = {}  # rules that nobody carries, for the time of the trial
-        self._tallies: OrderedDict[Counted, SelectorCount] = OrderedDict()
-        self._where: dict[TaskIdentity, dict[int, int]] | None = None  # tasks by row; None until somebody asks
-        self._badges = _Index[TaskIdentity]()
+        self._dropped: dict[AffinityRule, None] = {}  # rules that no placed task carries, until the trial ends
+        self._selector_counts: OrderedDict[Counted, SelectorCount] = OrderedDict()
+        self._where: dict[TaskIdentity, dict[int, int]] | None = None  # tasks by row; None until a count is made
+        self._identities = _Index[TaskIdentity]()
         self._counted = _Index[Counted]()
         self._rules = _Index[AffinityRule]()
-        self._concerned: dict[TaskIdentity, list[SelectorCount]] = {}  # of badges that are placed
+        self._concerned: dict[TaskIdentity, list[SelectorCount]] = {}  # of identities that are placed
 
     def widen(self, width: int) -> None:
         self._width = width
-        for selector_count in self._tallies.values():
+        for selector_count in self._selector_counts.values():
             selector_count.counts = grown(selector_count.counts, width)
 
     def count(self, identity: TaskIdentity, row: int, sign: int) -> None:
-        """One more (or less) task of this badge is on the row."""
+        """One more (or less) task of this identity is on the row."""
         for rule in identity.repels:
             self._carry(rule, sign)
         if self._where is None:
@@ -103,22 +103,22 @@ class SelectorCounts:
             concerned = self._find_concerned(identity)
         for selector_count in concerned:
             selector_count.add(row, sign)
-        if identity not in self._where:  # a tally that is made later does not find it
+        if identity not in self._where:  # a count that is made later does not find it
             del self._concerned[identity]
 
     def of(self, counted: Counted, placed: Iterable[tuple[TaskIdentity, int]]) -> SelectorCount:
-        """The tally of a kind of task. `placed` are all placed tasks, looked at only when the first tally is made."""
-        found = self._tallies.get(counted)
+        """The count for a selector or rule. `placed` are all placed tasks, read only when the first count is made."""
+        found = self._selector_counts.get(counted)
         if found is not None:
-            self._tallies.move_to_end(counted)
+            self._selector_counts.move_to_end(counted)
             return found
         if self._where is None:
             self._where = {}
             for identity, row in placed:
                 self._locate(self._where, identity, row, 1)
-        found = self._tallies[counted] = SelectorCount(self._width)
+        found = self._selector_counts[counted] = SelectorCount(self._width)
         self._counted.add(counted, _any_of(counted))
-        for identity in self._badges.find(_any_of(counted)):
+        for identity in self._identities.find(_any_of(counted)):
             if _counts(counted, identity):
                 for row, tasks in self._where[identity].items():
                     found.add(row, tasks)
@@ -128,18 +128,18 @@ class SelectorCounts:
         return found
 
     def repelled(self, identity: TaskIdentity) -> tuple[AffinityRule, ...]:
-        """Rules of placed tasks that keep a task of this badge away from them."""
+        """Rules of placed tasks that keep a task of this identity away from them."""
         if not self.repelling:
             return ()
         found = [rule for rule in self._rules.find((*_tokens(identity), ANY)) if concerns(rule, identity)]
         return tuple([rule for rule in found if rule not in self._dropped] if self._dropped else found)
 
     def begin_trial(self) -> None:
-        """Until it ends, rules that nobody carries any more keep their place in the order."""
+        """Until it ends, rules that no placed task carries any more keep their place in the order."""
         self._trials += 1
 
     def end_trial(self) -> None:
-        """Everything is undone: a rule that nobody carries now was new in the trial."""
+        """Everything is undone: a rule that no placed task carries now was new in the trial."""
         self._trials -= 1
         if not self._trials and self._dropped:
             for rule in self._dropped:
@@ -148,11 +148,11 @@ class SelectorCounts:
 
     def kept(self) -> Mapping[Counted, SelectorCount]:
         """For checking."""
-        return self._tallies
+        return self._selector_counts
 
     def _make_room(self, most: int) -> None:
-        while len(self._tallies) > most:
-            counted, _ = self._tallies.popitem(last=False)
+        while len(self._selector_counts) > most:
+            counted, _ = self._selector_counts.popitem(last=False)
             self._counted.remove(counted, _any_of(counted))
             self._concerned.clear()
 
@@ -176,7 +176,7 @@ class SelectorCounts:
         rows = where.get(identity)
         if rows is None:
             rows = where[identity] = {}
-            self._badges.add(identity, (*_tokens(identity), ANY))
+            self._identities.add(identity, (*_tokens(identity), ANY))
         left = rows.get(row, 0) + sign
         if left:
             rows[row] = left
@@ -184,11 +184,11 @@ class SelectorCounts:
         del rows[row]
         if not rows:
             del where[identity]
-            self._badges.remove(identity, (*_tokens(identity), ANY))
+            self._identities.remove(identity, (*_tokens(identity), ANY))
 
     def _find_concerned(self, identity: TaskIdentity) -> list[SelectorCount]:
         found = [
-            self._tallies[counted]
+            self._selector_counts[counted]
             for counted in self._counted.find((*_tokens(identity), ANY))
             if _counts(counted, identity)
         ]
@@ -225,7 +225,7 @@ def _counts(counted: Counted, identity: TaskIdentity) -> bool:
 
 
 def _tokens(identity: TaskIdentity) -> list[Token]:
-    """What a badge can be found by."""
+    """The tokens under which an identity is indexed."""
     found: list[Token] = [("namespace", identity.namespace), ("workload", identity.namespace, identity.workload)]
     if identity.service is not None:
         found.append(("service", identity.service))
@@ -236,7 +236,7 @@ def _tokens(identity: TaskIdentity) -> list[Token]:
 
 
 def _any_of(counted: Counted) -> tuple[Token, ...]:
-    """Tokens of which a badge must have one to be counted: those that narrow it down most."""
+    """Tokens of which an identity must have one to be counted: the most selective ones."""
     if isinstance(counted, AffinityRule):
         return (("repels", counted),)
     if counted.workload is not None and counted.namespaces:
@@ -252,5 +252,5 @@ def _any_of(counted: Counted) -> tuple[Token, ...]:
 
 
 def _about(rule: AffinityRule) -> tuple[Token, ...]:
-    """Tokens of which a badge must have one for the rule to concern it."""
+    """Tokens of which an identity must have one for the rule to concern it."""
     return tuple(dict.fromkeys(token for whom in rule.whom for token in _any_of(whom)))

@@ -81,8 +81,8 @@ class Cluster:
         # Names the state of the tables: two different states never have the same number. A trial that ends restores it.
         self.changes = 0
         self.changes_before = 0  # the number before the last change
-        self.generation = 0  # nodes that came, went or were defined anew
-        self.epoch = 0  # bumped when a cached result cannot be mended row by row
+        self.generation = 0  # grows when a node joins, leaves or is redefined
+        self.epoch = 0  # bumped when a cached result cannot be updated row by row
         self._runs: dict[WorkloadKind, B1 | bool] = {}
         self._vacant: list[int] = []  # a heap
         self._undo: list[Callable[[], object]] | None = None
@@ -328,7 +328,7 @@ class Cluster:
         return given
 
     def place_many(self, placements: list[tuple[TaskId, Placement]]) -> None:
-        """Many at once, as after a restart; not for trials. Caches are made anew."""
+        """Many at once, as after a restart; not for trials. Caches are rebuilt."""
         assert self._undo is None, "a trial cannot undo this"
         nodes: dict[int, tuple[F8, list[int]]] = {}
         for task, placement in placements:
@@ -391,12 +391,12 @@ class Cluster:
             self._undo, self._readers, self.changes = outer, outer_readers, before
 
     def log_was_read(self, reader: LogCursor) -> None:
-        """Told by the cursor, which a trial that ends sets back."""
+        """The cursor reports that it read the log. When the trial ends, it is set back."""
         if self._undo is not None:
             self._readers[id(reader)] = reader
 
     def _rewind(self, positions: dict[str, int]) -> None:
-        """Cut the log back to where the trial began, and tell whoever read what is cut off."""
+        """Cut the log back to where the trial began, and set back the cursors that read further."""
         rows: dict[str, set[int]] = {}
         for group, position in positions.items():
             log = self.log[group]
@@ -417,7 +417,7 @@ class Cluster:
         self.changes_before, self.changes = self.changes, self._last_change
 
     def trim_log(self) -> None:
-        """Keep the change log short; caches are made anew when it is cut."""
+        """Keep the change log short; caches are rebuilt when it is cut."""
         if len(self.log[RESOURCES]) > _LOG_LIMIT:
             for rows in self.log.values():
                 rows.clear()

@@ -92,7 +92,7 @@ def _term(term: NodeTerm) -> tuple[Match, ...]:
 @lru_cache(maxsize=KEPT)
 def _among(asked: _Asked, room: ResourceCeiling) -> Contradiction | None:
     core = smallest_core(list(islice(_requirements(asked, room), MOST_REQUIREMENTS)), room)
-    return None if core is None else _told(core)
+    return None if core is None else _as_contradiction(core)
 
 
 def _requirements(asked: _Asked, room: ResourceCeiling) -> Iterator[ConflictingRequirement]:
@@ -169,8 +169,8 @@ def _smallest(asked: list[ConflictingRequirement], search: JointSearch) -> list[
 def _needed(
     given: list[ConflictingRequirement], asked: list[ConflictingRequirement], search: JointSearch, *, new: bool
 ) -> list[ConflictingRequirement]:
-    """The fewest of the requirements that contradict what is given, found by bisection, since few of many are expected.
-    `new` says that what is given has grown since the last look."""
+    """The fewest of the requirements that contradict the given ones, found by bisection, since few of many are
+    expected. `new`: the given ones have grown since the last check."""
     if new and _never(given, search):
         return []
     if len(asked) == 1:
@@ -181,7 +181,7 @@ def _needed(
     return of_first + of_second
 
 
-def _told(core: list[ConflictingRequirement]) -> Contradiction:
+def _as_contradiction(core: list[ConflictingRequirement]) -> Contradiction:
     last = core[-1]
     if len(core) == 1:
         return Contradiction(last.path, f"{_short(last.words)} can never hold")

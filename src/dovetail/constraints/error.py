@@ -7,8 +7,8 @@ SHOWN_WIDTH = 76
 
 
 class ExpressionError(ValueError):
-    """An expression that cannot be read or makes no sense. `at` is an offset into `text`, which is empty where there is
-    none: what is wrong with a structure is said by its fields."""
+    """An expression that cannot be parsed or is invalid. `at` is an offset into `text`; `text` is empty for an
+    expression written as a structure, whose errors name fields."""
 
     def __init__(self, text: str, at: int, message: str) -> None:
         self.text = text

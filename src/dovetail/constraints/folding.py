@@ -25,10 +25,10 @@ UNKNOWN: Final = Nothing.UNKNOWN
 FAILED: Final = Nothing.FAILED
 
 Known = Mapping[Tree, Any]
-NOBODY: Known = {}
+NOTHING_KNOWN: Known = {}
 
 
-def value_of(tree: Tree, known: Known = NOBODY) -> Any:
+def value_of(tree: Tree, known: Known = NOTHING_KNOWN) -> Any:
     """The value of the tree, with these parts of it known."""
     if known and tree in known:
         return known[tree]

@@ -16,7 +16,7 @@ from dovetail.constraints.ranges import COMPUTED, KEPT, Range, ResourceCeiling, 
 from dovetail.constraints.tree import Call, Literal, Tree
 
 ROUNDS = 6
-EXACT = 2**53  # whole numbers beyond it are not told apart in the columns
+EXACT = 2**53  # the columns do not distinguish larger whole numbers
 
 
 class Numbers:

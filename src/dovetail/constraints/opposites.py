@@ -4,7 +4,7 @@ Guarantees: a pair is named only if no node could satisfy both, wherever the oth
 in different domains of any other level (labels are free), so only a host is known to lie inside every level; `zone` is
 taken to mean nodes that are in one. A rule about the workload's own tasks does not bind the first of them, so it counts
 only where several must start at once.
-Left to others: what the rules mean for nodes (`placement/company`).
+Left to others: what the rules mean for nodes (`placement/workload_affinity`).
 """
 
 from itertools import combinations
@@ -12,7 +12,7 @@ from itertools import combinations
 from dovetail.cluster.network.domains import SINGLE
 from dovetail.cluster.selector_counts import selects
 from dovetail.model.requests.asks import AffinityRule, Relation, Selector
-from dovetail.model.requests.shaping import company_of
+from dovetail.model.requests.shaping import affinity_rules_of
 from dovetail.model.requests.task_identity import TaskIdentity
 from dovetail.model.text.complaint import field_name
 from dovetail.model.workloads.workload import Workload
@@ -42,9 +42,9 @@ def opposites(spec: Workload) -> tuple[Path, str] | None:
 def _rules(spec: Workload) -> list[tuple[Path, AffinityRule]]:
     found: list[tuple[Path, AffinityRule]] = []
     for index, rule in enumerate(spec.affinity):
-        found += [(("affinity", index), one) for one in company_of([rule], [], spec.namespace, spec.name)]
+        found += [(("affinity", index), one) for one in affinity_rules_of([rule], [], spec.namespace, spec.name)]
     for index, conflict in enumerate(spec.conflicts):
-        found += [(("conflicts", index), one) for one in company_of([], [conflict], spec.namespace, spec.name)]
+        found += [(("conflicts", index), one) for one in affinity_rules_of([], [conflict], spec.namespace, spec.name)]
     return found
 
 

@@ -25,7 +25,7 @@ COUNTS = frozenset({"tasks", "nodes", "here", "waiting"})
 
 
 class ResourceCeiling(NamedTuple):
-    """How room is counted where the workload goes."""
+    """How capacity is counted where the workload goes."""
 
     overcommit: tuple[tuple[str, float], ...] = ()  # by resource
     measured: bool = False  # CPU, memory and disk by measured use

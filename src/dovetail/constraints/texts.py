@@ -84,7 +84,7 @@ def _fits(test: Test, value: Value) -> bool:
 
 
 def _mentioned(subject: Tree, test: Test) -> list[str] | None:
-    """The values it tells from others; None if it looks into the string, so that any value may be special to it."""
+    """The values that it distinguishes; None if it looks into the string, so that any value may matter."""
     if isinstance(test, Matched):
         return None if test.match.operator in (Operator.GT, Operator.LT) else list(test.match.values)
     match test.test:

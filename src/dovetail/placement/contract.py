@@ -2,10 +2,10 @@
 
 Filters and scores are array functions: one answer for each node of a view, without a Python loop over nodes. A plugin
 derives from `Filter` or `Score` and overrides what differs from the defaults. The defaults are the safe ones: a plugin
-that declares nothing is asked again after every change, is tried again after every event, and nobody is evicted for
+that declares nothing is asked again after every change, is tried again after every event, and no task is evicted for
 it. A plugin's typed settings are validated once, when its profile is built.
 
-Guarantees: everything that the engine knows of a plugin stands in these classes; nothing is looked up by name.
+Guarantees: everything that the engine knows of a plugin is declared in these classes; nothing is looked up by name.
 Left to others: running the plugins and containing their failures (`evaluation`), finding them (`registry`).
 """
 
@@ -25,6 +25,7 @@ from dovetail.cluster.state import GROUPS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused, Shortage
 from dovetail.model.requests.asks import AffinityRule
+from dovetail.model.requests.pod_ask import PodAsk
 from dovetail.model.requests.shape import Shape
 from dovetail.model.requests.task_identity import TaskIdentity
 from dovetail.model.text.strict import Strict
@@ -36,18 +37,18 @@ class NoSettings(Strict):
 
 
 @dataclass(slots=True)
-class PromisedRoom:
+class PromisedCapacity:
     """What promises to others leave of some rows, for as long as the task would run."""
 
     rows: Rows
     room: F8  # float64[resource, row]
     whose: Sequence[str] | npt.NDArray[Any]  # for each row, the owner of the promise, in words
 
-    def without(self, row: int, column: F8) -> "PromisedRoom":
+    def without(self, row: int, column: F8) -> "PromisedCapacity":
         """What is left after the column was taken on a row."""
         room = self.room.copy()
         room[: len(column), self.rows == row] -= column[:, None]
-        return PromisedRoom(self.rows, room, self.whose)
+        return PromisedCapacity(self.rows, room, self.whose)
 
 
 @dataclass(slots=True)
@@ -59,13 +60,19 @@ class Request:
     needs: dict[str, float]
     scope: tuple[tuple[str, str], ...] = ()  # labels every node of the scheduler must have
     siblings: tuple[int, int] | None = None  # the task's workload and its replicas; only where a score is not local
-    promised: PromisedRoom | None = None
+    promised: PromisedCapacity | None = None
     identity: TaskIdentity | None = None  # identity of the task; only where other work matters to it
     repelled: tuple[AffinityRule, ...] = ()  # rules of placed tasks that keep it away from them
     heard: tuple[tuple[str, int], ...] = ()  # placed workloads that send to it, and how much in Mbps
     among: B1 | None = None  # bool[node of the whole cluster]: only these nodes are considered
     outlook: Outlook | None = None  # the expected workload mix, and what is scarce for it; it changes as work comes
     non_local: bool = False  # a node's own row does not decide: nothing of a decision is cached
+
+    @property
+    def pod(self) -> PodAsk:
+        """What only Kubernetes has, for filters that apply to pods alone."""
+        assert self.shape.kubernetes is not None
+        return self.shape.kubernetes
 
 
 # --- what plugins declare --------------------------------------------------------------------------------------

@@ -150,8 +150,8 @@ def sees_image(filters_named: tuple[str, ...], scores_named: tuple[str, ...]) ->
 
 
 def _merged(built_in: Mapping[str, type[Any]], group: str) -> dict[str, type[Any] | EntryPoint]:
-    """A plugin of another package is loaded only when a profile names it, so a broken package that nobody uses does no
-    harm."""
+    """A plugin of another package is loaded only when a profile names it, so a broken package that no profile uses does
+    no harm."""
     return {**built_in, **offered_plugins(group, built_in)}
 
 

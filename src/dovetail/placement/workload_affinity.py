@@ -4,7 +4,7 @@ spread).
 One array function a rule, for filters (a rule without a weight is a requirement) and scores (a rule with a weight is a
 preference).
 Guarantees: answers follow from the selector counts as they are now, trials included. A node without the label of a
-level is in no domain: it is near nobody and apart from everybody, and nothing is spread over it.
+level is in no domain: it is near no task and apart from all, and nothing is spread over it.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ from dovetail.placement.filters.scope import labels_term
 from dovetail.placement.filters.taints import tolerated
 
 
-def keeps(rule: AffinityRule, request: Request, view: View) -> B1 | bool:
+def satisfies_rule(rule: AffinityRule, request: Request, view: View) -> B1 | bool:
     """Nodes where the task would keep the rule."""
     counts, total = _counted(rule, view)
     own = request.identity is not None and concerns(rule, request.identity)
@@ -30,14 +30,14 @@ def keeps(rule: AffinityRule, request: Request, view: View) -> B1 | bool:
     if rule.relation is Relation.DOMAINS:
         return _in_so_many(rule, counts, total, view)
     if not total:
-        # The first of those that want to be together has nobody to be near to.
+        # The first of those that want to be together may go anywhere.
         return own and (rule.distance is not None or view.in_some_domain(rule.level))
     if rule.distance is not None:
         return view.distance_to(np.flatnonzero(counts)) <= rule.distance
     return view.in_domain(rule.level, counts) > 0
 
 
-def let_in(rule: AffinityRule, view: View) -> B1 | bool:
+def not_repelled_by(rule: AffinityRule, view: View) -> B1 | bool:
     """Nodes where placed tasks that carry the rule do not keep the task away."""
     return _apart(rule, view.selector_count(rule).counts, view)
 

@@ -40,12 +40,6 @@ class Borrowing:
                 found[resource] = above
         return found
 
-    def lent(self, queue: int) -> Amounts:
-        """The idle part of the queue's guarantee."""
-        used = self._usage.used(queue)
-        idle = {name: amount - used.get(name, 0) for name, amount in self._tree[queue].guaranteed.items()}
-        return {name: amount for name, amount in idle.items() if amount > 0}
-
     def borrowers(self, resource: str, under: int = ROOT) -> list[Loan]:
         """Leaf queues that borrow the resource, the largest loan first, then by path."""
         return self._loans(resource, under, 1)

@@ -102,8 +102,3 @@ class PendingQueue:
     def waiting(self, queue: int) -> int:
         """How many workloads wait in the queue and its descendants."""
         return self._waiting[queue]
-
-    def waiting_by_queue(self) -> dict[str, int]:
-        """Waiting workloads by queue path, children included; empty queues are left out."""
-        counted = zip(self._tree.queues[1:], self._waiting[1:], strict=True)
-        return {queue.path: waiting for queue, waiting in counted if waiting}

@@ -97,7 +97,7 @@ def test_a_topology_that_comes_later_makes_the_table_anew() -> None:
     cluster.set_topology(Topology.model_validate({"levels": levels, "domains": domains}))
     assert table.sums("row")[NODES].tolist() == [2, 2]
     (one,) = table.domains(present_levels(cluster)[0])
-    assert (one.level, one.name, one.nodes, one.gpu_use) == ("row", "r1", 2, 0.0)
+    assert (one.level, one.name, one.nodes, one.free) == ("row", "r1", 2, one.capacity)
 
 
 @examples(50)

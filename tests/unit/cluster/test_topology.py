@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.cluster.test_link_paths import networks
 
-from dovetail.cluster.network.distance import distance_between, distance_to, distances_from
+from dovetail.cluster.network.distance import distance_to, distances_from
 from dovetail.cluster.network.domains import domain_codes, level_column, level_key
 from dovetail.cluster.network.levels import bandwidth_of, path_between, present_levels, shared_level
 from dovetail.cluster.state import Cluster
@@ -141,7 +141,7 @@ def test_narrow_links_and_lossy_ones_make_nodes_far() -> None:
     def far(**of_spine: Any) -> float:
         levels = [{"name": "spine", "latency": "1us", **of_spine}, {"name": "leaf", "latency": "1us"}]
         cluster = described(cluster_of({}, {}, {}, {}, {}), levels=levels, domains=PLACES)
-        return distance_between(cluster, 0, 2)
+        return float(distances_from(cluster, 0)[2])
 
     plain = far()
     assert far(bandwidth="1Gbps") < plain  # what crosses spines is farther now, so this is nearer than it was
@@ -223,9 +223,9 @@ def test_any_graph_gives_distances_that_are_the_same_both_ways(network: dict[str
 def test_a_distance_set_by_hand_counts_in_both_directions_and_before_links() -> None:
     cluster = usual()
     cluster.set_distance("n0", "n4", 25)
-    assert distance_between(cluster, 0, 4) == distance_between(cluster, 4, 0) == 25
+    assert distances_from(cluster, 0)[4] == distances_from(cluster, 4)[0] == 25
     cluster.set_distance("n4", "n0", None)
-    assert distance_between(cluster, 0, 4) == 100
+    assert distances_from(cluster, 0)[4] == 100
 
 
 def test_a_distance_set_by_hand_may_be_longer_than_what_links_say() -> None:
@@ -241,7 +241,7 @@ def test_a_distance_set_by_hand_waits_for_its_node_to_come_back() -> None:
     cluster.leave("n4")
     assert distances_from(cluster, 0)[4] == 100
     cluster.join(Node(name="n4"))
-    assert distance_between(cluster, 0, 4) == 25
+    assert distances_from(cluster, 0)[4] == 25
     assert cluster.topology.distances.all() == [("n0", "n4", 25)]
     assert len(cluster.topology.distances) == 1
 

@@ -82,7 +82,7 @@ def test_equal_work_under_equal_policies_shares_its_shape() -> None:
     assert scene.work("w1").shape.namespace == "default"
 
 
-def test_company_spread_and_nearness_are_added_to_what_was_asked_for() -> None:
+def test_affinity_spread_and_nearness_are_added_to_what_was_asked_for() -> None:
     scene = two_disks()
     put(
         scene,

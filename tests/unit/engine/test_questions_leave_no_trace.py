@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.unit.engine.scene import Scene
-from tests.unit.engine.test_adjusting import Town, rule
+from tests.unit.engine.test_policy_adjustments import Town, rule
 from tests.unit.engine.test_recovery import IN_ONE_LEAF, run_gang, scene_of
 
 from dovetail.engine.planning.plan import plan

@@ -3,9 +3,9 @@
 from typing import Any
 
 from tests.unit.engine.scene import Scene
-from tests.unit.engine.test_restoring import Restartable
+from tests.unit.engine.test_restore import Restartable
 
-from dovetail.cluster.network.distance import distance_between
+from dovetail.cluster.network.distance import distances_from
 from dovetail.model.event import DistancesCleared, DistancesSet, TopologySet
 from dovetail.model.network.topology import Topology
 
@@ -61,7 +61,7 @@ def test_topology_and_distances_survive_a_restart_and_so_do_labels_of_nodes() ->
     assert cluster.labels.row(cluster.rows["n2"]) == {"leaf": "l0"}
     assert cluster.node("n2").labels == {}
     assert cluster.topology.distances.all() == [("n1", "n3", 25.0)]
-    assert distance_between(cluster, cluster.rows["n3"], cluster.rows["n1"]) == 25
+    assert distances_from(cluster, cluster.rows["n3"])[cluster.rows["n1"]] == 25
 
 
 def test_what_was_forgotten_stays_forgotten_after_a_restart() -> None:

@@ -1,4 +1,4 @@
-"""Full nodes for tests of preemption: tasks of one to four processors each, with something at stake."""
+"""Full nodes for tests of preemption: tasks of one to four processors each, with work to lose."""
 
 from collections.abc import Collection, Mapping
 
@@ -29,7 +29,7 @@ def run(
     ran_s: float = 100,
     **victim_info: float,
 ) -> TaskId:
-    """Place a task that has run so long; what is not said is not at stake."""
+    """Place a task that has run so long; it loses nothing but what is given here."""
     task = TaskId(workload, int(replica))
     known = VictimInfo(rank=BATCH, group=workload, since=NOW - ran_s)._replace(**victim_info)  # type: ignore[arg-type]
     column = cluster.resources.vector({"cpu": 1000.0 * cpu, "slots": 1.0})
@@ -37,8 +37,8 @@ def run(
     return task
 
 
-def below_high(victims_table: VictimArrays) -> B1:
-    return victims_table.rank > HIGH
+def below_high(victim_table: VictimArrays) -> B1:
+    return victim_table.rank > HIGH
 
 
 def ask(

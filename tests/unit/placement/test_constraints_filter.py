@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.unit.placement.company_scene import Society
 from tests.unit.placement.scene import pipeline_of
+from tests.unit.placement.workload_affinity_scene import Society
 
 ZONE_A = 'node.labels.zone == "a"'
 
@@ -24,7 +24,7 @@ def test_wishes_are_demands_only_while_they_are_insisted_on() -> None:
         wish = [{demand: ZONE_A, "priority": 3}]
         assert society.allowed("constraints", constraints=wish) == insisted
         request = society.ask(constraints=wish)
-        request.shape, given_up = request.shape.eased()
+        request.shape, given_up = request.shape.relaxed()
         assert given_up == (ZONE_A,)
         assert pipeline_of(society.cluster, scores={"affinity": 1}).decide(request, "x").row == insisted.index("x")
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tests.unit.placement.company_scene import Society
 from tests.unit.placement.scene import scored
+from tests.unit.placement.workload_affinity_scene import Society
 
 from dovetail.model.node import Node
 

@@ -36,8 +36,8 @@ class Conversations:
                     del self.said[identity.namespace, to]
 
     def with_whom(self, identity: TaskIdentity) -> Said:
-        """Workloads that hold nodes and send to the one with this badge, and at how many Mbps; by name. Itself is left
-        out. Of two definitions of one workload (the old one is being stopped) the one with more traffic counts."""
+        """Workloads that hold nodes and send to the one with this identity, and at how many Mbps; by name. Itself is
+        left out. Of two definitions of one workload (the old one is being stopped) the one with more traffic counts."""
         senders = self.said.get((identity.namespace, identity.workload)) if self.said else None
         if not senders:
             return ()

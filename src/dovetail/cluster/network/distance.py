@@ -1,4 +1,4 @@
-"""Distance between nodes, 0 to 100: the functions that everybody asks.
+"""Distance between nodes, 0 to 100: the functions for all other packages.
 
 Without a described topology the narrowest level that two nodes share decides: the same node is 0 apart, nodes with
 nothing in common are 100 apart, and the levels in use divide the range evenly. Where a topology gives link speeds,
@@ -16,10 +16,10 @@ from dovetail.cluster.network.path import FARTHEST, distances
 from dovetail.cluster.state import Cluster
 from dovetail.model.network.topology_readers.node_labels import CONVENTIONS
 
-#: Labels that are levels where nobody described a topology, widest first.
+#: Labels that are levels where there is no topology, widest first.
 LEVELS = tuple(label for _, label in CONVENTIONS)
 
-__all__ = ["FARTHEST", "LEVELS", "distance_between", "distance_to", "distances_from", "proximity_to"]
+__all__ = ["FARTHEST", "LEVELS", "distance_to", "distances_from", "proximity_to"]
 
 
 def _steps(cluster: Cluster) -> list[tuple[LabelColumn, float]]:
@@ -83,10 +83,6 @@ def distance_to(cluster: Cluster, rows: Rows) -> F8:
         np.minimum(found, distances_from(cluster, row), out=found)
     found[rows] = 0.0
     return found
-
-
-def distance_between(cluster: Cluster, one: int, other: int) -> float:
-    return float(distances_from(cluster, one)[other])
 
 
 def _by_graph(cluster: Cluster, graph: LinkPaths, rows: Rows, found: F8) -> None:

@@ -2,7 +2,7 @@
 
 Measures are sums over the domain's nodes: nodes, those that can take work, of these the ones that nothing holds,
 GPUs that nothing holds, and of every resource the capacity and what is free on nodes that can take work. Amounts are
-whole numbers, so that sums mended again and again stay exact. A change costs its rows, not the cluster: the table
+whole numbers, so that sums updated again and again stay exact. A change costs its rows, not the cluster: the table
 reads the change log when it is asked. Code 0 of a level are the nodes that are in no domain of it.
 """
 
@@ -38,12 +38,6 @@ class DomainState:
     capacity: dict[str, int]
     free: dict[str, int]
 
-    @property
-    def gpu_use(self) -> float | None:
-        """The share of its GPUs that is taken or cannot be reached; None where it has none."""
-        capacity = self.capacity.get(GPU, 0)
-        return 1.0 - self.free.get(GPU, 0) / capacity if capacity else None
-
 
 class _Level:
     """`by_code` is float64[code, measure]; `codes` is what it was made by."""
@@ -54,7 +48,7 @@ class _Level:
         size = len(column.vocabulary) + 1
         self.by_code: F8 = np.stack([np.bincount(self.codes, measure, size) for measure in values], axis=1)
 
-    def mend(self, rows: Rows, before: F8, after: F8) -> None:
+    def update(self, rows: Rows, before: F8, after: F8) -> None:
         missing = len(self.column.vocabulary) + 1 - len(self.by_code)
         if missing > 0:
             self.by_code = np.vstack([self.by_code, np.zeros((missing, self.by_code.shape[1]))])
@@ -134,7 +128,7 @@ class DomainTable:
     # --- keeping up ------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Take in what changed since the last time; for many changes at once that costs as much as beginning anew."""
+        """Apply what changed since the last call; many changes at once cost as much as rebuilding."""
         cluster = self._cluster
         made_of = (cluster.width, len(cluster.resources.names))
         if self._log.is_lost or made_of != self._made_of:
@@ -146,7 +140,7 @@ class DomainTable:
         rows = np.array(sorted(changed), dtype=np.intp)
         after = self._measured(rows)
         for level in self._levels.values():
-            level.mend(rows, self._values[:, rows], after)
+            level.update(rows, self._values[:, rows], after)
         self._values[:, rows] = after
 
     def _begin(self, made_of: tuple[int, ...]) -> None:

@@ -30,7 +30,7 @@ class Members(NamedTuple):
     mbps: F8
 
 
-NOBODY = Members(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0))
+NO_MEMBERS = Members(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0))
 
 
 class _Hold(NamedTuple):
@@ -61,7 +61,7 @@ class GangFlows:
     def members(self, gang: Gang) -> Members:
         found = self._rows.get(gang)
         if not found:
-            return NOBODY
+            return NO_MEMBERS
         both = np.array(list(found.values()), dtype=np.float64)
         return Members(np.fromiter(found, dtype=np.intp, count=len(found)), both[:, 0], both[:, 1])
 
@@ -105,10 +105,10 @@ def crossing(members: Members, codes: I4 | None) -> tuple[Rows, F8]:
     """The domains that a gang sends out of, each once, and how much. `codes`: the domain of each of its rows, 0 for one
     that is in none and has no such link; None: the rows themselves."""
     if codes is None:
-        return (members.rows, members.mbps) if len(members.rows) > 1 else (NOBODY.rows, NOBODY.mbps)
+        return (members.rows, members.mbps) if len(members.rows) > 1 else (NO_MEMBERS.rows, NO_MEMBERS.mbps)
     domains, place = np.unique(codes.astype(np.intp), return_inverse=True)
     if len(domains) == 1 and domains[0] != 0:
-        return NOBODY.rows, NOBODY.mbps
+        return NO_MEMBERS.rows, NO_MEMBERS.mbps
     mbps = np.bincount(place, members.mbps).astype(np.float64)
     linked = domains != 0
     return domains[linked], mbps[linked]

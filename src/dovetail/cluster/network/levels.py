@@ -1,8 +1,8 @@
 """The topology levels of nodes as arrays, the links between nodes that share one, and what the uplinks carry.
 
 If a topology is described, its levels count; otherwise those of the usual labels that some node carries. Links that
-nobody described are as `model.topology.DEFAULT_LINKS` says. Levels are ordered widest first; nodes that share none
-meet above the widest. In a graph of links, paths are those of the graph.
+the topology does not describe are as `model.topology.DEFAULT_LINKS` says. Levels are ordered widest first; nodes that
+share none meet above the widest. In a graph of links, paths are those of the graph.
 """
 
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ def present_levels(cluster: Cluster) -> list[PresentLevel]:
 
 
 def narrowest_level(cluster: Cluster) -> str | None:
-    """The label of the narrowest of them at which nodes share domains; None: nobody says where nodes are."""
+    """The label of the narrowest of them at which nodes share domains; None: no node has a place in the network."""
     for present in reversed(present_levels(cluster)):
         codes = present.column.codes[: cluster.width]
         if np.bincount(codes[codes != ABSENT], minlength=1).max() > 1:
@@ -121,7 +121,7 @@ def class_codes(cluster: Cluster) -> Rows:
 
 
 def bandwidth_of(cluster: Cluster, level: str) -> tuple[F8, F8, F8]:
-    """float64[code] in Mbps, for the links up from each domain of a level: what they carry, what is held of it, and
+    """float64[code] in Mbps, for the uplinks of each domain of a level: their capacity, how much of it is held, and
     what is left after that and other traffic. At the level `host` a code is a row. Code 0 has nothing."""
     topology, key = cluster.topology, level_key(cluster, level) or HOST
     carried, left, _ = _described_up(cluster, key)
@@ -131,8 +131,8 @@ def bandwidth_of(cluster: Cluster, level: str) -> tuple[F8, F8, F8]:
 
 
 def left_by_levels(cluster: Cluster, row: int, *, only_held: bool = False) -> F8:
-    """float64[node], in Mbps: the least that is left of the links up on the way from one row to every other. With
-    `only_held`, only links count of which something is held: where a graph says how the others are."""
+    """float64[node], in Mbps: the least that is left on the uplinks between one row and every other. With `only_held`,
+    only links with held bandwidth count: a graph describes the others."""
     left = _left_up(cluster, HOST, only_held)[: cluster.width]
     found: F8 = np.minimum(left, left[row])
     apart = np.ones(cluster.width, dtype=np.bool_)  # shares no level looked at so far
@@ -170,8 +170,10 @@ def _described_up(cluster: Cluster, key: str) -> F8:
         domains = cluster.names if key == HOST else [""] if column is None else ["", *column.vocabulary]
         name = next((one.name for one in topology.levels if one.key == key), key)
         nothing = (0.0, 0.0, 0.0)
-        told = [(*topology.up(name, one), 1.0 * topology.limits_up(name, one)) if one else nothing for one in domains]
-        kept[key] = np.array(told).reshape(-1, 3).T
+        capacities = [
+            (*topology.up(name, one), 1.0 * topology.limits_up(name, one)) if one else nothing for one in domains
+        ]
+        kept[key] = np.array(capacities).reshape(-1, 3).T
     return kept[key]
 
 

@@ -23,14 +23,13 @@ _TOGETHER = 256  # sources looked at in one go: bounds the memory that this take
 _KEPT = 256
 # What a link adds to the length of a way beside its latency, how little its width counts after that, the narrowest the
 # most, and how little what it loses. Latencies are whole nanoseconds, so that all stay below any difference between
-# them, and the number of links can be told again.
+# them, and the number of links can be read back.
 _A_LINK, _WIDTH, _LOSS = 1e-4, 1e-8, 1e-10
 _NO_WAY = np.iinfo(np.int16).max
 
 
 class LinkPaths:
     def __init__(self, graph: LinkGraph, weights: DistanceWeights) -> None:
-        self._graph = graph
         self.class_of: dict[str, int] = {}  # by host
         self.sizes: list[int] = []  # by class
         anchors: list[int] = []  # by class: the vertex where its hosts meet the rest
@@ -74,13 +73,13 @@ class LinkPaths:
         return found
 
     def within(self, one: int, hops: int) -> B1:
-        """bool[class]: those whose hosts are at most so many links away."""
+        """bool[class]: those whose hosts are at most this many links away."""
         found: B1 = self.hops[one] <= hops
         return found
 
     def groups(self, rule: HopRule) -> dict[str, str]:
-        """By host, the group it is in: every two of a group are within so many links. Groups grow around hosts in the
-        order of the graph, and are called as the first. A host without others around it is in none."""
+        """By host, its group: any two hosts of a group are within the given number of links. Groups grow around hosts
+        in the order of the graph, and have the name of their first host. A host without neighbours is in none."""
         first: dict[int, str] = {}
         for host, one in self.class_of.items():
             first.setdefault(one, host)

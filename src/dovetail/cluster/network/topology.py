@@ -36,7 +36,7 @@ class NetworkTopology:
         self._own: dict[str, Labels] = {}  # of nodes that carry labels from here: what they say of themselves
 
     def __bool__(self) -> bool:
-        """Has anybody described one?"""
+        """Is there a description?"""
         return self.definition != Topology()
 
     def set(self, definition: Topology) -> None:
@@ -133,8 +133,8 @@ def _widest_within(levels: list[TopologyLevel], hops: int) -> str:
 
 
 class DistancesByHand:
-    """Distances between two nodes that somebody set; the same in both directions, and kept when a node goes and comes
-    back."""
+    """Distances between two nodes that an operator set; the same in both directions, and kept when a node goes and
+    comes back."""
 
     def __init__(self) -> None:
         self._pairs: dict[str, dict[str, float]] = {}

@@ -1,7 +1,7 @@
 """The uplink bandwidth that is left for one more task of a gang, or for the tasks of a new one.
 
 Only links with a described bandwidth set a limit: in a graph of links all of them, by levels those with a `bandwidth`;
-at the level `host` the link of each node. Nothing is known of other links, and nobody is refused for them.
+at the level `host` the link of each node. Other links are unknown and set no limit.
 Guarantees: answers follow from where the gang is now, trials included. Left to others: what gangs hold (`gang_flows`),
 and what that leaves (`levels.bandwidth_of`).
 """
@@ -52,7 +52,7 @@ def limited_uplinks(cluster: Cluster) -> list[Uplinks]:
 
 
 def unlimited_levels(cluster: Cluster) -> list[str]:
-    """Levels of which nobody says what the links up from any of their domains carry; widest first."""
+    """Levels whose uplinks have no known capacity in any domain; widest first."""
     names = [*(level.name for level in present_levels(cluster)), HOST]
     limited = {one.level for one in limited_uplinks(cluster)}
     return [name for name in names if name not in limited]
@@ -62,7 +62,7 @@ def room_to_join(cluster: Cluster, gang: Gang, mbps: float) -> B1 | bool:
     """bool[node]: where one more task of a gang could send so much to the others, and they to it."""
     members = cluster.placements.flows.members(gang)
     found: B1 | bool = True
-    if len(members.rows):  # the first of a gang has nobody to send to
+    if len(members.rows):  # the first task of a gang sends to none yet
         for uplinks in limited_uplinks(cluster):
             needed, others = _after(uplinks, members, mbps)
             found = found & (needed[uplinks.codes] <= uplinks.left_mbps[uplinks.codes]) & others
@@ -83,8 +83,8 @@ def shortage_at(cluster: Cluster, gang: Gang, mbps: float, row: int) -> UplinkSh
 
 
 def _after(uplinks: Uplinks, members: Members, mbps: float) -> tuple[F8, B1]:
-    """float64[code]: what the gang would hold there beyond what it holds now, with one task more in that domain; and
-    bool[node]: whether the links of the others would carry what they did not have to before."""
+    """float64[code]: what the gang would hold there in addition to what it holds now, with one task more in that
+    domain; and bool[node]: whether the links of the others would carry what they did not have to before."""
     needed = np.full(len(uplinks.left_mbps), float(mbps))
     others = np.ones(len(uplinks.codes), dtype=np.bool_)
     codes = uplinks.codes[members.rows]

@@ -23,7 +23,7 @@ class DeviceColumns(RowsOfView):
         return self._cluster.devices.largest(ask, self._which)
 
     def could_have_devices(self, ask: GpuAsk) -> B1:
-        """On which nodes one task of an ask would fit if nobody had any of their GPUs."""
+        """bool[node]: nodes on which one task of an ask would fit if all their GPUs were free."""
         return self._cluster.devices.ever(ask, self._which)
 
     @property
@@ -48,11 +48,11 @@ class DeviceColumns(RowsOfView):
 
     @property
     def device_free(self) -> I4:
-        """int32[node, slot]: thousandths of each GPU that nobody has."""
+        """int32[node, slot]: free thousandths of each GPU."""
         return self._cluster.devices.free[self._which]
 
     def suitable_devices(self, ask: GpuAsk) -> B1:
-        """bool[node, slot]: GPUs that an ask allows, whoever has them."""
+        """bool[node, slot]: GPUs that an ask allows, free or not."""
         return self._cluster.devices.suitable(ask)[self._which]
 
     @property

@@ -72,7 +72,7 @@ class NodeColumns(RowsOfView):
         return self._cluster.taints.any_soft
 
     def by_taints(self, key: Hashable, of_set: Callable[[TaintSet], bool]) -> B1 | bool:
-        """Which nodes have a taint set of which `of_set` holds; `key` names the question, whose answer is kept."""
+        """Which nodes have a taint set for which `of_set` holds; the answer is cached under `key`."""
         found = self._cluster.taints.ask(key, of_set)
         return found if isinstance(found, bool) else self._cut(found)
 

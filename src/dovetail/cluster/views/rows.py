@@ -10,7 +10,7 @@ from dovetail.cluster.state import Cluster
 
 
 class RowsOfView:
-    """Every row, in order; a view of some of them overrides what is said here, and nothing else has to know."""
+    """All rows, in order. A view of some rows overrides this class only."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

@@ -35,7 +35,7 @@ class SurroundingColumns(RowsOfView):
 
     @property
     def narrowest_level(self) -> str | None:
-        """The label of the narrowest level at which nodes share domains; None: nobody says where nodes are."""
+        """The label of the narrowest level at which nodes share domains; None: no node has a place in the network."""
         return narrowest_level(self._cluster)
 
     def selector_count(self, counted: Counted) -> SelectorCount:
@@ -122,7 +122,7 @@ class SurroundingColumns(RowsOfView):
 
     def path_headroom(self, namespace: str, name: str, mbps: float) -> F8 | None:
         """The mean over the placed tasks of a workload of what the way to them has left of so much bandwidth, in
-        [0, 1]; None where it has none, or nobody says how fast links are."""
+        [0, 1]; None where it has none, or link speeds are unknown."""
         rows = self._cluster.placements.rows_of_workload(namespace, name) if self._cluster.topology.has_speeds else []
         if not rows:
             return None

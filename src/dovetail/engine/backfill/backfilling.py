@@ -1,7 +1,7 @@
-"""While the head of a queue waits: its promised start, and who may run ahead of it.
+"""Backfill: the head of a queue is promised a start, and other work runs ahead of it only if that keeps the promise.
 
-A promise is made when a workload is refused and may claim one, made anew whenever something changed and it is refused
-again, and withdrawn when it starts or another takes its place at the head.
+A promise is made when a workload is refused and may claim one. It is renewed when something changed and the workload is
+refused again, and withdrawn when the workload starts or another becomes head.
 """
 
 from collections.abc import Callable
@@ -25,73 +25,76 @@ SOON_S = 1.0
 
 
 def keep_promises(state: EngineState, now: float) -> None:
-    """Before deciding: work that runs longer than expected moves promises, and who holds one is looked at first."""
+    """Before each cycle: renew promises that work which runs longer than expected has moved."""
     if not len(state.ends) and not state.promises:
         return
-    sticky = all(course.backfill.head == "sticky" for course in state.backfill_states.values())
+    sticky = all(backfill_state.backfill.head == "sticky" for backfill_state in state.backfill_states.values())
     late = not sticky and len(state.ends) and state.ends.first <= now
     if late:
         state.wake.event_count += 1
-        state.ends.extend(now, lambda task, at: now + _longer_s(state, task, at, now))
-    for name, course in state.backfill_states.items():
-        if not course.backfill.promises:
+        state.ends.extend(now, lambda task, at: now + _extension_s(state, task, at, now))
+    for name, backfill_state in state.backfill_states.items():
+        if not backfill_state.backfill.promises:
             continue
-        if course.backfill.mode == "conservative":
+        if backfill_state.backfill.mode == "conservative":
             if late:
-                _begin_again(state, name)
-        elif course.head is not None and late:
-            plan(state, state.work[course.head], now)
+                _renew_promises(state, name)
+        elif backfill_state.head is not None and late:
+            plan(state, state.work[backfill_state.head], now)
 
 
 def refused(state: EngineState, work: Work, now: float) -> None:
-    """It was just set aside: make it the head if it is, and promise it what it may be promised."""
+    """The work was just parked: make it the head if it is first, and promise it what it may be promised."""
     name = work.shape.scheduler
-    course = state.backfill_states[name]
-    if course.backfill.mode == "off":
+    backfill_state = state.backfill_states[name]
+    if backfill_state.backfill.mode == "off":
         return
-    if course.backfill.mode == "conservative":
-        if len(state.promises.of_work) < course.backfill.depth:
+    if backfill_state.backfill.mode == "conservative":
+        if len(state.promises.of_work) < backfill_state.backfill.depth:
             plan(state, work, now)
         return
-    if course.head is None or course.backfill.head == "first":
-        set_head(state, course, state.pending.first_blocked(name))
-    if course.head == work.id and course.backfill.promises:
+    if backfill_state.head is None or backfill_state.backfill.head == "first":
+        set_head(state, backfill_state, state.pending.first_blocked(name))
+    if backfill_state.head == work.id and backfill_state.backfill.promises:
         plan(state, work, now)
 
 
-def set_head(state: EngineState, course: BackfillState, work: int | None) -> None:
-    """Another is head from now on; what the one before was promised is withdrawn."""
-    before, course.head = course.head, work
+def set_head(state: EngineState, backfill_state: BackfillState, work: int | None) -> None:
+    """Change the head of a queue; the promise to the former head is withdrawn."""
+    before, backfill_state.head = backfill_state.head, work
     promised = None if before is None or before == work else state.promises.of_work.get(before)
-    if before is not None and promised is not None and not promised.clearing:  # what is cleared for it stays its own
+    if before is not None and promised is not None and not promised.clearing:  # capacity cleared for it stays its own
         _withdraw(state, before)
 
 
 def release_head_promise(state: EngineState, work: int) -> None:
-    """Nothing is promised to it until it is refused again; room that is being cleared for it stays its own."""
+    """Withdraw its promise until it is refused again; capacity that is being cleared for it stays its own."""
     promise = state.promises.of_work.get(work)
     if promise is not None and not promise.clearing:
         state.promises.withdraw(work)
 
 
 def started(state: EngineState, work: Work) -> None:
-    """It waits for room no longer; the next in order is looked at before anyone behind it."""
+    """The work waits for capacity no longer: the next in order is enqueued before all behind it."""
     if state.promises.of_work:
         _withdraw(state, work.id)
     name = work.shape.scheduler
-    course = state.backfill_states[name]
-    if course.head in (None, work.id):
-        course.head = None
+    backfill_state = state.backfill_states[name]
+    if backfill_state.head in (None, work.id):
+        backfill_state.head = None
         following = state.pending.first_blocked(name)
-        if following is not None and course.backfill.mode != "off":
+        if following is not None and backfill_state.backfill.mode != "off":
             state.pending.enqueue(state.work[following])
 
 
 def wake_heads(state: EngineState, changed: set[int], elsewhere: Callable[[Work], bool] | None) -> None:
-    """What heads and owners of promises wait for concerns nobody else of their kind: they are looked at themselves. Who
-    waits for victims is looked at when those are gone from its rows, or where there may be room for it `elsewhere`;
-    None: there is none for anybody."""
-    heads = [course.head for course in state.backfill_states.values() if course.head is not None and len(state.ends)]
+    """Enqueue heads and owners of promises, which their equivalence class does not wake. Work that waits for victims is
+    enqueued when they have left its rows, or if it may fit `elsewhere`; None: there is no other free capacity."""
+    heads = [
+        backfill_state.head
+        for backfill_state in state.backfill_states.values()
+        if backfill_state.head is not None and len(state.ends)
+    ]
     promises = state.promises
     there = {owner for row in changed for owner in promises.on_row(row)}
     concerned = promises.of_work if elsewhere is not None else dict.fromkeys([*promises.not_clearing, *sorted(there)])
@@ -104,45 +107,45 @@ def wake_heads(state: EngineState, changed: set[int], elsewhere: Callable[[Work]
             cleared = id_ in there and not waits_for_victims(state, work)
             if cleared or (elsewhere is not None and elsewhere(work)):
                 state.pending.enqueue(work)
-        elif work.shape.scheduler not in state.pending.dynamic_orderings:  # those were looked at when they were sorted
+        elif work.shape.scheduler not in state.pending.dynamic_orderings:  # those were enqueued when they were sorted
             state.pending.enqueue(work)
 
 
 def plan(state: EngineState, work: Work, now: float) -> None:
-    """Promise the workload its earliest start, if that can be told."""
+    """Promise the workload its earliest start, if that is known."""
     old = state.promises.of_work.get(work.id)
-    course = state.backfill_states[work.shape.scheduler]
-    sticky = course.backfill.head == "sticky"
+    backfill_state = state.backfill_states[work.shape.scheduler]
+    sticky = backfill_state.backfill.head == "sticky"
     as_of = state.wake.event_count
-    # Two heads that plan around each other could go on for ever: nothing new has happened since it was promised.
+    # Two heads that plan around each other could go on endlessly: nothing has happened since it was promised.
     if old is not None and (old.clearing or sticky or old.as_of == as_of):
         return
     state.promises.withdraw(work.id)
     if not sticky and not len(state.ends) and not state.promises and not state.promises.held:
-        # Nothing is known to end or to be kept: it will be as it is now, and now it was refused.
-        _stir(state, old)
+        # No end and no promise is known: capacity stays as it is now, and now it was refused.
+        _mark_dirty(state, old)
         return
     slot = earliest(state, work, now)
     if slot is None or (slot.start <= now and not sticky):
-        _stir(state, old)
+        _mark_dirty(state, old)
         return
-    promise = _promise(state, course, work, slot, as_of)
+    promise = _promise(state, backfill_state, work, slot, as_of)
     state.promises.make(work.id, promise)
     if not promise.equals(old):
-        _stir(state, old)
+        _mark_dirty(state, old)
 
 
 def earliest(state: EngineState, work: Work, now: float) -> Slot | None:
-    """When what waits of it together could start, if everything goes as expected and all other promises are kept."""
+    """The first slot for its tasks that start together, if run times are as expected and other promises are kept."""
     request = state.asked(work.shape, work.identity)
     evaluator = state.pipelines[work.shape.profile].evaluator
     mask = evaluator.run_filters(request, View(state.cluster)).feasible_ignoring_capacity
     run_s = state.expected_s(work)
     column, count = column_with_reserve(state, work), max(1, work.gang_short)
-    party = TrialSubject(work.id, work.shape, work.identity)
+    subject = TrialSubject(work.id, work.shape, work.identity)
     best: Slot | None = None
-    # A gang that has to be in one domain is promised room in one.
-    for place in places_to_clear(state, party, request, count):
+    # A gang that has to be in one domain is promised capacity in one.
+    for place in places_to_clear(state, subject, request, count):
         horizon = state.promises.horizon(now, work.id, work.namespace)
         among = mask if place.among is None else mask & place.among
         slot = horizon.earliest(among, column, count, NEVER if run_s is None else run_s)
@@ -152,40 +155,40 @@ def earliest(state: EngineState, work: Work, now: float) -> Slot | None:
 
 
 def column_with_reserve(state: EngineState, work: Work) -> F8:
-    """What must be free for one of its tasks: with what it has to leave free beside it, where that is on one node."""
+    """What must be free for one of its tasks, with the reserve for short work where the cluster has one node."""
     column = state.request(work.shape).column
-    moving = state.pending.dynamic_orderings.get(work.shape.scheduler)
-    if moving is None or len(state.cluster.rows) != 1:
+    ordering = state.pending.dynamic_orderings.get(work.shape.scheduler)
+    if ordering is None or len(state.cluster.rows) != 1:
         return column
     (row,) = state.cluster.rows.values()
-    free_share = moving.free_share(state.pending.entry(work))
+    free_share = ordering.free_share(state.pending.entry(work))
     asked = column > 0
     return np.where(asked, column + free_share * state.cluster.resources.schedulable[: len(column), row], column)
 
 
-def _promise(state: EngineState, course: BackfillState, work: Work, slot: Slot, as_of: int) -> Promise:
+def _promise(state: EngineState, backfill_state: BackfillState, work: Work, slot: Slot, as_of: int) -> Promise:
     run_s = state.expected_s(work)
     column = column_with_reserve(state, work)
     rows = tuple((row, column * len(list(same))) for row, same in groupby(sorted(slot.rows)))
     end = NEVER if run_s is None else slot.start + run_s
-    return Promise(work.name, slot.start, end, rows, shareable=course.backfill.spare, as_of=as_of)
+    return Promise(work.name, slot.start, end, rows, shareable=backfill_state.backfill.spare, as_of=as_of)
 
 
 def _withdraw(state: EngineState, work: int) -> None:
-    """It has started, waits no longer or leads no longer: what it did not take others may have, cleared room too."""
+    """It started, left the queue or is no longer head: others may take what it did not, cleared capacity too."""
     promise = state.promises.withdraw(work)
     if promise is not None:
         state.wake.dirty_rows.update(row for row, _ in promise.rows)
 
 
-def _stir(state: EngineState, promise: Promise | None) -> None:
-    """Others may have room now where there was a promise."""
+def _mark_dirty(state: EngineState, promise: Promise | None) -> None:
+    """Other work may fit now where there was a promise."""
     if promise is not None and not promise.clearing:
         state.wake.dirty_rows.update(row for row, _ in promise.rows)
 
 
-def _begin_again(state: EngineState, scheduler: str) -> None:
-    """All promises of a line are made anew, in its order: somebody may start earlier than was promised."""
+def _renew_promises(state: EngineState, scheduler: str) -> None:
+    """Renew all promises of a queue in its order: some work may start earlier than promised."""
     for id_ in [id_ for id_ in state.promises.of_work if state.work[id_].shape.scheduler == scheduler]:
         if not state.promises.of_work[id_].clearing:
             state.promises.withdraw(id_)
@@ -193,8 +196,8 @@ def _begin_again(state: EngineState, scheduler: str) -> None:
                 state.pending.enqueue(state.work[id_])
 
 
-def _longer_s(state: EngineState, task: TaskId, at: float, now: float) -> float:
-    """How much longer a task is taken to run that should have ended at a moment that has passed."""
+def _extension_s(state: EngineState, task: TaskId, at: float, now: float) -> float:
+    """How much longer a task is expected to run after its expected end has passed."""
     work = state.work[task.workload]
     since = work.task(task.replica).placed_at
     began = at if since is None else since

@@ -1,7 +1,7 @@
 """The bandwidth a gang needs between its tasks: how many tasks each domain's uplinks allow, and messages about it.
 
-It applies where all tasks are placed together (`placement.uplink_room`). Tasks that join others of their gang or group
-are checked one by one instead (`placement.filters.bandwidth`).
+It applies where all tasks are placed together (`placement.gangs.uplink_capacity`). Tasks that join others of their gang
+or group are checked one by one instead (`placement.filters.bandwidth`).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from dovetail.model.requests.task_identity import TaskIdentity
 from dovetail.model.text.quantity import format_bandwidth
 from dovetail.placement.gangs.arranger import Arranger
 from dovetail.placement.gangs.tiers import Tiers
-from dovetail.placement.gangs.uplink_room import UplinkRoom
+from dovetail.placement.gangs.uplink_capacity import UplinkCapacity
 
 
 class GangBandwidth:
@@ -22,7 +22,7 @@ class GangBandwidth:
     def __init__(self, cluster: Cluster, tiers: Tiers, mbps: int, identity: TaskIdentity) -> None:
         self._cluster, self._tiers, self._mbps = cluster, tiers, mbps
         begun = bool(mbps) and len(cluster.placements.flows.members(identity.gang).rows) > 0
-        self._room = UplinkRoom(cluster, tiers, mbps) if mbps and not begun else None
+        self._room = UplinkCapacity(cluster, tiers, mbps) if mbps and not begun else None
 
     @property
     def allowed(self) -> Sequence[F8] | None:

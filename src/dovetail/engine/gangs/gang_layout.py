@@ -33,29 +33,29 @@ from dovetail.placement.pipeline.pipeline import Choice
 
 NO_DOMAIN = "no_domain_fits"
 _MOST_DOMAINS = 16
-_MOST_TASKS = 4096  # placed in all of those together: the answer must not keep others waiting
+_MOST_TASKS = 4096  # placed in all of those together, which bounds the time of a decision
 
 
 class GangLayout:
     def __init__(
-        self, state: EngineState, party: TrialSubject, request: Request, replicas: list[int], layout: Layout
+        self, state: EngineState, subject: TrialSubject, request: Request, replicas: list[int], layout: Layout
     ) -> None:
-        self._state, self._party, self._request, self._replicas = state, party, request, replicas
-        self._strategy, self._complaints = state.strategy(layout.strategy, party.shape)
+        self._state, self._subject, self._request, self._replicas = state, subject, request, replicas
+        self._strategy, self._complaints = state.strategy(layout.strategy, subject.shape)
         self._layout = layout = layout._replace(strategy=self._strategy.name)
-        self._pipeline = state.pipelines[party.shape.profile]
+        self._pipeline = state.pipelines[subject.shape.profile]
         self._view = View(state.cluster)
-        self._sifted = self._pipeline.evaluator.run_filters(request, self._view)
-        self._own = [rule for rule in party.shape.company if rule.weight is None and concerns(rule, party.identity)]
+        self._filtered = self._pipeline.evaluator.run_filters(request, self._view)
+        self._own = [rule for rule in subject.shape.company if rule.weight is None and concerns(rule, subject.identity)]
         self._tiers = state.tiers.of(layout.levels)
         self._copies = self._room()
-        self._links = GangBandwidth(state.cluster, self._tiers, layout.bandwidth_mbps, party.identity)
+        self._links = GangBandwidth(state.cluster, self._tiers, layout.bandwidth_mbps, subject.identity)
         self._arranger = Arranger(self._tiers, self._copies, len(replicas), layout, self._links.allowed)
         self._rows: dict[tuple[int, int], tuple[int, ...]] = {}
 
     def arranged(self) -> TrialResult:
-        if not self._sifted.counts[-1]:
-            return self._with_unknown(one_by_one(self._state, self._party, self._request, self._replicas))
+        if not self._filtered.counts[-1]:
+            return self._with_unknown(one_by_one(self._state, self._subject, self._request, self._replicas))
         tier = self._arranger.tier_reached()
         if tier is None:
             return self._with_unknown(TrialResult([], self._refusal()))
@@ -68,7 +68,7 @@ class GangLayout:
     def _room(self) -> F8:
         """float64[node]: how many of its tasks each node could take."""
         found = np.zeros(self._view.size)
-        rows = np.flatnonzero(self._sifted.alive)
+        rows = np.flatnonzero(self._filtered.alive)
         if len(rows):
             headroom = Headroom(self._pipeline.evaluator, self._request, self._view)
             found[rows] = headroom.copies(rows, self._request.needs)
@@ -79,7 +79,7 @@ class GangLayout:
     @property
     def _is_settled(self) -> bool:
         """Do capacity and the network alone decide how many tasks go where?"""
-        evaluator, shape, identity = self._pipeline.evaluator, self._party.shape, self._party.identity
+        evaluator, shape, identity = self._pipeline.evaluator, self._subject.shape, self._subject.identity
         if not self._links.is_settled or not all(_alone_on_host(rule) or _together(rule) for rule in self._own):
             return False
         if any(even.weight is None and any(selects(one, identity) for one in even.whom) for even in shape.spread):
@@ -141,7 +141,7 @@ class GangLayout:
 
     def _anyhow(self, tier: int, domain: int, notes: tuple[str, ...]) -> TrialResult:
         request = replace(self._request, among=self._tiers[tier].codes == domain)
-        found = one_by_one(self._state, self._party, request, self._replicas)
+        found = one_by_one(self._state, self._subject, request, self._replicas)
         if found.refusal is None:
             rows = tuple([choice.row for choice in found.choices if choice.row is not None])
             add_notes(found.choices, (self._reached(rows, tier), *notes))
@@ -150,16 +150,16 @@ class GangLayout:
     def _in_order(self, tier: int, domain: int, notes: tuple[str, ...]) -> TrialResult:
         """By the arrangement, if every task may go to its node once those before it are placed."""
         rows = self._rows_in(tier, domain)
-        cluster, shape, request = self._state.cluster, self._party.shape, self._request
+        cluster, shape, request = self._state.cluster, self._subject.shape, self._request
         with cluster.trial():
             for replica, row in zip(self._replicas, rows, strict=True):
                 here = View(cluster).subset(np.array([row], dtype=np.intp))
                 if not self._pipeline.evaluator.run_filters(request, here).counts[-1]:
                     only = replace(request, among=np.arange(cluster.width) == row)
-                    return one_by_one(self._state, self._party, only, [replica])
-                task = TaskId(self._party.id, replica)
+                    return one_by_one(self._state, self._subject, only, [replica])
+                task = TaskId(self._subject.id, replica)
                 cluster.place(
-                    task, row, request.column, shape.service_key, identity=self._party.identity, gpus=shape.gpus
+                    task, row, request.column, shape.service_key, identity=self._subject.identity, gpus=shape.gpus
                 )
                 if request.promised is not None:
                     request = replace(request, promised=request.promised.without(row, request.column))
@@ -178,8 +178,8 @@ class GangLayout:
         evaluator, cluster = self._pipeline.evaluator, self._state.cluster
         distinct = np.unique(np.array(rows, dtype=np.intp))
         scored = evaluator.score(self._request, self._view.subset(distinct))
-        funnel, weights = self._pipeline.told(self._sifted, self._request)
-        notes = (*self._sifted.notes, *scored.notes, self._reached(rows, tier), *decided, *self._unknown())
+        funnel, weights = self._pipeline.funnel_and_weights(self._filtered, self._request)
+        notes = (*self._filtered.notes, *scored.notes, self._reached(rows, tier), *decided, *self._unknown())
         explained: dict[int, Explanation] = {}
         columns = [p if isinstance(p, float) else p.tolist() for p in scored.points]
         for i, row in enumerate(distinct.tolist()):
@@ -221,14 +221,14 @@ class GangLayout:
             largest = self._named(unfit.tier, unfit.domain)
             words = f"{len(self._replicas)} tasks must start together in one {level}{how}; the largest, {largest}, "
             words += f"has room for {unfit.most}"
-        funnel, _ = self._pipeline.told(self._sifted, self._request)
+        funnel, _ = self._pipeline.funnel_and_weights(self._filtered, self._request)
         reason = NO_DOMAIN
         if self._links.allowed is not None:
             without = Arranger(self._tiers, self._copies, len(self._replicas), self._layout)
             if without.tier_reached() is not None:
                 reason, words = NO_BANDWIDTH, f"{words}: {self._links.too_narrow(self._arranger, self._named)}"
         step = FunnelStep(f"one {self._tiers[unfit.tier].level or 'layout'}", 0, reason)
-        nodes, notes = len(self._state.cluster.rows), self._sifted.notes
+        nodes, notes = len(self._state.cluster.rows), self._filtered.notes
         return Explanation(reason, words, self._pipeline.name, nodes, (*funnel, step), notes=notes)
 
     def _unknown(self) -> list[str]:

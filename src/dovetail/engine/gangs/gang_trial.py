@@ -2,7 +2,7 @@
 
 Guarantees: nothing is changed. Since only a complete gang is placed afterwards, no two gangs can each hold half of what
 both need. A gang whose tasks must or should be near each other in the network is laid out as a whole (`gang_layout`);
-other tasks are tried one after the other (`one_by_one`). Leaves to others: several workloads at once (`group_trying`).
+other tasks are tried one after the other (`one_by_one`). Leaves to others: several workloads at once (`group_trial`).
 """
 
 from dataclasses import replace
@@ -25,29 +25,29 @@ _MOST_CLEARED = 8
 def try_together(state: EngineState, work: Work, request: Request, replicas: list[int]) -> TrialResult:
     """Where these tasks of a live workload would go."""
     begun = work.group is not None and bool(work.group.firm)
-    return try_party(state, TrialSubject(work.id, work.shape, work.identity), request, replicas, begun)
+    return try_subject(state, TrialSubject(work.id, work.shape, work.identity), request, replicas, begun)
 
 
-def try_party(
-    state: EngineState, party: TrialSubject, request: Request, replicas: list[int], begun: bool
+def try_subject(
+    state: EngineState, subject: TrialSubject, request: Request, replicas: list[int], begun: bool
 ) -> TrialResult:
     """Where these tasks would go. `begun`: others of the gang have nodes already, and these join them there."""
-    layout = layout_of(state, party) if len(replicas) > 1 and not begun else None
+    layout = layout_of(state, subject) if len(replicas) > 1 and not begun else None
     if layout is not None:
-        return GangLayout(state, party, request, replicas, layout).arranged()
-    return one_by_one(state, party, request, replicas)
+        return GangLayout(state, subject, request, replicas, layout).arranged()
+    return one_by_one(state, subject, request, replicas)
 
 
-def places_to_clear(state: EngineState, party: TrialSubject, request: Request, count: int) -> list[Request]:
+def places_to_clear(state: EngineState, subject: TrialSubject, request: Request, count: int) -> list[Request]:
     """Where victims are sought for so many tasks: anywhere; or, if all must be in one domain, in each domain that could
     hold them if it were empty, those with most free capacity first."""
-    layout = layout_of(state, party) if count > 1 else None
+    layout = layout_of(state, subject) if count > 1 else None
     if layout is None or layout.required is None:
         return [request]
     tiers = state.tiers.of(layout.levels)
     tier = tiers[tiers.at(layout.required)]
     view = View(state.cluster)
-    allowed = state.pipelines[party.shape.profile].evaluator.run_filters(request, view).feasible_ignoring_capacity
+    allowed = state.pipelines[subject.shape.profile].evaluator.run_filters(request, view).feasible_ignoring_capacity
     empty, free = np.where(allowed, np.inf, 0.0), np.where(allowed, np.inf, 0.0)
     for resource, needed in request.needs.items():
         most, kept, now = view.schedulable(resource), view.reserved(resource), view.free(resource)
@@ -60,15 +60,15 @@ def places_to_clear(state: EngineState, party: TrialSubject, request: Request, c
     return [replace(request, among=tier.codes == domain) for domain in first[:_MOST_CLEARED].tolist()]
 
 
-def layout_of(state: EngineState, party: TrialSubject) -> Layout | None:
+def layout_of(state: EngineState, subject: TrialSubject) -> Layout | None:
     """The layout of its tasks: the one it asks for, narrowed by rules that keep it near its own tasks."""
-    shape = party.shape
+    shape = subject.shape
     near = [
         rule.level
         for rule in shape.company
         if rule.relation is Relation.NEAR and rule.weight is None and rule.distance is None
         # Where others match the rule too, its tasks may go to any of those, and need not be in one domain.
-        if concerns(rule, party.identity) and not _others_run(state, rule, party.identity)
+        if concerns(rule, subject.identity) and not _others_run(state, rule, subject.identity)
     ]
     if not near:
         return shape.layout

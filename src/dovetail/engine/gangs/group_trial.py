@@ -1,9 +1,10 @@
 """Where all tasks that have to start together would go, or why they cannot: every part is placed in a trial.
 
-Guarantees: nothing is changed. One part, or parts that ask for the same, are tried as one gang (`gangs`), exactly where
-that is exact. Where parts differ, the domains with capacity for each part by itself are tried, the best first, up to a
-limit. In each domain the hardest part goes first; if that leaves too little for another, amounts are packed exactly
-(`mixed_packing`). So the answer is exact where amounts and one domain decide alone and there are few different parts.
+Guarantees: nothing is changed. One part, or parts that ask for the same, are tried as one gang (`gang_trial`), exactly
+where that is exact. Where parts differ, the domains with capacity for each part by itself are tried, the best first, up
+to a limit. In each domain the hardest part goes first; if that leaves too little for another, amounts are packed
+exactly (`mixed_packing`). So the answer is exact where amounts and one domain decide alone and there are few different
+parts.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ import numpy as np
 from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.placements import NO_VICTIM_INFO, VictimInfo
 from dovetail.engine.gangs.gang_layout import NO_DOMAIN, GangLayout
-from dovetail.engine.gangs.gang_trial import layout_of, try_party
+from dovetail.engine.gangs.gang_trial import layout_of, try_subject
 from dovetail.engine.gangs.one_by_one import TrialSubject
 from dovetail.engine.gangs.requests import request_of
 from dovetail.engine.state.engine_state import EngineState
@@ -35,16 +36,16 @@ _TRIAL_WORKLOAD = -2  # never a real id
 
 
 class GroupTrial(NamedTuple):
-    """One part: whose tasks, which of them, and what one of them asks for at the moment it is tried."""
+    """One part: the workload, its tasks, and the request of one task when it is tried."""
 
-    party: TrialSubject
+    subject: TrialSubject
     replicas: list[int]
     request: Callable[[], Request]
     victim_info: VictimInfo = NO_VICTIM_INFO
 
     @property
     def name(self) -> str:
-        return self.party.identity.workload
+        return self.subject.identity.workload
 
 
 @dataclass(slots=True)
@@ -65,9 +66,7 @@ def attempts(
         def request() -> Request:
             return request_of(state, work, now, shape)
 
-        victim_info = (
-            state.victim_info(work, now) if len(parts) > 1 else NO_VICTIM_INFO
-        )  # only matters beside other parts
+        victim_info = state.victim_info(work, now) if len(parts) > 1 else NO_VICTIM_INFO  # only other parts see it
         return GroupTrial(TrialSubject(work.id, shape, work.identity), replicas, request, victim_info)
 
     each = shapes or [part.work.shape for part in parts]
@@ -78,14 +77,14 @@ def try_parts(state: EngineState, parts: list[GroupTrial], *, begun: bool) -> Tr
     """`begun`: others of the group have nodes already, and these join them there."""
     first = parts[0]
     if len(parts) == 1:
-        found = try_party(state, first.party, first.request(), first.replicas, begun)
+        found = try_subject(state, first.subject, first.request(), first.replicas, begun)
         return Tried([found.choices], found.refusal)
     total = sum(len(part.replicas) for part in parts)
     if _are_alike(parts):
-        party = first.party._replace(id=_TRIAL_WORKLOAD)
-        found = try_party(state, party, first.request(), list(range(total)), begun)
+        subject = first.subject._replace(id=_TRIAL_WORKLOAD)
+        found = try_subject(state, subject, first.request(), list(range(total)), begun)
         return Tried([], found.refusal) if found.refusal is not None else Tried(_shared_out(found.choices, parts))
-    layout = None if begun else layout_of(state, parts[0].party)
+    layout = None if begun else layout_of(state, parts[0].subject)
     tried = _by_domain(state, parts, layout) if layout is not None else in_turn(state, parts, None, begun)
     if tried.refusal is not None and layout is None:
         tried = _exactly(state, parts, [_layout(state, part, Layout()).copies for part in parts], None) or tried
@@ -104,7 +103,7 @@ def in_turn(state: EngineState, parts: list[GroupTrial], among: B1 | None, begun
         for index in hardest_first(state, parts):
             part = parts[index]
             request = only_among(part.request(), among)
-            together = try_party(state, part.party, request, part.replicas, begun)
+            together = try_subject(state, part.subject, request, part.replicas, begun)
             if together.refusal is not None:
                 return Tried([], together.refusal, index)
             found[index] = put(state, part, request, together.choices)
@@ -114,12 +113,12 @@ def in_turn(state: EngineState, parts: list[GroupTrial], among: B1 | None, begun
 def put(state: EngineState, part: GroupTrial, request: Request, choices: list[Choice]) -> list[Choice]:
     """Place the choices, inside a trial of the caller. Returns them with the GPUs they got."""
     found = []
-    shape = part.party.shape
+    shape = part.subject.shape
     for replica, choice in zip(part.replicas, choices, strict=True):
         assert choice.row is not None
         slots = state.cluster.place(
-            *(TaskId(part.party.id, replica), choice.row, request.column, shape.service_key, part.victim_info),
-            *(part.party.identity, request.shape.gpus, choice.slots),
+            *(TaskId(part.subject.id, replica), choice.row, request.column, shape.service_key, part.victim_info),
+            *(part.subject.identity, request.shape.gpus, choice.slots),
         )
         found.append(replace(choice, slots=slots or None))
     return found
@@ -131,7 +130,7 @@ def hardest_first(state: EngineState, parts: list[GroupTrial]) -> list[int]:
     totals = dict(zip(tables.names, tables.schedulable[:, :n].sum(axis=1).tolist(), strict=True))
 
     def hardness(index: int) -> tuple[float, float]:
-        amounts = dict(parts[index].party.shape.amounts)
+        amounts = dict(parts[index].subject.shape.amounts)
         shares = [amount / totals[name] for name, amount in amounts.items() if totals.get(name)]
         return amounts.get(GPU, 0.0), max(shares, default=0.0)
 
@@ -173,14 +172,14 @@ def _by_domain(state: EngineState, parts: list[GroupTrial], layout: Layout) -> T
 
 
 def _layout(state: EngineState, part: GroupTrial, layout: Layout) -> GangLayout:
-    return GangLayout(state, part.party, part.request(), part.replicas, layout)
+    return GangLayout(state, part.subject, part.request(), part.replicas, layout)
 
 
 def _exactly(state: EngineState, parts: list[GroupTrial], copies: list[F8], among: B1 | None) -> Tried | None:
     """Packed by amounts, and then tried task by task, since other filters may refuse it."""
     cluster = state.cluster
     free = cluster.resources.free[:, : cluster.width]
-    columns = [cluster.resources.vector(dict(part.party.shape.amounts)) for part in parts]
+    columns = [cluster.resources.vector(dict(part.subject.shape.amounts)) for part in parts]
     columns = [np.pad(column, (0, len(free) - len(column))) for column in columns]
     allowed = [(room > 0) if among is None else (room > 0) & among for room in copies]
     try:
@@ -196,7 +195,7 @@ def _exactly(state: EngineState, parts: list[GroupTrial], copies: list[F8], amon
             for replica, row in zip(part.replicas, packed[index], strict=True):
                 one = part._replace(replicas=[replica])
                 request = only_among(part.request(), np.arange(cluster.width) == row)
-                together = try_party(state, part.party, request, [replica], begun=True)
+                together = try_subject(state, part.subject, request, [replica], begun=True)
                 if together.refusal is not None:
                     return None
                 found[index] += put(state, one, request, together.choices)
@@ -212,16 +211,16 @@ def _without_domain(state: EngineState, parts: list[GroupTrial], layouts: list[G
     words = "no one domain has room for each of them, though each would find one by itself"
     index = hardest_first(state, parts)[0]
     nodes = len(state.cluster.rows)
-    return Tried([], Explanation(NO_DOMAIN, words, parts[index].party.shape.profile, nodes, ()), index)
+    return Tried([], Explanation(NO_DOMAIN, words, parts[index].subject.shape.profile, nodes, ()), index)
 
 
 def _are_alike(parts: list[GroupTrial]) -> bool:
     """They have one shape, and no other work tells them apart."""
-    first = parts[0].party
+    first = parts[0].subject
     return all(
-        part.party.shape == first.shape
-        and part.party.identity.labels == first.identity.labels
-        and part.party.identity.talks == first.identity.talks
+        part.subject.shape == first.shape
+        and part.subject.identity.labels == first.identity.labels
+        and part.subject.identity.talks == first.identity.talks
         for part in parts[1:]
     )
 

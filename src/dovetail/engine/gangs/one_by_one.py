@@ -28,23 +28,23 @@ class TrialSubject(NamedTuple):
     identity: TaskIdentity
 
 
-def one_by_one(state: EngineState, party: TrialSubject, request: Request, replicas: list[int]) -> TrialResult:
-    pipeline, cluster = state.pipelines[party.shape.profile], state.cluster
+def one_by_one(state: EngineState, subject: TrialSubject, request: Request, replicas: list[int]) -> TrialResult:
+    pipeline, cluster = state.pipelines[subject.shape.profile], state.cluster
     cursor = pipeline.cursor
     found: list[Choice] = []
     refusal = None
     with cluster.trial():
         for replica in replicas:
-            task = TaskId(party.id, replica)
+            task = TaskId(subject.id, replica)
             choice = pipeline.decide(request, str(task), repeats=len(replicas) > 1)
             if choice.row is None:
                 refusal = choice.explanation
                 break
             found.append(choice)
             cluster.place(
-                *(task, choice.row, request.column, party.shape.service_key),
-                identity=party.identity,
-                gpus=party.shape.gpus,
+                *(task, choice.row, request.column, subject.shape.service_key),
+                identity=subject.identity,
+                gpus=subject.shape.gpus,
                 slots=choice.slots,
             )
             pipeline.placed(request, choice.row)

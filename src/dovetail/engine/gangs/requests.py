@@ -1,4 +1,4 @@
-"""What a task of live work asks for at this moment, and the record of why refused work waits."""
+"""What a task of live work requests now, and the record of why refused work waits."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from dovetail.placement.contract import Request
 
 
 def unpromised_request(state: EngineState, work: Work, shape: Shape | None = None) -> Request:
-    """What one of its tasks asks for, whatever is promised to others. `shape`: its own with fewer wishes."""
+    """The request of one of its tasks, promises to others ignored. `shape`: its own with fewer preferences."""
     asked = state.asked(work.shape, work.identity)
     request = state.pipelines[work.shape.profile].for_task(asked, work.id, work.replicas)
     return request if shape is None or shape is work.shape else replace(request, shape=shape)
@@ -29,7 +29,7 @@ def request_of(state: EngineState, work: Work, now: float, shape: Shape | None =
     return request
 
 
-def say(state: EngineState, work: Work, refusal: Explanation, now: float) -> None:
+def record_refusal(state: EngineState, work: Work, refusal: Explanation, now: float) -> None:
     """Record why the work waits, unless that was its reason before."""
     if not work.reason:
         state.learned.parked_since_sample += 1

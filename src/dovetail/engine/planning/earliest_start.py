@@ -23,7 +23,7 @@ class EarliestStart:
 
 
 def soonest(state: EngineState, places: B1, column: F8, count: int, now: float) -> EarliestStart | None:
-    """On rows of `places`; None if it is not known of enough tasks when they end, or nobody has to."""
+    """On rows of `places`; None if too few tasks have a known end, or none has to end."""
     needed = np.flatnonzero(column)
     wants = column[needed, None]
     free = state.cluster.resources.free[needed, : state.cluster.width]
@@ -54,7 +54,7 @@ class _Ending:
     """Tasks on some rows that are expected to end, by when."""
 
     def __init__(self, state: EngineState, rows: B1) -> None:
-        table = state.victims_table
+        table = state.victim_table
         table.refresh()
         slots = np.flatnonzero(table.arrays.placed & rows[table.arrays.row])
         at = state.ends.at
@@ -76,7 +76,7 @@ class _Ending:
 
 
 def _worth_it(state: EngineState, places: B1, needed: I8, wants: F8) -> B1:
-    """Rows that have room for one when everybody is gone."""
+    """Rows that fit one task when they are empty."""
     tables, n = state.cluster.resources, state.cluster.width
     most = tables.schedulable[needed, :n] - tables.reserved[needed, :n]
     found: B1 = places & (most >= wants).all(axis=0)

@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 from dovetail.cluster.devices import Slots
 from dovetail.cluster.horizon import NEVER
-from dovetail.engine.gangs.gang_trial import layout_of, places_to_clear, try_party
+from dovetail.engine.gangs.gang_trial import layout_of, places_to_clear, try_subject
 from dovetail.engine.gangs.one_by_one import TrialSubject
 from dovetail.engine.pieces import IsSpent, Pieces, never, whole
 from dovetail.engine.preemption.preempting import (
     PreemptionPlan,
     PreemptionRequest,
-    find_room,
     may_displace,
-    to_be_tried,
+    needs_trial,
+    plan_preemption,
 )
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.reason import Explanation, Outcome
@@ -109,7 +109,7 @@ def nodes_in_turn(
 
 def would_displace(state: EngineState, spec: Workload, now: float) -> Pieces[Displacement | None]:
     """The cheapest victims that make room for as many of its tasks as may run at once, or else for one task; for a gang
-    always for all of it. None: it may preempt nobody, preemption does not help, or it is not needed."""
+    always for all of it. None: it may not preempt, preemption does not help, or it is not needed."""
     terms = state.terms(spec)
     rank = spec.priority.rank
     if not may_displace(state, terms.shape, rank):
@@ -121,7 +121,7 @@ def would_displace(state: EngineState, spec: Workload, now: float) -> Pieces[Dis
     queue = state.router.queue(spec.queue, spec.namespace)
     for count in dict.fromkeys(counts):
         if 0 < count <= allowed:
-            found = _cheapest_room(state, spec, PreemptionRequest(shape, rank, queue, count), now)
+            found = _cheapest_preemption(state, spec, PreemptionRequest(shape, rank, queue, count), now)
             yield
             if found is not None:
                 victims = tuple(_victim(state, task, now) for task in found.tasks)
@@ -129,7 +129,9 @@ def would_displace(state: EngineState, spec: Workload, now: float) -> Pieces[Dis
     return None
 
 
-def _cheapest_room(state: EngineState, spec: Workload, claim: PreemptionRequest, now: float) -> PreemptionPlan | None:
+def _cheapest_preemption(
+    state: EngineState, spec: Workload, claim: PreemptionRequest, now: float
+) -> PreemptionPlan | None:
     shape, count = claim.shape, claim.count
     request = replace(request_for(state, spec, shape, now), promised=None)
 
@@ -141,7 +143,7 @@ def _cheapest_room(state: EngineState, spec: Workload, claim: PreemptionRequest,
             return count_placed(state, spec, shape, count, now) == count
 
     places = places_to_clear(state, TrialSubject(_TRIAL_WORKLOAD, shape, identity_for(spec, shape)), request, count)
-    return cheapest(places, partial(find_room, state, claim, now), fits if to_be_tried(state, request) else None)
+    return cheapest(places, partial(plan_preemption, state, claim, now), fits if needs_trial(state, request) else None)
 
 
 def identity_for(spec: Workload, shape: Shape) -> TaskIdentity:
@@ -195,8 +197,8 @@ class _Trial:
         self._state, self._spec, self._shape, self._now, self._owner = state, spec, shape, now, owner
         self._pipeline: Pipeline = state.pipelines[shape.profile]
         self._run_s = expected_run_s(state, spec, shape)
-        self._badge = identity_for(spec, shape)
-        self._party = TrialSubject(_TRIAL_WORKLOAD, shape, self._badge)
+        self._identity = identity_for(spec, shape)
+        self._subject = TrialSubject(_TRIAL_WORKLOAD, shape, self._identity)
 
     def run(self, most: int, is_spent: IsSpent = never) -> Pieces[list[PlannedTask]]:
         """One task after the other, until one finds no node. At least one task is decided in each piece."""
@@ -207,16 +209,16 @@ class _Trial:
             with self._state.cluster.trial():
                 for one in placed:
                     self._place(*one)
-                done = self._go_on(most, found, placed, is_spent)
+                done = self._continue(most, found, placed, is_spent)
             pipeline.cursor = cursor
             if done:
                 return found
             yield
 
-    def _go_on(self, most: int, found: list[PlannedTask], placed: list[_Placed], is_spent: IsSpent) -> bool:
+    def _continue(self, most: int, found: list[PlannedTask], placed: list[_Placed], is_spent: IsSpent) -> bool:
         """Is it done? Otherwise the time of this piece is used up."""
         gang = self._spec.gang
-        if not found and gang is not None and layout_of(self._state, self._party) is not None:
+        if not found and gang is not None and layout_of(self._state, self._subject) is not None:
             found += self._gang(min(gang.min, most), placed)
         for replica in range(len(found), most):
             if found and (found[-1].node is None or is_spent()):
@@ -233,7 +235,7 @@ class _Trial:
     def _gang(self, count: int, placed: list[_Placed]) -> list[PlannedTask]:
         """The tasks that must start together, as their layout arranges them."""
         request = self.request()
-        found = try_party(self._state, self._party, request, list(range(count)), begun=False)
+        found = try_subject(self._state, self._subject, request, list(range(count)), begun=False)
         if found.refusal is not None:
             return [PlannedTask(0, None, found.refusal)]
         planned = []
@@ -253,7 +255,7 @@ class _Trial:
         given_up: list[str] = []
         shape = self._shape
         while choice.row is None and shape.insists:
-            shape, words = shape.eased()
+            shape, words = shape.relaxed()
             given_up += words
             request = replace(request, shape=shape)
             choice = self._pipeline.decide(request, str(task), repeats=repeats)
@@ -262,7 +264,7 @@ class _Trial:
 
     def request(self) -> Request:
         state = self._state
-        asked = state.asked(self._shape, self._badge)
+        asked = state.asked(self._shape, self._identity)
         request = self._pipeline.for_task(asked, _TRIAL_WORKLOAD, self._spec.replicas)
         if state.promises:
             promised = state.promises.left_for(self._owner, self._spec.namespace, self._run_s, self._now)
@@ -275,7 +277,7 @@ class _Trial:
         before = state.cluster.changes
         state.cluster.place(
             *(task, row, request.column, self._shape.service_key),
-            identity=self._badge,
+            identity=self._identity,
             gpus=request.shape.gpus,
             slots=slots,
         )
@@ -294,11 +296,11 @@ def expected_run_s(state: EngineState, spec: Workload, shape: Shape) -> float | 
 
 
 def _gang_refused(last: PlannedTask, gang: int, have_room: int) -> PlannedTask:
-    told = last.explanation
-    if told.outcome == Outcome.OVER_QUOTA:
-        return PlannedTask(0, None, told)
-    words = f"gang of {gang}: {have_room} {'has' if have_room == 1 else 'have'} room; {told.message}"
-    return PlannedTask(0, None, replace(told, message=words))
+    explanation = last.explanation
+    if explanation.outcome == Outcome.OVER_QUOTA:
+        return PlannedTask(0, None, explanation)
+    words = f"gang of {gang}: {have_room} {'has' if have_room == 1 else 'have'} room; {explanation.message}"
+    return PlannedTask(0, None, replace(explanation, message=words))
 
 
 def _victim(state: EngineState, task: TaskId, now: float) -> Victim:

@@ -1,7 +1,7 @@
 """Preemption: less urgent work gives way for work that fits nowhere, if that helps.
 
 The profile chooses how victims are found (`ProfileSettings.victims`): the cheapest set, or as kube-scheduler nominates
-a node. Guarantees: nobody is told to go unless the work then fits, with its rules about other work and the network.
+a node. Guarantees: no task is stopped unless the work then fits, with its rules about other work and the network.
 Work that keeps losing the capacity that was cleared for it waits longer each time before it preempts again.
 """
 
@@ -14,17 +14,17 @@ import numpy as np
 from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.placements import Placement
 from dovetail.engine.backfill.clearing import is_clearing
-from dovetail.engine.gangs.gang_trial import places_to_clear, try_party, try_together
+from dovetail.engine.gangs.gang_trial import places_to_clear, try_subject, try_together
 from dovetail.engine.gangs.group_trial import GroupTrial, attempts, hardest_first, only_among, put
 from dovetail.engine.gangs.one_by_one import TrialSubject
 from dovetail.engine.gangs.requests import unpromised_request
 from dovetail.engine.preemption.preempting import (
     PreemptionPlan,
     PreemptionRequest,
-    find_room,
+    describe_victims,
+    needs_trial,
+    plan_preemption,
     preempt,
-    to_be_tried,
-    victims_in_words,
 )
 from dovetail.engine.promises.promises import Promise
 from dovetail.engine.state.engine_state import EngineState
@@ -40,9 +40,9 @@ from dovetail.placement.preemption.nominate import nominate
 from dovetail.placement.preemption.nomination import NominatedPlacements
 from dovetail.queueing.retry import backoff_s
 
-#: How often victims may go in vain before a workload backs off from preempting.
+#: How often a preemption may fail before the workload backs off.
 _BAD_LUCK = 2
-#: How often victims are sought on other nodes where those found first would go in vain.
+#: How often other nodes are searched after the victims found first would not help.
 _SEARCHES_ELSEWHERE = 3
 
 
@@ -62,7 +62,7 @@ def displace(
             )
             state.timers.set(TimerKind.PREEMPTION_PAUSE, work.id, work.preemption_backoff_until)
     kept = state.promises.withdraw(work.id)
-    # Two workloads that claim the same capacity could take it from each other for ever.
+    # Two workloads that claim the same capacity could take it from each other endlessly.
     if work.preemption_searched_at == state.wake.event_count or now < work.preemption_backoff_until:
         _offer(state, kept)
         return refusal
@@ -73,7 +73,7 @@ def displace(
         return refusal
     commands += preempt(state, work, found, now)
     work.displacing = True
-    words = victims_in_words(state, found.tasks) if found.tasks else "tasks that are stopping already"
+    words = describe_victims(state, found.tasks) if found.tasks else "tasks that are stopping already"
     together = sum(len(part.replicas) for part in parts)
     message = f"makes room for {together} task{'' if together == 1 else 's'}: waits for {words}"
     return replace(refusal, outcome=Outcome.PREEMPTING, message=message)
@@ -99,7 +99,7 @@ def _nominated(state: EngineState, parts: list[GroupPart], now: float) -> Preemp
     pipeline = state.pipelines[work.shape.profile]
     found = nominate(
         state.cluster,
-        state.victims_table,
+        state.victim_table,
         pipeline.evaluator,
         request,
         work.terms.priority or 0,
@@ -135,8 +135,8 @@ def _cheapest(state: EngineState, parts: list[GroupPart], now: float) -> Preempt
         return _cheapest_for_one(state, parts[0], now)
     tried = attempts(state, parts, now, [part.work.shape.least for part in parts])
     first = hardest_first(state, tried)[0]
-    request = unpromised_request(state, parts[first].work, tried[first].party.shape)
-    places = places_to_clear(state, tried[first].party, request, len(parts[first].replicas))
+    request = unpromised_request(state, parts[first].work, tried[first].subject.shape)
+    places = places_to_clear(state, tried[first].subject, request, len(parts[first].replicas))
     return cheapest(places, lambda place: _cleared(state, parts, tried, place.among, now))
 
 
@@ -153,14 +153,14 @@ def _cheapest_for_one(state: EngineState, part: GroupPart, now: float) -> Preemp
             return try_together(state, work, place, part.replicas).refusal is None
 
     def elsewhere(place: Request, found: PreemptionPlan) -> Request:
-        """The amount of GPUs was right, but they were in pieces, or not those it asks for."""
+        """The amount of GPUs was enough, but they were fragmented, or of another kind."""
         others = np.ones(state.cluster.width, dtype=np.bool_) if place.among is None else place.among.copy()
         others[[row for row, _ in found.kept]] = False
         return replace(place, among=others)
 
     places = places_to_clear(state, TrialSubject(work.id, claim.shape, work.identity), request, count)
     searches = 0 if claim.shape.gpus is None else _SEARCHES_ELSEWHERE
-    find, trial = partial(find_room, state, claim, now), fits if to_be_tried(state, request) else None
+    find, trial = partial(plan_preemption, state, claim, now), fits if needs_trial(state, request) else None
     return cheapest(places, find, trial, elsewhere=elsewhere, searches=searches)
 
 
@@ -177,18 +177,18 @@ def _cleared(
             cluster.remove(task)
         for index in hardest_first(state, tried):
             one, work = tried[index], parts[index].work
-            request = only_among(unpromised_request(state, work, one.party.shape), among)
-            found = try_party(state, one.party, request, one.replicas, begun=False)
+            request = only_among(unpromised_request(state, work, one.subject.shape), among)
+            found = try_subject(state, one.subject, request, one.replicas, begun=False)
             if found.refusal is not None:
-                claim = PreemptionRequest(one.party.shape, work.rank, work.queue, len(one.replicas), work.id)
-                room = find_room(state, claim, now, request)
+                claim = PreemptionRequest(one.subject.shape, work.rank, work.queue, len(one.replicas), work.id)
+                room = plan_preemption(state, claim, now, request)
                 if room is None:
                     return None
                 cost = room.cost if cost is None else cost.with_more(room.cost)
                 victims += room.tasks
                 for task in room.tasks:
                     cluster.remove(task)
-                found = try_party(state, one.party, request, one.replicas, begun=False)
+                found = try_subject(state, one.subject, request, one.replicas, begun=False)
                 if found.refusal is not None:
                     return None
             for choice in put(state, one, request, found.choices):

@@ -1,7 +1,7 @@
 """The rules of preemption: who may preempt whom, stopping the victims, and keeping their capacity for the preemptor.
 
 More urgent work may preempt less urgent work, and a queue within its guarantee may reclaim what other queues borrow.
-The victims are told to stop; their capacity is promised to the preemptor until they are gone. Leaves to others: when to
+The victims are stopped; their capacity is promised to the preemptor until they are gone. Leaves to others: when to
 preempt (`displacing`), and the search itself (`placement.preemption`).
 """
 
@@ -66,20 +66,22 @@ def may_displace(state: EngineState, shape: Shape, rank: int) -> bool:
     return below or bool(state.router.queues.shared_out)
 
 
-def find_room(state: EngineState, claim: PreemptionRequest, now: float, request: Request) -> PreemptionPlan | None:
+def plan_preemption(
+    state: EngineState, claim: PreemptionRequest, now: float, request: Request
+) -> PreemptionPlan | None:
     """The cheapest victims that make the claim fit; None if there are none or that does not help."""
     # Do not count stopping tasks as usage while guarantees are checked. Otherwise several preemptors could each
     # reclaim what one of them reclaimed already, and the queue would take it back in turn.
     going = [state.work[task.workload] for task in state.stopping] if state.router.queues.shared_out else []
     with state.accounts.usage.without([work.held for work in going]):
-        victims = _find_room(state, claim, request, now)
+        victims = _find_victims(state, claim, request, now)
     if victims is None:
         return None
     kept = tuple((row, request.column * len(list(same))) for row, same in groupby(victims.placements))
     return PreemptionPlan(victims.tasks, kept, victims.cost)
 
 
-def _find_room(state: EngineState, claim: PreemptionRequest, request: Request, now: float) -> Victims | None:
+def _find_victims(state: EngineState, claim: PreemptionRequest, request: Request, now: float) -> Victims | None:
     reclaim = _reclaimable(state, claim)
     if claim.rank > LAST_TO_PREEMPT and not reclaim:
         return None
@@ -110,21 +112,21 @@ def _search(
 ) -> Victims | None:
     back, spared = (np.array(sorted(codes), dtype=np.int64) for codes in (reclaim, kept))
 
-    def eligible(victims_table: VictimArrays) -> B1:
-        lower: B1 = (victims_table.rank > claim.rank) & (claim.rank <= LAST_TO_PREEMPT)
+    def eligible(victim_table: VictimArrays) -> B1:
+        lower: B1 = (victim_table.rank > claim.rank) & (claim.rank <= LAST_TO_PREEMPT)
         if len(spared):
-            lower &= ~np.isin(victims_table.queue, spared)
+            lower &= ~np.isin(victim_table.queue, spared)
         if len(back):
-            lower |= np.isin(victims_table.queue, back)
-        lower &= victims_table.group != claim.work  # its own tasks may have been placed with a lower priority
-        return lower & victims_table.preemptible
+            lower |= np.isin(victim_table.queue, back)
+        lower &= victim_table.group != claim.work  # its own tasks may have been placed with a lower priority
+        return lower & victim_table.preemptible
 
     return cheapest_victims(state, candidates, request, claim.count, eligible, now)
 
 
-def to_be_tried(state: EngineState, request: Request) -> bool:
-    """Must a trial show that the tasks fit once the victims are gone? Amounts say nothing about rules on other work,
-    nor about single GPUs."""
+def needs_trial(state: EngineState, request: Request) -> bool:
+    """Must a trial show that the tasks fit once the victims are gone? Amounts do not cover affinity rules or single
+    GPUs."""
     ask = request.shape.gpus
     return (
         request.non_local
@@ -152,20 +154,20 @@ def cheapest_victims(
         budgets,
         slack,
         state.stopping,
-        state.victims_table,
+        state.victim_table,
     )
     if blocked is None or count > 1 or (found is not None and not found.tasks):
         return found
     evaluator = state.pipelines[request.shape.profile].evaluator
-    state.victims_table.refresh()
+    state.victim_table.refresh()
     there = candidates & blocked
-    pool = VictimPool(state.victims_table, there, request.column, eligible, now, budgets, slack, state.stopping)
+    pool = VictimPool(state.victim_table, there, request.column, eligible, now, budgets, slack, state.stopping)
     tried = TrialSearch(pool, evaluator, request, state.stopping).run()
     return min((one for one in (found, tried) if one is not None), key=lambda one: one.cost, default=None)
 
 
 def _refused_until_trial(state: EngineState, request: Request) -> B1 | None:
-    """Nodes whose victims amounts do not tell, because a filter looks at something else."""
+    """Nodes that a filter refuses for other reasons than amounts, so only a trial can find the victims."""
     return state.pipelines[request.shape.profile].evaluator.refused_until_trial(request, View(state.cluster))
 
 
@@ -189,7 +191,7 @@ def preempt(state: EngineState, work: Work, clearing: PreemptionPlan, now: float
     return commands
 
 
-def victims_in_words(state: EngineState, tasks: tuple[TaskId, ...]) -> str:
+def describe_victims(state: EngineState, tasks: tuple[TaskId, ...]) -> str:
     """`3 tasks: web.0, web.1 and 1 more`."""
     names = [f"{state.work[task.workload].name}.{task.replica}" for task in tasks[:_NAMED]]
     more = f" and {len(tasks) - _NAMED} more" if len(tasks) > _NAMED else ""
@@ -288,8 +290,8 @@ def _candidates(state: EngineState, claim: PreemptionRequest, request: Request, 
 
 
 def _tells_by_amounts(evaluator: Evaluator, request: Request, view: View) -> B1 | bool:
-    """All nodes but those where the amounts fit and single GPUs do not: amounts do not tell who is in the way there, so
-    no victim would be found."""
+    """All nodes except those where the amounts fit and single GPUs do not: the search by amounts finds no victims
+    there."""
     found: B1 | bool = True
     for plugin in evaluator.misled_by_amounts:
         whole, _ = evaluator.mask(plugin, request, view)
@@ -301,14 +303,14 @@ def _tells_by_amounts(evaluator: Evaluator, request: Request, view: View) -> B1 
 
 def _yields(state: EngineState, owner: Work, claim: PreemptionRequest) -> bool:
     """May the claim take capacity that was promised to the owner? Only if it is more urgent and the owner is not
-    entitled to it by a guarantee: else three could take the same capacity from one another for ever."""
+    entitled to it by a guarantee: else three could take the same capacity from one another endlessly."""
     if claim.rank > LAST_TO_PREEMPT or claim.rank >= owner.rank:
         return False
     return not state.accounts.quotas.entitled(owner.queue, _amounts(owner.shape, max(1, owner.gang_short)))
 
 
 def _promised_on(state: EngineState, rows: set[int], but_to: int) -> Iterator[int]:
-    """Workloads that were promised capacity on any of the rows."""
+    """Workloads, except `but_to`, that were promised capacity on any of the rows."""
     found = {owner for row in rows for owner in state.promises.on_row(row)} - {but_to}
     return iter(sorted(found))
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.cluster.arrays import F8, Rows, grown, runs
-from dovetail.placement.contract import PromisedRoom
+from dovetail.placement.contract import PromisedCapacity
 
 _FEW = 16
 
@@ -54,7 +54,7 @@ class PromisedRows:
                 self._on_row.pop(row, None)
             self._close_gap(place)
 
-    def left(self, free: F8, but: Collection[int]) -> PromisedRoom | None:
+    def left(self, free: F8, but: Collection[int]) -> PromisedCapacity | None:
         """What promises leave free now, those to the owners in `but` ignored. None if there are no others."""
         rows = self._rows[: self._count]
         order = np.lexsort((self._made[: self._count], rows))
@@ -70,7 +70,7 @@ class PromisedRows:
             kept = np.add.reduceat(kept, first, axis=1)
         room: F8 = free[:, rows[first]]
         room[: len(kept)] -= kept
-        return PromisedRoom(rows[first], room, self._whose[order[first]])
+        return PromisedCapacity(rows[first], room, self._whose[order[first]])
 
     def _next_place(self, resources: int) -> int:
         place = self._count

@@ -18,7 +18,7 @@ from dovetail.engine.promises.expected_ends import ExpectedEnds
 from dovetail.engine.promises.held_capacity import held_capacity
 from dovetail.engine.promises.nominated_tasks import NominatedTasks
 from dovetail.engine.promises.promised_rows import PromisedRows
-from dovetail.placement.contract import PromisedRoom
+from dovetail.placement.contract import PromisedCapacity
 
 _NONE_FREE = -1.0
 
@@ -120,7 +120,7 @@ class Promises:
 
     def left_for(
         self, work: int, namespace: str, run_s: float | None, now: float, group_members: Collection[int] = ()
-    ) -> PromisedRoom | None:
+    ) -> PromisedCapacity | None:
         """What promises to others leave of their rows for a task that starts now. None if there are no such promises.
         The task may use what was promised to `group_members`: they start together."""
         owners = (work, *group_members)
@@ -144,7 +144,7 @@ class Promises:
         room = np.array([horizon.profile(row).room(now, end) for row in rows]).T
         if closed:
             room[:, [row in closed for row in rows]] = _NONE_FREE
-        return PromisedRoom(np.array(rows, dtype=np.intp), room, tuple(whose[row] for row in rows))
+        return PromisedCapacity(np.array(rows, dtype=np.intp), room, tuple(whose[row] for row in rows))
 
     def _begun(self, now: float) -> bool:
         """Have all promises to workloads begun?"""

@@ -43,7 +43,7 @@ from dovetail.placement.pipeline.refusal import refusals
 from dovetail.placement.preemption.nominate import nominate
 from dovetail.placement.preemption.nomination import Budgets, NominatedPlacements
 from dovetail.placement.preemption.reprieve_trials import Trials
-from dovetail.placement.workload_affinity import keeps, let_in
+from dovetail.placement.workload_affinity import not_repelled_by, satisfies_rule
 
 _FIRST_ASSUMED = -1000  # ids below are never real
 
@@ -177,8 +177,8 @@ class PodQuestions:
         here = self._view(node)
         taints = tuple(untolerated(request, here.taint_sets[int(here.taint_codes[0])], soft=False))
         required = [rule for rule in request.shape.company if rule.weight is None]
-        broken = tuple([rule for rule in required if not np.all(keeps(rule, request, here))])
-        repelling = tuple([rule for rule in request.repelled if not np.all(let_in(rule, here))])
+        broken = tuple([rule for rule in required if not np.all(satisfies_rule(rule, request, here))])
+        repelling = tuple([rule for rule in request.repelled if not np.all(not_repelled_by(rule, here))])
         return [PodRefusal(one, broken, repelling, taints) for one in found]
 
     def nominate(
@@ -193,7 +193,7 @@ class PodQuestions:
             row, column = rows[node], self._state.request(other.shape).column
             coming.add(row, TaskId(_FIRST_ASSUMED - i, 0), Placement(row, column, None, victim_info, other.identity))
         found = nominate(
-            self._cluster, self._state.victims_table, pipeline.evaluator, request, pod.priority, budgets, coming
+            self._cluster, self._state.victim_table, pipeline.evaluator, request, pod.priority, budgets, coming
         )
         return None if found is None else PodNomination(self._cluster.names[found.row], *found[1:])
 
@@ -241,8 +241,8 @@ class PodQuestions:
         parts = [GroupPart(self._state.work[id_], [0]) for id_ in workloads]
         tried = self._try(parts, now, begun, allowed)
         if tried.refusal is not None and any(part.work.shape.insists for part in parts):
-            eased = self._try(parts, now, begun, allowed, [part.work.shape.least for part in parts])
-            tried = tried if eased.refusal is not None else eased
+            relaxed = self._try(parts, now, begun, allowed, [part.work.shape.least for part in parts])
+            tried = tried if relaxed.refusal is not None else relaxed
         if tried.refusal is not None:
             return GangTrial({}, tried.refusal.message)
         rows = [choices[0].row for choices in tried.choices]

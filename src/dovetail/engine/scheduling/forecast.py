@@ -25,7 +25,7 @@ _TASKS_PLANNED = 16  # of one workload that does not start together
 _GRACE_S = 10.0
 _SAMPLED = 20
 _SAMPLE_EVERY_S = 10.0
-_SAMPLE_EVERY = 16  # workloads that were set aside
+_SAMPLE_EVERY = 16  # workloads that were parked
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +70,12 @@ def expected_starts(state: EngineState, now: float, most: int = PLANNED) -> Piec
 
 def in_order(state: EngineState, now: float) -> Iterator[int]:
     """Everything that waits for capacity: scheduler by scheduler, each in its order."""
-    for name, line in state.pending.by_scheduler.items():
+    for name, queue in state.pending.by_scheduler.items():
         blocked = state.pending.blocked[name]
-        if line.ordering.by_tenant:
-            yield from [*blocked, *line.in_order(now)]
+        if queue.ordering.by_tenant:
+            yield from [*blocked, *queue.in_order(now)]
         else:
-            yield from sorted([*line, *blocked], key=lambda id_: (state.pending.key(state.work[id_]), id_))
+            yield from sorted([*queue, *blocked], key=lambda id_: (state.pending.key(state.work[id_]), id_))
 
 
 def sample(state: EngineState, now: float) -> None:
@@ -119,7 +119,8 @@ def _mask(state: EngineState, shape: Shape, masks: dict[Shape, B1]) -> B1:
 
 
 def _horizon(state: EngineState, now: float) -> Horizon:
-    """Capacity over time by expected run times. Reservations are kept; promises to heads of queues are planned anew."""
+    """Capacity over time by expected run times. Reservations are kept; promises to heads of queues are left out and
+    planned again."""
     ends = _expected_ends(state, now)
     by_row: dict[int, list[Release]] = {}
     for release in ends:

@@ -1,7 +1,7 @@
 """Placing tasks that have to start together: all of them at once, or none.
 
 One implementation for the gang of one workload and for groups of several (`groups`). What follows a refusal is the same
-for single tasks, and stands here too: fewer wishes, then preemption. Guarantees: no task holds a node while others of
+for single tasks, and is here too: fewer preferences, then preemption. Guarantees: no task holds a node while others of
 its group wait. A group that lost tasks with their nodes keeps the others while replacements fit near them, and gives
 everything back when they do not.
 """
@@ -10,7 +10,7 @@ from collections import Counter
 
 from dovetail.engine.gangs.communication import add_notes, note_communication
 from dovetail.engine.gangs.group_trial import GroupTrial, Tried, attempts, try_parts
-from dovetail.engine.gangs.requests import say, unpromised_request
+from dovetail.engine.gangs.requests import record_refusal, unpromised_request
 from dovetail.engine.lifecycle.task_lifecycle import give_nodes_back
 from dovetail.engine.preemption.displacing import displace
 from dovetail.engine.preemption.preempting import may_displace
@@ -38,20 +38,19 @@ def place_group(
         asked = attempts(state, parts, now)
         tried = try_parts(state, asked, begun=bool(group.firm))
         if tried.refusal is None:
-            return _take(state, parts, asked, tried, now, commands), None
+            return _commit(state, parts, asked, tried, now, commands), None
         refusal = tried.refusal
     made, refusal = relax_or_preempt(state, parts, refusal, now, commands)
     if refusal is not None:
         if group.firm and refusal.outcome != Outcome.PREEMPTING:
             commands += give_nodes_back(state, group, refusal.message)
         for part in parts:
-            say(state, part.work, refusal, now)
+            record_refusal(state, part.work, refusal, now)
     return made, refusal
 
 
 def must_wait(state: EngineState, parts: list[GroupPart]) -> Explanation | None:
-    """Why these tasks may not start however much capacity there is: a quota, or the lane that is kept free for short
-    work."""
+    """Why these tasks may not start however much is free: a quota, or the share that long work leaves to short work."""
     asked: dict[tuple[int, str | None], Counter[str]] = {}
     for work, replicas in parts:
         if state.accounts.limited[work.queue]:
@@ -76,11 +75,11 @@ def _waits(state: EngineState, shape: Shape, outcome: Outcome, words: str) -> Ex
 def relax_or_preempt(
     state: EngineState, parts: list[GroupPart], refusal: Explanation, now: float, commands: list[Command]
 ) -> tuple[int, Explanation | None]:
-    """After a refusal: place the tasks without some of their wishes, or else have others give way. Returns what that
-    cost, counted in decisions, and why the tasks still wait."""
+    """After a refusal: place the tasks without some of their preferences, or else preempt. Returns the cost of that,
+    counted in decisions, and why the tasks still wait."""
     if refusal.outcome == Outcome.OVER_QUOTA:
         return 1, refusal
-    if refusal.outcome != Outcome.LANE_KEPT and _place_with_fewer_wishes(state, parts, now, commands):
+    if refusal.outcome != Outcome.LANE_KEPT and _place_relaxed(state, parts, now, commands):
         return 2, None
     work = parts[0].work
     if not may_displace(state, work.shape, work.rank):
@@ -88,27 +87,27 @@ def relax_or_preempt(
     return 1 + _SEARCH_COST, displace(state, parts, refusal, now, commands)
 
 
-def _place_with_fewer_wishes(state: EngineState, parts: list[GroupPart], now: float, commands: list[Command]) -> bool:
-    """Give up the wishes that are insisted on, of each part those of one priority at a time."""
+def _place_relaxed(state: EngineState, parts: list[GroupPart], now: float, commands: list[Command]) -> bool:
+    """Give up the preferences that are insisted on: of each part, those of one priority at a time."""
     shapes = [part.work.shape for part in parts]
     given_up: dict[str, None] = {}
     begun = parts[0].work.group is not None and bool(parts[0].work.group.firm)
     while any(shape.insists for shape in shapes):
         for i, shape in enumerate(shapes):
             if shape.insists:
-                shapes[i], words = shape.eased()
+                shapes[i], words = shape.relaxed()
                 given_up |= dict.fromkeys(words)
         asked = attempts(state, parts, now, shapes)
         tried = try_parts(state, asked, begun=begun)
         if tried.refusal is None:
             note = f"gave up: {'; '.join(given_up)}"
             add_notes([choice for choices in tried.choices for choice in choices], (note,))
-            _take(state, parts, asked, tried, now, commands)
+            _commit(state, parts, asked, tried, now, commands)
             return True
     return False
 
 
-def _take(
+def _commit(
     state: EngineState,
     parts: list[GroupPart],
     asked: list[GroupTrial],
@@ -120,11 +119,11 @@ def _take(
     note_communication(state, [choice for choices in tried.choices for choice in choices])
     made = 0
     for part, attempt, choices in zip(parts, asked, tried.choices, strict=True):
-        request = unpromised_request(state, part.work, attempt.party.shape)
-        taking = PlacementCommitter(state, part.work, request, now, commands)
+        request = unpromised_request(state, part.work, attempt.subject.shape)
+        committer = PlacementCommitter(state, part.work, request, now, commands)
         for choice in choices:
-            taking.take(choice)
-        made += taking.close()
+            committer.take(choice)
+        made += committer.close()
     group = parts[0].work.group
     if group is not None:
         group.mending = False

@@ -28,7 +28,7 @@ class PlacementCommitter:
         self._commands = commands
         self._pipeline = state.pipelines[work.shape.profile]
         self._service = work.shape.service_key
-        self._stake = state.victim_info(work, now)
+        self._victim_info = state.victim_info(work, now)
         run_s = state.expected_s(work)
         self._end = None if run_s is None else now + run_s
 
@@ -43,7 +43,7 @@ class PlacementCommitter:
         live = work.task(replica)
         before = cluster.changes
         gpus = self._request.shape.gpus
-        slots = cluster.place(task, row, column, self._service, self._stake, work.identity, gpus, choice.slots)
+        slots = cluster.place(task, row, column, self._service, self._victim_info, work.identity, gpus, choice.slots)
         self._pipeline.placed(self._request, row)
         if slots:
             state.learned.mix.record_placement()

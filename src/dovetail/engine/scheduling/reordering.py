@@ -18,11 +18,11 @@ from dovetail.engine.state.work import Work
 def reorder(state: EngineState, now: float) -> None:
     """Sort again the queues where work arrived or something changed."""
     for name in state.pending.dynamic_orderings:
-        line, blocked = state.pending.by_scheduler[name], state.pending.blocked[name]
+        queue, blocked = state.pending.by_scheduler[name], state.pending.blocked[name]
         has_news = state.wake.unsettled.get(name, state.wake.event_count) != state.wake.event_count
         if has_news:
             del state.wake.unsettled[name]  # set again when work is refused again
-        if len(line) or (len(blocked) and (state.wake.dirty_rows or has_news)):
+        if len(queue) or (len(blocked) and (state.wake.dirty_rows or has_news)):
             state.pending.rekey(name, now)
             _wake_beside_head(state, name, now)
 
@@ -71,7 +71,7 @@ def _within(column: F8, most: F8) -> bool:
 
 
 def short_work_refusal(state: EngineState, work: Work, together: int) -> str | None:
-    """Long work must leave some capacity free for short work. Why it has to wait for that, or None."""
+    """Why long work has to wait so that some capacity stays free for short work; None if it need not."""
     ordering = state.pending.dynamic_orderings.get(work.shape.scheduler)
     free_share = ordering.free_share(state.pending.entry(work)) if ordering is not None else 0.0
     if free_share <= 0.0:

@@ -1,12 +1,12 @@
-"""One slice of scheduling: take workloads from the pending queues in order, place their tasks, park what fits nowhere.
+"""One scheduling cycle: take workloads from the pending queues in order, place their tasks, park what fits nowhere.
 
-Guarantees: about `limit` decisions a slice, with the queues of all schedulers taking turns. Every refusal is recorded
+Guarantees: about `limit` decisions a cycle, with the queues of all schedulers taking turns. Every refusal is recorded
 with its reason. Leaves to others: what happens after a refusal (`group_placing`), and when parked work is queued again
 (`waking`).
 """
 
 from dovetail.engine.backfill.backfilling import keep_promises, refused, started
-from dovetail.engine.gangs.requests import request_of, say
+from dovetail.engine.gangs.requests import record_refusal, request_of
 from dovetail.engine.policies.policy_changes import apply_adjustments
 from dovetail.engine.scheduling.forecast import learn, sample
 from dovetail.engine.scheduling.group_placing import must_wait, place_group, relax_or_preempt
@@ -48,7 +48,7 @@ def schedule(state: EngineState, limit: int, now: float) -> list[Command]:
 
 def has_waiting(state: EngineState, now: float) -> bool:
     """Is there anything to decide right now?"""
-    if any(len(line) and not _held_up(state, name, now) for name, line in state.pending.by_scheduler.items()):
+    if any(len(queue) and not _held_up(state, name, now) for name, queue in state.pending.by_scheduler.items()):
         return True
     changed = state.wake.dirty_rows or (state.wake.watches and state.wake.watched != state.wake.event_count)
     changed = changed or any(seen != state.wake.event_count for seen in state.wake.unsettled.values())
@@ -58,31 +58,38 @@ def has_waiting(state: EngineState, now: float) -> bool:
 
 
 def _held_up(state: EngineState, scheduler: str, now: float) -> bool:
-    """Its head cannot start, and nobody may overtake the head."""
-    course = state.backfill_states[scheduler]
-    if not course.backfill.strict or course.head is None or state.work[course.head].queue_place is QueuePlace.QUEUED:
+    """Its head cannot start, and no work may overtake the head."""
+    backfill_state = state.backfill_states[scheduler]
+    if (
+        not backfill_state.backfill.strict
+        or backfill_state.head is None
+        or state.work[backfill_state.head].queue_place is QueuePlace.QUEUED
+    ):
         return False
     first = state.pending.by_scheduler[scheduler].peek(now)
-    if first is None or course.backfill.head == "sticky":
+    if first is None or backfill_state.backfill.head == "sticky":
         return True
-    return (state.pending.key(state.work[first]), first) > (state.pending.key(state.work[course.head]), course.head)
+    return (state.pending.key(state.work[first]), first) > (
+        state.pending.key(state.work[backfill_state.head]),
+        backfill_state.head,
+    )
 
 
 def _next(state: EngineState, scheduler: str, now: float) -> Work | None:
     """The next workload to decide: the head if it may be tried, then the queue in its order or in order of arrival."""
-    course, line = state.backfill_states[scheduler], state.pending.by_scheduler[scheduler]
+    backfill_state, queue = state.backfill_states[scheduler], state.pending.by_scheduler[scheduler]
     if _held_up(state, scheduler, now):
         return None
-    if course.head is not None and course.backfill.head == "sticky":
-        head = state.work[course.head]
+    if backfill_state.head is not None and backfill_state.backfill.head == "sticky":
+        head = state.work[backfill_state.head]
         if head.queue_place is QueuePlace.QUEUED:
             return head
-        if course.backfill.candidates == "arrival":
-            first = min(line, default=None)
+        if backfill_state.backfill.candidates == "arrival":
+            first = min(queue, default=None)
             return None if first is None else state.work[first]
-    if line.ordering.by_tenant:
+    if queue.ordering.by_tenant:
         state.accounts.settle()  # the order follows from it
-    id_ = line.peek(now)
+    id_ = queue.peek(now)
     return None if id_ is None else state.work[id_]
 
 
@@ -92,31 +99,33 @@ def _next(state: EngineState, scheduler: str, now: float) -> Work | None:
 def _decide(state: EngineState, work: Work, limit: int, now: float, commands: list[Command]) -> int:
     """Place what can be placed of a workload, and park it or leave it queued. Returns decisions made."""
     # Others of its equivalence class are next, if any were parked; nearly always none were.
-    kind = state.pending.class_before(work) or (state.pending.equivalence_class(work) if state.pending.parked else None)
-    quota_kind = state.pending.quota_class(work) if state.pending.over_quota else None
+    class_ = state.pending.class_before(work) or (
+        state.pending.equivalence_class(work) if state.pending.parked else None
+    )
+    quota_class = state.pending.quota_class(work) if state.pending.over_quota else None
     made, refusal = _place_waiting(state, work, limit, now, commands)
     if refusal is None or refusal.outcome != Outcome.OVER_QUOTA:
-        wake_next(state, quota_kind)  # its quota had room, perhaps for more
+        wake_next(state, quota_class)  # its quota had room, perhaps for more
     if made and work.id in state.learned.expected_starts and (refusal is None or made > 1):
         learn(state, work, now)
     if refusal is None:
         if not work.can_start:
             state.pending.remove(work)
             started(state, work)
-            wake_next(state, kind)
+            wake_next(state, class_)
         return made
     if refusal.outcome == Outcome.OVER_QUOTA:
         state.pending.park_over_quota(work)
         started(state, work)
         return made
-    parked_with = state.pending.park(work)
-    if parked_with is None:
+    parked_class = state.pending.park(work)
+    if parked_class is None:
         if needs_watch(state, work):
             state.wake.unsettled.setdefault(work.shape.scheduler, state.wake.event_count)
     else:
-        watch_for_changes(state, work, parked_with)
-        if parked_with != kind:
-            wake_next(state, kind)  # what refused it does not concern the others
+        watch_for_changes(state, work, parked_class)
+        if parked_class != class_:
+            wake_next(state, class_)  # what refused it does not concern the others
     if refusal.outcome != Outcome.PREEMPTING:
         refused(state, work, now)
     return made
@@ -152,7 +161,7 @@ def _place_one_by_one(
         return made, None
     spent, refusal = relax_or_preempt(state, [GroupPart(work, work.waiting[:1])], refusal, now, commands)
     if refusal is not None:
-        say(state, work, refusal, now)
+        record_refusal(state, work, refusal, now)
     return made + spent, refusal
 
 
@@ -166,27 +175,26 @@ def _place(
     alone = request.promised is not None or state.accounts.limited[work.queue] or work.terms.concurrency > 0
     most = 1 if alone else limit
     repeats = len(work.waiting) > 1
-    taking = PlacementCommitter(state, work, request, now, commands)
+    committer = PlacementCommitter(state, work, request, now, commands)
     refusal = None
-    meant = _meant_for(state, work)
-    while work.waiting and taking.made < most:
+    nominated_row = _nominated_row(state, work)
+    while work.waiting and committer.made < most:
         task = TaskId(work.id, work.waiting[0])
         if pipeline.evaluator.minds_outlook:
             state.learned.mix.refresh()
-        choice = None if meant is None else pipeline.decide_at(request, meant)
-        meant = None
+        choice = None if nominated_row is None else pipeline.decide_at(request, nominated_row)
+        nominated_row = None
         if choice is None:
             choice = pipeline.decide(request, str(task), repeats=repeats)
         if choice.row is None:
             refusal = choice.explanation
             break
-        taking.take(choice)
-    return taking.close(), refusal
+        committer.take(choice)
+    return committer.close(), refusal
 
 
-def _meant_for(state: EngineState, work: Work) -> int | None:
-    """The node that was cleared for it, since the victims would be in vain if it went elsewhere; or its nominated
-    node."""
+def _nominated_row(state: EngineState, work: Work) -> int | None:
+    """The node that victims were evicted from for it, or its nominated node."""
     promise = state.promises.of_work.get(work.id)
     if promise is not None and promise.clearing:
         return promise.rows[0][0]

@@ -3,7 +3,7 @@
 Most work waits only for capacity on a changed row. Work with affinity, spread or expressions about other nodes may fit
 when something changes elsewhere: it is woken when a selector count that it watches changed, or something in a domain
 of a level that it watches.
-Guarantees: no work is woken twice for the same events, so two workloads that fail cannot wake each other for ever.
+Guarantees: no work is woken twice for the same events, so two workloads that fail cannot wake each other endlessly.
 """
 
 import numpy as np
@@ -19,20 +19,20 @@ from dovetail.placement.contract import OWN_NODE, WakeSignals
 
 
 def needs_watch(state: EngineState, work: Work) -> bool:
-    """May it fit one day on a node on which nothing has ended?"""
+    """May it fit later on a node on which no task ended?"""
     return state.asked(work.shape, work.identity).non_local or bool(_signals(state, work))
 
 
-def watch_for_changes(state: EngineState, work: Work, kind: EquivalenceClass) -> None:
-    """Keep watch for work of this kind, which has just been set aside."""
+def watch_for_changes(state: EngineState, work: Work, class_: EquivalenceClass) -> None:
+    """Watch for changes that concern this equivalence class, whose work was just parked."""
     works = [work] if work.group is None else [part.work for part in work.group.parts()] or [work]
     signals = OWN_NODE
     for one in works:
         signals |= _signals(state, one)
     if not signals:
-        state.wake.watches.pop(kind, None)
+        state.wake.watches.pop(class_, None)
         return
-    state.wake.watches[kind] = Watch(
+    state.wake.watches[class_] = Watch(
         signals.counted,
         signals.levels,
         signals.anything,

@@ -76,7 +76,7 @@ class EngineState:
         self.cluster = Cluster(settings.overcommit)
         self.tiers = TierTable(self.cluster)
         self.domains = DomainTable(self.cluster)
-        self.victims_table = VictimTable(self.cluster)
+        self.victim_table = VictimTable(self.cluster)
         self.communication = CommunicationModel(self.cluster)
         self.pipelines: dict[str, Pipeline] = {
             name: Pipeline(name, profile, self.cluster, settings.seed) for name, profile in self.router.profiles.items()
@@ -225,7 +225,7 @@ class EngineState:
         resources = len(self.cluster.resources.names)
         before = [(one, one.cursor, dict(one.evaluator.failures)) for one in self.pipelines.values()]
         try:
-            with self.victims_table.restored(), self.accounts.capacity_restored():
+            with self.victim_table.restored(), self.accounts.capacity_restored():
                 yield
         finally:
             for pipeline, cursor, failures in before:

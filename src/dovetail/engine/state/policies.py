@@ -18,7 +18,7 @@ from dovetail.model.policy import Adjustment, Policy
 from dovetail.model.record import PolicyRecord, PolicySwitch
 from dovetail.model.requests.asks import ConstraintAsk
 from dovetail.model.requests.shape import Shape
-from dovetail.model.requests.shaping import company_of, near_of, spread_of
+from dovetail.model.requests.shaping import affinity_rules_of, near_of, spread_of
 from dovetail.model.workloads.constraint import ConstraintKind
 
 NEVER_EVALUATED = (-1, -1)
@@ -159,7 +159,7 @@ class Policies:
         policies = [self.by_name[one] for one in names]
         wants = [want for applied in policies for want in applied.wants()]
         specs = [applied.policy for applied in policies]
-        company = [one for p in specs for one in company_of(p.affinity, p.conflicts, namespace, name)]
+        company = [one for p in specs for one in affinity_rules_of(p.affinity, p.conflicts, namespace, name)]
         spread = [one for p in specs for one in spread_of(p.spread, namespace, name)]
         near = [one for p in specs for one in near_of(p.affinity)]
         if not (wants or company or spread or near):

@@ -2,7 +2,7 @@
 
 A change edits a draft, which is the definition as JSON. Several changes can edit one draft; the patch is the difference
 between definition and draft. Guarantees: `merge_patch(definition, patch_between(definition, draft))` is the draft.
-Left to others: which changes make sense (`remedies`, `measures`), and whether they help (`rehearsal`).
+Left to others: which changes make sense (`remedies`, `measures`), and whether they help (`fit_trial`).
 """
 
 from collections.abc import Callable, Iterable
@@ -176,7 +176,7 @@ def raise_skew(index: int, max_skew: int, level: str) -> DefinitionChange:
 
 
 def fewer_at_once(spec: Workload, count: int) -> DefinitionChange:
-    """As many as there is room for; the others follow. A gang has to be content with as many."""
+    """As many at once as fit; the others follow. The minimum of a gang is lowered to that number."""
     if spec.gang is None or spec.gang.min <= count:
         words = f"run {count} at a time instead of {min(spec.replicas, spec.concurrency or spec.replicas)}"
         return set_field("concurrency", count, words, "replicas", 1.6)

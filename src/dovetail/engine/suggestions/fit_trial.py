@@ -24,14 +24,14 @@ from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.contract import Request
 
-_NOBODY = -1
+_NO_WORKLOAD = -1
 #: Copies of one task that are placed one by one rather than counted.
 _MOST_PLACED = 32
-#: Nodes that one question may look at, over all decisions. A shape whose standing is kept looks at all of them about
-#: twice, and at few for each task after that.
+#: Nodes that one question may evaluate, over all decisions. A shape with a ranking cache evaluates all nodes about
+#: twice, and few for each task after that.
 _MOST_LOOKED_AT = 200_000
-_STANDING, _FROM_STANDING = 2, 200
-#: Arranging a gang looks at all of them about so many times: who may take it, how many of it, and sums over domains.
+_CACHE_PASSES, _NODES_PER_CACHED_TASK = 2, 200
+#: Laying out a gang evaluates all nodes about so often: which may take it, how many tasks, and sums over domains.
 _ARRANGING = 3
 
 
@@ -45,7 +45,7 @@ class FitTrial:
 
     @property
     def owner(self) -> int:
-        return _NOBODY if self.work is None else self.work.id
+        return _NO_WORKLOAD if self.work is None else self.work.id
 
     @property
     def held(self) -> int:
@@ -64,7 +64,7 @@ class FitTrial:
         return request_for(self.state, self.spec, shape or self.shape, self.now, self.owner)
 
     @contextmanager
-    def anew(self) -> Iterator[None]:
+    def as_new(self) -> Iterator[None]:
         """As if it had just been submitted: none of its tasks holds a node."""
         own = [] if self.work is None or not self.work.holding else list(self._own_tasks(self.work))
         with without(self.state, own):
@@ -85,7 +85,7 @@ class FitTrial:
     def fits_as(self, spec: Workload) -> bool:
         """If it were defined so, and submitted in place of what there is of it."""
         shape = self.state.terms(spec).shape
-        with self.anew():
+        with self.as_new():
             return self._fits(spec, shape, at_once(spec), self.now)
 
     def fits_without(self, tasks: Iterable[TaskId], at: float | None = None) -> bool:
@@ -100,10 +100,11 @@ class FitTrial:
 
     def how_many_fit(self) -> int:
         """Of what waits, within quotas and promises; at most as many as one question may place."""
-        request, headroom = self.request(), self._headroom(self.shape)
+        request = self.request()
+        headroom = self._headroom(request, self.shape)
         most = self.wanted
         while most > 0 and self._over_quota(self.spec, request, most):
-            most -= max(1, most // 16)  # close is enough: it is checked again before it is said
+            most -= max(1, most // 16)  # close is enough: the suggestion is tried before it is made
         if headroom.is_exact and not _is_arranged(self.spec, self.shape):
             return min(most, headroom.total())
         while most > 0 and 2 * self._price(self.spec, request, most) > self._left:
@@ -117,11 +118,7 @@ class FitTrial:
         request = request_for(self.state, spec, shape, now, self.owner)
         if self._over_quota(spec, request, count):
             return False
-        headroom = Headroom(
-            self.state.pipelines[shape.profile].evaluator,
-            replace(request, shape=shape.least),
-            View(self.state.cluster),
-        )
+        headroom = self._headroom(request, shape)
         price = self._price(spec, request, count)
         if headroom.is_exact:
             if headroom.total() < count:
@@ -134,18 +131,17 @@ class FitTrial:
         return count_placed(self.state, spec, shape, count, now, self.owner) == count
 
     def _price(self, spec: Workload, request: Request, count: int) -> int:
-        """Nodes that placing so many looks at."""
+        """The number of nodes that placing so many tasks evaluates."""
         nodes = self.state.cluster.width
         if spec.gang is not None and _is_arranged(spec, request.shape):
             return _ARRANGING * nodes + count + nodes * max(0, count - spec.gang.min)
         if request.non_local or request.promised is not None or count == 1:
             return nodes * count
-        return _STANDING * nodes + _FROM_STANDING * count
+        return _CACHE_PASSES * nodes + _NODES_PER_CACHED_TASK * count
 
-    def _headroom(self, shape: Shape) -> Headroom:
-        least = shape.least
+    def _headroom(self, request: Request, shape: Shape) -> Headroom:
         evaluator = self.state.pipelines[shape.profile].evaluator
-        return Headroom(evaluator, replace(self.request(), shape=least), View(self.state.cluster))
+        return Headroom(evaluator, replace(request, shape=shape.least), View(self.state.cluster))
 
     def _over_quota(self, spec: Workload, request: Request, count: int) -> bool:
         queue = self.state.router.queue(spec.queue, spec.namespace)
@@ -163,7 +159,7 @@ class FitTrial:
 
 
 def _is_arranged(spec: Workload, shape: Shape) -> bool:
-    """Is it placed as a whole, by domains? Then room on single nodes does not say whether it fits."""
+    """Is it placed as a whole, by domains? Then free capacity on single nodes does not show whether it fits."""
     return spec.gang is not None and spec.gang.min > 1 and shape.layout is not None
 
 
@@ -176,7 +172,7 @@ def at_once(spec: Workload) -> int:
 
 @contextmanager
 def without(state: EngineState, tasks: Iterable[TaskId]) -> Iterator[None]:
-    """As if these tasks held no node: their room is free, and their queues are not charged for them."""
+    """As if these tasks held no node: their capacity is free, and their queues are not charged for them."""
     gone = list(tasks)
     with state.cluster.trial(), state.accounts.usage.without([state.work[task.workload].held for task in gone]):
         for task in gone:
@@ -186,7 +182,7 @@ def without(state: EngineState, tasks: Iterable[TaskId]) -> Iterator[None]:
 
 @contextmanager
 def uncordoned(state: EngineState, node: str) -> Iterator[None]:
-    """As if somebody had uncordoned the node."""
+    """As if the node were uncordoned."""
     with state.cluster.trial():
         state.cluster.set_cordoned(node, False)
         yield

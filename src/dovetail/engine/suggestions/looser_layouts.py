@@ -24,11 +24,11 @@ _MOST_HALVINGS = 6  # of a bandwidth
 class LooserLayouts:
     """For one gang, as the cluster is when it is asked."""
 
-    def __init__(self, rehearsal: FitTrial) -> None:
-        self._rehearsal, self._spec = rehearsal, rehearsal.spec
+    def __init__(self, trial: FitTrial) -> None:
+        self._trial, self._spec = trial, trial.spec
         self._gang = 0 if self._spec.gang is None else self._spec.gang.min
-        party = TrialSubject(rehearsal.owner, rehearsal.shape, identity_for(self._spec, rehearsal.shape))
-        self._layout = layout_of(rehearsal.state, party) if self._gang > 1 and not rehearsal.held else None
+        subject = TrialSubject(trial.owner, trial.shape, identity_for(self._spec, trial.shape))
+        self._layout = layout_of(trial.state, subject) if self._gang > 1 and not trial.held else None
 
     @property
     def is_arranged(self) -> bool:
@@ -36,10 +36,10 @@ class LooserLayouts:
         return self._layout is not None
 
     def most(self) -> int:
-        """How many of its tasks could start together as they should lie, by room and the network alone."""
+        """How many of its tasks could start together in its layout, by capacity and the network alone."""
         if self._layout is None:
             return 0
-        arranger = Arranger(self._tiers, self._rehearsal.copies(), self._gang, self._layout)
+        arranger = Arranger(self._tiers, self._trial.copies(), self._gang, self._layout)
         return min(arranger.unfit().most, self._gang)
 
     def candidates(self) -> Iterator[DefinitionChange]:
@@ -54,16 +54,16 @@ class LooserLayouts:
     @property
     def _tiers(self) -> Tiers:
         assert self._layout is not None
-        return self._rehearsal.state.tiers.of(self._layout.levels)
+        return self._trial.state.tiers.of(self._layout.levels)
 
     def _first_fitting(self, changes: Iterator[DefinitionChange]) -> Iterator[DefinitionChange]:
-        """They come from mild to harsh: nobody wants to hear of the others."""
+        """From mild to harsh: only the first that helps is of interest."""
         for change in changes:
             try:
                 changed, _ = redefined(self._spec, [change])
             except ValueError:  # the definition would contradict itself
                 continue
-            if self._rehearsal.fits_as(changed):
+            if self._trial.fits_as(changed):
                 yield change
                 return
 

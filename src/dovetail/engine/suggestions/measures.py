@@ -2,7 +2,7 @@
 These are candidates, not yet checked.
 
 Guarantees: no task is named that must not be disturbed (`disruption.allowed: false`, gangs, disruption budgets).
-Left to others: whether a candidate helps (`rehearsal`).
+Left to others: whether a candidate helps (`fit_trial`).
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from dovetail.engine.preemption.preempting import (
     PreemptionPlan,
     PreemptionRequest,
     cheapest_victims,
-    find_room,
+    plan_preemption,
 )
 from dovetail.engine.suggestions.changes import DefinitionChange, fewer_at_once, set_field
 from dovetail.engine.suggestions.fit_trial import FitTrial
@@ -37,7 +37,7 @@ from dovetail.queueing.quota import OverQuota
 
 _MOST_VICTIMS_FOR = 4  # tasks at once for which others are looked for: for many it takes too long
 _MOST_VICTIMS_FOR_GANG = 64  # with a layout: few domains could hold it, and each is looked at by itself
-_MOST_DOMAINS = 3  # that are tried with the cheapest victims gone: they were sought by room alone
+_MOST_DOMAINS = 3  # that are tried with the cheapest victims gone: they were searched by amounts alone
 _MOST_ENDING = 200  # tasks whose end is waited for
 _MOST_QUEUES = 2
 _MOST_NODES = 2
@@ -60,43 +60,43 @@ class Measure:
 
 
 class Measures:
-    def __init__(self, rehearsal: FitTrial, over: OverQuota | None) -> None:
-        self._rehearsal, self._over = rehearsal, over
-        self._state, self._spec, self._now = rehearsal.state, rehearsal.spec, rehearsal.now
-        self._wanted = rehearsal.wanted
+    def __init__(self, trial: FitTrial, over: OverQuota | None) -> None:
+        self._trial, self._over = trial, over
+        self._state, self._spec, self._now = trial.state, trial.spec, trial.now
+        self._wanted = trial.wanted
 
     def candidates(self, closed: Findings, headroom: Headroom, fit: int) -> Iterator[Measure]:
-        """`closed`: what is asked of nodes that are not looked at; `fit`: how many of its tasks do fit."""
+        """`closed`: findings on nodes that take no new work; `fit`: how many of its tasks fit already."""
         if self._over is not None:
             yield from self._other_queues()
-        if fit < self._wanted and self._rehearsal.held + fit > 0:
-            change = fewer_at_once(self._spec, self._rehearsal.held + fit)
+        if fit < self._wanted and self._trial.held + fit > 0:
+            change = fewer_at_once(self._spec, self._trial.held + fit)
             yield Measure(change.words, change.kind, change.cost, change=change)
         yield from self._uncordon(closed, headroom)
         if self._over is None:
-            yield from self._about_room()
+            yield from self._capacity_measures()
 
-    def _about_room(self) -> Iterator[Measure]:
-        request = self._rehearsal.request(self._rehearsal.shape.least)
+    def _capacity_measures(self) -> Iterator[Measure]:
+        request = self._trial.request(self._trial.shape.least)
         evaluator = self._state.pipelines[request.shape.profile].evaluator
         places = evaluator.run_filters(request, View(self._state.cluster)).feasible_ignoring_capacity
         if places.any():
             yield from self._wait(places)
-            most = _MOST_VICTIMS_FOR if self._rehearsal.shape.layout is None else _MOST_VICTIMS_FOR_GANG
+            most = _MOST_VICTIMS_FOR if self._trial.shape.layout is None else _MOST_VICTIMS_FOR_GANG
             if self._wanted <= most:
-                yield from self._have_others_go(places)
+                yield from self._evict_others(places)
 
     def _domains(self, request: Request) -> list[Request]:
         """Where it could be with all its tasks: anywhere, or in one domain of those that it must be in."""
-        party = TrialSubject(self._rehearsal.owner, request.shape, identity_for(self._spec, request.shape))
-        whole = self._spec.gang is not None and not self._rehearsal.held
-        return places_to_clear(self._state, party, request, self._wanted) if whole else [request]
+        subject = TrialSubject(self._trial.owner, request.shape, identity_for(self._spec, request.shape))
+        whole = self._spec.gang is not None and not self._trial.held
+        return places_to_clear(self._state, subject, request, self._wanted) if whole else [request]
 
     # --- time ------------------------------------------------------------------------------------------------
 
     def _wait(self, places: B1) -> Iterator[Measure]:
         """Until enough of what runs has ended, if it is known when that is."""
-        state, request = self._state, self._rehearsal.request()
+        state, request = self._state, self._trial.request()
         found: EarliestStart | None = None
         for place in self._domains(request) if len(state.ends) else []:
             here = places if place.among is None else places & place.among
@@ -122,14 +122,14 @@ class Measures:
 
     # --- others ----------------------------------------------------------------------------------------------
 
-    def _have_others_go(self, places: B1) -> Iterator[Measure]:
+    def _evict_others(self, places: B1) -> Iterator[Measure]:
         """The cheapest of all that may be disturbed, however urgent."""
-        state, own = self._state, self._rehearsal.owner
-        request = self._rehearsal.request(self._rehearsal.shape.least)
+        state, own = self._state, self._trial.owner
+        request = self._trial.request(self._trial.shape.least)
 
-        def eligible(victims_table: VictimArrays) -> B1:
-            others: B1 = victims_table.group != own
-            return victims_table.preemptible & others
+        def eligible(victim_table: VictimArrays) -> B1:
+            others: B1 = victim_table.group != own
+            return victim_table.preemptible & others
 
         def find(place: Request) -> Victims | None:
             here = places if place.among is None else places & place.among
@@ -137,7 +137,7 @@ class Measures:
             return victims if victims is not None and victims.tasks else None
 
         def fits(_: Request, victims: Victims) -> bool:
-            return self._rehearsal.fits_without(victims.tasks)
+            return self._trial.fits_without(victims.tasks)
 
         domains = self._domains(request)
         found = cheapest(domains, find, fits if len(domains) > 1 else None, _MOST_DOMAINS)
@@ -147,25 +147,25 @@ class Measures:
         words = f"evict {self._victims(found.tasks)}"
         named = [self._name(task) for task in found.tasks]
         yield Measure(words, "evict", cost, {"evict": named}, tasks=found.tasks)
-        # The search takes nobody more urgent than it must: that class is the one to be above.
+        # The search takes no victim more urgent than it must: the priority must be above that class.
         ranks = [state.cluster.placements.by_task[task].victim_info.rank for task in found.tasks]
         yield from self._raise_priority(request, min(ranks) - 1)
 
     def _raise_priority(self, request: Request, rank: int) -> Iterator[Measure]:
-        """So that it may displace others itself. Tasks that come one by one look for room one by one, so that only a
-        single task, or a gang, is sure to find what is found for all of it."""
-        state, spec, rehearsal = self._state, self._spec, self._rehearsal
+        """Suggest a priority at which it may preempt by itself. Only for a single task or a gang: other tasks search
+        one by one, and may not find the victims that were found for all."""
+        state, spec, trial = self._state, self._spec, self._trial
         together = 1 if spec.gang is None else spec.gang.min
         may = state.pipelines[request.shape.profile].settings.preemption
-        own = spec.priority.rank if rehearsal.work is None else rehearsal.work.rank
+        own = spec.priority.rank if trial.work is None else trial.work.rank
         rank = min(rank, LAST_TO_PREEMPT)
-        if self._wanted != together or not may or rehearsal.held or not 0 <= rank < own:
+        if self._wanted != together or not may or trial.held or not 0 <= rank < own:
             return
         queue = state.router.queue(spec.queue, spec.namespace)
-        claim = PreemptionRequest(request.shape, rank, queue, together, rehearsal.owner)
+        claim = PreemptionRequest(request.shape, rank, queue, together, trial.owner)
 
         def find(place: Request) -> PreemptionPlan | None:
-            room = find_room(state, claim, self._now, place)
+            room = plan_preemption(state, claim, self._now, place)
             return room if room is not None and room.tasks else None
 
         found = cheapest(self._domains(request), find)
@@ -202,7 +202,7 @@ class Measures:
         rows = passing[cluster.cordoned[passing] & cluster.online[passing]]
         if not len(rows):
             return
-        needs = self._rehearsal.request().needs
+        needs = self._trial.request().needs
         copies = headroom.copies(rows, needs)
         for at in np.argsort(-copies, kind="stable")[:_MOST_NODES].tolist():
             name = cluster.names[int(rows[at])]
@@ -218,7 +218,7 @@ class Measures:
         """Queues that may take all of it now."""
         tree, spec = self._state.router.queues, self._spec
         own = self._state.router.queue(spec.queue, spec.namespace)
-        amounts = {name: amount * self._wanted for name, amount in self._rehearsal.shape.amounts}
+        amounts = {name: amount * self._wanted for name, amount in self._trial.shape.amounts}
         found = 0
         for leaf in tree.leaves():
             if leaf != own and self._state.accounts.quotas.over(leaf, spec.user, amounts) is None:
@@ -230,23 +230,21 @@ class Measures:
                     return
 
 
-def over_quota(rehearsal: FitTrial, spec: Workload) -> OverQuota | None:
-    """What is in the way of all its waiting tasks, before any node is looked at."""
-    state = rehearsal.state
+def over_quota(trial: FitTrial, spec: Workload) -> OverQuota | None:
+    """The quota that all its waiting tasks would exceed, whatever the nodes have."""
+    state = trial.state
     queue = state.router.queue(spec.queue, spec.namespace)
     if not state.accounts.limited[queue]:
         return None
-    amounts = {name: amount * rehearsal.wanted for name, amount in rehearsal.shape.amounts}
+    amounts = {name: amount * trial.wanted for name, amount in trial.shape.amounts}
     return state.accounts.quotas.over(queue, spec.user, amounts)
 
 
-def left_for_each(rehearsal: FitTrial, wanted: int) -> dict[str, float]:
+def left_for_each(trial: FitTrial, wanted: int) -> dict[str, float]:
     """By resource that a quota is short of: what each of so many tasks could have."""
-    state, spec = rehearsal.state, rehearsal.spec
+    state, spec = trial.state, trial.spec
     queue = state.router.queue(spec.queue, spec.namespace)
-    amounts = (
-        {name: amount * wanted for name, amount in rehearsal.shape.amounts} if state.accounts.limited[queue] else {}
-    )
+    amounts = {name: amount * wanted for name, amount in trial.shape.amounts} if state.accounts.limited[queue] else {}
     found: dict[str, float] = {}
     while amounts and (over := state.accounts.quotas.over(queue, spec.user, amounts)) is not None:
         amounts[over.resource] = left = max(0, over.limit - over.used)

@@ -3,7 +3,7 @@
 For every small set of requirements that is all that some nodes fail, these nodes are grouped by what would have to
 change for them (zone, taints, backend, …). Each group that is large enough becomes a candidate: the changes for it,
 with amounts as large as the group has room for. Guarantees: at most three changes together; only what the workload
-itself asks for is changed. Left to others: whether a candidate helps (`rehearsal`).
+itself asks for is changed. Left to others: whether a candidate helps (`fit_trial`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,13 +32,13 @@ from dovetail.engine.suggestions.changes import (
 from dovetail.engine.suggestions.requirements import (
     AFFINITY,
     BACKEND,
-    COMPANY,
     CONSTRAINTS,
     GPU_MODEL,
     RESOURCES,
     SELECTOR,
     SPREAD,
     TAINTS,
+    WORKLOAD_AFFINITY,
     Findings,
     WorkloadRequirement,
 )
@@ -56,7 +56,7 @@ _MOST_SETS = 12  # of requirements that are failed together
 _MOST_GROUPS = 2  # of nodes, for one set
 _MOST_TOGETHER = 4  # groups that are allowed at once where one is too small
 #: Filters for which it matters how many of its own tasks are placed already.
-_TAKEN = frozenset({RESOURCES, COMPANY, SPREAD})
+_TAKEN = frozenset({RESOURCES, WORKLOAD_AFFINITY, SPREAD})
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ class Remedies:
             return self._loosen(one, nodes)
         if one.filter == GPU_MODEL:
             return self._other_gpus(one, samples)
-        return self._about_company(one, nodes)
+        return self._change_affinity_or_spread(one, nodes)
 
     def _allow_label(self, one: WorkloadRequirement, samples: list[int]) -> DefinitionChange:
         ((key, value),) = one.shape.node_selector
@@ -249,7 +249,7 @@ class Remedies:
         failing = np.setdiff1d(nodes.rows, self._open)
         return loosen(self._state, int(index), want.text, nodes.samples.tolist(), failing, self._wanted)
 
-    def _about_company(self, one: WorkloadRequirement, nodes: Nodes) -> DefinitionChange | None:
+    def _change_affinity_or_spread(self, one: WorkloadRequirement, nodes: Nodes) -> DefinitionChange | None:
         field, *place = one.path
         if not place:
             return None

@@ -16,7 +16,7 @@ from dovetail.cluster.arrays import B1, Rows
 from dovetail.cluster.views.view import View
 from dovetail.model.requests.asks import AffinityRule, ConstraintAsk
 from dovetail.model.requests.shape import Shape
-from dovetail.model.requests.shaping import company_of, kept_together, spread_of
+from dovetail.model.requests.shaping import affinity_rules_of, kept_together, spread_of
 from dovetail.model.resources import GPU, SLOTS, show_amount
 from dovetail.model.text.complaint import field_name
 from dovetail.model.workloads.constraint import ConstraintKind as Demand
@@ -25,7 +25,7 @@ from dovetail.placement.contract import Concern, Filter, Request
 from dovetail.placement.pipeline.evaluation import Evaluator
 
 BACKEND, SELECTOR, AFFINITY = "backend", "node_selector", "node_affinity"
-TAINTS, CONSTRAINTS, COMPANY, SPREAD = "taints", "constraints", "workload_affinity", "spread"
+TAINTS, CONSTRAINTS, WORKLOAD_AFFINITY, SPREAD = "taints", "constraints", "workload_affinity", "spread"
 RESOURCES, GPU_MODEL, FREE_GPUS = "resources", "gpu_model", "gpus"
 
 #: Whose rules about other work are that the workload did not write itself.
@@ -36,8 +36,8 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class WorkloadRequirement:
-    """One thing that a node must have: where it was written, how it is said, which filter decides about it and the
-    shape to ask with. `source` is whose it is where it is not the workload's own: `policy ssd-only`."""
+    """One requirement on a node: the path where it was written, its words, the filter that decides on it, and a shape
+    that asks for nothing else. `source`: its owner, if that is not the workload: `policy ssd-only`."""
 
     path: Path
     words: str
@@ -74,7 +74,7 @@ def requirements_of(shape: Shape, spec: Workload) -> tuple[WorkloadRequirement, 
         *_about_gpus(whole, blank),
         *_about_expressions(whole, blank),
         *_about_company(whole, blank, spec),
-        WorkloadRequirement((), "nobody who keeps it away", COMPANY, blank),
+        WorkloadRequirement((), "nobody who keeps it away", WORKLOAD_AFFINITY, blank),
         *_about_room(whole, blank),
     )
 
@@ -106,7 +106,7 @@ def _about_labels(whole: Shape, blank: Shape) -> Iterator[WorkloadRequirement]:
 
 
 def _about_gpus(whole: Shape, blank: Shape) -> Iterator[WorkloadRequirement]:
-    """Which GPUs the node must have, whoever has them; that they are free is a matter of room."""
+    """Which GPUs the node must have, free or not; whether they are free is a question of capacity."""
     ask = whole.gpus
     if ask is not None and ask.is_picky:
         field = "gpu_model" if ask.models else "gpu_memory" if ask.memory else "gpu_island"
@@ -134,9 +134,9 @@ def parts_of(text: str) -> tuple[str, ...]:
 def _about_company(whole: Shape, blank: Shape, spec: Workload) -> Iterator[WorkloadRequirement]:
     written: dict[object, Path] = {}
     for index, rule in enumerate(spec.affinity):
-        written |= dict.fromkeys(company_of([rule], (), spec.namespace, spec.name), ("affinity", index))
+        written |= dict.fromkeys(affinity_rules_of([rule], (), spec.namespace, spec.name), ("affinity", index))
     for index, conflict in enumerate(spec.conflicts):
-        written |= dict.fromkeys(company_of((), [conflict], spec.namespace, spec.name), ("conflicts", index))
+        written |= dict.fromkeys(affinity_rules_of((), [conflict], spec.namespace, spec.name), ("conflicts", index))
     for index, spread in enumerate(spec.spread):
         written |= dict.fromkeys(spread_of([spread], spec.namespace, spec.name), ("spread", index))
     if spec.topology is not None:
@@ -145,7 +145,9 @@ def _about_company(whole: Shape, blank: Shape, spec: Workload) -> Iterator[Workl
         if company.weight is None:
             path = written.get(company, ())
             asked = replace(blank, company=(company,))
-            yield WorkloadRequirement(path, f"a place {company}", COMPANY, asked, "" if path else _NOT_ITS_OWN)
+            yield WorkloadRequirement(
+                path, f"a place {company}", WORKLOAD_AFFINITY, asked, "" if path else _NOT_ITS_OWN
+            )
     # Only domains count that it could go to, and that follows from what it says of nodes.
     eligible = replace(
         blank, node_selector=whole.node_selector, required=whole.required, tolerations=whole.tolerations,
@@ -218,8 +220,8 @@ class Examination:
         return found
 
     def _repelled(self, requirement: WorkloadRequirement) -> tuple[AffinityRule, ...]:
-        """Rules of others that keep it away because of this: members of a conflict set keep away from one another. All
-        other rules of others stand by themselves."""
+        """Rules of placed work that repel it because of this requirement: members of a conflict set repel each other.
+        All other rules of placed work are requirements of their own."""
         own = {whom.conflict for rule in self._request.shape.company for whom in rule.whom} - {None}
         named = {whom.conflict for rule in requirement.shape.company for whom in rule.whom}
         by_set = [(rule, {whom.conflict for whom in rule.whom} & own) for rule in self._request.repelled]

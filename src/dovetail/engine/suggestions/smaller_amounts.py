@@ -14,7 +14,7 @@ from dovetail.engine.suggestions.round_amounts import round_below
 
 _HALVINGS = 48
 _NEARLY = 0.01  # of the smallest unit: so far halving stays below what fits
-#: Whoever asked for an amount is not helped by being told to ask for less than this share of it.
+#: A suggestion to ask for less than this share of the amount helps no user.
 LEAST_SHARE = 0.05
 
 

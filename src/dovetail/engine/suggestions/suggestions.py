@@ -1,7 +1,7 @@
 """Why work waits, and the smallest changes that would let it start: the unsatisfiable core, and tested suggestions.
 
 Guarantees: the core consists of the workload's own requirements (and of policies, which are named), over the nodes that
-take new work. Every suggestion was rehearsed: with it the whole workload is placed on the cluster as it is now.
+take new work. Every suggestion was tried: with it the whole workload is placed on the cluster as it is now.
 Candidates that fail, or that cost too much to try, are left out. Asking changes nothing. Work ahead in the queue
 is ignored: it may be quicker. Left to others: sentences (`api.answers`).
 """
@@ -62,30 +62,30 @@ class Impasse:
 
 def impasse(state: EngineState, spec: Workload, work: Work | None, now: float) -> Pieces[Impasse]:
     """Of a workload as it was defined; `work` if it is live and waits. Raises what routing raises."""
-    rehearsal = FitTrial(state, spec, work, now)
-    if not rehearsal.wanted:
+    trial = FitTrial(state, spec, work, now)
+    if not trial.wanted:
         return Impasse((), True, "", ())
-    requirements = requirements_of(rehearsal.shape, spec)
-    here = _Position(rehearsal, requirements, rehearsal.wanted)
+    requirements = requirements_of(trial.shape, spec)
+    here = _Position(trial, requirements, trial.wanted)
     core = smallest_core(signatures(here.taking.fails))
-    over = over_quota(rehearsal, spec)
-    fit = rehearsal.how_many_fit() if core is None and len(here.taking.rows) else 0
-    layouts = LooserLayouts(rehearsal)
+    over = over_quota(trial, spec)
+    fit = trial.how_many_fit() if core is None and len(here.taking.rows) else 0
+    layouts = LooserLayouts(trial)
     candidates: list[Measure] = []
     yield
-    for measure in Measures(rehearsal, over).candidates(here.closed, here.headroom, fit):
+    for measure in Measures(trial, over).candidates(here.closed, here.headroom, fit):
         candidates.append(measure)
         yield
-    with rehearsal.anew():  # who changes a definition submits it again, and what it holds is free
-        afresh = here if not rehearsal.held else _Position(rehearsal, requirements, at_once(spec))
+    with trial.as_new():  # a changed definition is submitted again, and what the old one holds is free
+        afresh = here if not trial.held else _Position(trial, requirements, at_once(spec))
         candidates += _changes(afresh.remedies())
-        if fit < rehearsal.wanted and (core is None or _is_about_layout(here.taking, core.members)):
+        if fit < trial.wanted and (core is None or _is_about_layout(here.taking, core.members)):
             candidates += _changes((change,) for change in layouts.candidates())
-    suggestions = yield from _tried(rehearsal, candidates)
+    suggestions = yield from _tried(trial, candidates)
     return Impasse(
         core=() if core is None else tuple(_member(here.taking, position) for position in core.members),
         core_exact=core is None or core.exact,
-        waits_for="" if core is not None else _waits_for(here.taking, fit, rehearsal.wanted, over, layouts),
+        waits_for="" if core is not None else _waits_for(here.taking, fit, trial.wanted, over, layouts),
         suggestions=tuple(suggestions),
     )
 
@@ -93,19 +93,17 @@ def impasse(state: EngineState, spec: Workload, work: Work | None, now: float) -
 class _Position:
     """What every node says to one more task, as the cluster is when this is made."""
 
-    def __init__(self, rehearsal: FitTrial, requirements: tuple[WorkloadRequirement, ...], wanted: int) -> None:
-        self._rehearsal, self._wanted = rehearsal, wanted
-        self._request = rehearsal.request(rehearsal.shape.least)
-        evaluator, view = rehearsal.state.pipelines[rehearsal.shape.profile].evaluator, View(rehearsal.state.cluster)
+    def __init__(self, trial: FitTrial, requirements: tuple[WorkloadRequirement, ...], wanted: int) -> None:
+        self._trial, self._wanted = trial, wanted
+        self._request = trial.request(trial.shape.least)
+        evaluator, view = trial.state.pipelines[trial.shape.profile].evaluator, View(trial.state.cluster)
         self.taking, self.closed = Examination(evaluator, self._request, view).findings(requirements)
         self.headroom = Headroom(evaluator, self._request, view)
 
     def remedies(self) -> Iterator[tuple[DefinitionChange, ...]]:
-        rehearsal = self._rehearsal
-        allowed = left_for_each(rehearsal, self._wanted)
-        found = Remedies(
-            rehearsal.state, rehearsal.spec, self._request, self.taking, self.headroom, self._wanted, allowed
-        )
+        trial = self._trial
+        allowed = left_for_each(trial, self._wanted)
+        found = Remedies(trial.state, trial.spec, self._request, self.taking, self.headroom, self._wanted, allowed)
         return found.candidates()
 
 
@@ -152,38 +150,38 @@ def _joined(changes: tuple[DefinitionChange, ...], words: str, kind: str, cost: 
     return DefinitionChange(words, kind, cost, edit)
 
 
-def _tried(rehearsal: FitTrial, candidates: list[Measure]) -> Pieces[list[Suggestion]]:
-    """The mildest first, as many as are told."""
+def _tried(trial: FitTrial, candidates: list[Measure]) -> Pieces[list[Suggestion]]:
+    """The mildest first, up to MOST_SUGGESTIONS."""
     kinds: dict[str, int] = {}
     seen: set[str] = set()
-    told: list[Suggestion] = []
+    chosen: list[Suggestion] = []
     for measure in sorted(candidates, key=lambda one: one.cost)[:_MOST_TRIED]:
-        if len(told) == MOST_SUGGESTIONS:
+        if len(chosen) == MOST_SUGGESTIONS:
             break
         if measure.words in seen or kinds.get(measure.kind, 0) >= _MOST_OF_A_KIND:
             continue
         yield
         seen.add(measure.words)
-        found = _try(rehearsal, measure)
+        found = _try(trial, measure)
         if found is not None:
             kinds[measure.kind] = kinds.get(measure.kind, 0) + 1
-            told.append(found)
-    return told
+            chosen.append(found)
+    return chosen
 
 
-def _try(rehearsal: FitTrial, measure: Measure) -> Suggestion | None:
+def _try(trial: FitTrial, measure: Measure) -> Suggestion | None:
     patch: Draft | None = None
     if measure.change is not None:
         try:
-            changed, patch = redefined(rehearsal.spec, [measure.change])
+            changed, patch = redefined(trial.spec, [measure.change])
         except ValueError:  # the definition would contradict itself
             return None
         # Who displaces others waits until they are gone, and is then placed as it is.
-        fits = rehearsal.fits_without(measure.tasks) if measure.tasks else bool(patch) and rehearsal.fits_as(changed)
+        fits = trial.fits_without(measure.tasks) if measure.tasks else bool(patch) and trial.fits_as(changed)
     elif measure.node is not None:
-        fits = rehearsal.fits_with(measure.node)
+        fits = trial.fits_with(measure.node)
     else:
-        fits = rehearsal.fits_without(measure.tasks, measure.at)
+        fits = trial.fits_without(measure.tasks, measure.at)
     if not fits:
         return None
     return Suggestion(measure.words, measure.kind, patch, measure.action, round(measure.cost, 3))

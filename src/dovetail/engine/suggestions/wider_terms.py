@@ -78,7 +78,7 @@ def _mend(match: dict[str, Any], value: str | None) -> tuple[str, bool]:
 
 
 def _bound(operator: Operator, value: str) -> str | None:
-    """The nearest whole number that the value is beyond."""
+    """The nearest whole number that the value exceeds."""
     try:
         number = int(value)
     except ValueError:

@@ -90,17 +90,17 @@ class Shape:
         """Some wish is a demand until nothing fits."""
         return bool(self.insisted) or any(want.priority is not None for want in self.wants)
 
-    def eased(self) -> "tuple[Shape, tuple[str, ...]]":
+    def relaxed(self) -> "tuple[Shape, tuple[str, ...]]":
         """Without insisting on the wishes of the lowest priority number, and which those were."""
         lowest = min([w.priority for w in self.insisted] + [w.priority for w in self.wants if w.priority is not None])
         terms = [" and ".join(map(str, wish.term)) for wish in self.insisted if wish.priority == lowest]
         texts = [want.text for want in self.wants if want.priority == lowest]
-        eased = replace(
+        relaxed = replace(
             self,
             insisted=tuple(wish for wish in self.insisted if wish.priority != lowest),
             wants=tuple(w._replace(priority=None) if w.priority == lowest else w for w in self.wants),
         )
-        return eased, (*terms, *texts)
+        return relaxed, (*terms, *texts)
 
     @property
     def least(self) -> "Shape":

@@ -95,7 +95,7 @@ def _companion(rule: Affinity, namespace: str) -> AffinityRule | None:
     return AffinityRule(relation, whom, level, weight=rule.weight)
 
 
-def company_of(
+def affinity_rules_of(
     affinity: Sequence[Affinity], conflicts: Sequence[ConflictSet], namespace: str, name: str
 ) -> tuple[AffinityRule, ...]:
     """The affinity and the conflict sets of a workload."""
@@ -175,7 +175,7 @@ def shape_of(
         near=near_of(spec.affinity) if spec.affinity else (),
         insisted=tuple([Insisted(w.priority, _term(w)) for w in wishes.preferred if w.priority is not None]),
         wants=wants,
-        company=(*company_of(spec.affinity, spec.conflicts, spec.namespace, spec.name), *kept_together(spec)),
+        company=(*affinity_rules_of(spec.affinity, spec.conflicts, spec.namespace, spec.name), *kept_together(spec)),
         spread=spread_of(spec.spread, spec.namespace, spec.name) if spec.spread else (),
         traffic=tuple(sorted((one.to, one.mbps) for one in spec.traffic)) if spec.traffic else (),
         gpus=gpus_of(spec.resources),

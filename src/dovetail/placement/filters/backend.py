@@ -1,7 +1,6 @@
 """The node's backend is allowed, and the node can run this kind of workload."""
 
 from fnmatch import fnmatchcase
-from typing import ClassVar
 
 import numpy as np
 
@@ -9,7 +8,7 @@ from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import STATUS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
-from dovetail.placement.contract import OWN_NODE, Filter, Request, WakeSignals
+from dovetail.placement.contract import OWN_NODE, Filter, Request
 
 
 def _allowed(backend: str, patterns: tuple[str, ...]) -> bool:
@@ -29,10 +28,10 @@ def runnable(request: Request, view: View) -> B1 | bool:
 
 
 class BackendFilter(Filter):
-    name: ClassVar[str] = "backend"
-    reason: ClassVar[str] = "backend_not_allowed"
-    reads: ClassVar[frozenset[str]] = frozenset({STATUS})
-    wakes_on: ClassVar[WakeSignals] = OWN_NODE
+    name = "backend"
+    reason = "backend_not_allowed"
+    reads = frozenset({STATUS})
+    wakes_on = OWN_NODE
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         return runnable(request, view)

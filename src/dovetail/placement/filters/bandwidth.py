@@ -1,10 +1,8 @@
 """The uplinks have enough bandwidth left for what the task and the others of its gang send to each other.
 
 This filter is for tasks that join a running gang or replace one of its tasks. Tasks that start together are arranged as
-a whole (`uplink_room`, `arranging`); the first of them has nobody to send to.
+a whole (`uplink_capacity`, `arranger`); the first of them sends to none yet.
 """
-
-from typing import ClassVar
 
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import LABELS, PLACEMENTS
@@ -12,19 +10,19 @@ from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.text.quantity import format_bandwidth
 from dovetail.model.workloads.affinity import HOST
-from dovetail.placement.contract import ANYTHING, Concern, CopyEffect, EvictionHelps, Filter, Request, WakeSignals
+from dovetail.placement.contract import ANYTHING, Concern, CopyEffect, EvictionHelps, Filter, Request
 
 NO_BANDWIDTH = "insufficient_bandwidth"
 
 
 class BandwidthFilter(Filter):
-    name: ClassVar[str] = "bandwidth"
-    reason: ClassVar[str] = NO_BANDWIDTH
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS})
-    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.BY_TRIAL
-    copy_effect: ClassVar[CopyEffect] = CopyEffect.BY_RULES
-    concern: ClassVar[Concern] = Concern.SCHEDULER
-    wakes_on: ClassVar[WakeSignals] = ANYTHING  # a task that leaves any node may have used a link that it needs
+    name = "bandwidth"
+    reason = NO_BANDWIDTH
+    reads = frozenset({LABELS, PLACEMENTS})
+    eviction_helps = EvictionHelps.BY_TRIAL
+    copy_effect = CopyEffect.BY_RULES
+    concern = Concern.SCHEDULER
+    wakes_on = ANYTHING  # a task that leaves any node may have used a link that it needs
 
     def applies(self, request: Request) -> bool:
         layout = request.shape.layout
@@ -36,7 +34,7 @@ class BandwidthFilter(Filter):
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         mbps = request.shape.bandwidth_mbps
-        assert request.identity is not None, "a task without a badge is not refused"
+        assert request.identity is not None, "a task without an identity is not refused"
         short = view.uplink_shortage(request.identity.gang, mbps, position)
         words = f"needs {format_bandwidth(mbps)} to the others of its gang; {uplink_words(short.level, short.domain)} "
         words += f"would have to carry {_speed(short.needed_mbps)} more and has {_speed(short.left_mbps)} left"

@@ -1,7 +1,6 @@
 """The node satisfies every required expression, and every preference that is still insisted on."""
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 import numpy as np
 
@@ -46,9 +45,9 @@ def _required(request: Request) -> list[ConstraintAsk]:
 
 
 class ConstraintsFilter(Filter):
-    name: ClassVar[str] = "constraints"
-    reason: ClassVar[str] = "constraint_unsatisfied"
-    reads: ClassVar[frozenset[str]] = frozenset(GROUPS)
+    name = "constraints"
+    reason = "constraint_unsatisfied"
+    reads = frozenset(GROUPS)
 
     def applies(self, request: Request) -> bool:
         return bool(request.shape.wants) and bool(_required(request))

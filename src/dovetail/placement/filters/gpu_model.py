@@ -3,23 +3,21 @@
 A task that accepts any GPU passes here: whether there are enough is decided by `resources`.
 """
 
-from typing import ClassVar
-
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import LABELS
 from dovetail.cluster.views.view import View
 from dovetail.model.device import WHOLE, describe_gpus
 from dovetail.model.reason import Refused
 from dovetail.model.resources import GPU
-from dovetail.placement.contract import OWN_NODE, Filter, Request, WakeSignals
+from dovetail.placement.contract import OWN_NODE, Filter, Request
 
 
 class GpuModelFilter(Filter):
-    name: ClassVar[str] = "gpu_model"
-    reason: ClassVar[str] = "unsuitable_gpus"
+    name = "gpu_model"
+    reason = "unsuitable_gpus"
     # What a node says of itself: all of that changes together, and placing a task changes nothing of it.
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS})
-    wakes_on: ClassVar[WakeSignals] = OWN_NODE
+    reads = frozenset({LABELS})
+    wakes_on = OWN_NODE
 
     def applies(self, request: Request) -> bool:
         ask = request.shape.gpus

@@ -4,37 +4,26 @@ Amounts alone mislead: half of each of two GPUs is not a whole one. Where the am
 so that `resources`, which knows how much is short, gives the reason.
 """
 
-from typing import ClassVar
-
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import DEVICES, RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.resources import GPU, show_amount
-from dovetail.placement.contract import (
-    OWN_NODE,
-    Concern,
-    CopyEffect,
-    EvictionHelps,
-    Filter,
-    FilterStage,
-    Request,
-    WakeSignals,
-)
+from dovetail.placement.contract import OWN_NODE, Concern, CopyEffect, EvictionHelps, Filter, FilterStage, Request
 
 _SHOWN = 8
 
 
 class FreeGpusFilter(Filter):
-    name: ClassVar[str] = "gpus"
-    reason: ClassVar[str] = "gpus_in_pieces"
-    reads: ClassVar[frozenset[str]] = frozenset({DEVICES, RESOURCES})
-    stage: ClassVar[FilterStage] = FilterStage.CAPACITY
-    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.BY_AMOUNTS
-    amounts_mislead: ClassVar[bool] = True
-    copy_effect: ClassVar[CopyEffect] = CopyEffect.BY_AMOUNTS
-    concern: ClassVar[Concern] = Concern.MOMENT  # part of the requirement on amounts
-    wakes_on: ClassVar[WakeSignals] = OWN_NODE
+    name = "gpus"
+    reason = "gpus_in_pieces"
+    reads = frozenset({DEVICES, RESOURCES})
+    stage = FilterStage.CAPACITY
+    eviction_helps = EvictionHelps.BY_AMOUNTS
+    amounts_mislead = True
+    copy_effect = CopyEffect.BY_AMOUNTS
+    concern = Concern.MOMENT  # part of the requirement on amounts
+    wakes_on = OWN_NODE
 
     def applies(self, request: Request) -> bool:
         return request.shape.gpus is not None

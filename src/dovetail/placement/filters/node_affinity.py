@@ -1,14 +1,12 @@
 """The node satisfies at least one of the required affinity terms, and every preference that is still insisted on."""
 
-from typing import ClassVar
-
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.labels import value_matches
 from dovetail.cluster.state import LABELS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
 from dovetail.model.requests.asks import Term
-from dovetail.placement.contract import OWN_NODE, Filter, Request, WakeSignals
+from dovetail.placement.contract import OWN_NODE, Filter, Request
 
 
 def _first_failure(term: Term, view: View, position: int) -> str:
@@ -33,10 +31,10 @@ def required_terms(request: Request, view: View) -> B1 | bool:
 
 
 class NodeAffinityFilter(Filter):
-    name: ClassVar[str] = "node_affinity"
-    reason: ClassVar[str] = "node_affinity_mismatch"
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS})
-    wakes_on: ClassVar[WakeSignals] = OWN_NODE
+    name = "node_affinity"
+    reason = "node_affinity_mismatch"
+    reads = frozenset({LABELS})
+    wakes_on = OWN_NODE
 
     def applies(self, request: Request) -> bool:
         return bool(request.shape.required or request.shape.insisted)

@@ -5,8 +5,6 @@ Anti-affinity is the same for all work (`workload_affinity`). Affinity differs: 
 first of them needs every label but no other pod.
 """
 
-from typing import ClassVar
-
 import numpy as np
 
 from dovetail.cluster.arrays import B1
@@ -35,33 +33,27 @@ def _keeps(together: PodAffinityRule, view: View) -> B1 | bool:
 
 
 class PodAffinityFilter(Filter):
-    name: ClassVar[str] = "pod_affinity"
-    reason: ClassVar[str] = "affinity_unsatisfied"
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS})
+    name = "pod_affinity"
+    reason = "affinity_unsatisfied"
+    reads = frozenset({LABELS, PLACEMENTS})
     # A pod that must be near others gains nothing when some of them leave.
-    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.WITH_OTHERS
-    concern: ClassVar[Concern] = Concern.SCHEDULER
+    eviction_helps = EvictionHelps.WITH_OTHERS
+    concern = Concern.SCHEDULER
 
     def applies(self, request: Request) -> bool:
         pod = request.shape.kubernetes
         return pod is not None and pod.together is not None
 
     def wake_signals(self, request: Request) -> WakeSignals:
-        pod = request.shape.kubernetes
-        assert pod is not None
-        return WakeSignals(tuple(pod.counted()))
+        return WakeSignals(tuple(request.pod.counted()))
 
     def mask(self, request: Request, view: View) -> B1 | bool:
-        pod = request.shape.kubernetes
-        assert pod is not None
-        assert pod.together is not None
-        return _keeps(pod.together, view)
+        assert request.pod.together is not None
+        return _keeps(request.pod.together, view)
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
-        pod = request.shape.kubernetes
-        assert pod is not None
-        assert pod.together is not None
-        together, here = pod.together, view.subset(np.array([position], dtype=np.intp))
+        assert request.pod.together is not None
+        together, here = request.pod.together, view.subset(np.array([position], dtype=np.intp))
         for key in together.labels:
             if not np.all(here.in_some_domain(BY_LABEL + key)):
                 return Refused(self.name, self.reason, f"must be near other pods by {key}, a label the node lacks")

@@ -2,8 +2,6 @@
 already counts once.
 """
 
-from typing import ClassVar
-
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8
@@ -11,7 +9,7 @@ from dovetail.cluster.state import LABELS, PLACEMENTS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.requests.pod_ask import VOLUME_LIMIT
-from dovetail.placement.contract import OWN_NODE, Concern, EvictionHelps, Filter, Request, WakeSignals
+from dovetail.placement.contract import OWN_NODE, Concern, EvictionHelps, Filter, Request
 
 
 def _limits(view: View, driver: str) -> F8 | None:
@@ -34,12 +32,12 @@ def _wanted(request: Request) -> dict[str, list[str]]:
 
 
 class PodAttachmentsFilter(Filter):
-    name: ClassVar[str] = "pod_attachments"
-    reason: ClassVar[str] = "too_many_volumes"
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS})
-    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.BY_TRIAL
-    concern: ClassVar[Concern] = Concern.SCHEDULER
-    wakes_on: ClassVar[WakeSignals] = OWN_NODE
+    name = "pod_attachments"
+    reason = "too_many_volumes"
+    reads = frozenset({LABELS, PLACEMENTS})
+    eviction_helps = EvictionHelps.BY_TRIAL
+    concern = Concern.SCHEDULER
+    wakes_on = OWN_NODE
 
     def applies(self, request: Request) -> bool:
         pod = request.shape.kubernetes

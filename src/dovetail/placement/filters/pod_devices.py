@@ -4,8 +4,6 @@ This filter does not look for free devices. The tracker of devices marks nodes t
 distinct claim (`DeviceAsk.marked`), and removes the label once the devices are allocated.
 """
 
-from typing import ClassVar
-
 import numpy as np
 
 from dovetail.cluster.arrays import B1
@@ -15,7 +13,7 @@ from dovetail.model.reason import Refused
 from dovetail.model.requests.asks import Match
 from dovetail.model.requests.pod_ask import DeviceAsk
 from dovetail.model.workloads.selection import Operator
-from dovetail.placement.contract import OWN_NODE, Concern, Filter, Request, WakeSignals
+from dovetail.placement.contract import OWN_NODE, Concern, Filter, Request
 from dovetail.placement.filters.pod_volumes import any_of
 
 ELSEWHERE, NO_DEVICES = "device_elsewhere", "no_devices_to_allocate"
@@ -29,31 +27,27 @@ def reachable(ask: DeviceAsk, view: View) -> B1 | bool:
 
 
 class PodDevicesFilter(Filter):
-    name: ClassVar[str] = "pod_devices"
-    reason: ClassVar[str] = NO_DEVICES
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS})
-    concern: ClassVar[Concern] = Concern.SCHEDULER
-    wakes_on: ClassVar[WakeSignals] = OWN_NODE
+    name = "pod_devices"
+    reason = NO_DEVICES
+    reads = frozenset({LABELS})
+    concern = Concern.SCHEDULER
+    wakes_on = OWN_NODE
 
     def applies(self, request: Request) -> bool:
         pod = request.shape.kubernetes
         return pod is not None and pod.devices is not None
 
     def mask(self, request: Request, view: View) -> B1 | bool:
-        pod = request.shape.kubernetes
-        assert pod is not None
-        assert pod.devices is not None
-        ask = pod.devices
+        ask = request.pod.devices
+        assert ask is not None
         if ask.refused:
             return False
         found = reachable(ask, view)
         return found & view.matches(Match(ask.marked, Operator.EXISTS, ())) if ask.marked else found
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
-        pod = request.shape.kubernetes
-        assert pod is not None
-        assert pod.devices is not None
-        ask, here = pod.devices, view.subset(np.array([position], dtype=np.intp))
+        assert request.pod.devices is not None
+        ask, here = request.pod.devices, view.subset(np.array([position], dtype=np.intp))
         if ask.refused:
             return Refused(self.name, NO_DEVICES, ask.refused)
         if not np.all(reachable(ask, here)):

@@ -6,7 +6,6 @@ do not count.
 """
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 import numpy as np
 
@@ -94,37 +93,31 @@ def _skew(rule: Rule, request: Request, labelled: B1, view: View) -> F8:
 
 
 class PodSpreadFilter(Filter):
-    name: ClassVar[str] = "pod_spread"
-    reason: ClassVar[str] = "spread_uneven"
-    reads: ClassVar[frozenset[str]] = frozenset(GROUPS)
-    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.BY_TRIAL
-    concern: ClassVar[Concern] = Concern.SCHEDULER
+    name = "pod_spread"
+    reason = "spread_uneven"
+    reads = frozenset(GROUPS)
+    eviction_helps = EvictionHelps.BY_TRIAL
+    concern = Concern.SCHEDULER
 
     def applies(self, request: Request) -> bool:
         pod = request.shape.kubernetes
         return pod is not None and bool(pod.spread)
 
     def wake_signals(self, request: Request) -> WakeSignals:
-        pod = request.shape.kubernetes
-        assert pod is not None
-        return WakeSignals(tuple(pod.counted()))
+        return WakeSignals(tuple(request.pod.counted()))
 
     def mask(self, request: Request, view: View) -> B1 | bool:
-        pod = request.shape.kubernetes
-        assert pod is not None
-        labelled = _labelled(pod.spread, view.whole)
+        labelled = _labelled(request.pod.spread, view.whole)
         found: B1 | bool = True
-        for rule in pod.spread:
+        for rule in request.pod.spread:
             found = found & (_skew(rule, request, labelled, view) <= rule.max_skew)
             found = found & view.in_some_domain(BY_LABEL + rule.label)
         return found
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
-        pod = request.shape.kubernetes
-        assert pod is not None
         here = view.subset(np.array([position], dtype=np.intp))
-        labelled = _labelled(pod.spread, view.whole)
-        for rule in pod.spread:
+        labelled = _labelled(request.pod.spread, view.whole)
+        for rule in request.pod.spread:
             if not np.all(here.in_some_domain(BY_LABEL + rule.label)):
                 return Refused(self.name, self.reason, f"the node has no {rule.label}, so nothing is spread over it")
             skew = float(_skew(rule, request, labelled, here)[0])

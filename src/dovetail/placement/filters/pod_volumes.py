@@ -4,8 +4,6 @@ Unbound claims get volumes one claim after the other: each gets the first volume
 or a newly provisioned one where its class allows that.
 """
 
-from typing import ClassVar
-
 import numpy as np
 
 from dovetail.cluster.arrays import B1
@@ -15,7 +13,7 @@ from dovetail.model.reason import Refused
 from dovetail.model.requests.asks import Match, Term
 from dovetail.model.requests.pod_ask import NODE_NAME, VolumeAsk, VolumeClaim
 from dovetail.model.workloads.selection import Operator
-from dovetail.placement.contract import OWN_NODE, Concern, Filter, Request, WakeSignals
+from dovetail.placement.contract import OWN_NODE, Concern, Filter, Request
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 #: Labels that say where a node or a volume is; what an older one is called now.
@@ -96,30 +94,26 @@ def _gets_one(claim: VolumeClaim, left: dict[str, B1], view: View) -> B1:
 
 
 class PodVolumesFilter(Filter):
-    name: ClassVar[str] = "pod_volumes"
-    reason: ClassVar[str] = ELSEWHERE
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS})
-    concern: ClassVar[Concern] = Concern.SCHEDULER
-    wakes_on: ClassVar[WakeSignals] = OWN_NODE
+    name = "pod_volumes"
+    reason = ELSEWHERE
+    reads = frozenset({LABELS})
+    concern = Concern.SCHEDULER
+    wakes_on = OWN_NODE
 
     def applies(self, request: Request) -> bool:
         pod = request.shape.kubernetes
         return pod is not None and pod.volumes is not None
 
     def mask(self, request: Request, view: View) -> B1 | bool:
-        pod = request.shape.kubernetes
-        assert pod is not None
-        assert pod.volumes is not None
-        ask = pod.volumes
+        ask = request.pod.volumes
+        assert ask is not None
         if ask.refused[0]:
             return False
         return reachable(ask, view) & in_zone(ask, view) & bindable(ask, view)
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
-        pod = request.shape.kubernetes
-        assert pod is not None
-        assert pod.volumes is not None
-        ask, here = pod.volumes, view.subset(np.array([position], dtype=np.intp))
+        assert request.pod.volumes is not None
+        ask, here = request.pod.volumes, view.subset(np.array([position], dtype=np.intp))
         if ask.refused[0]:
             return Refused(self.name, NO_VOLUME, ask.refused[1])
         if not np.all(reachable(ask, here)):

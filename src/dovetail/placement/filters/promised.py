@@ -4,35 +4,24 @@ Promises are backfill reservations, advance reservations, and capacity being cle
 what they leave on each row for as long as this task would run; all other rows pass.
 """
 
-from typing import ClassVar
-
 import numpy as np
 
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.resources import show_amount
-from dovetail.placement.contract import (
-    OWN_NODE,
-    Concern,
-    CopyEffect,
-    EvictionHelps,
-    Filter,
-    FilterStage,
-    Request,
-    WakeSignals,
-)
+from dovetail.placement.contract import OWN_NODE, Concern, CopyEffect, EvictionHelps, Filter, FilterStage, Request
 
 
 class PromisedFilter(Filter):
-    name: ClassVar[str] = "promised"
-    reason: ClassVar[str] = "promised_to_others"
-    reads: ClassVar[frozenset[str]] = frozenset()
-    stage: ClassVar[FilterStage] = FilterStage.CAPACITY
-    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.BY_AMOUNTS
-    copy_effect: ClassVar[CopyEffect] = CopyEffect.BY_AMOUNTS
-    concern: ClassVar[Concern] = Concern.MOMENT
-    wakes_on: ClassVar[WakeSignals] = OWN_NODE
+    name = "promised"
+    reason = "promised_to_others"
+    reads = frozenset()
+    stage = FilterStage.CAPACITY
+    eviction_helps = EvictionHelps.BY_AMOUNTS
+    copy_effect = CopyEffect.BY_AMOUNTS
+    concern = Concern.MOMENT
+    wakes_on = OWN_NODE
 
     def applies(self, request: Request) -> bool:
         return request.promised is not None

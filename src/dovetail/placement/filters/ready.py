@@ -1,30 +1,20 @@
 """The node is online, neither cordoned nor in quarantine, and its backend answers."""
 
-from typing import ClassVar
-
 import numpy as np
 
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import STATUS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Outcome, Refused
-from dovetail.placement.contract import (
-    OWN_NODE,
-    Concern,
-    Filter,
-    RefusalSummary,
-    Request,
-    WakeSignals,
-    count_nodes,
-)
+from dovetail.placement.contract import OWN_NODE, Concern, Filter, RefusalSummary, Request, count_nodes
 
 
 class ReadyFilter(Filter):
-    name: ClassVar[str] = "ready"
-    reason: ClassVar[str] = "not_ready"
-    reads: ClassVar[frozenset[str]] = frozenset({STATUS})
-    concern: ClassVar[Concern] = Concern.MOMENT
-    wakes_on: ClassVar[WakeSignals] = OWN_NODE
+    name = "ready"
+    reason = "not_ready"
+    reads = frozenset({STATUS})
+    concern = Concern.MOMENT
+    wakes_on = OWN_NODE
 
     def mask(self, request: Request, view: View) -> B1 | bool:  # noqa: ARG002 (the same for every request)
         return view.ready

@@ -25,7 +25,6 @@ from dovetail.placement.contract import (
     GroupRefusal,
     RefusalSummary,
     Request,
-    WakeSignals,
     count_nodes,
 )
 
@@ -39,14 +38,14 @@ class ResourcesSettings(Strict):
 
 
 class ResourcesFilter(Filter):
-    name: ClassVar[str] = "resources"
-    reason: ClassVar[str] = Outcome.INSUFFICIENT_RESOURCES.value
-    reads: ClassVar[frozenset[str]] = frozenset({RESOURCES})
+    name = "resources"
+    reason = Outcome.INSUFFICIENT_RESOURCES.value
+    reads = frozenset({RESOURCES})
     Settings: ClassVar[type[Strict]] = ResourcesSettings
-    stage: ClassVar[FilterStage] = FilterStage.CAPACITY
-    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.BY_AMOUNTS
-    copy_effect: ClassVar[CopyEffect] = CopyEffect.BY_AMOUNTS
-    wakes_on: ClassVar[WakeSignals] = OWN_NODE
+    stage = FilterStage.CAPACITY
+    eviction_helps = EvictionHelps.BY_AMOUNTS
+    copy_effect = CopyEffect.BY_AMOUNTS
+    wakes_on = OWN_NODE
 
     def __init__(self, settings: ResourcesSettings) -> None:
         self.by_observation = settings.basis == "observed"
@@ -76,7 +75,7 @@ class ResourcesFilter(Filter):
             if have >= needed:
                 continue
             refused = self._word(view, resource, needed, have, position)
-            # Something that no eviction can mend outranks something that one could.
+            # A shortage that no eviction can end outranks one that eviction could end.
             if worst is None or (refused.eviction is Eviction.NEVER and worst.eviction is Eviction.HELPS):
                 worst = refused
         assert worst is not None, "refuse() asked of a node that has room"

@@ -1,7 +1,6 @@
 """The node is in the scope of the scheduler that decides: it carries all labels of that scope."""
 
 from functools import lru_cache
-from typing import ClassVar
 
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import LABELS
@@ -9,7 +8,7 @@ from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
 from dovetail.model.requests.asks import Match, Term
 from dovetail.model.workloads.selection import Operator
-from dovetail.placement.contract import OWN_NODE, Concern, Filter, Request, WakeSignals
+from dovetail.placement.contract import OWN_NODE, Concern, Filter, Request
 
 
 @lru_cache(maxsize=4096)
@@ -30,11 +29,11 @@ def missing_labels(view: View, position: int, labels: tuple[tuple[str, str], ...
 
 
 class ScopeFilter(Filter):
-    name: ClassVar[str] = "scope"
-    reason: ClassVar[str] = "outside_scope"
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS})
-    concern: ClassVar[Concern] = Concern.SCHEDULER
-    wakes_on: ClassVar[WakeSignals] = OWN_NODE
+    name = "scope"
+    reason = "outside_scope"
+    reads = frozenset({LABELS})
+    concern = Concern.SCHEDULER
+    wakes_on = OWN_NODE
 
     def applies(self, request: Request) -> bool:
         return bool(request.scope)

@@ -1,7 +1,5 @@
 """With the task, no domain would have more than `max_skew` tasks more than the emptiest one."""
 
-from typing import ClassVar
-
 import numpy as np
 
 from dovetail.cluster.arrays import B1
@@ -13,11 +11,11 @@ from dovetail.placement.workload_affinity import skews
 
 
 class SpreadFilter(Filter):
-    name: ClassVar[str] = "spread"
-    reason: ClassVar[str] = "spread_uneven"
-    reads: ClassVar[frozenset[str]] = frozenset(GROUPS)
-    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.BY_TRIAL
-    copy_effect: ClassVar[CopyEffect] = CopyEffect.BY_RULES
+    name = "spread"
+    reason = "spread_uneven"
+    reads = frozenset(GROUPS)
+    eviction_helps = EvictionHelps.BY_TRIAL
+    copy_effect = CopyEffect.BY_RULES
 
     def applies(self, request: Request) -> bool:
         return bool(request.shape.spread) and any(even.weight is None for even in request.shape.spread)

@@ -1,7 +1,6 @@
 """The task tolerates every NoSchedule and NoExecute taint of the node."""
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from dovetail.cluster.state import TAINTS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
 from dovetail.model.workloads.selection import Effect, Taint
-from dovetail.placement.contract import OWN_NODE, Filter, GroupRefusal, Request, WakeSignals
+from dovetail.placement.contract import OWN_NODE, Filter, GroupRefusal, Request
 
 
 def untolerated(request: Request, taints: tuple[Taint, ...], soft: bool) -> list[Taint]:
@@ -30,10 +29,10 @@ def tolerated(request: Request, view: View) -> B1 | bool:
 
 
 class TaintsFilter(Filter):
-    name: ClassVar[str] = "taints"
-    reason: ClassVar[str] = "untolerated_taint"
-    reads: ClassVar[frozenset[str]] = frozenset({TAINTS})
-    wakes_on: ClassVar[WakeSignals] = OWN_NODE
+    name = "taints"
+    reason = "untolerated_taint"
+    reads = frozenset({TAINTS})
+    wakes_on = OWN_NODE
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         return tolerated(request, view)

@@ -1,7 +1,6 @@
 """The task keeps its required affinity and anti-affinity to other work, and no placed work keeps it away."""
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 import numpy as np
 
@@ -11,15 +10,15 @@ from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.requests.asks import Relation
 from dovetail.placement.contract import CopyEffect, EvictionHelps, Filter, GroupRefusal, Request, WakeSignals, in_turn
-from dovetail.placement.workload_affinity import keeps, let_in
+from dovetail.placement.workload_affinity import not_repelled_by, satisfies_rule
 
 
 class WorkloadAffinityFilter(Filter):
-    name: ClassVar[str] = "workload_affinity"
-    reason: ClassVar[str] = "affinity_unsatisfied"
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS})
-    eviction_helps: ClassVar[EvictionHelps] = EvictionHelps.BY_TRIAL
-    copy_effect: ClassVar[CopyEffect] = CopyEffect.BY_RULES
+    name = "workload_affinity"
+    reason = "affinity_unsatisfied"
+    reads = frozenset({LABELS, PLACEMENTS})
+    eviction_helps = EvictionHelps.BY_TRIAL
+    copy_effect = CopyEffect.BY_RULES
 
     def applies(self, request: Request) -> bool:
         rules = request.shape.company
@@ -38,10 +37,10 @@ class WorkloadAffinityFilter(Filter):
         found: B1 | bool = True
         for rule in request.shape.company:
             if rule.weight is None:
-                one = keeps(rule, request, view)
+                one = satisfies_rule(rule, request, view)
                 found = one if found is True else found if one is True else found & one
         for rule in request.repelled:
-            found = found & let_in(rule, view)
+            found = found & not_repelled_by(rule, view)
         return found
 
     def refuse_many(self, request: Request, view: View, positions: Rows) -> Iterator[GroupRefusal]:
@@ -50,11 +49,11 @@ class WorkloadAffinityFilter(Filter):
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         here = view.subset(np.array([position], dtype=np.intp))
         for rule in request.shape.company:
-            if rule.weight is None and not np.all(keeps(rule, request, here)):
-                # Whoever it must keep apart from can be made to leave; company it lacks cannot be made to come.
+            if rule.weight is None and not np.all(satisfies_rule(rule, request, here)):
+                # Eviction can remove tasks to stay apart from; it cannot bring tasks to be near to.
                 eviction = Eviction.HELPS if rule.relation is Relation.APART else Eviction.NEVER
                 return Refused(self.name, self.reason, f"would not be {rule}", eviction)
-        rule = next(rule for rule in request.repelled if not np.all(let_in(rule, here)))
+        rule = next(rule for rule in request.repelled if not np.all(not_repelled_by(rule, here)))
         where = f"this {rule.level}" if rule.distance is None else f"distance {rule.distance:g}"
         words = f"work in {where} keeps it away: it must stay {rule}"
         return Refused(self.name, "kept_away", words, Eviction.HELPS)
@@ -64,6 +63,6 @@ def _rules(request: Request, view: View) -> Iterator[tuple[str, B1 | bool, Evict
     for rule in request.shape.company:
         if rule.weight is None:
             eviction = Eviction.HELPS if rule.relation is Relation.APART else Eviction.NEVER
-            yield f"would not be {rule}", keeps(rule, request, view), eviction
+            yield f"would not be {rule}", satisfies_rule(rule, request, view), eviction
     for rule in request.repelled:
-        yield f"pods there keep it away: it must stay {rule}", let_in(rule, view), Eviction.HELPS
+        yield f"pods there keep it away: it must stay {rule}", not_repelled_by(rule, view), Eviction.HELPS

@@ -24,7 +24,7 @@ class Outlook:
         self.typical_epoch += 1
 
     def price(self, prices: F8) -> None:
-        """Told as often as you like: what stays the same is no news."""
+        """May be called at any time: an unchanged mix changes nothing."""
         if not np.array_equal(prices, self.prices):
             self.prices = prices
             self.prices_epoch += 1

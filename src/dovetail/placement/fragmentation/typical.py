@@ -26,7 +26,7 @@ Kind = tuple[str, int]  # model and bytes of memory of a device
 
 
 class TypicalAsk(NamedTuple):
-    """What one task asks for that matters to fragmentation: millicores, bytes, GPUs."""
+    """The part of a task's request that matters to fragmentation: millicores, bytes, GPUs."""
 
     cpu: int
     memory: int

@@ -38,7 +38,7 @@ def unusable(typical: Typical, kinds: Sequence[Kind], nodes: NodeArrays) -> F8:
 
 
 def _reached(size: Sizes, nodes: NodeArrays) -> F8:
-    """float64[node, size]: what lies on devices with room for it, 0 where no task of it fits."""
+    """float64[node, size]: free capacity on devices that fit a task of this size, 0 where none fits."""
     free = nodes.free
     slots = free.shape[1]
     if not slots:

@@ -208,8 +208,8 @@ class Arranger:
 
     def _host(self, shares: "Shares", beside: F8, held: F8) -> int:
         """Who takes the part of a slice: one that has some of the tasks already, or else the smallest that can; when
-        spreading, whoever has fewest. There is one: if all that could have it are full, another has a whole slice to
-        spare, and a part fits where a whole does."""
+        spreading, the one that has fewest. There is one: if all that could have it are full, another has a whole slice
+        to spare, and a part fits where a whole does."""
         taken = np.zeros(len(held))
         for child, share in shares:
             taken[child] = share

@@ -28,7 +28,7 @@ EXCHANGED_BYTES = {LATENCY: 4096, BANDWIDTH: GIB}
 MOST_COMPARED = 8
 
 Exchange = Callable[[int, int], float | None]
-"""Seconds that an all-reduce of so many bytes takes (second) in a domain (first); None where nobody can tell."""
+"""Seconds that an all-reduce of so many bytes takes (second) in a domain (first); None where it is unknown."""
 
 
 class Prospect:
@@ -121,9 +121,9 @@ class Prospect:
             found[self.compared] = 1.0
             return found
         each = [self.exchange_s(domain, size_bytes) for domain in self.compared.tolist()]
-        # Of what nobody can tell nothing good is said, and nothing worse than of the slowest.
-        told = [seconds for seconds in each if seconds is not None]
-        seconds = np.array([max(told, default=1.0) if one is None else one for one in each])
+        # A domain of unknown speed counts as slow as the slowest known one.
+        known = [seconds for seconds in each if seconds is not None]
+        seconds = np.array([max(known, default=1.0) if one is None else one for one in each])
         quickest = seconds.min()
         found[self.compared] = quickest / seconds if np.isfinite(quickest) and quickest > 0 else seconds <= quickest
         return found

@@ -1,7 +1,7 @@
 """Nested domains: the levels that matter to a gang as arrays, widest first, ending with the single node.
 
 Guarantees: each domain lies in one domain of the tier before it, whatever the labels say: where two nodes of one rack
-carry different zones, that rack is two domains. The first tier is the whole cluster. A level that nobody asks for is
+carry different zones, that rack is two domains. The first tier is the whole cluster. A level that no layout asks for is
 left out if, because some nodes lack its label, it would split a domain of a level that is asked for. Tiers are computed
 once and kept until nodes join, leave or are redefined, or the topology changes.
 """

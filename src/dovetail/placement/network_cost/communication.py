@@ -63,7 +63,7 @@ class Estimate:
 
 
 class CommunicationModel:
-    """The network of one cluster, with results cached until the network is described anew."""
+    """The network of one cluster, with results cached until the topology changes."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

@@ -17,7 +17,7 @@ from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.cluster.network.levels import PresentLevel
 from dovetail.model.network.topology import LinkDefaults
 
-#: Between two tasks of one node, where nobody says: roughly what GPUs of one machine have among themselves.
+#: Between two tasks of one node, where it is not described: roughly what GPUs of one machine have among themselves.
 LOCAL = LinkDefaults(2_400_000, 500)
 BITS = 8.0
 MBPS = 1e6
@@ -91,14 +91,14 @@ class OneSwitch:
         found = max(found, inside, key=lambda one: one.seconds)
         return Carried(found.seconds, max(latency_ns, float(LOCAL.latency_ns) if tasks.max() > 1 else 0.0), found.where)
 
-    # --- beyond the links of the nodes -----------------------------------------------------------------------
+    # --- above the links of the nodes --------------------------------------------------------------------------
 
     def _inside(self, start: Rows, end: Rows, size_bytes: F8) -> tuple[Busiest, F8]:  # noqa: ARG002 (of other fabrics)
         """Flows between different nodes: the busiest link, and for each what its way adds to those of its nodes."""
         return Busiest(0.0, ""), np.zeros(len(start))
 
     def _inside_all(self, size_bytes: float) -> tuple[Busiest, float]:  # noqa: ARG002
-        """The same of everybody to everybody, and the longest way whole."""
+        """The same for all pairs, and the longest path in full."""
         return Busiest(0.0, ""), float(np.sort(self.ports.latency_ns)[-2:].sum())
 
 

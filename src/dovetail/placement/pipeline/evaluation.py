@@ -261,7 +261,7 @@ class Evaluator:
 
 
 def _checked(answer: Any, size: int, mask: bool) -> Any:
-    """The answer of another package's plugin, or an error that says what is wrong with it."""
+    """The answer of another package's plugin; raises an error that names what is wrong with it."""
     if isinstance(answer, bool):
         if not mask:
             raise TypeError("a score returns numbers, not bools")

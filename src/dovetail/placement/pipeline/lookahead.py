@@ -18,7 +18,7 @@ TOP_K = 128
 
 @dataclass(slots=True)
 class Lookahead:
-    """One row as it would be after `step` more copies; step 0 is how it was when the ladder was made."""
+    """One row as it would be after `step` more copies; step 0 is how it was when this was made."""
 
     totals: list[float]
     points: F8  # float64[score, step]
@@ -60,7 +60,7 @@ class TopK:
 
 
 def _first(rows: Rows, totals: F8) -> Rows:
-    """The best LEADERS of the rows, equal totals in order of row; in no particular order."""
+    """The best rows, equal totals in order of row; in no particular order."""
     if len(rows) <= TOP_K:
         return rows
     threshold = np.partition(totals, len(totals) - TOP_K)[len(totals) - TOP_K]

@@ -26,12 +26,12 @@ from dovetail.placement.pipeline.refusal import unplaced
 
 KEEP_BEST = 5
 CACHE_BYTES = 64 * 2**20
-CACHED_STANDINGS = 256
+MAX_RANKING_CACHES = 256
 REMEMBERED_SHAPES = 4096
 STEPS_KEPT = 4096  # of each filter's funnel
-#: Why nodes were not looked at: others of its gang or group go elsewhere.
+#: Why nodes were not considered: others of its gang or group go elsewhere.
 OTHER_DOMAIN = "other_domain"
-#: Or it has a node that it was meant for, and may go there.
+#: Or the task is nominated to another node, and may go there.
 MEANT_ELSEWHERE = "meant_elsewhere"
 
 
@@ -60,7 +60,7 @@ class Pipeline:
         self.cursor = -1  # the row that round_robin chose last
         self._cluster = cluster
         self._seed = seed
-        self._standings: OrderedDict[Shape, RankingCache] = OrderedDict()
+        self._ranking_caches: OrderedDict[Shape, RankingCache] = OrderedDict()
         self._remembered: OrderedDict[Shape, None] = OrderedDict()
         self._weights = tuple(zip(settings.scores, self.evaluator.weights, strict=True))
         self._refused: _Refused | None = None  # the last that fitted nowhere
@@ -71,9 +71,9 @@ class Pipeline:
 
     def decide(self, request: Request, task: str, *, repeats: bool = False) -> Choice:
         """The best node for one task. `repeats` says that more tasks of this shape will follow."""
-        standing = self._standing(request, repeats) if request.promised is None else None
-        if standing is not None:
-            return self._from_standing(request, standing, task)
+        cache = self._ranking_cache(request, repeats) if request.promised is None else None
+        if cache is not None:
+            return self._from_ranking_cache(request, cache, task)
         return self._evaluated_once(request, task)
 
     def decide_at(self, request: Request, row: int) -> Choice | None:
@@ -98,7 +98,7 @@ class Pipeline:
                 return kept.filtered.feasible_ignoring_capacity
         return self.evaluator.run_filters(request, View(cluster)).feasible_ignoring_capacity
 
-    def told(
+    def funnel_and_weights(
         self, filtered: FilterResult, request: Request
     ) -> tuple[tuple[FunnelStep, ...], tuple[tuple[str, float], ...]]:
         """The funnel and the weights of the scores, for an explanation."""
@@ -118,32 +118,32 @@ class Pipeline:
     def placed(self, request: Request, row: int) -> None:
         """Call after the chosen row took the task; not in trials, whose undo is in the change log."""
         self.cursor = row
-        standing = self._standings.get(request.shape)
-        if standing is not None:
-            standing.took(row)
+        cache = self._ranking_caches.get(request.shape)
+        if cache is not None:
+            cache.took(row)
 
     def forget_wider(self, resources: int) -> None:
-        """Drop what is kept of shapes that were compiled against more resources than these."""
-        wider = [shape for shape, standing in self._standings.items() if len(standing.request.column) > resources]
+        """Drop ranking caches of shapes that were compiled against more resources than these."""
+        wider = [shape for shape, cache in self._ranking_caches.items() if len(cache.request.column) > resources]
         for shape in wider:
-            del self._standings[shape]
+            del self._ranking_caches[shape]
 
     # --- two ways to the same answer -------------------------------------------------------------------------
 
-    def _from_standing(self, request: Request, standing: RankingCache, task: str) -> Choice:
-        standing.refresh()
-        funnel = self._funnel(standing.counts)
-        top = standing.top(KEEP_BEST)
+    def _from_ranking_cache(self, request: Request, cache: RankingCache, task: str) -> Choice:
+        cache.refresh()
+        funnel = self._funnel(cache.counts)
+        top = cache.top(KEEP_BEST)
         if not top:
-            return self._unplaced(request, funnel, standing.filtered)
+            return self._unplaced(request, funnel, cache.filtered)
         if self.settings.select == "best":
             row = top[0]
         else:
-            row = self._selected(np.flatnonzero(standing.total > LOST), task)
+            row = self._selected(np.flatnonzero(cache.total > LOST), task)
             top = [row, *(other for other in top if other != row)][:KEEP_BEST]
-        best = standing.lines(top)
+        best = cache.lines(top)
         slots = self.evaluator.devices(request, self._cluster, row)
-        return Choice(row, self._explained(best[0].node, funnel, best, standing.notes), slots)
+        return Choice(row, self._explained(best[0].node, funnel, best, cache.notes), slots)
 
     def _evaluated_once(self, request: Request, task: str) -> Choice:
         choice = self._evaluated(request, task)
@@ -206,13 +206,13 @@ class Pipeline:
         digest = blake2b(f"{self._seed}/{task}".encode(), digest_size=8).digest()
         return int(rows[int.from_bytes(digest, "big") % len(rows)])
 
-    def _standing(self, request: Request, repeats: bool) -> RankingCache | None:
+    def _ranking_cache(self, request: Request, repeats: bool) -> RankingCache | None:
         if request.non_local or request.among is not None or not self.evaluator.local:
-            return None  # depends on other workloads or nodes: nothing of it stays true
+            return None  # it depends on other workloads or nodes: nothing can be cached
         shape = request.shape
-        found = self._standings.get(shape)
+        found = self._ranking_caches.get(shape)
         if found is not None:
-            self._standings.move_to_end(shape)
+            self._ranking_caches.move_to_end(shape)
             return found
         if not repeats and shape not in self._remembered:
             self._remembered[shape] = None
@@ -220,11 +220,11 @@ class Pipeline:
                 self._remembered.popitem(last=False)
             return None
         found = RankingCache(request, self.evaluator, self._cluster)
-        self._standings[shape] = found
-        # All standings of one cluster are about as large as the newest.
-        most = min(CACHED_STANDINGS, max(1, CACHE_BYTES // found.size_bytes))
-        while len(self._standings) > most:
-            self._standings.popitem(last=False)
+        self._ranking_caches[shape] = found
+        # All caches of one cluster are about as large as the newest.
+        most = min(MAX_RANKING_CACHES, max(1, CACHE_BYTES // found.size_bytes))
+        while len(self._ranking_caches) > most:
+            self._ranking_caches.popitem(last=False)
         return found
 
     def _funnel(self, counts: list[int]) -> tuple[FunnelStep, ...]:

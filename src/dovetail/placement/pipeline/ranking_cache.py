@@ -1,4 +1,4 @@
-"""Standing: the ranking cache. It keeps how all nodes rank for one shape, and updates it instead of computing it again.
+"""The ranking cache: how all nodes rank for one shape, updated instead of computed again.
 
 When rows change, only those rows are evaluated again, only by plugins that read what changed, and scores only where the
 filters pass. While one shape is placed again and again, even that is unnecessary: one array pass has evaluated the best
@@ -25,9 +25,9 @@ STEPS_AHEAD = 4
 STEPS_AHEAD_SINGLE = 16
 #: Below this share of feasible nodes it pays to score only those.
 SPARSE = 0.5
-#: More changed rows than this are written as arrays, and the leaders given up.
+#: More changed rows than this are written as arrays, and the top K are dropped.
 ROW_BY_ROW = 4
-#: Decisions in a row with nothing but our own tasks changing, until leaders are worth finding.
+#: Decisions in a row with nothing but our own tasks changing, until finding the top K pays.
 STREAK = 3
 
 
@@ -46,7 +46,7 @@ class RankingCache:
     _failed: bool
     _scored: B1  # the points of the row are those of the row as it is
     _constants: list[float | None]
-    _leaders: TopK | None
+    _top_k: TopK | None
     _lines: dict[int, NodePoints]
 
     def __init__(self, request: Request, evaluator: Evaluator, cluster: Cluster) -> None:
@@ -104,17 +104,17 @@ class RankingCache:
         self._evaluate_rows(np.array(sorted(dirty), dtype=np.intp), groups)
         self._streak = self._streak + 1 if dirty <= self._own_rows else 0
         self._own_rows.clear()
-        if self._leaders is None and self._streak >= STREAK:
-            self._find_leaders()
+        if self._top_k is None and self._streak >= STREAK:
+            self._find_top_k()
 
     def top(self, count: int) -> list[int]:
         """The best rows, best first; fewer if fewer are feasible."""
-        if self._leaders is None:
+        if self._top_k is None:
             return self._top_of_all(count)
-        found = self._leaders.top(count)
+        found = self._top_k.top(count)
         if found is None:
-            self._find_leaders()
-            found = self._leaders.top(count)
+            self._find_top_k()
+            found = self._top_k.top(count)
         return found or []
 
     def lines(self, rows: list[int]) -> tuple[NodePoints, ...]:
@@ -133,17 +133,17 @@ class RankingCache:
 
     def took(self, row: int) -> None:
         """One more task of this shape was just placed on the row, through `Cluster.place`."""
-        if self._leaders is None:
+        if self._top_k is None:
             self._own_rows.add(row)
             return
-        lookahead = self._leaders.lookaheads.get(row)
+        lookahead = self._top_k.lookaheads.get(row)
         if lookahead is None or self._changes != self._cluster.changes_before:
             return  # something else changed too: the next refresh evaluates the row
         lookahead.step += 1
         if lookahead.step >= len(lookahead.totals):
-            del self._leaders.lookaheads[row]
-            self._look_ahead(self._leaders, np.array([row], dtype=np.intp), STEPS_AHEAD_SINGLE)
-            lookahead = self._leaders.lookaheads.get(row)
+            del self._top_k.lookaheads[row]
+            self._look_ahead(self._top_k, np.array([row], dtype=np.intp), STEPS_AHEAD_SINGLE)
+            lookahead = self._top_k.lookaheads.get(row)
             if lookahead is None:
                 return
         self._log.skip_one(self._own_groups)
@@ -205,11 +205,11 @@ class RankingCache:
             self.total = np.full(len(alive), LOST)
             self.total[rows] = self._totals(self.points[:, rows])
         self._lines = {}
-        self._leaders = None
+        self._top_k = None
 
     def _evaluate_rows(self, rows: Rows, groups: set[str]) -> None:
         """Evaluate some rows again: only plugins that read what changed, and scores only where filters pass."""
-        alive = self._sifted_rows(rows, groups)
+        alive = self._filtered_rows(rows, groups)
         if alive is None:
             self._evaluate_all()
             return
@@ -224,7 +224,7 @@ class RankingCache:
             totals[alive] = among
         self._note_totals(rows, totals)
 
-    def _sifted_rows(self, rows: Rows, groups: set[str]) -> B1 | None:
+    def _filtered_rows(self, rows: Rows, groups: set[str]) -> B1 | None:
         """Which of the rows pass every filter now. Usually no filter changes its answer; from the first that does,
         stages and counts are updated. None if a filter newly fails, or no longer fails: then all rows are evaluated."""
         evaluator = self._evaluator
@@ -279,13 +279,13 @@ class RankingCache:
         return total
 
     def _note_totals(self, rows: Rows, totals: F8) -> None:
-        top_k = self._leaders if len(rows) <= ROW_BY_ROW else None
+        top_k = self._top_k if len(rows) <= ROW_BY_ROW else None
         if top_k is not None:
             before = self.total.take(rows).tolist()
             for row, was, now in zip(rows.tolist(), before, totals.tolist(), strict=True):
                 top_k.lookaheads.pop(row, None)
                 top_k.changed(row, was, now)
-        self._leaders = top_k
+        self._top_k = top_k
         self.total[rows] = totals
         for row in rows.tolist():
             self._lines.pop(row, None)
@@ -319,10 +319,10 @@ class RankingCache:
             total += one * weight
         return total
 
-    # --- the leaders -----------------------------------------------------------------------------------------
+    # --- the top K -----------------------------------------------------------------------------------------
 
     def _top_of_all(self, count: int) -> list[int]:
-        """A handful of argmax passes; cheaper than keeping leaders when many rows change between two decisions."""
+        """A handful of argmax passes; cheaper than keeping the top K when many rows change between two decisions."""
         found: list[int] = []
         values: list[float] = []
         for _ in range(min(count, len(self.total))):
@@ -336,10 +336,10 @@ class RankingCache:
         self.total[found] = values
         return found
 
-    def _find_leaders(self) -> None:
-        self._leaders = TopK(self.total)
-        if self._can_look_ahead and len(self._leaders.rows):
-            self._look_ahead(self._leaders, self._leaders.rows, STEPS_AHEAD)
+    def _find_top_k(self) -> None:
+        self._top_k = TopK(self.total)
+        if self._can_look_ahead and len(self._top_k.rows):
+            self._look_ahead(self._top_k, self._top_k.rows, STEPS_AHEAD)
 
     def _look_ahead(self, top_k: TopK, rows: Rows, steps: int) -> None:
         copies = np.tile(np.arange(steps, dtype=np.float64), len(rows))
@@ -365,5 +365,5 @@ class RankingCache:
                 self.counts[i] += now - then
             self.masks[:, row] = masks
             self.stages[:, row] = stages
-        if self._leaders is not None:
-            self._leaders.changed(row, before, total)
+        if self._top_k is not None:
+            self._top_k.changed(row, before, total)

@@ -2,7 +2,8 @@
 
 There are two searches. `search` finds the cheapest victims by the order in `cost`, exactly for one task and for small
 cases. `nominating` finds those that kube-scheduler would choose. `cheapest` compares several places. Guarantees: no
-victim is evicted in vain; nothing here changes the cluster. Leaves to others: who may preempt whom, and stopping them.
+victim is evicted without need; nothing here changes the cluster. Leaves to others: who may preempt whom, and stopping
+them.
 """
 
 from dovetail.placement.preemption.cost import FREE, Cost

@@ -18,15 +18,15 @@ VIOLATION = BROKEN_GANG << _COUNT_BITS
 _COUNT_MASK, _LOST_MASK = (1 << _COUNT_BITS) - 1, (1 << _LOST_BITS) - 1
 #: More than a century counts as a century, so that sums stay within their digits.
 LONGEST_S = 1 << 32
-#: Less urgent than anything: what it costs when nobody has to go.
-NOBODY = -(1 << 30)
+#: Less urgent than anything: the urgency of an empty set of victims.
+NO_VICTIM = -(1 << 30)
 
 
 class Cost(NamedTuple):
     """Compared field by field; lower is better."""
 
     urgency: int  # minus the most urgent rank among the victims: rank 4 (batch) costs -4, rank 0 (critical) 0
-    violations: int  # victims beyond what the disruption budgets of their groups allow
+    violations: int  # victims above what the disruption budgets of their groups allow
     gangs_broken: int
     too_soon: int  # victims that have not had their least run time
     lost_s: int  # whole seconds of work since the last checkpoint
@@ -37,7 +37,7 @@ class Cost(NamedTuple):
         return Cost(max(self.urgency, other.urgency), *(a + b for a, b in zip(self[1:], other[1:], strict=True)))
 
 
-FREE = Cost(NOBODY, 0, 0, 0, 0, 0)
+FREE = Cost(NO_VICTIM, 0, 0, 0, 0, 0)
 
 
 def weight(too_soon: bool, lost_s: int) -> int:

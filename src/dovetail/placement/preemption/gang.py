@@ -165,7 +165,7 @@ class GangSearch:
                 heappush(self._heap, (0, _ROW, row))
 
     def _take_everyone(self) -> None:
-        """The last resort, where gangs lost tasks on the wrong nodes: evict everyone who may be evicted."""
+        """The last resort, where gangs lost tasks on the wrong nodes: evict every eligible task."""
         gone: list[int] = []
         for slot in self.pool.slots[self.pool.takeable[self.pool.slots]].tolist():
             unit = self.pool.unit(slot)

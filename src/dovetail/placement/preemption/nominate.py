@@ -20,17 +20,17 @@ from dovetail.cluster.views.view import View
 from dovetail.model.disruption_budget import DisruptionBudget
 from dovetail.placement.contract import Request
 from dovetail.placement.pipeline.evaluation import Evaluator
-from dovetail.placement.preemption.kept_reprieves import Reprieves
 from dovetail.placement.preemption.nomination import Budgets, NominatedPlacements, Nomination
+from dovetail.placement.preemption.reprieve_cache import ReprieveCache
 from dovetail.placement.preemption.reprieve_trials import Trials
 from dovetail.placement.preemption.victim_table import VictimTable
 
-_KEPT: WeakKeyDictionary[VictimTable, Reprieves] = WeakKeyDictionary()
+_CACHES: WeakKeyDictionary[VictimTable, ReprieveCache] = WeakKeyDictionary()
 
 
 def nominate(
     cluster: Cluster,
-    victims_table: VictimTable,
+    victim_table: VictimTable,
     evaluator: Evaluator,
     request: Request,
     priority: int,
@@ -38,7 +38,7 @@ def nominate(
     coming: NominatedPlacements | None = None,
     candidates: B1 | None = None,
 ) -> Nomination | None:
-    """The node whose victims compare best; None if preemption helps nowhere. Keep `victims_table` from call to call.
+    """The node whose victims compare best; None if preemption helps nowhere. Keep `victim_table` from call to call.
     `candidates`: nodes that lack nothing but capacity, where that is known."""
     coming, asked = coming or NominatedPlacements(), Budgets(budgets)
     trials = Trials(cluster, evaluator, request, priority, asked, coming)
@@ -49,16 +49,16 @@ def nominate(
         candidates = evaluator.run_filters(request, View(cluster)).feasible_ignoring_capacity
     candidates = candidates.copy()
     # Of nominated pods only their amounts matter, unless one of them repels others.
-    special = np.array([row for row in sorted(coming.wary) if candidates[row]], dtype=np.intp)
+    special = np.array([row for row in sorted(coming.repelling_rows) if candidates[row]], dtype=np.intp)
     candidates[special] = False
-    victims_table.refresh()
-    found = [_reprieves(victims_table).best(request, candidates, priority, asked, coming), trials.best(special)]
-    standing = min([one for one in found if one is not None], default=None)
-    return None if standing is None else standing.nomination
+    victim_table.refresh()
+    found = [_reprieves(victim_table).best(request, candidates, priority, asked, coming), trials.best(special)]
+    best = min([one for one in found if one is not None], default=None)
+    return None if best is None else best.nomination
 
 
-def _reprieves(victims_table: VictimTable) -> Reprieves:
-    found = _KEPT.get(victims_table)
+def _reprieves(victim_table: VictimTable) -> ReprieveCache:
+    found = _CACHES.get(victim_table)
     if found is None:
-        found = _KEPT[victims_table] = Reprieves(victims_table)
+        found = _CACHES[victim_table] = ReprieveCache(victim_table)
     return found

@@ -26,12 +26,12 @@ class Nomination(NamedTuple):
 
 
 class NominatedPlacements:
-    """Nominated tasks by row, whose capacity is not available there. `wary`: rows with one that may repel others;
-    `log`: rows in the order in which they changed, for caches by row."""
+    """Nominated tasks by row, whose capacity is not available there. `repelling_rows`: rows with one that may repel
+    others; `log`: rows in the order in which they changed, for caches by row."""
 
     def __init__(self, tasks: Mapping[int, Sequence[tuple[TaskId, Placement]]] | None = None) -> None:
         self._tasks: dict[int, dict[TaskId, Placement]] = {}
-        self.wary: set[int] = set()
+        self.repelling_rows: set[int] = set()
         self.log: list[int] = []
         for row, each in (tasks or {}).items():
             for task, placement in each:
@@ -42,7 +42,7 @@ class NominatedPlacements:
         return self._tasks
 
     def on(self, row: int) -> Mapping[TaskId, Placement]:
-        return self._tasks.get(row, _NOBODY)
+        return self._tasks.get(row, _NO_TASKS)
 
     def add(self, row: int, task: TaskId, placement: Placement) -> None:
         self._tasks.setdefault(row, {})[task] = placement
@@ -57,11 +57,11 @@ class NominatedPlacements:
 
     def _changed(self, row: int) -> None:
         self.log.append(row)
-        wary = any(one.identity is None or one.identity.repels for one in self.on(row).values())
-        (self.wary.add if wary else self.wary.discard)(row)
+        repels = any(one.identity is None or one.identity.repels for one in self.on(row).values())
+        (self.repelling_rows.add if repels else self.repelling_rows.discard)(row)
 
 
-_NOBODY: Mapping[TaskId, Placement] = {}
+_NO_TASKS: Mapping[TaskId, Placement] = {}
 
 
 class RankedNomination(NamedTuple):
@@ -76,7 +76,7 @@ class Budgets:
 
     def __init__(self, budgets: Sequence[DisruptionBudget]) -> None:
         self._budgets = budgets
-        self._of_badge: dict[TaskIdentity, tuple[int, ...]] = {}
+        self._by_identity: dict[TaskIdentity, tuple[int, ...]] = {}
 
     @property
     def any(self) -> bool:
@@ -86,11 +86,11 @@ class Budgets:
         """Which budgets a task counts against. One without labels of its own counts against none."""
         if identity is None or not self._budgets:
             return ()
-        found = self._of_badge.get(identity)
+        found = self._by_identity.get(identity)
         if found is None:
             labelled = any(":" not in key for key, _ in identity.labels)
             each = enumerate(self._budgets) if labelled else ()
-            found = self._of_badge[identity] = tuple([i for i, one in each if selects(one.whom, identity)])
+            found = self._by_identity[identity] = tuple([i for i, one in each if selects(one.whom, identity)])
         return found
 
     def overrun(self, tasks: Sequence[tuple[TaskId, TaskIdentity | None]]) -> list[bool]:

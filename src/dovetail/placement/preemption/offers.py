@@ -19,7 +19,7 @@ _NONE: Mapping[int, int] = {}
 
 @dataclass(slots=True, eq=False)
 class Offer:
-    """`unit` is the gang it comes from, or -1; `breaks` says that all of that gang goes."""
+    """`unit` is the gang of the tasks, or -1; `breaks`: the whole gang is evicted."""
 
     sizes: tuple[int, ...]  # by needed resource: what it frees on this node
     weight: int

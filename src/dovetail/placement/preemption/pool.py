@@ -55,17 +55,17 @@ class VictimPool:
         self.column = [int(amount) for amount in column[needed].tolist()]
         self._column = column[needed, None]
         self.room = table.cluster.resources.free[needed, : table.cluster.width]
-        self.standing = arrays.placed.copy()  # placed and not being stopped
+        self.running = arrays.placed.copy()  # placed and not being stopped
         for slot in map(table.slot_of, sorted(exclude)):
             if slot is not None:
-                self.standing[slot] = False
+                self.running[slot] = False
                 self.room[:, arrays.row[slot]] += self.size(slot)
         self.limits = budgets
         self._all_slack = slack
-        self._may: B1 = eligible(arrays) & self.standing & arrays.preemptible
+        self._may: B1 = eligible(arrays) & self.running & arrays.preemptible
         self.ganged, self.ganged_units = table.ganged, table.ganged_units
         if exclude:
-            left = self.standing[table.ganged]
+            left = self.running[table.ganged]
             self.ganged, self.ganged_units = table.ganged[left], table.ganged_units[left]
         self._members: dict[int, list[int]] = {}
 
@@ -123,7 +123,7 @@ class VictimPool:
     # --- who may go ------------------------------------------------------------------------------------------
 
     def thresholds(self, count: int) -> Iterator[int]:
-        """Ranks, least urgent first, at which taking everyone no more urgent could make room for all."""
+        """Ranks, least urgent first, at which evicting all eligible tasks could free enough for all."""
         if not self.column:
             return
         before = 0, 0

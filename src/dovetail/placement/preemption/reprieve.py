@@ -35,7 +35,7 @@ class Reprieved(NamedTuple):
 
 
 def reprieve(
-    victims_table: VictimTable,
+    victim_table: VictimTable,
     request: Request,
     rows: Rows,
     priority: int,
@@ -43,55 +43,55 @@ def reprieve(
     coming: NominatedPlacements,
 ) -> Reprieved | None:
     """The victims on each of these rows that make room for one task; None if preemption helps on none."""
-    arrays = victims_table.arrays
+    arrays = victim_table.arrays
     needed = np.flatnonzero(request.column > 0)
     need = request.column[needed, None]
-    slots = _slots(victims_table, rows)
+    slots = _slots(victim_table, rows)
     slots = slots[arrays.preemptible[slots] & (arrays.priority[slots] < priority)]
     if not len(slots):
         return None
-    free = _free(victims_table, request, rows, needed, coming)
-    amounts = victims_table.amounts[needed[:, None], slots]
+    free = _free(victim_table, request, rows, needed, coming)
+    amounts = victim_table.amounts[needed[:, None], slots]
     at = np.searchsorted(rows, arrays.row[slots])  # rows are in order
     most = free + np.array([np.bincount(at, each, len(rows)) for each in amounts])
     here = (most >= need).all(axis=0)[at]
     slots, at, amounts = slots[here], at[here], amounts[:, here]
     if not len(slots):
         return None
-    over = _overrun(victims_table, slots, at, budgets)
+    over = _overrun(victim_table, slots, at, budgets)
     order = np.lexsort((slots, arrays.since[slots], -arrays.priority[slots], ~over, at))
     slots, at, amounts, over = slots[order], at[order], amounts[:, order], over[order]
-    victims = _not_let_back(at, amounts, most, need)
+    victims = _not_reprieved(at, amounts, most, need)
     if not victims.any():
         return None
-    return _measured(victims_table, rows, slots[victims], at[victims], over[victims])
+    return _measured(victim_table, rows, slots[victims], at[victims], over[victims])
 
 
-def standing(victims_table: VictimTable, found: Reprieved, i: int) -> RankedNomination:
+def ranked_nomination(victim_table: VictimTable, found: Reprieved, i: int) -> RankedNomination:
     """The i-th row with its victims."""
-    arrays = victims_table.arrays
+    arrays = victim_table.arrays
     end = found.starts[i + 1] if i + 1 < len(found.starts) else len(found.slots)
     slots = found.slots[found.starts[i] : end]
     slots = slots[np.lexsort((slots, arrays.since[slots], -arrays.priority[slots]))]
     row, violations = int(found.rows[i]), int(found.measures[0, i])
-    victims = tuple([victims_table.task(slot) for slot in slots.tolist()])
+    victims = tuple([victim_table.task(slot) for slot in slots.tolist()])
     order = order_of(row, violations, arrays.priority[slots].tolist(), arrays.since[slots].tolist())
     return RankedNomination(order, Nomination(row, victims, violations))
 
 
-def _slots(victims_table: VictimTable, rows: Rows) -> I8:
+def _slots(victim_table: VictimTable, rows: Rows) -> I8:
     """The slots of all tasks on these rows."""
-    lengths = victims_table.lengths[rows]
+    lengths = victim_table.lengths[rows]
     before = np.cumsum(lengths) - lengths
-    found: I8 = np.arange(int(lengths.sum())) + np.repeat(victims_table.first[rows] - before, lengths)
+    found: I8 = np.arange(int(lengths.sum())) + np.repeat(victim_table.first[rows] - before, lengths)
     return found
 
 
-def _free(victims_table: VictimTable, request: Request, rows: Rows, needed: Rows, coming: NominatedPlacements) -> F8:
-    """float64[needed resource, row]: what nobody has and nobody was promised."""
-    free: F8 = victims_table.cluster.resources.free[needed[:, None], rows]
+def _free(victim_table: VictimTable, request: Request, rows: Rows, needed: Rows, coming: NominatedPlacements) -> F8:
+    """float64[needed resource, row]: what is neither allocated nor promised."""
+    free: F8 = victim_table.cluster.resources.free[needed[:, None], rows]
     if request.promised is not None:
-        left = np.full((len(needed), victims_table.cluster.width), np.inf)
+        left = np.full((len(needed), victim_table.cluster.width), np.inf)
         left[:, request.promised.rows] = request.promised.room[needed]
         free = np.minimum(free, left[:, rows])
     if not coming.rows:
@@ -102,15 +102,15 @@ def _free(victims_table: VictimTable, request: Request, rows: Rows, needed: Rows
     return free
 
 
-def _overrun(victims_table: VictimTable, slots: I8, at: I8, budgets: Budgets) -> B1:
-    """For each slot, whether a budget is overrun if everyone less urgent of its node goes."""
+def _overrun(victim_table: VictimTable, slots: I8, at: I8, budgets: Budgets) -> B1:
+    """For each slot, whether a budget is overrun if all less urgent tasks of its node are evicted."""
     found = np.zeros(len(slots), dtype=np.bool_)
-    by_task = victims_table.cluster.placements.by_task
-    tasks = {slot: victims_table.task(slot) for slot in slots.tolist()} if budgets.any else {}
+    by_task = victim_table.cluster.placements.by_task
+    tasks = {slot: victim_table.task(slot) for slot in slots.tolist()} if budgets.any else {}
     concerned = {slot for slot, task in tasks.items() if budgets.of(by_task[task].identity)}
     if not concerned:
         return found
-    arrays = victims_table.arrays
+    arrays = victim_table.arrays
     order = np.lexsort((slots, arrays.since[slots], -arrays.priority[slots], at))
     starts, _ = runs(at[order])
     for places in np.split(order, starts[1:]):
@@ -120,8 +120,8 @@ def _overrun(victims_table: VictimTable, slots: I8, at: I8, budgets: Budgets) ->
     return found
 
 
-def _not_let_back(at: I8, amounts: F8, most: F8, need: F8) -> B1:
-    """By place, in order within each row: who may not come back. `most` is the room with everyone gone."""
+def _not_reprieved(at: I8, amounts: F8, most: F8, need: F8) -> B1:
+    """By place, in order within each row: tasks that stay victims. `most` is what is free with all of them gone."""
     room = most.copy()
     starts, lengths = runs(at)
     gone = np.zeros(len(at), dtype=np.bool_)
@@ -135,8 +135,8 @@ def _not_let_back(at: I8, amounts: F8, most: F8, need: F8) -> B1:
     return gone
 
 
-def _measured(victims_table: VictimTable, rows: Rows, slots: I8, at: I8, over: B1) -> Reprieved:
-    arrays = victims_table.arrays
+def _measured(victim_table: VictimTable, rows: Rows, slots: I8, at: I8, over: B1) -> Reprieved:
+    arrays = victim_table.arrays
     starts, counts = runs(at)
     priority = arrays.priority[slots]
     highest = np.maximum.reduceat(priority, starts)

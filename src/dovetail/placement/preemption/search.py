@@ -43,13 +43,13 @@ def find_victims(
     budgets: Mapping[int, int],
     slack: Mapping[int, int],
     exclude: Collection[TaskId] = (),
-    victims_table: VictimTable | None = None,
+    victim_table: VictimTable | None = None,
 ) -> Victims | None:
     """`candidates`: rows that pass every filter but capacity. `budgets`: by workload, how many more tasks may be
     disturbed; `slack`: by gang, how many tasks it can lose and continue. `exclude`: tasks that are stopping already;
-    their capacity counts as free, and neither budgets nor slack are charged for them here. Keep `victims_table` from
+    their capacity counts as free, and neither budgets nor slack are charged for them here. Keep `victim_table` from
     call to call: building it reads every placed task."""
-    table = VictimTable(cluster) if victims_table is None else victims_table
+    table = VictimTable(cluster) if victim_table is None else victim_table
     table.refresh()
     pool = VictimPool(table, candidates[: cluster.width], column, eligible, now, budgets, slack, exclude)
     free = pool.holds(pool.room, 1).astype(np.int64) if count == 1 else np.minimum(pool.fits(pool.room), count)

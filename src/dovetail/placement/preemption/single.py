@@ -56,7 +56,7 @@ class OneSearch:
 
 
 def missing_for(pool: VictimPool, room: list[float], count: int) -> tuple[int, ...]:
-    """By needed resource: what a node with this room lacks for so many tasks; negative where it has more."""
+    """By needed resource: what a node with this free capacity lacks for so many tasks; negative where it has more."""
     return tuple([count * need - int(free) for need, free in zip(pool.column, room, strict=True)])
 
 

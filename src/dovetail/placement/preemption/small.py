@@ -173,6 +173,6 @@ class SmallCase:
         self._combine(at + 1, need, price)
 
     def _overrun(self, choice: SmallChoice) -> int:
-        """Victims beyond the budgets if these go too."""
+        """Victims above the budgets if these go too."""
         limits, used = self._pool.limits, self._used
         return sum(max(0, k - max(0, limits[group] - used[group])) for group, k in choice.groups.items())

@@ -27,13 +27,13 @@ class Trimmer:
         ledger, pool = self._ledger, self._pool
         for unit in sorted(ledger.broken, key=lambda unit: (-ledger.pool.price(unit), unit)):
             if self._give_back(pool.members(unit)):
-                ledger.mend(unit)
+                ledger.unbreak(unit)
             elif pool.slack.get(unit):
                 self._spare_most(unit)
         alone = [slot for slot in ledger.victims if pool.unit(slot) not in ledger.broken]
         for slot in sorted(alone, key=lambda slot: (-self._price(slot), -slot)):
             if self._give_back([slot]):
-                ledger.forgive(slot)
+                ledger.release(slot)
 
     def _price(self, slot: int) -> int:
         group = self._pool.group(slot)
@@ -46,7 +46,7 @@ class Trimmer:
         back = [slot for slot in members if self._give_back([slot])]
         needed = [slot for slot in members if slot not in set(back)]
         if len(needed) <= self._pool.slack[unit]:
-            self._ledger.mend(unit)
+            self._ledger.unbreak(unit)
             for slot in needed:
                 self._ledger.take(slot)
         else:

@@ -1,6 +1,6 @@
 """The victims chosen so far: budgets used, gangs that lose some tasks, and gangs that are broken.
 
-Guarantees: `total` is what the victims cost together, budgets and gangs included; `take` and `forgive` are inverse to
+Guarantees: `total` is what the victims cost together, budgets and gangs included; `take` and `release` are inverse to
 each other. A gang that loses more than it can is broken, and all its tasks are victims.
 """
 
@@ -63,14 +63,14 @@ class VictimLedger:
         self.given[unit] = 0
         return rest
 
-    def forgive(self, slot: int) -> None:
+    def release(self, slot: int) -> None:
         """Undo `take`."""
         unit = self.pool.unit(slot)
         self._uncount(slot)
         if unit >= 0:
             self.given[unit] -= 1
 
-    def mend(self, unit: int) -> list[int]:
+    def unbreak(self, unit: int) -> list[int]:
         """Undo breaking a gang: all of it continues."""
         members = self.pool.members(unit)
         for slot in members:

@@ -4,7 +4,7 @@ A node's tasks lie side by side, ordered by id, with a little room to grow. When
 placements changed, that row alone is written again; a row that outgrows its place moves to the end. Sums by row and
 rank are kept along, so that a search can leave out at once the rows that could never be cleared enough.
 Guarantees: after `refresh` the arrays say what the cluster says, whatever happened in between, trials included.
-Leaves to others: who may be a victim (`pool`), and which are (`single`, `gang`). A stake that is exchanged without
+Leaves to others: who may be a victim (`pool`), and which are (`single`, `gang`). A `VictimInfo` replaced without
 taking the task off its node is not in the log and is not noticed.
 """
 
@@ -29,7 +29,7 @@ I1 = npt.NDArray[np.int8]
 SPARE_SLOTS = 2
 #: One slot in so many lies behind all nodes, for those that move. More would make every pass over all slots longer.
 SPARE_SHARE = 8
-#: Rows written one by one, beyond a share of all, until it is quicker to begin again.
+#: Rows written one by one, besides a share of all, until rebuilding is quicker.
 FEW_ROWS = 64
 
 
@@ -57,30 +57,13 @@ class VictimArrays:
 _COPIED = ("rank", "since", "checkpoint_s", "min_run_s", "unit", "group", "queue", "priority", "preemptible")
 _PLACES = [(name, VictimInfo._fields.index(name)) for name in _COPIED]
 _UNIT = VictimInfo._fields.index("unit")
+_FLOATS, _FLAGS = ("since", "checkpoint_s", "min_run_s"), ("placed", "preemptible")
+_TYPES: dict[str, type] = {"rank": np.int8, **dict.fromkeys(_FLOATS, np.float64), **dict.fromkeys(_FLAGS, np.bool_)}
 
 
 def _empty(size: int) -> VictimArrays:
-    def whole() -> I8:
-        return np.zeros(size, dtype=np.int64)
-
-    def flag() -> B1:
-        return np.zeros(size, dtype=np.bool_)
-
     return VictimArrays(
-        placed=flag(),
-        workload=whole(),
-        replica=whole(),
-        row=whole(),
-        rank=np.zeros(size, dtype=np.int8),
-        since=np.zeros(size),
-        checkpoint_s=np.zeros(size),
-        min_run_s=np.zeros(size),
-        unit=whole(),
-        group=whole(),
-        queue=whole(),
-        priority=whole(),
-        preemptible=flag(),
-        unit_code=whole(),
+        **{field.name: np.zeros(size, _TYPES.get(field.name, np.int64)) for field in fields(VictimArrays)}
     )
 
 
@@ -103,7 +86,7 @@ class VictimTable:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self._log = LogCursor(cluster, (PLACEMENTS,))
-        self._begin_again()
+        self._rebuild()
 
     @property
     def size(self) -> int:
@@ -115,18 +98,18 @@ class VictimTable:
         cluster = self.cluster
         grew = cluster.width != len(self.first) or len(cluster.resources.names) != len(self.amounts)
         if self._log.is_lost or grew:
-            self._begin_again()
+            self._rebuild()
             return
         if self._log.is_at_end:
             return
         self._save()
         dirty = sorted(self._log.changed()[PLACEMENTS])
         if len(dirty) > FEW_ROWS + cluster.width // 4:
-            self._begin_again()
+            self._rebuild()
             return
-        self._mend(dirty)
+        self._update_rows(dirty)
         if self._used > 2 * self._wanted or len(self.unit_codes) > 4 * len(cluster.placements.by_task) + 1024:
-            self._begin_again()
+            self._rebuild()
 
     @contextmanager
     def restored(self) -> Iterator[None]:
@@ -172,7 +155,7 @@ class VictimTable:
 
     # --- writing ---------------------------------------------------------------------------------------------
 
-    def _begin_again(self) -> None:
+    def _rebuild(self) -> None:
         cluster = self.cluster
         self._save()
         self._log.skip()
@@ -190,8 +173,8 @@ class VictimTable:
         self.ganged = self.ganged_units = np.zeros(0, dtype=np.int64)
         self._write(range(cluster.width))
 
-    def _mend(self, dirty: list[int]) -> None:
-        self._forget_gangs(dirty)
+    def _update_rows(self, dirty: list[int]) -> None:
+        self._remove_gangs(dirty)
         for row in dirty:
             count = len(self.cluster.placements.by_row[row])
             self.arrays.placed[self.slots(row)] = False
@@ -219,12 +202,12 @@ class VictimTable:
             arrays.placed[at] = True
             arrays.row[at] = np.repeat(rows, counts)
             arrays.workload[at], arrays.replica[at] = zip(*tasks, strict=True)
-            self._write_stakes(at, [placement.victim_info for placement in found])
+            self._write_infos(at, [placement.victim_info for placement in found])
             self.amounts[:, at] = self._amounts(found)
         self._add_up(rows, at)
-        self._note_gangs(at)
+        self._add_gangs(at)
 
-    def _forget_gangs(self, rows: list[int]) -> None:
+    def _remove_gangs(self, rows: list[int]) -> None:
         """Before these rows are written again."""
         starts = np.searchsorted(self.ganged, self.first[rows]).tolist()
         ends = np.searchsorted(self.ganged, self.first[rows] + self._length[rows]).tolist()
@@ -233,14 +216,14 @@ class VictimTable:
             kept[start:end] = False
         self.ganged, self.ganged_units = self.ganged[kept], self.ganged_units[kept]
 
-    def _note_gangs(self, at: I8) -> None:
+    def _add_gangs(self, at: I8) -> None:
         added = np.sort(at[self.arrays.unit_code[at] >= 0])
         places = np.searchsorted(self.ganged, added)
         self.ganged = np.insert(self.ganged, places, added)
         self.ganged_units = np.insert(self.ganged_units, places, self.arrays.unit_code[added])
 
-    def _write_stakes(self, at: I8, victims_table: list[VictimInfo]) -> None:
-        columns = list(zip(*victims_table, strict=True))
+    def _write_infos(self, at: I8, infos: list[VictimInfo]) -> None:
+        columns = list(zip(*infos, strict=True))
         for name, place in _PLACES:
             getattr(self.arrays, name)[at] = columns[place]
         codes = self.unit_codes

@@ -1,20 +1,18 @@
 """Preferences about nodes in one number: (preferred - avoided + 1) / 2; 0.5 for a task without preferences."""
 
-from typing import ClassVar
-
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import LABELS, TAINTS
 from dovetail.cluster.views.view import View
 from dovetail.placement.contract import Request, Score
-from dovetail.placement.scores.wishes import avoided_share, preferred_share, reads_of_wishes
+from dovetail.placement.scores.preferences import avoided_share, preferred_share, reads_of_preferences
 
 
 class AffinityScore(Score):
-    name: ClassVar[str] = "affinity"
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS, TAINTS})
+    name = "affinity"
+    reads = frozenset({LABELS, TAINTS})
 
     def reads_of(self, request: Request) -> frozenset[str]:
-        return reads_of_wishes(self.reads, request)
+        return reads_of_preferences(self.reads, request)
 
     def points(self, request: Request, view: View) -> F8 | float:
         points, disliked = preferred_share(request, view, 0.5), avoided_share(request, view, 0.5)
@@ -27,11 +25,11 @@ class AffinityScore(Score):
 class PreferredScore(Score):
     """The bonus alone, for profiles that weigh bonus and penalty apart."""
 
-    name: ClassVar[str] = "preferred"
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS})
+    name = "preferred"
+    reads = frozenset({LABELS})
 
     def reads_of(self, request: Request) -> frozenset[str]:
-        return reads_of_wishes(self.reads, request)
+        return reads_of_preferences(self.reads, request)
 
     def points(self, request: Request, view: View) -> F8 | float:
         return preferred_share(request, view)
@@ -40,11 +38,11 @@ class PreferredScore(Score):
 class AvoidedScore(Score):
     """The penalty alone: give it a negative weight."""
 
-    name: ClassVar[str] = "avoided"
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS, TAINTS})
+    name = "avoided"
+    reads = frozenset({LABELS, TAINTS})
 
     def reads_of(self, request: Request) -> frozenset[str]:
-        return reads_of_wishes(self.reads, request)
+        return reads_of_preferences(self.reads, request)
 
     def points(self, request: Request, view: View) -> F8 | float:
         return avoided_share(request, view)

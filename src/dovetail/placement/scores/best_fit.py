@@ -1,7 +1,5 @@
 """The fullest node that still fits: 40 % CPU + 40 % memory + 20 % disk share in use once the task is there."""
 
-from typing import ClassVar
-
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import RESOURCES
 from dovetail.cluster.views.view import View
@@ -10,8 +8,8 @@ from dovetail.placement.scores.shares import BLEND, blended, share_after
 
 
 class BestFitScore(Score):
-    name: ClassVar[str] = "best_fit"
-    reads: ClassVar[frozenset[str]] = frozenset({RESOURCES})
+    name = "best_fit"
+    reads = frozenset({RESOURCES})
 
     def points(self, request: Request, view: View) -> F8 | float:
         return blended((share_after(request, view, name), weight) for name, weight in BLEND)

@@ -1,7 +1,5 @@
 """Colocation with its own service: 1 where a task of the same service already runs."""
 
-from typing import ClassVar
-
 import numpy as np
 
 from dovetail.cluster.arrays import F8
@@ -11,8 +9,8 @@ from dovetail.placement.contract import Request, Score
 
 
 class ColocationScore(Score):
-    name: ClassVar[str] = "colocation"
-    reads: ClassVar[frozenset[str]] = frozenset({PLACEMENTS})
+    name = "colocation"
+    reads = frozenset({PLACEMENTS})
 
     def reads_of(self, request: Request) -> frozenset[str]:
         return self.reads if request.shape.service else frozenset()

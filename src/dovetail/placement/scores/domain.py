@@ -25,8 +25,8 @@ class DomainSettings(Strict):
 
 
 class _DomainScore(Score):
-    local: ClassVar[bool] = False
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS, RESOURCES, STATUS})
+    local = False
+    reads = frozenset({LABELS, PLACEMENTS, RESOURCES, STATUS})
     Settings: ClassVar[type[Strict]] = DomainSettings
 
     def __init__(self, settings: DomainSettings) -> None:
@@ -45,7 +45,7 @@ class _DomainScore(Score):
 class DomainAvailabilityScore(_DomainScore):
     """The free share of the domain, for the scarcest of the resources that the task asks for."""
 
-    name: ClassVar[str] = "domain_availability"
+    name = "domain_availability"
 
     def points(self, request: Request, view: View) -> F8 | float:
         lowest: F8 | float = 1.0
@@ -62,7 +62,7 @@ class DomainAvailabilityScore(_DomainScore):
 class TopologyAlignmentScore(_DomainScore):
     """How much of the job the domain could hold: its tasks that run there and those that still fit."""
 
-    name: ClassVar[str] = "topology_alignment"
+    name = "topology_alignment"
 
     def points(self, request: Request, view: View) -> F8 | float:
         whole = view.whole
@@ -80,7 +80,7 @@ class DomainUtilisationScore(_DomainScore):
     """The share of the domain that others use: of equals the fuller is better, so that whole domains stay free for
     large jobs."""
 
-    name: ClassVar[str] = "domain_utilisation"
+    name = "domain_utilisation"
 
     def points(self, request: Request, view: View) -> F8 | float:
         highest: F8 | float = 0.0
@@ -96,7 +96,7 @@ class DomainUtilisationScore(_DomainScore):
 class DomainHistoryScore(_DomainScore):
     """How tasks fared in the domain before: how many succeeded, and how quickly (`track_record`)."""
 
-    name: ClassVar[str] = "domain_history"
+    name = "domain_history"
 
     def __init__(self, settings: DomainSettings) -> None:
         super().__init__(settings)

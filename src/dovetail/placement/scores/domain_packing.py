@@ -25,9 +25,9 @@ class DomainPackingSettings(Strict):
 
 
 class DomainPackingScore(Score):
-    name: ClassVar[str] = "domain_packing"
-    local: ClassVar[bool] = False
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS, RESOURCES})
+    name = "domain_packing"
+    local = False
+    reads = frozenset({LABELS, RESOURCES})
     Settings: ClassVar[type[Strict]] = DomainPackingSettings
 
     def __init__(self, settings: DomainPackingSettings) -> None:

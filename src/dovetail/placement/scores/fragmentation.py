@@ -6,8 +6,6 @@ is lost, positive where the task takes capacity that nothing else could use. For
 node counts, and the task gets that device. Without an outlook all nodes are equal.
 """
 
-from typing import ClassVar
-
 from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.devices import Slots
 from dovetail.cluster.state import DEVICES, RESOURCES
@@ -23,11 +21,11 @@ from dovetail.placement.fragmentation.unusable import unusable
 
 
 class FragmentationScore(Score):
-    name: ClassVar[str] = "fragmentation"
-    reads: ClassVar[frozenset[str]] = frozenset({RESOURCES, DEVICES})
-    uses_outlook: ClassVar[bool] = True
-    chooses_devices: ClassVar[bool] = True
-    looks_ahead: ClassVar[bool] = False  # which device the next copy gets depends on those before it
+    name = "fragmentation"
+    reads = frozenset({RESOURCES, DEVICES})
+    uses_outlook = True
+    chooses_devices = True
+    looks_ahead = False  # which device the next copy gets depends on those before it
 
     def __init__(self) -> None:
         self._known = KnownLosses()

@@ -4,8 +4,6 @@ It counts what the node has, free or not: a node with several models counts as o
 devices are chosen when the task is placed. Without a choice of models all nodes are equal.
 """
 
-from typing import ClassVar
-
 import numpy as np
 
 from dovetail.cluster.arrays import F8
@@ -15,8 +13,8 @@ from dovetail.placement.contract import Request, Score
 
 
 class GpuModelPreferenceScore(Score):
-    name: ClassVar[str] = "gpu_model_preference"
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS})  # as the filter gpu_model
+    name = "gpu_model_preference"
+    reads = frozenset({LABELS})  # as the filter gpu_model
 
     def points(self, request: Request, view: View) -> F8 | float:
         ask = request.shape.gpus

@@ -3,8 +3,6 @@
 For a task without GPUs the node with the fewest free GPUs is best, so that it leaves the others to GPU work.
 """
 
-from typing import ClassVar
-
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import RESOURCES
 from dovetail.cluster.views.view import View
@@ -14,8 +12,8 @@ from dovetail.placement.scores.shares import share_after
 
 
 class GpuPackingScore(Score):
-    name: ClassVar[str] = "gpu_packing"
-    reads: ClassVar[frozenset[str]] = frozenset({RESOURCES})
+    name = "gpu_packing"
+    reads = frozenset({RESOURCES})
 
     def points(self, request: Request, view: View) -> F8 | float:
         share, capacity = share_after(request, view, GPU), view.capacity(GPU)

@@ -5,8 +5,6 @@ what is left will not suffice for work that can use nothing else (`fragmentation
 kinds the cheapest one that the task allows counts. Without an outlook all nodes are equal.
 """
 
-from typing import ClassVar
-
 import numpy as np
 
 from dovetail.cluster.arrays import F8
@@ -19,11 +17,11 @@ from dovetail.placement.contract import Request, Score
 
 
 class GpuScarcityScore(Score):
-    name: ClassVar[str] = "gpu_scarcity"
+    name = "gpu_scarcity"
     # What a node says of itself, as the filter gpu_model: placing a task changes nothing of it.
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS})
+    reads = frozenset({LABELS})
 
-    uses_outlook: ClassVar[bool] = True
+    uses_outlook = True
 
     def epoch(self, request: Request) -> int:
         return 0 if request.outlook is None or request.shape.gpus is None else request.outlook.prices_epoch

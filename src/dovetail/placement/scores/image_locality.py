@@ -5,8 +5,6 @@ all nodes are equal. A shape carries the image only under profiles with this sco
 tasks which differ in nothing else share a shape.
 """
 
-from typing import ClassVar
-
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import LABELS
 from dovetail.cluster.views.view import View
@@ -17,10 +15,10 @@ from dovetail.placement.contract import Request, Score
 
 
 class ImageLocalityScore(Score):
-    name: ClassVar[str] = "image_locality"
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS})
+    name = "image_locality"
+    reads = frozenset({LABELS})
 
-    sees_image: ClassVar[bool] = True
+    sees_image = True
 
     def points(self, request: Request, view: View) -> F8 | float:
         label = image_label(request.shape.image) if request.shape.image else None

@@ -3,8 +3,6 @@
 A task whose related workloads are not placed yet prefers no node: 0 everywhere.
 """
 
-from typing import ClassVar
-
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import LABELS, PLACEMENTS
 from dovetail.cluster.views.view import View
@@ -14,8 +12,8 @@ from dovetail.placement.contract import Request, Score
 class NetworkProximityScore(Score):
     """The mean over all related tasks, in [0, 1]."""
 
-    name: ClassVar[str] = "network_proximity"
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS})
+    name = "network_proximity"
+    reads = frozenset({LABELS, PLACEMENTS})
 
     def reads_of(self, request: Request) -> frozenset[str]:
         return self.reads if request.shape.near else frozenset()
@@ -33,8 +31,8 @@ class RelatedProximityScore(Score):
     exchange, is added with the same weights.
     """
 
-    name: ClassVar[str] = "related_proximity"
-    reads: ClassVar[frozenset[str]] = frozenset({LABELS, PLACEMENTS})
+    name = "related_proximity"
+    reads = frozenset({LABELS, PLACEMENTS})
 
     def reads_of(self, request: Request) -> frozenset[str]:
         return self.reads if request.shape.near or request.shape.traffic or request.heard else frozenset()

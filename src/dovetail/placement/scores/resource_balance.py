@@ -3,8 +3,6 @@
 Looks at CPU and memory, and at whatever else the task asks for.
 """
 
-from typing import ClassVar
-
 import numpy as np
 
 from dovetail.cluster.arrays import F8
@@ -16,8 +14,8 @@ from dovetail.placement.scores.shares import share_after
 
 
 class ResourceBalanceScore(Score):
-    name: ClassVar[str] = "resource_balance"
-    reads: ClassVar[frozenset[str]] = frozenset({RESOURCES})
+    name = "resource_balance"
+    reads = frozenset({RESOURCES})
 
     def points(self, request: Request, view: View) -> F8 | float:
         names = dict.fromkeys((CPU, MEMORY, *(name for name in request.needs if name != SLOTS)))

@@ -4,8 +4,6 @@ there.
 Reserved capacity is not free. With overcommit more than the whole node can be free, and the points exceed 1.
 """
 
-from typing import ClassVar
-
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import RESOURCES
 from dovetail.cluster.views.view import View
@@ -14,8 +12,8 @@ from dovetail.placement.scores.shares import requested
 
 
 class ResourceUtilisationScore(Score):
-    name: ClassVar[str] = "resource_utilisation"
-    reads: ClassVar[frozenset[str]] = frozenset({RESOURCES})
+    name = "resource_utilisation"
+    reads = frozenset({RESOURCES})
 
     def points(self, request: Request, view: View) -> F8 | float:
         names = requested(request)

@@ -26,7 +26,7 @@ def _nominated(
     meaning = scene.reader.read(waiting)
     asked = read_budgets(budgets or [], scene.tasks)
     request, evaluator = _asked(world, waiting)
-    found = nominate(state.cluster, state.victims_table, evaluator, request, meaning.priority, asked, coming)
+    found = nominate(state.cluster, state.victim_table, evaluator, request, meaning.priority, asked, coming)
     if found is None:
         return None
     return state.cluster.names[found.row], [scene.names[task][1] for task in found.victims], found.violations
@@ -168,7 +168,7 @@ def test_one_pass_over_arrays_finds_what_trying_every_node_finds(seed: int) -> N
         those = NominatedPlacements() if chance.random() < 0.2 else coming
         trials = Trials(state.cluster, evaluator, request, meaning.priority, Budgets(asked), those)
         expected = trials.best(np.flatnonzero(trials.candidates()))
-        found = nominate(state.cluster, state.victims_table, evaluator, request, meaning.priority, asked, those)
+        found = nominate(state.cluster, state.victim_table, evaluator, request, meaning.priority, asked, those)
         assert found == (None if expected is None else expected.nomination)
 
 

@@ -1,4 +1,4 @@
-"""Work that waits for other work is placed when its company comes or its neighbours go, and nobody turns in circles.
+"""Work that waits for other work is placed when that comes or leaves, and no two workloads wake each other endlessly.
 
 `Scene.tick` itself fails if the engine never comes to rest.
 """
@@ -38,7 +38,7 @@ def test_who_only_wishes_to_be_near_others_waits_for_room_alone() -> None:
     assert scene.tick() == ["gang.0", "gang.1"]
 
 
-# --- company that comes --------------------------------------------------------------------------------------
+# --- other work comes ----------------------------------------------------------------------------------------
 
 
 def test_work_that_must_be_near_to_another_is_placed_in_its_zone_when_that_comes() -> None:
@@ -51,7 +51,7 @@ def test_work_that_must_be_near_to_another_is_placed_in_its_zone_when_that_comes
     assert set(scene.on("web")) <= {"n2", "n3"}
 
 
-def test_all_of_a_kind_follow_when_their_company_has_come() -> None:
+def test_all_of_a_class_follow_when_the_task_they_are_near_to_has_come() -> None:
     scene = scene_of()
     for number in range(5):
         scene.submit(f"web-{number}", affinity=NEAR_DB)
@@ -60,7 +60,7 @@ def test_all_of_a_kind_follow_when_their_company_has_come() -> None:
     assert sorted(scene.tick()) == ["db.0", *(f"web-{number}.0" for number in range(5))]
 
 
-def test_near_by_distance_waits_for_company_as_well() -> None:
+def test_near_by_distance_waits_for_the_other_task_as_well() -> None:
     scene = scene_of()
     scene.submit("web", affinity=[{"near": "db", "distance": 0}])
     assert scene.tick() == []
@@ -149,7 +149,7 @@ def test_one_that_is_kept_away_does_not_block_others_of_its_shape() -> None:
     assert scene.tick() == ["web.0"]
 
 
-def test_one_that_waits_for_company_does_not_block_one_that_is_its_own() -> None:
+def test_one_that_waits_for_other_work_does_not_block_one_that_matches_its_own_rule() -> None:
     """Both ask for `app: ring` nearby; only one of them carries that label and may be the first."""
     scene = Scene()
     scene.join("n0", 1, labels={"zone": "a"})
@@ -303,8 +303,8 @@ def test_a_head_that_nobody_may_overtake_goes_when_what_it_waits_for_comes_true(
     assert scene.tick() == ["first.0", "urgent.0"]
 
 
-def test_a_promise_is_made_to_work_that_may_be_the_first_of_its_company() -> None:
-    """Nobody it wants to be near to is there yet: it is its own company, and a short job may not delay it."""
+def test_a_promise_is_made_to_work_that_may_be_the_first_to_match_its_rule() -> None:
+    """No task that it wants to be near to is there yet: it may go first, and a short job may not delay it."""
     scene = Scene(schedulers={"default": {"backfill": {"mode": "easy"}}})
     scene.join("n0", 4, labels={"zone": "a"})
     scene.run("filler", 3, deadline={"run_for": 100})
@@ -318,7 +318,7 @@ def test_a_promise_is_made_to_work_that_may_be_the_first_of_its_company() -> Non
     assert scene.ids["ring"] in scene.engine.state.promises.of_work
 
 
-def test_work_in_the_batch_order_is_placed_when_its_company_comes() -> None:
+def test_work_in_the_batch_order_is_placed_when_the_work_it_is_near_to_comes() -> None:
     scene = scene_of(profiles={"short-first": {"order": "batch"}}, default_profile="short-first")
     scene.submit("web", affinity=NEAR_DB, deadline={"run_for": 600})
     assert scene.tick() == []

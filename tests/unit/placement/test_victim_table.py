@@ -1,4 +1,4 @@
-"""The table of stakes: it follows the cluster row by row and says the same as one made anew."""
+"""The victim table: it follows the cluster row by row and equals one that is built anew."""
 
 import random
 from dataclasses import fields

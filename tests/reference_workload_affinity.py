@@ -1,4 +1,4 @@
-"""The oracle's view of company: near, apart, in so many domains, conflict sets, spread, and expressions about a node.
+"""The oracle's view of workload affinity: near, apart, in so many domains, conflict sets, spread, expressions.
 
 Written from the documented rules over plain lists of nodes and the tasks on them: one node at a time, nothing kept. A
 node without the label of a level is in no domain: near to nobody there, apart from everybody, and nothing is spread
@@ -108,7 +108,7 @@ def domain(level: str, node: Placed, nodes: Iterable[Placed]) -> str | None:
     return node.definition.labels.get(level)
 
 
-class Company:
+class AffinityOracle:
     """What one workload's rules say, with the cluster as it is now."""
 
     def __init__(self, workload: Workload, nodes: Sequence[Placed], distance: Distance) -> None:

@@ -11,7 +11,7 @@ from dovetail.model.requests.asks import Layout
 from dovetail.model.resources import Capacity
 from dovetail.placement.gangs.arranger import Arranger
 from dovetail.placement.gangs.tiers import tiers_of
-from dovetail.placement.gangs.uplink_room import UplinkRoom
+from dovetail.placement.gangs.uplink_capacity import UplinkCapacity
 
 
 def cluster_of(labels: list[dict[str, str]], levels: list[dict[str, Any]]) -> Cluster:
@@ -22,8 +22,8 @@ def cluster_of(labels: list[dict[str, str]], levels: list[dict[str, Any]]) -> Cl
     return cluster
 
 
-def room(cluster: Cluster, mbps: int, asked: tuple[str, ...] = ()) -> tuple[UplinkRoom, list[list[float]]]:
-    found = UplinkRoom(cluster, tiers_of(cluster, asked), mbps)
+def room(cluster: Cluster, mbps: int, asked: tuple[str, ...] = ()) -> tuple[UplinkCapacity, list[list[float]]]:
+    found = UplinkCapacity(cluster, tiers_of(cluster, asked), mbps)
     return found, [tasks.tolist() for tasks in found.tasks]
 
 
@@ -67,7 +67,7 @@ def test_a_gang_that_fits_into_one_leaf_needs_no_link_of_it_though_a_wider_level
     labels = [{"spine": "s", "leaf": leaf} for leaf in "aabb"]
     cluster = cluster_of(labels, [{"name": "spine"}, {"name": "leaf", "bandwidth": "1Gbps"}])
     tiers = tiers_of(cluster)
-    allowed = UplinkRoom(cluster, tiers, 600).tasks
+    allowed = UplinkCapacity(cluster, tiers, 600).tasks
     for strategy in ("", "spread"):
         layout = Layout(preferred="spine", strategy=strategy)
         arranger = Arranger(tiers, np.full(4, 2.0), 4, layout, allowed)

@@ -14,7 +14,7 @@ HERE = "tests.unit.placement.outsiders"
 
 
 def rows_by_both_ways(cluster: Cluster, pipeline: Pipeline, request: Request, task: str) -> set[int | None]:
-    """The answer of a pipeline that keeps standings, and of one that has never seen the shape."""
+    """The answer of a pipeline that keeps ranking caches, and of one that has never seen the shape."""
     fresh = Pipeline(pipeline.name, pipeline.settings, cluster)
     return {pipeline.decide(request, task, repeats=True).row, fresh.decide(request, task).row}
 

@@ -27,48 +27,52 @@ class Scene:
     def __init__(self, ordering: str = "fair", **fair: object) -> None:
         settings = FairSettings.model_validate(fair)
         self.usage = Usage(TREE, {"cpu": 128.0}, settings)
-        self.line = PendingQueue(TREE, self.usage, build_ordering(ordering, settings.ageing))
+        self.pending = PendingQueue(TREE, self.usage, build_ordering(ordering, settings.ageing))
         self.now = 0.0
 
     def push(self, id_: int, queue: int = DEFAULT, tenant: str = "t", rank: int = 2, at: float = 0.0) -> None:
-        self.line.push(QueueEntry(id_, queue, tenant, None, rank, at, share=1 / 128))
+        self.pending.push(QueueEntry(id_, queue, tenant, None, rank, at, share=1 / 128))
 
     def hold(self, cpus: int, queue: int = DEFAULT, tenant: str = "t") -> None:
         self.usage.charge(queue, None, tenant, {"cpu": 1}, cpus, self.now)
 
     def take(self) -> int | None:
         """The next one starts with one CPU."""
-        id_ = self.line.peek(self.now)
+        id_ = self.pending.peek(self.now)
         if id_ is not None:
-            entry = self.line.entry(id_)
-            self.line.drop(id_)
+            entry = self.pending.entry(id_)
+            self.pending.drop(id_)
             self.hold(1, entry.queue, entry.tenant)
         return id_
+
+    def waiting_by_queue(self) -> dict[str, int]:
+        counted = {queue.path: self.pending.waiting(code) for code, queue in enumerate(TREE.queues) if queue.path}
+        return {path: waiting for path, waiting in counted.items() if waiting}
 
     def take_all(self) -> list[int]:
         return list(iter(self.take, None))
 
 
 @pytest.mark.parametrize("ordering", ["fifo", "priority", "fair", "shortest"])
-def test_an_empty_line_has_nobody_next(ordering: str) -> None:
+def test_an_empty_queue_has_no_next(ordering: str) -> None:
     scene = Scene(ordering)
-    assert scene.line.peek(0) is None
+    assert scene.pending.peek(0) is None
     scene.push(1)
-    scene.line.drop(1)
-    scene.line.drop(1)
-    assert scene.line.peek(0) is None
-    assert len(scene.line) == 0
-    assert list(scene.line) == []
+    scene.pending.drop(1)
+    scene.pending.drop(1)
+    assert scene.pending.peek(0) is None
+    assert len(scene.pending) == 0
+    assert list(scene.pending) == []
 
 
 @pytest.mark.parametrize("ordering", ["fifo", "priority", "fair"])
-def test_who_stands_in_the_line_already_keeps_the_place(ordering: str) -> None:
+def test_work_that_is_queued_already_keeps_its_place(ordering: str) -> None:
     scene = Scene(ordering)
     scene.push(1, at=1)
     scene.push(2, at=2)
     scene.push(2, at=0)
-    assert list(scene.line) == [1, 2]
-    assert len(scene.line) == 2
+    assert list(scene.pending) == [1, 2]
+    assert len(scene.pending) == 2
 
 
 @pytest.mark.parametrize("ordering", ["priority", "fair"])
@@ -76,28 +80,28 @@ def test_who_leaves_and_comes_back_more_urgent_or_less_stands_where_it_now_belon
     scene = Scene(ordering)
     for id_ in (1, 2, 3):
         scene.push(id_, at=id_)
-    scene.line.drop(3)
+    scene.pending.drop(3)
     scene.push(3, rank=0, at=3)
-    assert list(scene.line) == [3, 1, 2]
-    scene.line.drop(3)
+    assert list(scene.pending) == [3, 1, 2]
+    scene.pending.drop(3)
     scene.push(3, rank=4, at=3)
-    assert list(scene.line) == [1, 2, 3]
+    assert list(scene.pending) == [1, 2, 3]
     assert scene.take_all() == [1, 2, 3]
 
 
 @pytest.mark.parametrize("ordering", ["priority", "fair"])
-def test_looking_through_the_line_changes_nothing_and_agrees_with_taking(ordering: str) -> None:
+def test_iterating_over_the_queue_changes_nothing_and_agrees_with_taking(ordering: str) -> None:
     scene = Scene(ordering, weights={"x": 2})
     for id_ in range(1, 200):
         queue = (A, B, OTHER, DEFAULT)[id_ * 7 % 4]
         scene.push(id_, queue, tenant="xyz"[id_ % 3], rank=id_ % 5, at=id_ * 13 % 50)
     for id_ in range(1, 200, 3):
-        scene.line.drop(id_)
-    seen = list(scene.line)
-    assert list(scene.line) == seen
-    assert list(islice(scene.line, 10)) == seen[:10]
-    assert [scene.line.position(id_) for id_ in seen] == list(range(1, len(seen) + 1))
-    assert scene.line.position(1) is None
+        scene.pending.drop(id_)
+    seen = list(scene.pending)
+    assert list(scene.pending) == seen
+    assert list(islice(scene.pending, 10)) == seen[:10]
+    assert [scene.pending.position(id_) for id_ in seen] == list(range(1, len(seen) + 1))
+    assert scene.pending.position(1) is None
     assert scene.take_all() == seen
 
 
@@ -105,12 +109,12 @@ def test_those_who_wait_are_counted_by_queue_and_above() -> None:
     scene = Scene()
     for id_, queue in ((1, A), (2, A), (3, B), (4, DEFAULT)):
         scene.push(id_, queue)
-    assert scene.line.waiting_by_queue() == {"org": 3, "org/a": 2, "org/b": 1, "default": 1}
-    scene.line.drop(3)
-    assert scene.line.waiting_by_queue() == {"org": 2, "org/a": 2, "default": 1}
-    assert scene.line.waiting(A) == 2
-    assert 2 in scene.line
-    assert 3 not in scene.line
+    assert scene.waiting_by_queue() == {"org": 3, "org/a": 2, "org/b": 1, "default": 1}
+    scene.pending.drop(3)
+    assert scene.waiting_by_queue() == {"org": 2, "org/a": 2, "default": 1}
+    assert scene.pending.waiting(A) == 2
+    assert 2 in scene.pending
+    assert 3 not in scene.pending
 
 
 def test_fair_goes_to_the_tenant_with_least_for_its_weight() -> None:
@@ -145,9 +149,9 @@ def test_what_a_queue_holds_without_waiting_counts_for_the_one_above() -> None:
     scene = Scene()
     scene.push(1, A)
     scene.push(2, OTHER)
-    assert scene.line.peek(0) == 1
+    assert scene.pending.peek(0) == 1
     scene.hold(1, B)
-    assert scene.line.peek(0) == 2
+    assert scene.pending.peek(0) == 2
 
 
 def test_giving_back_brings_a_tenant_forward_again() -> None:
@@ -155,9 +159,9 @@ def test_giving_back_brings_a_tenant_forward_again() -> None:
     scene.push(1, tenant="a")
     scene.push(2, tenant="b")
     scene.hold(5, tenant="a")
-    assert scene.line.peek(0) == 2
+    assert scene.pending.peek(0) == 2
     scene.hold(-5, tenant="a")
-    assert scene.line.peek(0) == 1
+    assert scene.pending.peek(0) == 1
 
 
 def test_within_a_tenant_the_most_urgent_goes_first() -> None:
@@ -175,11 +179,11 @@ def test_ties_go_to_the_queue_written_first_then_the_name_then_the_id() -> None:
     scene.push(2, OTHER, tenant="a")
     scene.push(1, OTHER, tenant="b")
     scene.push(5, B)
-    assert scene.line.peek(0) == 5
-    scene.line.drop(5)
-    assert scene.line.peek(0) == 2
-    scene.line.drop(2)
-    assert scene.line.peek(0) == 1
+    assert scene.pending.peek(0) == 5
+    scene.pending.drop(5)
+    assert scene.pending.peek(0) == 2
+    scene.pending.drop(2)
+    assert scene.pending.peek(0) == 1
 
 
 def test_a_changed_cluster_changes_who_has_least() -> None:
@@ -189,9 +193,9 @@ def test_a_changed_cluster_changes_who_has_least() -> None:
     scene.push(2, tenant="gpu user")
     scene.usage.charge(DEFAULT, None, "cpu user", {"cpu": 20}, 1, 0)
     scene.usage.charge(DEFAULT, None, "gpu user", {"gpu": 10}, 1, 0)
-    assert scene.line.peek(0) == 2
+    assert scene.pending.peek(0) == 2
     scene.usage.set_capacity({"cpu": 1000.0, "gpu": 100.0})
-    assert scene.line.peek(0) == 1
+    assert scene.pending.peek(0) == 1
 
 
 def test_yesterdays_heavy_user_waits_today_until_the_past_has_faded() -> None:
@@ -202,9 +206,9 @@ def test_yesterdays_heavy_user_waits_today_until_the_past_has_faded() -> None:
     scene.push(1, tenant="heavy", at=scene.now)
     scene.push(2, tenant="light", at=scene.now)
     scene.hold(10, tenant="light")
-    assert scene.line.peek(scene.now) == 2
-    assert scene.line.peek(scene.now + HOUR_S) == 2
-    assert scene.line.peek(scene.now + 4 * HOUR_S) == 1, "80 has faded to 5, and nothing was charged meanwhile"
+    assert scene.pending.peek(scene.now) == 2
+    assert scene.pending.peek(scene.now + HOUR_S) == 2
+    assert scene.pending.peek(scene.now + 4 * HOUR_S) == 1, "80 has faded to 5, and nothing was charged meanwhile"
 
 
 def test_waiting_makes_up_for_having_more() -> None:
@@ -232,10 +236,10 @@ def test_those_who_left_from_the_middle_are_swept_out_in_time(ordering: str) -> 
     for id_ in range(2, 5000):
         scene.push(id_, at=id_)
         scene.hold(1)
-        scene.line.peek(0)
-        scene.line.drop(id_)
-    fair = scene.line._fair
-    kept = len(scene.line._all)
+        scene.pending.peek(0)
+        scene.pending.drop(id_)
+    fair = scene.pending._fair
+    kept = len(scene.pending._all)
     if fair is not None:
         kept = sum(map(len, fair._waiting.values())) + sum(len(heap._heap) for heap in fair._heaps)
     assert kept < 300

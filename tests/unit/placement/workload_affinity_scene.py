@@ -1,4 +1,4 @@
-"""Small clusters whose tasks know one another: workloads by their fields, placed with their badges."""
+"""Small clusters whose tasks know one another: workloads by their fields, placed with their identities."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -16,7 +16,7 @@ from dovetail.model.workloads.affinity import HOST
 from dovetail.placement.gangs.tiers import Tiers
 
 
-class UplinkRoom:
+class UplinkCapacity:
     """`tasks` is, by tier, float64[domain]: how many tasks the uplinks of each domain have bandwidth for, infinite
     where their bandwidth is unknown. `left_mbps` likewise: what those uplinks have left."""
 

@@ -16,7 +16,7 @@ from dovetail.cluster.state import PLACEMENTS, RESOURCES, Cluster
 from dovetail.model.requests.shape import Shape
 from dovetail.placement.contract import Request
 from dovetail.placement.preemption.nomination import Budgets, NominatedPlacements, RankedNomination
-from dovetail.placement.preemption.reprieve import MEASURES, reprieve, standing
+from dovetail.placement.preemption.reprieve import MEASURES, ranked_nomination, reprieve
 from dovetail.placement.preemption.victim_table import VictimTable
 
 #: How many pairs of shape and priority are cached.
@@ -38,21 +38,21 @@ class _Kept:
         self.log = LogCursor(cluster, (PLACEMENTS, RESOURCES))
 
 
-class Reprieves:
+class ReprieveCache:
     """Keep one beside each `VictimTable`."""
 
-    def __init__(self, victims_table: VictimTable) -> None:
-        self._stakes = victims_table
+    def __init__(self, victim_table: VictimTable) -> None:
+        self._victim_table = victim_table
         self._kept: dict[_Asked, _Kept] = {}
 
     def best(
         self, request: Request, candidates: B1, priority: int, budgets: Budgets, coming: NominatedPlacements
     ) -> RankedNomination | None:
-        """The best of the candidate rows; None if preemption helps on none. The stakes must be up to date."""
+        """The best of the candidate rows; None if preemption helps on none. The victim table must be up to date."""
         if budgets.any or request.promised is not None:
             rows = np.flatnonzero(candidates)
-            found = reprieve(self._stakes, request, rows, priority, budgets, coming)
-            return None if found is None else standing(self._stakes, found, _first(found.measures))
+            found = reprieve(self._victim_table, request, rows, priority, budgets, coming)
+            return None if found is None else ranked_nomination(self._victim_table, found, _first(found.measures))
         kept = self._of(_Asked(request.shape, priority), len(candidates))
         self._refresh(kept, request, candidates, priority, budgets, coming)
         rows = np.flatnonzero(candidates)
@@ -60,14 +60,14 @@ class Reprieves:
         if not len(rows) or not np.isfinite(measures[0]).any():
             return None
         row = rows[_first(measures) :][:1]
-        found = reprieve(self._stakes, request, row, priority, budgets, coming)
+        found = reprieve(self._victim_table, request, row, priority, budgets, coming)
         assert found is not None, "what is kept of a row is not true any more"
-        return standing(self._stakes, found, 0)
+        return ranked_nomination(self._victim_table, found, 0)
 
     def _of(self, asked: _Asked, width: int) -> _Kept:
         found = self._kept.pop(asked, None)
         if found is None or len(found.looked_at) != width:
-            found = _Kept(self._stakes.cluster, width)
+            found = _Kept(self._victim_table.cluster, width)
         self._kept[asked] = found  # the last is the one that was asked for last
         while len(self._kept) > KEPT:
             del self._kept[next(iter(self._kept))]
@@ -87,7 +87,7 @@ class Reprieves:
             return
         kept.measures[:, rows] = np.inf
         kept.looked_at[rows] = True
-        found = reprieve(self._stakes, request, rows, priority, budgets, coming)
+        found = reprieve(self._victim_table, request, rows, priority, budgets, coming)
         if found is not None:
             kept.measures[:, found.rows] = found.measures
 

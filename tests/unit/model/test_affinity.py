@@ -130,7 +130,7 @@ def test_the_same_rule_twice_is_one() -> None:
     assert len(shape(affinity=[rule, rule], spread=[{"over": "zone"}] * 2).company) == 1
 
 
-def test_a_shape_with_company_survives_a_restart() -> None:
+def test_a_shape_with_affinity_survives_a_restart() -> None:
     found = shape(
         affinity=[
             {"near": {"match": [{"key": "tier", "operator": "Gt", "values": ["1"]}]}, "distance": 12.5, "weight": 0.25},

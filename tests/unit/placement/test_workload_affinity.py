@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.unit.placement.company_scene import Society
 from tests.unit.placement.scene import cluster_of, scored
+from tests.unit.placement.workload_affinity_scene import Society
 
 from dovetail.model.reason import Eviction
 

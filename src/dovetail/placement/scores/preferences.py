@@ -18,9 +18,9 @@ from dovetail.model.requests.asks import Relation, SpreadRule, WeightedMatch
 from dovetail.model.workloads.constraint import ConstraintKind as Demand
 from dovetail.placement.contract import Request
 from dovetail.placement.filters.taints import untolerated
-from dovetail.placement.workload_affinity import keeps, skews
+from dovetail.placement.workload_affinity import satisfies_rule, skews
 
-FULL = 100.0  # the weight of a term that an expression of weight 1 stands beside
+FULL = 100.0  # the weight of a term that equals an expression of weight 1
 
 #: Its weight, and its points on each node when so much is given for it: a new array, or a plain float.
 Wish = tuple[float, Callable[[float], F8 | float]]
@@ -51,7 +51,7 @@ def avoided_share(request: Request, view: View, whole: float = 1.0) -> F8 | floa
     return np.where(tainted, whole, share)
 
 
-def reads_of_wishes(reads: frozenset[str], request: Request) -> frozenset[str]:
+def reads_of_preferences(reads: frozenset[str], request: Request) -> frozenset[str]:
     """Column groups that label terms and taints read, and those of expressions."""
     wishes = [want for want in request.shape.wants if want.demand is not Demand.REQUIRE]
     return reads.union(*[compile_node(want.text).reads for want in wishes]) if wishes else reads
@@ -63,7 +63,7 @@ def _preferred(request: Request, view: View) -> list[Wish]:
     found += _expressions(Demand.PREFER, request, view)
     for rule in shape.company:
         if rule.weight and rule.relation is not Relation.APART:
-            found += [(rule.weight * FULL, partial(_where, keeps(rule, request, view)))]
+            found += [(rule.weight * FULL, partial(_where, satisfies_rule(rule, request, view)))]
     found += [(even.weight * FULL, partial(_evenness, even, request, view)) for even in shape.spread if even.weight]
     return found
 
@@ -74,7 +74,7 @@ def _avoided(request: Request, view: View) -> list[Wish]:
     found += _expressions(Demand.AVOID, request, view)
     for rule in shape.company:
         if rule.weight and rule.relation is Relation.APART:
-            kept = keeps(rule, request, view)
+            kept = satisfies_rule(rule, request, view)
             found.append((rule.weight * FULL, partial(_where, not kept if isinstance(kept, bool) else ~kept)))
     return found
 
