@@ -50,7 +50,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "distance": CommandEntry(_NODES, "network.distance", "How far nodes are from each other, and set that by hand."),
     "backend": CommandEntry(_NODES, "backends", "The systems that run work: list, add and remove them."),
     "reserve": CommandEntry(_NODES, "queues.reserve", "Reserve capacity, now or later."),
-    "kubernetes": CommandEntry(_PROGRAM, "kubernetes.command", "Kubernetes: check our verdicts against its scheduler."),
+    "kubernetes": CommandEntry(_PROGRAM, "kubernetes.command", "Schedule pods of Kubernetes, or extend its scheduler."),
     "serve": CommandEntry(_PROGRAM, "program.serve", "Run the control plane on this machine."),
     "demo": CommandEntry(_PROGRAM, "program.demo", "Run it on a simulated cluster with a stream of work."),
     "config": CommandEntry(_PROGRAM, "program.config", "Check or show the settings of the control plane."),
@@ -70,20 +70,21 @@ def installed() -> dict[str, CommandEntry]:
 
 def load(name: str) -> Any:
     """The command behind a name."""
+    entry = COMMANDS[name] if name in COMMANDS else installed()[name]
     if name in COMMANDS:
-        module, _, function = COMMANDS[name].home.partition(":")
+        module, _, function = entry.home.partition(":")
         found = getattr(import_module(f"dovetail.cli.{module}"), function or "command")
     else:
         from dovetail.model.plugin_loading import load_object
 
-        found = load_object(installed()[name].home)
+        found = load_object(entry.home)
     if not isinstance(found, typer.Typer):
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.command(name)(found)
         found = app
     command = typer.main.get_command(found)
     command.name = name
-    command.short_help = COMMANDS[name].help
+    command.short_help = entry.help
     _without_types(command)
     return command
 
