@@ -57,7 +57,7 @@ def policy_list(rows: Sequence[PolicyDetail], wide: bool = False) -> RenderableT
             row["name"],
             row["version"],
             _says(row),
-            reach(row["applies_to"]) or "whoever names it",
+            reach(row["applies_to"]) or "workloads that name it",
             row["workloads"],
             Text("adjusted", style="yellow") if any(one["because"] for one in row["in_force"]) else "",
             row["description"],
