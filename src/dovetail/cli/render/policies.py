@@ -57,7 +57,7 @@ def policy_list(rows: Sequence[PolicyDetail], wide: bool = False) -> RenderableT
             row["name"],
             row["version"],
             _says(row),
-            reach(row["applies_to"]) or "workloads that name it",
+            reach(row["applies_to"]) or "whoever names it",
             row["workloads"],
             Text("adjusted", style="yellow") if any(one["because"] for one in row["in_force"]) else "",
             row["description"],
@@ -72,7 +72,7 @@ def one_policy(row: PolicyDetail, now: float) -> RenderableType:
     facts = [
         ("Policy", f"{row['name']}, version {row['version']}, set {age(row['set_at'], now)} ago"),
         ("For", row["description"]),
-        ("Applies to", reach(row["applies_to"]) or "workloads that name it"),
+        ("Applies to", reach(row["applies_to"]) or "whoever names it"),
         ("Workloads", f"{row['workloads']} unfinished"),
         *_others(row),
     ]
