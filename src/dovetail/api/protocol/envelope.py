@@ -51,7 +51,7 @@ class Envelope:
                 )
             await self._app(scope, receive, send_with_id)
         except ClientDisconnect:
-            return  # nobody is left to answer
+            return  # the client is gone
         except Exception as error:
             problem = problem_of(error)
             if problem.status == 500:

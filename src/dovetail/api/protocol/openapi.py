@@ -3,7 +3,7 @@
 Routes read bodies themselves (`body`) and write answers themselves (`replies`), which is faster than FastAPI's way and
 gives better errors. So this module describes both: request bodies from `takes`, answers from the return annotation of
 the route. Guarantees: every route has a described answer (or it cannot be declared), every schema that a route refers
-to is among the components, and nothing is built before somebody asks for the description.
+to is among the components, and nothing is built before the description is requested.
 """
 
 import asyncio

@@ -75,7 +75,7 @@ def answer_of(problem: HttpProblem, path: str, request_id: str) -> Response:
 
 
 def problem_of(error: Exception) -> HttpProblem:
-    """The problem behind an exception; one that nobody foresaw says nothing about itself."""
+    """The problem behind an exception; an unexpected one reveals no details."""
     match error:
         case HttpProblem():
             return error

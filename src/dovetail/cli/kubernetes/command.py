@@ -14,7 +14,7 @@ command = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
-    help="Kubernetes: compare our verdicts with those of kube-scheduler (`kubernetes check FILE`).",
+    help="Schedule pods of Kubernetes (`scheduler`), extend kube-scheduler (`extender`), compare verdicts (`check`).",
 )
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 ROUND_S = 0.5
 BATCH = 250
-WISHES_KEPT = 8  # workloads that wait for what nobody has; older ones are given up
-EAGERNESS = 20.0  # how strongly the rate answers to use: at 5 % above the target nobody submits any more
+WISHES_KEPT = 8  # workloads that fit on no node; older ones are cancelled
+EAGERNESS = 20.0  # how strongly the rate reacts to use: at 5 % above the target submissions stop
 MOST_FACTOR = 3.0
 WINDOW_S = 48 * 3600.0
 

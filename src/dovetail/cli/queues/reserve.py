@@ -137,5 +137,5 @@ def _make(wanted: dict[str, Any], output: Format, url: str | None) -> None:
 def _pair(option: str, text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not key or not equals:
-        raise Failure(f"{option} {text!r} is no label; write {option} LABEL=VALUE, such as rack=r1", ExitCode.USAGE)
+        raise Failure(f"{option} {text!r} is not a label; write {option} LABEL=VALUE, such as rack=r1", ExitCode.USAGE)
     return key, value

@@ -72,7 +72,7 @@ def one_policy(row: PolicyDetail, now: float) -> RenderableType:
     facts = [
         ("Policy", f"{row['name']}, version {row['version']}, set {age(row['set_at'], now)} ago"),
         ("For", row["description"]),
-        ("Applies to", reach(row["applies_to"]) or "workloads that name it"),
+        ("Applies to", reach(row["applies_to"]) or "whoever names it"),
         ("Workloads", f"{row['workloads']} unfinished"),
         *_others(row),
     ]

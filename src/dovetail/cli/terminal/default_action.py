@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 
 
 class DefaultAction(TyperGroup):
-    """Without arguments, or with options only, runs `list`; with a word that is no action, runs `show` if it exists."""
+    """Runs `list` without arguments or with options only, and `show` (if it exists) for a word that is no action."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if ctx.resilient_parsing:  # completing: what was typed so far may become anything

@@ -27,7 +27,7 @@ def local_moment(text: str, now: float) -> str:
         hour, minute, second = (int(part or 0) for part in clock.groups())
         found = today.replace(hour=hour, minute=minute, second=second, microsecond=0)
     except (ValueError, OverflowError):
-        raise Failure(f"{text[:60]!r} is no time; write {_ACCEPTED}", ExitCode.USAGE) from None
+        raise Failure(f"{text[:60]!r} is not a time; write {_ACCEPTED}", ExitCode.USAGE) from None
     if found < today.replace(second=0, microsecond=0):
         found += timedelta(days=1)
     return found.astimezone().isoformat()
@@ -40,5 +40,5 @@ def local_last(text: str, now: float) -> str:
     try:
         day = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise Failure(f"{text[:60]!r} is no date; write one such as 2026-12-01", ExitCode.USAGE) from None
+        raise Failure(f"{text[:60]!r} is not a date; write one such as 2026-12-01", ExitCode.USAGE) from None
     return (day + timedelta(days=1, seconds=-1)).astimezone().isoformat()

@@ -52,7 +52,7 @@ def draw(view: "RenderableType", wide: bool = False) -> None:
         return
     with console.capture() as drawn:
         console.print(view)
-    # Tables are padded to their width, which only bothers whoever reads the pipe.
+    # Tables are padded to their width, which only disturbs the reader of a pipe.
     _write("".join(f"{line.rstrip()}\n" for line in drawn.get().splitlines()))
 
 
