@@ -21,7 +21,7 @@ Which = Annotated[Side, Path(alias="side")]
 
 
 def _shown(plane: ControlPlane, rule: ServiceRule, reached: Mapping[str, int]) -> ServiceAffinityRow:
-    unknown = [node for node in rule.nodes if not plane.questions.has_node(node)]
+    unknown = [node for node in rule.nodes if node not in plane.questions.nodes]
     return {
         "namespace": rule.namespace,
         "service": rule.service,

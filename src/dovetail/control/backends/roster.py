@@ -81,9 +81,9 @@ class Backends:
         """`heard` turns an event of a backend into what the engine receives (`announcements`)."""
         self.members: dict[str, Member] = {}
         self.registered = RegisteredBackend(REGISTERED)
-        self.owners = NodeOwners(questions.known_nodes, self.members)
+        self.owners = NodeOwners(questions.nodes, self.members)
         self._settings, self._specs, self._put = settings, specs, put
-        self._nodes, self._work = questions.known_nodes, questions.live_work
+        self._nodes, self._work = questions.nodes, questions.workloads
         self._heard = heard
         self._metrics = metrics
         metrics.follow(self.members)

@@ -36,7 +36,7 @@ class NetworkService:
     """`apply` returns when events are durable."""
 
     def __init__(self, questions: Questions, apply: Callable[[list[Event]], Awaitable[None]]) -> None:
-        self._network, self._nodes = questions.network, questions.known_nodes
+        self._network, self._nodes = questions.network, questions.nodes
         self._apply = apply
 
     # --- topology --------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.control.loop.store_threads import on_store_thread
-from dovetail.engine.questions.questions import AppliedPolicy, PolicyDirectory, PolicyViolation
+from dovetail.engine.questions.questions import AppliedPolicy, PolicyQuestions, PolicyViolation
 from dovetail.model.event import Event, PolicyRemoved, PolicySet
 from dovetail.model.policy import Policy, PolicyScope
 from dovetail.model.text.complaint import Invalid, complaints_of
@@ -38,7 +38,7 @@ class PolicyService:
     """`apply` returns when events are durable."""
 
     def __init__(
-        self, policies: PolicyDirectory, store: Store, apply: Callable[[list[Event]], Awaitable[None]]
+        self, policies: PolicyQuestions, store: Store, apply: Callable[[list[Event]], Awaitable[None]]
     ) -> None:
         self._policies = policies
         self._store = store

@@ -97,7 +97,7 @@ class Metrics:
         self.plugin_failures = Gauge(
             "dovetail_plugin_failures", "Failed plugin calls", ["profile", "plugin"], registry=self.registry
         )
-        self._work = questions.live_work
+        self._work = questions.workloads
         self._gauges = Gauges(questions.gauges)
         self.registry.register(self._gauges)
         self.decisions_total = 0
@@ -108,7 +108,7 @@ class Metrics:
         each_s = elapsed_s / len(decisions)
         self.decision_s.observe(each_s)
         # Read now: when the step is durable, some of these workloads may have ended.
-        arranged = [decision for decision in decisions if self._work.has_layout(decision.task.workload)]
+        arranged = [one for one in decisions if (shape := self._work.shape(one.task.workload)) and shape.layout]
         if arranged:
             self.topology_s.observe(each_s)
             for outcome, count in Counted([str(d.explanation.outcome) for d in arranged]).items():
@@ -153,13 +153,13 @@ class Metrics:
     def look(self, questions: Questions) -> None:
         """Read the gauges from the engine; between two looks they are not updated."""
         self._gauges.look()
-        self.waiting.set(questions.waiting)
+        self.waiting.set(questions.queues.waiting)
         self.nodes.clear()
-        for status, count in questions.status_counts().items():
+        for status, count in questions.gauges.status_counts().items():
             self.nodes.labels(status).set(count)
-        for resource, (allocated, capacity) in questions.totals().items():
+        for resource, (allocated, capacity) in questions.gauges.totals().items():
             self.share.labels(resource).set(allocated / capacity if capacity else 0.0)
-        for profile, plugin, count in questions.plugin_failures():
+        for profile, plugin, count in questions.explanations.plugin_failures():
             self.plugin_failures.labels(profile, plugin).set(count)
 
     def text(self) -> bytes:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from dovetail.engine._state.settings import UnknownStrategy, Unroutable
 from dovetail.engine.admission.waiting_counts import WaitingCounts
 from dovetail.engine.engine import Engine
 from dovetail.engine.lifecycle.dependencies import (
@@ -23,7 +24,6 @@ from dovetail.engine.lifecycle.dependencies import (
     resolve,
 )
 from dovetail.engine.policies.validation import problems_of
-from dovetail.engine.state.settings import UnknownStrategy, Unroutable
 from dovetail.model.reason import Outcome
 from dovetail.model.text.complaint import Complaint, Invalid, field_name
 from dovetail.model.text.listing import first_of
@@ -57,8 +57,8 @@ class Admitted:
 
 class Admission:
     def __init__(self, engine: Engine) -> None:
-        self._state = engine.state
-        self.counts = WaitingCounts(engine.state)
+        self._state = engine._state
+        self.counts = WaitingCounts(engine._state)
 
     def recount(self) -> None:
         """After the engine was restored."""

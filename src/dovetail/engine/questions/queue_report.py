@@ -50,7 +50,6 @@ class QueueReport(NamedTuple):
 
 
 def queue_report(state: EngineState, capacity: Amounts) -> QueueReport:
-    """`capacity`: what the online nodes have in all, by resource."""
     state.accounts.refresh_capacity()
     fair, usage, borrowing = state.settings.fair, state.accounts.usage, state.accounts.quotas.borrowing
     tenants = [

@@ -1,4 +1,4 @@
-"""Which policies there are, what they apply to, and what a change of one would meet. Changes nothing."""
+"""Which policies there are, what they apply to, and what contradicts them."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from dovetail.model.policy import Policy
 from dovetail.model.text.complaint import Complaint
 
 
-class PolicyDirectory:
+class PolicyQuestions:
     def __init__(self, state: EngineState) -> None:
         self._state, self._policies = state, state.policies
 
@@ -26,11 +26,11 @@ class PolicyDirectory:
 
     @staticmethod
     def complaints(policy: Policy) -> list[Complaint]:
-        """Every expression of the policy that makes no sense."""
+        """Every expression of the policy that is invalid."""
         return problems_of_policy(policy)
 
     def violations(self, name: str) -> list[PolicyViolation]:
-        """Tasks that run where the policy forbids it. Raises KeyError for a policy that is not there."""
+        """Tasks that run where the policy forbids it. Raises KeyError for an unknown policy."""
         return violations(self._state, name)
 
     def workloads_naming(self, name: str) -> list[str]:
