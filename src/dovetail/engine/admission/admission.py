@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dovetail.engine._state.settings import UnknownStrategy, Unroutable
+from dovetail.engine.state.settings import UnknownStrategy, Unroutable
 from dovetail.engine.admission.waiting_counts import WaitingCounts
 from dovetail.engine.engine import Engine
 from dovetail.engine.lifecycle.dependencies import (

@@ -7,8 +7,8 @@ queue takes (`queueing.quota`, `admission`).
 
 from collections.abc import Iterable
 
-from dovetail.engine._state.engine_state import EngineState
-from dovetail.engine._state.work import Work
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.work import Work
 from dovetail.model.record import WorkloadRecord
 
 
