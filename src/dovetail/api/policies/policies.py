@@ -112,7 +112,7 @@ def violation_row(found: PolicyViolation) -> ViolationRow:
 def changed(plane: ControlPlane, outcome: PolicyChange) -> ChangedPolicy:
     """The policy, and the effect of its change."""
     return {
-        **shown(outcome.ruling, plane.policies.reached()),
+        **shown(outcome.ruling, plane.questions.policies.reach()),
         "changed": outcome.changed,
         "reconsidered": outcome.reconsidered,
         "violating": len(outcome.violations),
@@ -123,9 +123,9 @@ def changed(plane: ControlPlane, outcome: PolicyChange) -> ChangedPolicy:
 @router.get("")
 async def policies(request: Request) -> Json[ItemList[PolicyDetail]]:
     """Every policy, by name."""
-    doors = plane_of(request).policies
-    reached = doors.reached()
-    return Json({"items": [shown(ruling, reached) for ruling in doors.all()]})
+    policies = plane_of(request).questions.policies
+    reached = policies.reach()
+    return Json({"items": [shown(applied, reached) for applied in policies.by_name.values()]})
 
 
 @router.put("/{name}", openapi_extra=takes(PolicyBody))
@@ -151,8 +151,8 @@ async def set_policy(
 async def policy(request: Request, name: str) -> Json[PolicyDetail]:
     """The policy as it counts now: `in_force` has each constraint with its demand and weight, and the reason where that
     differs from what was written."""
-    doors = plane_of(request).policies
-    return Json(shown(doors.get(name), doors.reached()))
+    plane = plane_of(request)
+    return Json(shown(plane.policies.get(name), plane.questions.policies.reach()))
 
 
 @router.delete("/{name}")

@@ -7,15 +7,11 @@ import typer
 
 from dovetail.cli.kubernetes.extender import extender
 from dovetail.cli.kubernetes.scheduler import scheduler
+from dovetail.cli.terminal.default_action import plain_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import stderr
 
-command = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    help="Kubernetes: compare our verdicts with those of kube-scheduler (`kubernetes check FILE`).",
-)
+command = plain_group("Kubernetes: compare our verdicts with those of kube-scheduler (`kubernetes check FILE`).")
 
 
 @command.callback()

@@ -6,7 +6,6 @@ Left to others: what a policy does (`engine.policies`) and how it is shown (`api
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -63,10 +62,6 @@ class PolicyService:
     def violations(self, name: str) -> list[PolicyViolation]:
         self.get(name)
         return self._policies.violations(name)
-
-    def reached(self) -> Counter[str]:
-        """By policy, how many live workloads it applies to."""
-        return self._policies.reach()
 
     async def versions(self, name: str) -> list[dict[str, Any]]:
         """Every version, newest first, also of a removed policy. Raises NotFound."""

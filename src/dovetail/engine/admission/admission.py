@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dovetail.engine.state.settings import UnknownStrategy, Unroutable
 from dovetail.engine.admission.waiting_counts import WaitingCounts
 from dovetail.engine.engine import Engine
 from dovetail.engine.lifecycle.dependencies import (
@@ -24,6 +23,7 @@ from dovetail.engine.lifecycle.dependencies import (
     resolve,
 )
 from dovetail.engine.policies.validation import problems_of
+from dovetail.engine.state.settings import UnknownStrategy, Unroutable
 from dovetail.model.reason import Outcome
 from dovetail.model.text.complaint import Complaint, Invalid, field_name
 from dovetail.model.text.listing import first_of
