@@ -191,7 +191,7 @@ class Twins:
             lambda: questions.explanations.points_of(shape, r.choice(nodes)) if nodes else None,
             lambda: questions.plans.capacity(fresh),
             lambda: whole(questions.plans.starts_pieces(now)),
-            lambda: questions.queues.pending(1000),
+            lambda: (questions.queues.pending(1000), questions.queues.report({})),
             lambda: (questions.nodes.uses(), questions.gauges.totals(), questions.gauges.status_counts()),
             lambda: (fragment_report(engine._state), winnable(engine._state, 10)),
         ]

@@ -229,10 +229,6 @@ class ControlPlane:
             raise NotFound(f"no {what}")
         return found
 
-    def group(self, namespace: str, name: str) -> list[int]:
-        """Ids of the workloads in the group of this name; empty if there is none, or a workload has the name."""
-        return self.questions.workloads.group(namespace, name)
-
     async def cancel(self, workloads: list[int], reason: str) -> None:
         ended = [id_ for id_ in workloads if id_ not in self.questions.workloads]
         if ended:

@@ -9,7 +9,7 @@ from dovetail.api.protocol.body import SOURCE, content_in, model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.replies import Json, NoContent
 from dovetail.control.plane import ControlPlane
-from dovetail.engine.questions.questions import DomainUse, LevelState
+from dovetail.engine.questions.network_questions import DomainUse, LevelState
 from dovetail.model.network.topology import Topology
 from dovetail.model.network.topology_format import TopologyFormat
 from dovetail.model.network.topology_readers.reading import read_topology

@@ -14,7 +14,7 @@ from dovetail.api.protocol.parameters import Reason
 from dovetail.api.protocol.replies import CreatedJson, Json, NoContent, PlainText
 from dovetail.control.errors import NotFound
 from dovetail.control.plane import ControlPlane
-from dovetail.engine.questions.questions import NodeUse
+from dovetail.engine.questions.node_questions import NodeUse
 from dovetail.model.node import Node
 from dovetail.model.text.strict import Strict, closest
 from dovetail.model.workloads.selection import LabelKey, LabelValue, Taint

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dovetail.engine.planning.plan import Displacement, PlannedTask, Victim
-from dovetail.engine.questions.questions import FreeCapacity, WhyNot
+from dovetail.engine.questions.explanation_questions import WhyNot
+from dovetail.engine.questions.plan_questions import FreeCapacity
 from dovetail.engine.suggestions.suggestions import CoreMember, Impasse
 from dovetail.model.reason import Eviction, Outcome
 from dovetail.model.text.listing import first_of

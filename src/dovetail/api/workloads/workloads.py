@@ -184,7 +184,7 @@ async def cancel(
     The name of a group stands for all its workloads.
     """
     plane = plane_of(request)
-    if group := plane.group(namespace, ref):
+    if group := plane.questions.workloads.group(namespace, ref):
         await plane.cancel(group, reason)
         return AcceptedJson({"id": group[0], "namespace": namespace, "name": ref})
     row = await plane.resolve(ref, namespace)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import orjson
 
 from dovetail.control.loop.inbox import InboxEvents
-from dovetail.engine.questions.questions import NodeQuestions
+from dovetail.engine.questions.node_questions import NodeQuestions
 from dovetail.model.event import Event, NodeJoined, NodeLeft
 from dovetail.model.node import Node
 from dovetail.model.text.strict import Strict, shared

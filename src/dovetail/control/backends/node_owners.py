@@ -8,7 +8,7 @@ from collections.abc import Container
 
 import structlog
 
-from dovetail.engine.questions.questions import NodeQuestions
+from dovetail.engine.questions.node_questions import NodeQuestions
 from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, NodeLeft, NodeObserved
 
 log = structlog.get_logger()

@@ -25,7 +25,8 @@ from dovetail.control.loop.definitions import DefinitionCache
 from dovetail.control.loop.inbox import InboxEvents
 from dovetail.control.settings import REGISTERED, Settings
 from dovetail.control.settings.secret_settings import cleaner
-from dovetail.engine.questions.questions import HeldTask, Questions
+from dovetail.engine.questions.questions import Questions
+from dovetail.engine.questions.workload_questions import HeldTask
 from dovetail.model.command import Bind, Stop
 from dovetail.model.event import BackendHealthChanged, Event, NodeHealthChanged, NodeJoined
 from dovetail.model.node import Node

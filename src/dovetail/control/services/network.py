@@ -9,7 +9,8 @@ from pathlib import Path
 
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.control.settings import TopologyFile
-from dovetail.engine.questions.questions import Apart, DomainUse, Questions
+from dovetail.engine.questions.network_questions import Apart, DomainUse
+from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import DistancesCleared, DistancesSet, Event, TopologySet
 from dovetail.model.network.distance_list import MAX_PAIRS
 from dovetail.model.network.topology import Topology

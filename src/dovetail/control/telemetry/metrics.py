@@ -73,7 +73,7 @@ class Metrics:
         self.share = gauge("dovetail_allocated_ratio", "Allocated share of online capacity", ["resource"])
         self.plugin_failures = gauge("dovetail_plugin_failures", "Failed plugin calls", ["profile", "plugin"])
         self._work = questions.workloads
-        self._gauges = Gauges(questions.gauges)
+        self._gauges = Gauges(questions)
         self.registry.register(self._gauges)
         self.decisions_total = 0
         self._lost_at: dict[TaskId, float] = {}  # tasks that had a node and wait for another

@@ -11,40 +11,20 @@ from functools import cached_property
 
 from dovetail.engine.engine import Engine
 from dovetail.engine.policies.violations import PolicyViolation
-from dovetail.engine.questions.explanation_questions import ExplanationQuestions, WhyNot
-from dovetail.engine.questions.network_questions import Apart, DomainUse, LevelState, NetworkQuestions
-from dovetail.engine.questions.node_questions import GpuUse, NodeQuestions, NodeUse
-from dovetail.engine.questions.plan_questions import FreeCapacity, PlanQuestions
+from dovetail.engine.questions.explanation_questions import ExplanationQuestions
+from dovetail.engine.questions.network_questions import NetworkQuestions
+from dovetail.engine.questions.node_questions import NodeQuestions
+from dovetail.engine.questions.plan_questions import PlanQuestions
 from dovetail.engine.questions.pod_questions import PodQuestions
 from dovetail.engine.questions.policy_questions import PolicyQuestions
-from dovetail.engine.questions.queue_questions import PendingWorkload, QueueQuestions
+from dovetail.engine.questions.queue_questions import QueueQuestions
 from dovetail.engine.questions.reservation_questions import ReservationQuestions
 from dovetail.engine.questions.usage_gauges import UsageGauges
-from dovetail.engine.questions.workload_questions import HeldTask, WorkloadQuestions
+from dovetail.engine.questions.workload_questions import WorkloadQuestions
 from dovetail.engine.scheduling.forecast import StartGuess
 from dovetail.engine.state.policies import AppliedPolicy
 
-__all__ = [
-    "Apart",
-    "AppliedPolicy",
-    "DomainUse",
-    "FreeCapacity",
-    "GpuUse",
-    "HeldTask",
-    "LevelState",
-    "NetworkQuestions",
-    "NodeQuestions",
-    "NodeUse",
-    "PendingWorkload",
-    "PlanQuestions",
-    "PolicyQuestions",
-    "PolicyViolation",
-    "Questions",
-    "StartGuess",
-    "UsageGauges",
-    "WhyNot",
-    "WorkloadQuestions",
-]
+__all__ = ["AppliedPolicy", "PolicyViolation", "Questions", "StartGuess"]
 
 
 class Questions:

@@ -33,7 +33,8 @@ class QueueQuestions:
 
     def report(self, capacity: Amounts) -> QueueReport:
         """`capacity`: what the online nodes have in total, by resource."""
-        return queue_report(self._state, capacity)
+        with self._state.no_trace():
+            return queue_report(self._state, capacity)
 
     def path(self, spec: Workload) -> str:
         """The queue that a workload would wait in."""

@@ -1,4 +1,4 @@
-"""How full the cluster is: by resource, node, queue and domain, and what fragmentation wastes.
+"""How full the cluster is: by resource, node and domain, and what fragmentation wastes. For queues see `queue_report`.
 
 A large cluster is summed by zone and backend instead of node by node. Levels with very many domains are left out: wider
 levels cover them. Amounts are in the smallest unit of each resource.
@@ -13,7 +13,7 @@ from dovetail.cluster.network.levels import present_levels
 from dovetail.engine.questions.defragmentation import RecoverableCapacity, winnable
 from dovetail.engine.questions.fragmentation import FragmentReport, fragment_report
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.model.resources import CORE_RESOURCES, CPU, GPU, SLOTS, Amounts
+from dovetail.model.resources import CORE_RESOURCES, CPU, GPU, SLOTS
 
 ZONE = "zone"
 
@@ -26,15 +26,6 @@ class NodeShare(NamedTuple):
     backend: str
     resource: str
     share: float
-
-
-class QueueAmounts(NamedTuple):
-    """What a queue and all below it hold, what it is guaranteed, and what it holds above that."""
-
-    path: str
-    used: Amounts
-    guaranteed: Amounts
-    borrowed: Amounts
 
 
 class DomainShare(NamedTuple):
@@ -103,21 +94,6 @@ class UsageGauges:
             for key, part, whole in zip(groups, parts, wholes, strict=True):
                 if whole:
                     yield NodeShare(*key, resource, part / whole)
-
-    def queues(self) -> Iterator[QueueAmounts]:
-        tree, usage, borrowing = (
-            self._state.router.queues,
-            self._state.accounts.usage,
-            self._state.accounts.quotas.borrowing,
-        )
-        hidden = {SLOTS} - tree.shared_out  # every task takes one: of interest only where queues share them
-        for queue in tree.queues[1:]:
-            held = {name: amount for name, amount in usage.used(queue.code).items() if name not in hidden}
-            yield QueueAmounts(queue.path, held, queue.guaranteed, borrowing.borrowed(queue.code))
-
-    def fair_share_deviation(self) -> dict[str, float]:
-        """By tenant: how far it is from its fair part of what all hold; 0 is just right, 1 twice of it."""
-        return self._state.accounts.usage.fair_share_deviation()
 
     def domains(self, most_nodes: int) -> Iterator[DomainShare]:
         for level in present_levels(self._state.cluster):
