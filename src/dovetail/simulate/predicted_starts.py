@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
-from dovetail.engine.questions.questions import Questions, StartGuess
+from dovetail.engine.questions.plan_questions import StartGuess
+from dovetail.engine.questions.questions import Questions
 
 
 @dataclass(frozen=True, slots=True)

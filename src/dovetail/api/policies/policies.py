@@ -13,9 +13,7 @@ from dovetail.api.protocol.replies import CreatedJson, Json, NoContent
 from dovetail.control.errors import NotFound
 from dovetail.control.plane import ControlPlane
 from dovetail.control.services.policies import PolicyChange
-from dovetail.engine.policies.adjustments import describe_adjustment
-from dovetail.engine.policies.violations import PolicyViolation
-from dovetail.engine.state.policies import AppliedPolicy, RuleKey
+from dovetail.engine.questions.policy_questions import AppliedPolicy, PolicyViolation, RuleKey, describe_adjustment
 from dovetail.model.policy import Policy, PolicyScope
 from dovetail.model.text.complaint import Complaint, Invalid, field_name
 from dovetail.model.text.strict import Name

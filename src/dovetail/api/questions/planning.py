@@ -7,9 +7,8 @@ from typing import cast
 from dovetail.api.questions import sentences
 from dovetail.api.questions.blockers import NO_IMPASSE, blocker_fields
 from dovetail.control.plane import ControlPlane
-from dovetail.engine.lifecycle.dependencies import Key, key_of
 from dovetail.engine.pieces import IsSpent, Pieces
-from dovetail.engine.planning.plan import Displacement, PlannedTask
+from dovetail.engine.questions.plan_questions import Displacement, PlannedTask
 from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.workloads.workload import Workload
@@ -36,22 +35,22 @@ async def plans(plane: ControlPlane, specs: list[Workload]) -> list[PlanAnswer]:
     searches = MOST_DISPLACING
     together = await _groups(plane, specs)
     for spec in specs:
-        plan = await plane.ask(partial(_plan, plane, spec, together.get(key_of(spec)), searches > 0))
+        plan = await plane.ask(partial(_plan, plane, spec, together.get((spec.namespace, spec.name)), searches > 0))
         searches -= bool(plan["unplaced"])
         found.append(plan)
     return found
 
 
-async def _groups(plane: ControlPlane, specs: list[Workload]) -> dict[Key, list[PlannedTask]]:
+async def _groups(plane: ControlPlane, specs: list[Workload]) -> dict[tuple[str, str], list[PlannedTask]]:
     """The tasks of workloads that start together with others here."""
     members: dict[tuple[str, str], list[Workload]] = {}
     for spec in specs:
         if spec.gang is not None and spec.gang.group is not None:
             members.setdefault((spec.namespace, spec.gang.group), []).append(spec)
-    found: dict[Key, list[PlannedTask]] = {}
+    found: dict[tuple[str, str], list[PlannedTask]] = {}
     for group in members.values():
         planned = await plane.ask(partial(_plan_group, plane, group))
-        found |= {key_of(spec): tasks for spec, tasks in zip(group, planned, strict=True)}
+        found |= {(spec.namespace, spec.name): tasks for spec, tasks in zip(group, planned, strict=True)}
     return found
 
 

@@ -17,7 +17,7 @@ from dovetail.api.workloads.workloads import summary_of
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.control.plane import ControlPlane
 from dovetail.engine.pieces import Pieces, in_one
-from dovetail.engine.suggestions.suggestions import Impasse
+from dovetail.engine.questions.plan_questions import Impasse
 from dovetail.model.reason import waits_for_nodes, waits_for_others
 from dovetail.model.requests.shape import Shape
 from dovetail.model.text.strict import Name

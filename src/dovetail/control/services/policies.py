@@ -14,8 +14,7 @@ from pydantic import ValidationError
 
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.control.loop.store_threads import on_store_thread
-from dovetail.engine.questions.policy_questions import PolicyQuestions
-from dovetail.engine.questions.questions import AppliedPolicy, PolicyViolation
+from dovetail.engine.questions.policy_questions import AppliedPolicy, PolicyQuestions, PolicyViolation
 from dovetail.model.event import Event, PolicyRemoved, PolicySet
 from dovetail.model.policy import Policy, PolicyScope
 from dovetail.model.text.complaint import Invalid, complaints_of

@@ -28,6 +28,17 @@ from dovetail.model.requests.shape import Shape
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.network_cost.communication import Estimate
 
+__all__ = [
+    "CoreMember",
+    "Displacement",
+    "FreeCapacity",
+    "Impasse",
+    "PlanQuestions",
+    "PlannedTask",
+    "StartGuess",
+    "Victim",
+]
+
 MOST_IN_TURN = 2000
 
 T = TypeVar("T")

@@ -3,13 +3,16 @@
 from collections import Counter
 from collections.abc import Mapping
 
+from dovetail.engine.policies.adjustments import describe_adjustment
 from dovetail.engine.policies.policy_changes import workloads_naming
 from dovetail.engine.policies.validation import problems_of_policy
 from dovetail.engine.policies.violations import PolicyViolation, violations
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.policies import AppliedPolicy
+from dovetail.engine.state.policies import AppliedPolicy, RuleKey
 from dovetail.model.policy import Policy
 from dovetail.model.text.complaint import Complaint
+
+__all__ = ["AppliedPolicy", "PolicyQuestions", "PolicyViolation", "RuleKey", "describe_adjustment"]
 
 
 class PolicyQuestions:

@@ -10,7 +10,6 @@ from collections.abc import Hashable
 from functools import cached_property
 
 from dovetail.engine.engine import Engine
-from dovetail.engine.policies.violations import PolicyViolation
 from dovetail.engine.questions.explanation_questions import ExplanationQuestions
 from dovetail.engine.questions.network_questions import NetworkQuestions
 from dovetail.engine.questions.node_questions import NodeQuestions
@@ -21,10 +20,6 @@ from dovetail.engine.questions.queue_questions import QueueQuestions
 from dovetail.engine.questions.reservation_questions import ReservationQuestions
 from dovetail.engine.questions.usage_gauges import UsageGauges
 from dovetail.engine.questions.workload_questions import WorkloadQuestions
-from dovetail.engine.scheduling.forecast import StartGuess
-from dovetail.engine.state.policies import AppliedPolicy
-
-__all__ = ["AppliedPolicy", "PolicyViolation", "Questions", "StartGuess"]
 
 
 class Questions:
