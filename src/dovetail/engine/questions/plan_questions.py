@@ -17,12 +17,12 @@ from dovetail.engine.gangs.communication import estimate_for
 from dovetail.engine.gangs.headroom import Headroom
 from dovetail.engine.pieces import IsSpent, Pieces, in_one, never, whole, without_trace
 from dovetail.engine.planning.group_plan import plan_group
-from dovetail.engine.planning.plan import Displacement, PlannedTask, nodes_in_turn, plan, would_displace
+from dovetail.engine.planning.plan import Displacement, PlannedTask, Victim, nodes_in_turn, plan, would_displace
 from dovetail.engine.questions.answer_cache import NOT_KEPT, AnswerCache
 from dovetail.engine.questions.explanation_questions import ExplanationQuestions
 from dovetail.engine.scheduling.forecast import StartGuess, guesses
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.suggestions.suggestions import Impasse, impasse
+from dovetail.engine.suggestions.suggestions import CoreMember, Impasse, impasse
 from dovetail.model.reason import Explanation
 from dovetail.model.requests.shape import Shape
 from dovetail.model.workloads.workload import Workload
