@@ -17,7 +17,7 @@ from benchmarks.measuring import middle, quantile, quiet
 from dovetail.constraints.syntax import warm_up
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.event import NodeCordoned, NodeJoined, Submitted, Tick
 from dovetail.model.workloads.workload import Workload
 

@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks.harness import Bench, Measured, NotRun, at_least, at_most, benchmark
 from benchmarks.measuring import once
 from dovetail.backends.simulated.settings import NodeGroup, SimulatedSettings
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.node import Node
 from dovetail.model.resources import CPU, DEFAULT_NODE_SLOTS, Capacity
 from dovetail.model.text.quantity import parse_cores

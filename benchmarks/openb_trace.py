@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.harness import NotRun
 from dovetail.engine.engine import Engine
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.device import WHOLE, Gpus
 from dovetail.model.event import CancelAsked, NodeJoined, Submitted, Tick
 from dovetail.model.node import Node

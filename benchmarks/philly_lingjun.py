@@ -30,7 +30,7 @@ from benchmarks.measuring import once
 from benchmarks.philly_trace import GPUS_A_NODE, PhillyJob, Scene, Stretch, read_trace, scene_of
 from dovetail.backends.simulated.settings import NodeGroup, SimulatedSettings
 from dovetail.cluster.state import Cluster
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.command import Bind, Command
 from dovetail.model.event import Event
 from dovetail.model.network.topology import Topology, TopologyLevel, default_link

@@ -13,7 +13,7 @@ from time import perf_counter
 from benchmarks.harness import Bar, Bench, Better, Measured, at_most, benchmark
 from benchmarks.measuring import once, quantile, quiet
 from dovetail.engine.engine import Engine
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.command import Command, Stop
 from dovetail.model.event import DomainFailed, Event, NodeCordoned, NodeJoined, Submitted, TaskFinished, Tick
 from dovetail.model.node import Node

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from dovetail.engine.engine import Engine
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.command import Bind, Command
 from dovetail.model.event import NodeJoined, Submitted, TaskFinished, TaskStarted, Tick
 from dovetail.model.node import Node

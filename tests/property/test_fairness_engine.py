@@ -6,7 +6,7 @@ Order fair, backfilling as it comes; work ends after random times, long before w
 import pytest
 from tests.property.market import Market, Shape, Tenant
 
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 
 CPU_HEAVY: list[Shape] = [{"cpu": 1, "memory": "1GiB"}, {"cpu": 2, "memory": "2GiB"}]
 MEMORY_HEAVY: list[Shape] = [{"cpu": "500m", "memory": "4GiB"}, {"cpu": 1, "memory": "8GiB"}]

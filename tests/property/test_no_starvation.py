@@ -3,7 +3,7 @@
 import pytest
 from tests.property.market import Market, Tenant
 
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.workloads.workload import Priority
 
 AGEING_S = 60.0

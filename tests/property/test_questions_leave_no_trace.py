@@ -18,7 +18,7 @@ from dovetail.engine.pieces import whole
 from dovetail.engine.questions.defragmentation import winnable
 from dovetail.engine.questions.fragmentation import fragment_report
 from dovetail.engine.questions.questions import Questions
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.command import Command, attempt_key
 from dovetail.model.event import (
     CancelAsked,

@@ -14,7 +14,7 @@ from tests.examples import examples
 from tests.invariants import check_invariants
 
 from dovetail.engine.engine import Engine
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.command import Bind, Command, Wake
 from dovetail.model.event import (
     NodeJoined,

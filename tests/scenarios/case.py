@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from dovetail.engine.engine import Engine
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.command import Bind, Command
 from dovetail.model.event import (
     BackendHealthChanged,

@@ -14,7 +14,7 @@ from tests.simulation.notebook import Notebook
 
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.command import Bind, Command, Stop, attempt_key
 from dovetail.model.event import (
     BackendHealthChanged,

@@ -12,7 +12,7 @@ from tests.property.small_recoveries import faults, optimum
 from tests.simulation.broken_world import BROKEN_DEEDS, PLACES, BrokenWorld, crowd, place
 
 from dovetail.engine.recovery import planning
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.command import Stop
 from dovetail.placement.recovery import RecoveryPlan, RecoveryProblem, recover
 

@@ -9,7 +9,7 @@ from tests.examples import examples, seeds, times
 from tests.simulation.faulty_world import FaultyWorld
 from tests.simulation.misfortune import DEEDS, play
 
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 
 STEPS = 100
 PROFILES = ("balanced", "network", "best_fit", "least_loaded", "round_robin", "random")

@@ -8,7 +8,7 @@ import pytest
 from tests.invariants import check_invariants
 
 from dovetail.engine.engine import Engine
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.command import Command, Stop
 from dovetail.model.event import DomainFailed, Event, NodeCordoned, NodeJoined, Submitted, TaskFinished, Tick
 from dovetail.model.node import Node

@@ -9,8 +9,8 @@ from tests.simulation.faulty_world import FaultyWorld
 from tests.simulation.misfortune import DEEDS, play
 
 from dovetail.engine.engine import Engine
+from dovetail.engine.settings import EngineSettings
 from dovetail.engine.state.live_task import LiveTask
-from dovetail.engine.state.settings import EngineSettings
 from dovetail.model.command import Command, Wake
 from dovetail.model.event import BackendHealthChanged
 from dovetail.model.task import TaskId

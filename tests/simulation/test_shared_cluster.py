@@ -11,7 +11,7 @@ from tests.examples import examples, seeds, times
 from tests.simulation.faulty_world import NODES, some_node
 from tests.simulation.shared_world import QUEUES, SHARED_DEEDS, SharedWorld
 
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 
 WEIGHTS = dict.fromkeys(SHARED_DEEDS, 2) | {"submit": 8, "go on": 10, "decide": 8, "leave": 1, "restart": 1, "time": 3}
 

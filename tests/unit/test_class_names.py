@@ -1,8 +1,6 @@
 """No public class name occurs twice in src/dovetail: a name that a reader looks up leads to one definition.
 
-Classes inside other classes (`Settings` of a plugin) are known by the outer name and do not count. Names that still
-occur twice are listed in `duplicate_class_names.txt`. That list only shrinks: a name on it that is unique again fails
-this test too.
+Classes inside other classes (`Settings` of a plugin) are known by the outer name and do not count.
 """
 
 import ast
@@ -10,7 +8,6 @@ from collections import defaultdict
 from pathlib import Path
 
 SOURCES = Path(__file__).parents[2] / "src"
-ALLOWED = Path(__file__).parent / "duplicate_class_names.txt"
 
 
 def public_classes() -> dict[str, list[str]]:
@@ -37,12 +34,8 @@ def class_names(tree: ast.Module) -> set[str]:
 
 
 def test_no_public_class_name_is_defined_twice() -> None:
-    allowed = {line for line in ALLOWED.read_text().splitlines() if line and not line.startswith("#")}
-    twice = {name: modules for name, modules in public_classes().items() if len(modules) > 1}
-    new = [f"{name}: {', '.join(modules)}" for name, modules in sorted(twice.items()) if name not in allowed]
-    assert not new, "these class names are taken; choose another:\n" + "\n".join(new)
-    done = sorted(allowed - twice.keys())
-    assert not done, f"these are unique now; remove them from {ALLOWED.name}:\n" + "\n".join(done)
+    twice = [f"{name}: {', '.join(modules)}" for name, modules in sorted(public_classes().items()) if len(modules) > 1]
+    assert not twice, "these class names are taken; choose another:\n" + "\n".join(twice)
 
 
 def test_classes_at_the_top_of_a_module_count_and_inner_or_private_ones_do_not() -> None:

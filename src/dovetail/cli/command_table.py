@@ -70,20 +70,21 @@ def installed() -> dict[str, CommandEntry]:
 
 def load(name: str) -> Any:
     """The command behind a name."""
+    entry = COMMANDS.get(name) or installed()[name]
     if name in COMMANDS:
-        module, _, function = COMMANDS[name].home.partition(":")
+        module, _, function = entry.home.partition(":")
         found = getattr(import_module(f"dovetail.cli.{module}"), function or "command")
     else:
         from dovetail.model.plugin_loading import load_object
 
-        found = load_object(installed()[name].home)
+        found = load_object(entry.home)
     if not isinstance(found, typer.Typer):
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.command(name)(found)
         found = app
     command = typer.main.get_command(found)
     command.name = name
-    command.short_help = COMMANDS[name].help
+    command.short_help = entry.help
     _without_types(command)
     return command
 

@@ -19,7 +19,7 @@ from dovetail.control.backends.announcements import Announcements
 from dovetail.control.backends.roster import Backends
 from dovetail.control.errors import Conflict, NotFound, StoreError, Unavailable
 from dovetail.control.loop.definitions import DefinitionCache
-from dovetail.control.loop.inbox import AcceptedWorkload, InboxEvents, PendingSubmission
+from dovetail.control.loop.inbox import AcceptedSubmission, InboxEvents, PendingSubmission
 from dovetail.control.loop.loop import ControlLoop
 from dovetail.control.loop.store_threads import on_store_thread
 from dovetail.control.services.backends import BackendService
@@ -172,15 +172,15 @@ class ControlPlane:
 
     # --- workloads -------------------------------------------------------------------------------------------
 
-    async def submit(self, specs: list[Workload], idempotency_key: str | None = None) -> list[AcceptedWorkload]:
+    async def submit(self, specs: list[Workload], idempotency_key: str | None = None) -> list[AcceptedSubmission]:
         """All workloads or none, durable on return. A repeated key returns the first answer."""
         self.check(specs)
         loop = self._running()
         if idempotency_key is not None:
             before = await self.read(self.store.idempotent_response, idempotency_key)
             if before is not None:
-                return [AcceptedWorkload(*found) for found in orjson.loads(before)]
-        promise: asyncio.Future[list[AcceptedWorkload]] = asyncio.get_running_loop().create_future()
+                return [AcceptedSubmission(*found) for found in orjson.loads(before)]
+        promise: asyncio.Future[list[AcceptedSubmission]] = asyncio.get_running_loop().create_future()
         ended = await self._ended(specs)
         loop.inbox.put(PendingSubmission(specs, idempotency_key, promise, ended))
         return await promise

@@ -13,8 +13,8 @@ from dovetail.engine.recovery.recovery import after_event, is_due, recovery_due,
 from dovetail.engine.reservations import reservations
 from dovetail.engine.restore import restore
 from dovetail.engine.scheduling.schedule import has_waiting, schedule
+from dovetail.engine.settings import EngineSettings
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.settings import EngineSettings
 from dovetail.engine.state.terms import terms_json
 from dovetail.engine.state.timers import TimerKind
 from dovetail.model.command import Command

@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.command import Bind, Command, Stop
 from dovetail.model.event import Event, NodeJoined, Submitted, TaskFinished, TaskStarted, Tick
 from dovetail.model.node import Node

@@ -9,7 +9,7 @@ Guarantees: every policy works with every kind of backfill. A policy is one line
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from dovetail.engine.state.settings import DEFAULT_SCHEDULER, EngineSettings, SchedulerSettings
+from dovetail.engine.settings import DEFAULT_SCHEDULER, EngineSettings, SchedulerSettings
 from dovetail.model.text.strict import closest
 from dovetail.placement.pipeline.profiles import ProfileSettings
 from dovetail.queueing.backfill import BackfillSettings

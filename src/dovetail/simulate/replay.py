@@ -23,7 +23,7 @@ from dovetail.backends.simulated.world import World
 from dovetail.engine.admission.admission import Admission, AdmissionConflict, CircularWait, in_order
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.command import Bind, Command, Stop
 from dovetail.model.event import (
     BindFailed,

@@ -19,7 +19,7 @@ from pydantic import Field, ValidationError, model_validator
 from dovetail.backends.simulated.fleet import fleet
 from dovetail.backends.simulated.settings import MAX_NODES, SimulatedSettings
 from dovetail.engine.questions.policy_questions import PolicyQuestions
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.policy import Policy

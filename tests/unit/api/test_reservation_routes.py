@@ -70,7 +70,7 @@ def test_a_domain_that_is_not_there_is_refused(http: httpx.Client) -> None:
         ({}, "", "give node or nodes"),
         ({"node": "a", "nodes": ["b"]}, "nodes", "cannot be combined with node"),
         ({"nodes": ["a", "a"]}, "nodes", "twice"),
-        ({"node": "a", "domain": {"rack": "r1"}}, "domain", "say one of them"),
+        ({"node": "a", "domain": {"rack": "r1"}}, "domain", "give one of them"),
         ({"node": "a", "count": 2, "resources": ONE_CORE}, "count", "not with node"),
         ({"domain": {"rack": "r1", "zone": "z"}}, "domain", "give one"),
         ({"domain": {"rack": "r1"}, "node_selector": {"a": "b"}}, "node_selector", "write domain"),

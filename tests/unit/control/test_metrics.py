@@ -8,7 +8,7 @@ from dovetail.control.telemetry import gauges
 from dovetail.control.telemetry.metrics import Metrics
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.event import BindFailed, NodeJoined, Submitted, TaskFinished, TaskStarted, Tick
 from dovetail.model.node import Node
 from dovetail.model.record import Batch, Decision

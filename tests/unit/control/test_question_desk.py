@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from dovetail.control.errors import Unavailable
 from dovetail.control.services.questions import MOST_STARTS, QuestionDesk
 from dovetail.engine.engine import Engine
 from dovetail.engine.pieces import IsSpent, Pieces, in_one
@@ -104,17 +103,16 @@ def test_a_question_that_fits_into_a_larger_budget_is_answered_though_something_
     assert answer.startswith("long at ")
 
 
-def test_a_question_is_refused_when_things_change_too_often() -> None:
+def test_a_question_is_answered_in_one_go_when_things_change_too_often() -> None:
     hall = Hall()
 
     def happen() -> None:
         hall.version += 1
 
     hall.each_turn = happen
-    (refusal,) = hall.run(hall.question("endless", 1000))
-    assert isinstance(refusal, Unavailable)
-    assert f"changed {MOST_STARTS} times" in str(refusal)
-    assert hall.turns < 10, "it gives up soon"
+    (answer,) = hall.run(hall.question("long", 1000))
+    assert answer == f"long at {MOST_STARTS}"
+    assert hall.turns < 10, "it begins anew a few times only"
 
 
 def test_what_a_question_raises_reaches_who_asked_and_holds_up_nobody() -> None:
@@ -188,7 +186,7 @@ async def plan_while_work_is_placed(engine: Engine) -> None:
     assert starts == 3, "and the plan began anew"
 
 
-def test_a_plan_is_refused_on_a_cluster_that_never_rests(engine: Engine) -> None:
+def test_a_plan_is_made_on_a_cluster_that_never_rests(engine: Engine) -> None:
     asyncio.run(plan_while_nodes_report(engine))
 
 
@@ -203,7 +201,7 @@ async def plan_while_nodes_report(engine: Engine) -> None:
 
     turns = asyncio.ensure_future(loop())
     desk = QuestionDesk(lambda: questions.version, BUDGET_S, Ticking())
-    with pytest.raises(Unavailable, match="try again, or ask about fewer tasks"):
-        await desk.ask(lambda is_spent: questions.plans.plan_pieces(spec, 1000, 0.0, is_spent))
+    planned = await desk.ask(lambda is_spent: questions.plans.plan_pieces(spec, 1000, 0.0, is_spent))
     turns.cancel()
+    assert len(planned) > 1
     assert not engine._state.cluster.placements.by_task

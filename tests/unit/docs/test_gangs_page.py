@@ -7,7 +7,7 @@ import pytest
 from tests.unit.engine.scene import Scene
 
 from dovetail.engine.gangs.gang_layout import NO_DOMAIN
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.workloads.arrangement import Arrangement
 from dovetail.model.workloads.reading import read_workloads
 from dovetail.placement.filters.bandwidth import BandwidthFilter

@@ -10,8 +10,8 @@ from tests.invariants import check_invariants
 from tests.simulation.notebook import Notebook
 
 from dovetail.engine.engine import Engine
+from dovetail.engine.settings import EngineSettings
 from dovetail.engine.state.live_task import LiveTask
-from dovetail.engine.state.settings import EngineSettings
 from dovetail.engine.state.work import Work
 from dovetail.model.command import Bind, Command, Stop, Wake, attempt_key
 from dovetail.model.event import (

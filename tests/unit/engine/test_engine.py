@@ -4,7 +4,7 @@ import pytest
 from tests.invariants import check_invariants
 
 from dovetail.engine.engine import Engine
-from dovetail.engine.state.settings import EngineSettings, SchedulerSettings
+from dovetail.engine.settings import EngineSettings, SchedulerSettings
 from dovetail.engine.state.work import ForbiddenMove
 from dovetail.model.command import Bind, Command, Stop, Wake
 from dovetail.model.event import (

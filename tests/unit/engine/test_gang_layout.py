@@ -10,7 +10,7 @@ from tests.unit.engine.scene import Scene
 from dovetail.api.questions import sentences
 from dovetail.engine.pieces import whole
 from dovetail.engine.questions.questions import Questions
-from dovetail.engine.state.settings import EngineSettings, UnknownStrategy
+from dovetail.engine.settings import EngineSettings, UnknownStrategy
 from dovetail.model.reason import Explanation
 from dovetail.model.workloads.workload import Workload
 

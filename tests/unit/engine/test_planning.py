@@ -9,7 +9,7 @@ from dovetail.engine.engine import Engine
 from dovetail.engine.pieces import whole
 from dovetail.engine.planning import plan as planning
 from dovetail.engine.planning.plan import Displacement, PlannedTask, within_quota
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.event import NodeJoined, Submitted, TaskStarted, Tick
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId

@@ -8,7 +8,7 @@ from tests.invariants import check_invariants
 
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.event import NodeCordoned, NodeJoined, Submitted, Tick
 from dovetail.model.node import Node
 from dovetail.model.workloads.workload import Workload

@@ -7,7 +7,7 @@ from tests.invariants import check_invariants
 from tests.simulation.notebook import Notebook
 
 from dovetail.engine.engine import Engine
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.command import Bind
 from dovetail.model.event import BindFailed, Event, NodeJoined, NodeLeft, Submitted, TaskBound, TaskFinished, Tick
 from dovetail.model.node import Node

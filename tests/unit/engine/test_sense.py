@@ -7,7 +7,7 @@ import pytest
 
 from dovetail.engine.admission.admission import Admission
 from dovetail.engine.engine import Engine
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.workloads.workload import Workload
 

@@ -2,7 +2,7 @@
 
 from tests.unit.placement.scene import cluster_of, scored
 
-from dovetail.engine.state.settings import EngineSettings, Router
+from dovetail.engine.settings import EngineSettings, Router
 from dovetail.engine.state.terms import terms_of
 from dovetail.model.requests.shape import Shape
 from dovetail.model.requests.shaping import shape_of

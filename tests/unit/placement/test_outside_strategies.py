@@ -12,7 +12,7 @@ from tests.unit.placement.conftest import Offer
 from tests.unit.placement.outsiders import OddStrategy
 
 from dovetail.control.settings import load_settings
-from dovetail.engine.state.settings import EngineSettings, UnknownStrategy
+from dovetail.engine.settings import EngineSettings, UnknownStrategy
 from dovetail.model.plugin_loading import PluginError
 from dovetail.model.text.complaint import Invalid
 

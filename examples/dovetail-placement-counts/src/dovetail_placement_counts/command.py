@@ -2,7 +2,7 @@
 
 import typer
 
-from dovetail.cli.server import Url, server_url
+from dovetail.cli.terminal.server import Url, server_url
 
 
 def command(url: Url = None) -> None:

@@ -11,7 +11,7 @@ from dovetail.model.workloads.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)
-class AcceptedWorkload:
+class AcceptedSubmission:
     id: int
     namespace: str
     name: str
@@ -23,7 +23,7 @@ class PendingSubmission:
 
     specs: list[Workload]
     idempotency_key: str | None
-    promise: "asyncio.Future[list[AcceptedWorkload]]"
+    promise: "asyncio.Future[list[AcceptedSubmission]]"
     ended: Ended = field(default_factory=dict)
 
 

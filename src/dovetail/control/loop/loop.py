@@ -17,7 +17,7 @@ import structlog
 
 from dovetail.control.errors import Conflict
 from dovetail.control.loop.history import HistoryBell, lines_of
-from dovetail.control.loop.inbox import AcceptedWorkload, Inbox, InboxEvents, PendingSubmission
+from dovetail.control.loop.inbox import AcceptedSubmission, Inbox, InboxEvents, PendingSubmission
 from dovetail.control.loop.store_threads import on_store_thread
 from dovetail.control.settings import LoopSettings
 from dovetail.control.telemetry.metrics import Metrics
@@ -76,7 +76,7 @@ class ControlLoop:
         self._remembered_at = time.time()
         self._learned = False  # something was learned since memory was last written
         # Latest answers by idempotency key, for a key that arrives twice before the first is durable.
-        self._answered: OrderedDict[str | None, list[AcceptedWorkload]] = OrderedDict()
+        self._answered: OrderedDict[str | None, list[AcceptedSubmission]] = OrderedDict()
 
     async def run(self) -> None:
         """Until cancelled. While one step is written, the next is decided."""
@@ -151,7 +151,9 @@ class ControlLoop:
             step.promises.append((item.promise, invalid))
             return []
         self._next_workload += len(item.specs)
-        accepted = [AcceptedWorkload(id_, s.namespace, s.name) for id_, s in zip(admitted.ids, item.specs, strict=True)]
+        accepted = [
+            AcceptedSubmission(id_, s.namespace, s.name) for id_, s in zip(admitted.ids, item.specs, strict=True)
+        ]
         commands = self._admit(item.specs, admitted, now, step)
         if item.idempotency_key is not None:
             answer = orjson.dumps([[a.id, a.namespace, a.name] for a in accepted]).decode()

@@ -6,18 +6,18 @@ piece by piece: a short question is not held up by a long one.
 
 Guarantees: an answer is about one state of the engine. A question that goes on finds the state that it began with; if
 events came meanwhile, it begins anew, with twice the budget, so that it may get through before the next event. After
-`MOST_STARTS` it is refused with `Unavailable`: on a cluster that changes all the time, a question that takes longer
-than the last budget cannot be answered without making decisions wait. While nothing happens there is no such limit.
+`MOST_STARTS` it is worked out in one go: on a cluster that changes all the time, making a few decisions wait once is
+better than no answer. Questions are bounded (tasks of a plan, nodes looked at), so that wait is too.
 Left to others: which pieces there are (`engine.questions`), and keeping answers (`engine.answer_cache`).
 """
 
 import asyncio
 import time
 from collections.abc import Callable, Hashable
+from math import inf
 from typing import TypeVar
 
-from dovetail.control.errors import Unavailable
-from dovetail.engine.pieces import IsSpent, Pieces
+from dovetail.engine.pieces import IsSpent, Pieces, never
 
 MOST_STARTS = 4
 
@@ -38,7 +38,7 @@ class QuestionDesk:
         self._in_turn = asyncio.Lock()
 
     async def ask(self, question: Callable[[IsSpent], Pieces[T]]) -> T:
-        """The answer. Raises what the question raises, and Unavailable if the engine's state changes too often."""
+        """The answer. Raises what the question raises."""
         for start in range(MOST_STARTS):
             version, pieces = self._version(), question(self._is_spent)
             try:
@@ -52,8 +52,11 @@ class QuestionDesk:
                             return answer[0]
             finally:
                 pieces.close()
-        words = f"the cluster changed {MOST_STARTS} times while this was being worked out"
-        raise Unavailable(f"{words}; try again, or ask about fewer tasks")
+        async with self._in_turn:
+            await self._let_the_loop_decide()
+            whole = self._work(question(never), inf)
+            assert whole is not None
+            return whole[0]
 
     def _is_spent(self) -> bool:
         return self._clock() >= self._ends_at

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from dovetail.backends.registry import BackendEntry
 from dovetail.control.subsystems.registry import checked_settings, find_subsystem
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.network.topology_format import TopologyFormat
 from dovetail.model.plugin_loading import PluginError
 from dovetail.model.text.complaint import Complaint, Invalid, complaints_of

@@ -23,7 +23,7 @@ from dovetail.engine.lifecycle.dependencies import (
     resolve,
 )
 from dovetail.engine.policies.validation import problems_of
-from dovetail.engine.state.settings import UnknownStrategy, Unroutable
+from dovetail.engine.settings import UnknownStrategy, Unroutable
 from dovetail.model.reason import Outcome
 from dovetail.model.text.complaint import Complaint, Invalid, field_name
 from dovetail.model.text.listing import first_of

@@ -126,7 +126,7 @@ def _explained(state: EngineState, work: Work, task: TaskId, row: int) -> Explan
     node = state.cluster.names[row]
     recovery, cause = work.recovery, "moved for a recovery"
     if recovery is not None and task.replica in recovery.lost:
-        cause = f"takes the place of the one lost on {recovery.lost[task.replica]}"
+        cause = f"replaces the task lost on {recovery.lost[task.replica]}"
     near = "" if recovery is None else recovery.proximity.get(task.replica, "")
     notes = (f"{cause}: {near}" if near else cause,)
     return Explanation(

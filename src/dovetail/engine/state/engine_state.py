@@ -15,6 +15,7 @@ from dovetail.cluster.placements import VictimInfo
 from dovetail.cluster.state import Cluster
 from dovetail.engine.promises.expected_ends import ExpectedEnds
 from dovetail.engine.promises.promises import Promises
+from dovetail.engine.settings import EngineSettings, Router
 from dovetail.engine.state.accounts import Accounts
 from dovetail.engine.state.change_log import ChangeLog
 from dovetail.engine.state.groups import Groups
@@ -25,7 +26,6 @@ from dovetail.engine.state.pending_work import PendingWork
 from dovetail.engine.state.policies import Policies
 from dovetail.engine.state.recoveries import Recoveries
 from dovetail.engine.state.requests import RequestCache
-from dovetail.engine.state.settings import EngineSettings, Router
 from dovetail.engine.state.terms import Terms, terms_of
 from dovetail.engine.state.timers import Timers
 from dovetail.engine.state.wake_state import WakeState

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from dovetail.cluster.state import Cluster
-from dovetail.engine.state.settings import SchedulerSettings
+from dovetail.engine.settings import SchedulerSettings
 from dovetail.engine.state.workload_mix import WorkloadMix
 from dovetail.model.requests.shape import Shape
 from dovetail.model.requests.task_identity import TaskIdentity

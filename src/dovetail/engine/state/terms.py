@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from dovetail.constraints.structure import text_of
-from dovetail.engine.state.settings import Router
+from dovetail.engine.settings import Router
 from dovetail.model.requests.asks import ConstraintAsk
 from dovetail.model.requests.shaping import shape_of
 from dovetail.model.requests.terms import Terms, terms_json

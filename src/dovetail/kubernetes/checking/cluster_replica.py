@@ -9,7 +9,7 @@ from typing import Any
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.pod_answers import AssumedPod
 from dovetail.engine.questions.questions import Questions
-from dovetail.engine.state.settings import EngineSettings
+from dovetail.engine.settings import EngineSettings
 from dovetail.kubernetes.checking.verdicts import Verdict, verdicts
 from dovetail.kubernetes.objects.moment import seconds
 from dovetail.kubernetes.objects.nodes import read_node

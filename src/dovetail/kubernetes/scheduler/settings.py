@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from dovetail.engine.engine import Engine
-from dovetail.engine.state.settings import EngineSettings, SchedulerSettings
+from dovetail.engine.settings import EngineSettings, SchedulerSettings
 from dovetail.kubernetes.objects.pods import PROFILE
 from dovetail.model.plugin_loading import PluginError
 from dovetail.model.recovery import RecoverySettings

@@ -72,6 +72,7 @@ BUILT_IN: dict[str, ProfileSettings] = {
     # kube-scheduler's own weights, as near as our scores come to its: the room that is left, even use of it, what the
     # pod and its image say of nodes.
     "kubernetes": ProfileSettings(
+        victims="kubernetes",
         filters=list(POD_FILTERS),
         scores={
             "resource_utilisation": 1,
