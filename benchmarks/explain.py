@@ -54,7 +54,7 @@ def _busy() -> Engine:
         engine.handle(Tick(10_000), 0.0)
     engine.take_changes(0.0)
     for row in chance.sample(range(NODES), NODES // 50):
-        engine.handle(NodeCordoned(engine.state.cluster.names[row], True, "being repaired"), 0.0)
+        engine.handle(NodeCordoned(engine._state.cluster.names[row], True, "being repaired"), 0.0)
     return engine
 
 
@@ -90,10 +90,10 @@ def _unplaceable(chance: random.Random, number: int) -> Workload:
 def suggestions(bench: Bench) -> Iterator[tuple[str, Measured]]:
     engine = _busy()
     questions, chance = Questions(engine), random.Random(11)
-    bench.say(f"{NODES:,} nodes hold {len(engine.state.cluster.placements.by_task):,} tasks")
+    bench.say(f"{NODES:,} nodes hold {len(engine._state.cluster.placements.by_task):,} tasks")
     medians, tails, shares = [], [], []
     # What every placed task has at stake is gathered once, and the parser of expressions loaded.
-    questions.impasse(_unplaceable(chance, 0), now=60.0)
+    questions.plans.impasse(_unplaceable(chance, 0), now=60.0)
     warm_up()
     with quiet():
         for _ in range(ROUNDS):
@@ -102,10 +102,10 @@ def suggestions(bench: Bench) -> Iterator[tuple[str, Measured]]:
             while len(times_s) < QUESTIONS:
                 number += 1
                 spec = _unplaceable(chance, number)
-                if questions.plan(spec, 1000)[-1].node is not None:
+                if questions.plans.plan(spec, 1000)[-1].node is not None:
                     continue
                 start = perf_counter()
-                found = questions.impasse(spec, now=60.0)
+                found = questions.plans.impasse(spec, now=60.0)
                 times_s.append(perf_counter() - start)
                 helped += bool(found.suggestions)
             medians.append(quantile(times_s, 0.5) * 1000)

@@ -111,7 +111,7 @@ def replay(nodes: Iterable[Node], pods: Pods, asks: list[int], profile: ProfileS
     for node in nodes:
         engine.handle(NodeJoined(node), 0.0)
     engine.take_changes(0.0)
-    devices = engine.state.cluster.devices
+    devices = engine._state.cluster.devices
     capacity = WHOLE * int(devices.there.sum())
     models = [Workload(name="pod", resources=ask) for ask in pods.asks]
     specs = [models[ask].model_copy(update={"name": f"pod-{place}"}) for place, ask in enumerate(asks)]
@@ -123,7 +123,7 @@ def replay(nodes: Iterable[Node], pods: Pods, asks: list[int], profile: ProfileS
         start = perf_counter()
         engine.handle(Submitted(id_, spec), float(id_))
         engine.handle(Tick(limit=1), float(id_))
-        placed = not engine.state.work[id_].waiting
+        placed = not engine._state.work[id_].waiting
         if not placed:
             engine.handle(CancelAsked(id_, "no retry"), float(id_))
         engine.take_changes(float(id_))

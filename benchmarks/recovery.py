@@ -84,7 +84,7 @@ class Fabric:
 
     def lose(self) -> tuple[float, list[str]]:
         """One loss: how long the engine took to decide, and the nodes that failed."""
-        cluster = self.engine.state.cluster
+        cluster = self.engine._state.cluster
         ready = [name for name, row in cluster.rows.items() if cluster.ready[row]]
         name = self.chance.choice(ready)
         leaf = cluster.labels.row(cluster.rows[name])["leaf"]
@@ -100,7 +100,7 @@ class Fabric:
         """Gangs that run with fewer than they need."""
         return sum(
             bool(work.terms.gang_min) and 0 < work.holding < work.terms.gang_min
-            for work in self.engine.state.work.values()
+            for work in self.engine._state.work.values()
         )
 
 
@@ -108,7 +108,7 @@ class Fabric:
 def losses(bench: Bench) -> Iterator[tuple[str, Measured]]:
     fabric = Fabric()
     fabric.build()
-    placed = fabric.engine.state.cluster.placements.by_task
+    placed = fabric.engine._state.cluster.placements.by_task
     bench.say(f"{NODES:,} nodes hold {len(placed):,} tasks of {fabric.works:,} workloads")
     times_s, failed = [], []
     half = 0

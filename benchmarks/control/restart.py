@@ -85,7 +85,7 @@ def _prepare(path: Path, replicas: int) -> None:
             assert isinstance(command, Bind)
             engine.handle(TaskStarted(command.task, command.key), now)
         store.write(Batch(submitted=submitted, changes=engine.take_changes(now)))
-    placed = len(engine.state.cluster.placements.by_task)
+    placed = len(engine._state.cluster.placements.by_task)
     store.close()
     if placed != TASKS:
         raise RuntimeError(f"{placed} of {TASKS} tasks were placed; the cluster is too small for them")

@@ -20,7 +20,7 @@ NOW = 1.0
 
 def engine_with(nodes: Iterable[Node]) -> Engine:
     engine = Engine()
-    assert engine.settings.default_profile == "balanced"
+    assert engine._state.settings.default_profile == "balanced"
     for i, node in enumerate(nodes):
         engine.handle(NodeJoined(node), 0.0)
         if i % SLICE == 0:

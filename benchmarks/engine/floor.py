@@ -73,7 +73,7 @@ def over_floor(bench: Bench) -> Iterator[tuple[str, Measured]]:
 
 
 def _medians_s(engine: Engine, workloads: list[Workload]) -> tuple[float, float]:
-    resources = engine.state.cluster.resources
+    resources = engine._state.cluster.resources
     floor = Floor(resources.free[:, :NODES], resources.inverse[:, :NODES])
     decision_times, floor_times, decisions = [], [], []
     for id_, workload in enumerate(workloads, start=1):

@@ -84,7 +84,7 @@ class Market:
     def _pass(self, at: float, measure_from: float) -> None:
         span_s = at - max(self.now, measure_from)
         if span_s > 0:
-            usage = self.engine.state.accounts.usage
+            usage = self.engine._state.accounts.usage
             for name in self.held:
                 self.held[name] += usage.share_of_tenant(name) * span_s
             self.measured_s += span_s

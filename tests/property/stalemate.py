@@ -52,11 +52,11 @@ class Stage(Scene):
         for i in range(r.randint(2, 8)):
             self._running(r, f"old-{i}")
         self.settle()
-        for work in list(self.engine.state.work.values()):
+        for work in list(self.engine._state.work.values()):
             if work.waiting:  # nobody but the workload that is asked about shall wait
                 self.cancel(work.name)
         self.settle()
-        for name in list(self.engine.state.cluster.rows):
+        for name in list(self.engine._state.cluster.rows):
             if not r.randrange(6):
                 self.hear(NodeCordoned(name, True, r.choice(["", "being repaired"])))
         self.now += 10.0
@@ -158,7 +158,7 @@ class Stage(Scene):
         """Everything is decided, and whoever was told to stop has stopped."""
         for _ in range(20):
             self.tick()
-            if not self.engine.state.stopping:
+            if not self.engine._state.stopping:
                 return
             self.stopped()
         raise AssertionError("somebody is told to stop again and again")
@@ -171,12 +171,12 @@ class Stage(Scene):
     @property
     def stuck(self) -> bool:
         """The workload waits, and nobody else does."""
-        waiting = [work for work in self.engine.state.work.values() if work.waiting or work.delayed]
+        waiting = [work for work in self.engine._state.work.values() if work.waiting or work.delayed]
         return [work.name for work in waiting] == [WANTED]
 
     @property
     def placed_whole(self) -> bool:
-        work = self.engine.state.work[self.ids[WANTED]]
+        work = self.engine._state.work[self.ids[WANTED]]
         return work.holding + work.succeeded >= min(work.replicas, work.terms.concurrency or work.replicas)
 
     def follow(self, suggestion: Suggestion) -> None:
@@ -203,7 +203,7 @@ class Stage(Scene):
 
     def _wait(self, until: Any) -> None:
         self.now = max(self.now, float(until))
-        ends = self.engine.state.ends
+        ends = self.engine._state.ends
         over = [task for task in list(ends.tasks()) if (end := ends.at(task)) is not None and end <= self.now]
         for task in sorted(over):
             self.end(self._workload(task), task.replica)

@@ -162,7 +162,7 @@ def test_spread_is_counted_as_a_plain_reading_counts_it(seed: int) -> None:
 def _play(r: Random, nodes: list[Json], pods: list[Json], waiting: Callable[[Random], Json]) -> None:
     scene = ClusterReplica(NOW)
     scene.add_objects({"nodes": nodes})
-    cluster = scene.engine.state.cluster
+    cluster = scene.engine._state.cluster
     placed: Placed = []
     for pod in pods:
         where = r.choice(nodes)
@@ -181,7 +181,7 @@ def _play(r: Random, nodes: list[Json], pods: list[Json], waiting: Callable[[Ran
 def _compare(scene: ClusterReplica, waiting: Json, nodes: list[Json], placed: Placed) -> None:
     meaning = scene.reader.read(waiting)
     scene.refresh()
-    feasible = scene.questions.feasibility(meaning.query, [node["metadata"]["name"] for node in nodes]).feasible
+    feasible = scene.questions.pods.feasibility(meaning.query, [node["metadata"]["name"] for node in nodes]).feasible
     for node in nodes:
         found = scene.verdicts(meaning, node["metadata"]["name"])
         said = YES if not found else HELPS if found[0].helps else NEVER

@@ -54,7 +54,7 @@ STEPS = st.lists(
 
 def fresh_look(scene: Scene) -> Policies:
     """The same policies with the same adjustments, and nothing remembered."""
-    now = scene.engine.state.policies
+    now = scene.engine._state.policies
     found = Policies()
     for name, ruling in now.by_name.items():
         found.set(ruling.policy, ruling.version, ruling.at).active = dict(ruling.active)
@@ -63,7 +63,7 @@ def fresh_look(scene: Scene) -> Policies:
 
 
 def step(scene: Scene, kind: str, what: Any, more: Any) -> None:
-    state = scene.engine.state
+    state = scene.engine._state
     if kind == "set":
         scene.hear(PolicySet(Policy.model_validate({"name": what, **more}), state.policies.next_version(what)))
     elif kind == "remove":
@@ -91,22 +91,22 @@ def test_what_is_in_force_follows_every_change_and_nobody_is_forgotten(steps: li
     for kind, what, more in steps:
         step(scene, kind, what, more)
         expected = fresh_look(scene)
-        for work in scene.engine.state.work.values():
+        for work in scene.engine._state.work.values():
             assert work.shape == expected.effective_shape(work.terms, work.namespace, work.name)
             assert work.queue_place is not QueuePlace.NOWHERE or not work.can_start
-    before = {work.id: work.shape for work in scene.engine.state.work.values()}
+    before = {work.id: work.shape for work in scene.engine._state.work.values()}
     scene.restart()
-    assert {work.id: work.shape for work in scene.engine.state.work.values()} == before
-    for work in list(scene.engine.state.work.values()):
+    assert {work.id: work.shape for work in scene.engine._state.work.values()} == before
+    for work in list(scene.engine._state.work.values()):
         if work.holding:
             scene.end(work.name)
-    for name in list(scene.engine.state.policies.by_name):
+    for name in list(scene.engine._state.policies.by_name):
         scene.hear(PolicySet(Policy.model_validate({"name": name, "prefer": "true"}), 1000))
     for _ in range(100):  # what fits runs and ends, until nobody is left
         scene.tick(5)
-        running = [work.name for work in scene.engine.state.work.values() if work.holding]
+        running = [work.name for work in scene.engine._state.work.values() if work.holding]
         if not running:
             break
         for name in running:
             scene.end(name)
-    assert not scene.engine.state.work
+    assert not scene.engine._state.work

@@ -14,6 +14,7 @@ from tests.invariants import check_invariants
 from tests.property.random_work import NODE_NAMES, a_fleet, a_node, a_workload
 
 from dovetail.engine.engine import Engine
+from dovetail.engine.pieces import whole
 from dovetail.engine.questions.defragmentation import winnable
 from dovetail.engine.questions.fragmentation import fragment_report
 from dovetail.engine.questions.questions import Questions
@@ -81,7 +82,7 @@ class Twins:
         memories = [engine.memory(self.now) for engine in (self.quiet, self.asked)]
         assert memories[0] == memories[1]
         assert self.quiet.busy == self.asked.busy
-        assert self.quiet.state.timers.next == self.asked.state.timers.next
+        assert self.quiet._state.timers.next == self.asked._state.timers.next
         return commands
 
     # --- what happens ----------------------------------------------------------------------------------------
@@ -106,7 +107,7 @@ class Twins:
             lambda: NodeDrained(self._node(), "repair"),
             lambda: NodeObserved(self._node(), {"cpu": self.r.choice([0, 900, 3000])}),
             lambda: CancelAsked(self.r.randrange(1, self.next_id + 1), "changed my mind"),
-            lambda: PolicySet(Policy.model_validate(self._policy()), self.quiet.state.policies.next_version("p")),
+            lambda: PolicySet(Policy.model_validate(self._policy()), self.quiet._state.policies.next_version("p")),
             lambda: ReservationMade(self.next_id, Reservation.model_validate(self._reservation())),
         ]
 
@@ -117,18 +118,18 @@ class Twins:
         return {"node": self._node(), "resources": {"cpu": 1}, "start": self.now + 5, "duration": 50}
 
     def _node(self) -> str:
-        return self.r.choice(list(self.quiet.state.cluster.rows) or NODE_NAMES)
+        return self.r.choice(list(self.quiet._state.cluster.rows) or NODE_NAMES)
 
     def _node_of_a_gang(self) -> str:
         """So that gangs break and are to be recovered."""
-        state = self.quiet.state
+        state = self.quiet._state
         placed = state.cluster.placements.by_task
         found = sorted({placed[task].row for task in placed if state.work[task.workload].group is not None})
         return state.cluster.names[self.r.choice(found)] if found else self._node()
 
     def _submitted(self) -> Submitted:
         spec = self.a_spec()
-        live = {work.key for work in self.quiet.state.work.values()}
+        live = {work.key for work in self.quiet._state.work.values()}
         if (spec.namespace, spec.name) in live:
             spec = spec.model_copy(update={"name": f"{spec.name}-{self.next_id}"})
         self.next_id += 1
@@ -157,11 +158,11 @@ class Twins:
 
     def _progress(self) -> Event:
         """A task starts, or ends."""
-        tasks = sorted(self.quiet.state.cluster.placements.by_task)
+        tasks = sorted(self.quiet._state.cluster.placements.by_task)
         if not tasks:
             return Tick(10)
         task = self.r.choice(tasks)
-        live = self.quiet.state.work[task.workload].task(task.replica)
+        live = self.quiet._state.work[task.workload].task(task.replica)
         key = attempt_key(task, live.attempt)
         if live.state is TaskState.STOPPING:
             return TaskFinished(task, key, None, "stopped")
@@ -174,25 +175,25 @@ class Twins:
     def ask(self, r: Random) -> None:
         """One question, about anything."""
         engine, questions, now = self.asked, self.questions, self.now + r.choice([0.0, 0.3])
-        live = sorted(set(engine.state.work) & set(self.specs))
+        live = sorted(set(engine._state.work) & set(self.specs))
         id_ = r.choice(live) if live else -1
-        nodes = sorted(engine.state.cluster.rows)
+        nodes = sorted(engine._state.cluster.rows)
         fresh = r.choice([self.a_question(r), self.specs[id_]]) if live else self.a_question(r)
-        shape = engine.state.work[id_].shape if live else questions.shape(fresh)
+        shape = engine._state.work[id_].shape if live else questions.plans.shape(fresh)
         asking: list[Callable[[], object]] = [
-            lambda: questions.plan(fresh, 50, now),
-            lambda: questions.plan_group([fresh, self.a_question(r)], 20, now),
-            lambda: questions.would_displace(fresh, now),
-            lambda: questions.impasse(fresh, now=now),
-            lambda: questions.impasse(self.specs[id_], id_, now) if live else None,
-            lambda: questions.explain(shape, id_, now),
-            lambda: questions.why_not(shape, r.choice(nodes), id_, now) if nodes else None,
-            lambda: questions.points_of(shape, r.choice(nodes)) if nodes else None,
-            lambda: questions.capacity(fresh),
-            lambda: questions.starts(now),
-            lambda: questions.queue(),
-            lambda: (questions.nodes(), questions.totals(), questions.status_counts()),
-            lambda: (fragment_report(engine.state), winnable(engine.state, 10)),
+            lambda: questions.plans.plan(fresh, 50, now),
+            lambda: whole(questions.plans.plan_group_pieces([fresh, self.a_question(r)], 20, now)),
+            lambda: whole(questions.plans.would_displace_pieces(fresh, now)),
+            lambda: questions.plans.impasse(fresh, now=now),
+            lambda: questions.plans.impasse(self.specs[id_], id_, now) if live else None,
+            lambda: questions.explanations.explain(shape, id_, now),
+            lambda: questions.explanations.why_not(shape, r.choice(nodes), id_, now) if nodes else None,
+            lambda: questions.explanations.points_of(shape, r.choice(nodes)) if nodes else None,
+            lambda: questions.plans.capacity(fresh),
+            lambda: whole(questions.plans.starts_pieces(now)),
+            lambda: (questions.queues.pending(1000), questions.queues.report({})),
+            lambda: (questions.nodes.uses(), questions.gauges.totals(), questions.gauges.status_counts()),
+            lambda: (fragment_report(engine._state), winnable(engine._state, 10)),
         ]
         r.choice(asking)()
 
@@ -216,16 +217,16 @@ def test_questions_between_events_change_no_command_and_no_persisted_byte(seed: 
         twins.step()
         for _ in range(asking.randint(0, 3)):
             twins.ask(asking)
-            check_invariants(twins.asked.state.cluster, within_capacity=False)
+            check_invariants(twins.asked._state.cluster, within_capacity=False)
 
 
 def test_a_question_about_a_resource_that_nobody_has_is_forgotten() -> None:
     twins = Twins(Random(0))
     twins.hear(NodeJoined(a_node(Random(1), "n1")))
-    before = list(twins.asked.state.cluster.resources.names)
+    before = list(twins.asked._state.cluster.resources.names)
     spec = Workload.model_validate({"name": "odd", "resources": {"cpu": 1, "example.com/unicorn": 1}})
-    assert twins.questions.plan(spec)[0].node is None
-    assert twins.questions.impasse(spec).core
-    assert twins.asked.state.cluster.resources.names == before
-    assert twins.asked.state.cluster.resources.free.shape[0] == len(before)
-    assert TaskId(-1, 0) not in twins.asked.state.cluster.placements.by_task
+    assert twins.questions.plans.plan(spec)[0].node is None
+    assert twins.questions.plans.impasse(spec).core
+    assert twins.asked._state.cluster.resources.names == before
+    assert twins.asked._state.cluster.resources.free.shape[0] == len(before)
+    assert TaskId(-1, 0) not in twins.asked._state.cluster.placements.by_task

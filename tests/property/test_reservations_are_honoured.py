@@ -73,7 +73,7 @@ class World:
         while self.engine.busy:
             self.hear(self.engine.handle(Tick(1000), self.now))
         self.engine.take_changes(self.now)
-        check_invariants(self.engine.state.cluster)
+        check_invariants(self.engine._state.cluster)
 
     def hear(self, commands: list[Command]) -> None:
         for command in commands:
@@ -113,7 +113,7 @@ class World:
     def reserve(self, id_: int) -> None:
         wanted = Reservation.model_validate(self.some_reservation())
         self.hear(self.engine.handle(ReservationMade(id_, wanted), self.now))
-        record = self.engine.state.reservations.get(id_)
+        record = self.engine._state.reservations.get(id_)
         if record is None:
             self.refused += 1
             return
@@ -135,7 +135,7 @@ class World:
 
     def some_reservation(self) -> dict[str, object]:
         chance = self.chance
-        names = sorted(self.engine.state.cluster.rows)
+        names = sorted(self.engine._state.cluster.rows)
         where: dict[str, object] = chance.choice(
             [
                 {"node": chance.choice(names)},
@@ -169,14 +169,14 @@ class World:
         used: dict[tuple[str, str], int] = defaultdict(int)
         for node, namespace, amount in self.running.values():
             used[node, namespace] += amount
-        for node, row in self.engine.state.cluster.rows.items():
+        for node, row in self.engine._state.cluster.rows.items():
             total = sum(amount for (name, _), amount in used.items() if name == node)
             kept = sum(
                 max(amount - (used[node, tenant] if tenant else 0), 0)
                 for (name, tenant), amount in reserved.items()
                 if name == node
             )
-            capacity = self.engine.state.cluster.resources.schedulable[0, row]
+            capacity = self.engine._state.cluster.resources.schedulable[0, row]
             assert kept <= capacity - total, (
                 f"{self.now}: {node} has {capacity}, {total} in use, {kept} must be kept: {reserved}"
             )

@@ -34,9 +34,9 @@ def _check(seed: int) -> tuple[int, int]:
         oracle.join(Node.model_validate(fields))
         for _ in range(chance.choice((0, 0, 1, 4))):
             ok, slowdown = bool(chance.randrange(4)), chance.choice((None, 0.5, 1.0, 1.7, 4.0))
-            scene.engine.state.cluster.count_outcome(name, ok)
+            scene.engine._state.cluster.count_outcome(name, ok)
             if slowdown is not None:
-                scene.engine.state.cluster.note_pace(name, slowdown)
+                scene.engine._state.cluster.note_pace(name, slowdown)
             oracle.fare(name, ok, slowdown)
     placed = told_apart = 0
     for number in range(4):

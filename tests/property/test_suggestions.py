@@ -44,7 +44,7 @@ def stuck_stage(seed: int) -> Stage | None:
 
 
 def asked(stage: Stage) -> Impasse:
-    return whole(impasse(stage.engine.state, stage.spec, stage.work(WANTED), stage.now))
+    return whole(impasse(stage.engine._state, stage.spec, stage.work(WANTED), stage.now))
 
 
 def test_the_core_is_minimal_and_whoever_follows_a_suggestion_has_it_placed() -> None:
@@ -53,9 +53,9 @@ def test_the_core_is_minimal_and_whoever_follows_a_suggestion_has_it_placed() ->
         stage = stuck_stage(seed)
         if stage is None:
             continue
-        before = fingerprint(stage.engine.state)
+        before = fingerprint(stage.engine._state)
         found = asked(stage)
-        assert fingerprint(stage.engine.state) == before, f"seed {seed}: asking changed something"
+        assert fingerprint(stage.engine._state) == before, f"seed {seed}: asking changed something"
         check_core(stage, found, f"seed {seed}")
         assert len(found.suggestions) <= MOST_SUGGESTIONS
         for suggestion in found.suggestions:
@@ -63,9 +63,9 @@ def test_the_core_is_minimal_and_whoever_follows_a_suggestion_has_it_placed() ->
             follower = stuck_stage(seed)
             assert follower is not None
             follower.follow(suggestion)
-            why = follower.engine.state.work[follower.ids[WANTED]].message
+            why = follower.engine._state.work[follower.ids[WANTED]].message
             assert follower.placed_whole, f"seed {seed}: {suggestion} did not help: {why}"
-            check_invariants(follower.engine.state.cluster)
+            check_invariants(follower.engine._state.cluster)
         selector_count["stuck"] += 1
         selector_count["with a suggestion"] += bool(found.suggestions)
     print(dict(selector_count))
@@ -97,7 +97,7 @@ def fingerprint(state: EngineState) -> object:
 
 def check_core(stage: Stage, found: Impasse, seed: str) -> None:
     """Against every smaller set of requirements, each held against the nodes as a whole shape."""
-    state, work = stage.engine.state, stage.work(WANTED)
+    state, work = stage.engine._state, stage.work(WANTED)
     requirements = requirements_of(work.shape, stage.spec)
     judge = Judge(state, work, stage.now)
     if not judge.nodes:

@@ -23,12 +23,12 @@ class BrokenWorld(SharedWorld):
         self.tell(DomainFailed(level, name, "fire"))
 
     def repair(self) -> None:
-        for name in list(self.engine.state.cluster.rows):
+        for name in list(self.engine._state.cluster.rows):
             self.tell(NodeCordoned(name, False, ""))
 
     def check(self) -> None:
         super().check()
-        state = self.engine.state
+        state = self.engine._state
         for task, kept in state.recoveries.held.items():
             assert kept.node in state.cluster.rows, f"room is kept for {task} on {kept.node}, which has left"
         for id_ in state.recoveries.broken_gangs:
@@ -57,8 +57,8 @@ class BrokenWorld(SharedWorld):
 
     def check_settled(self) -> None:
         super().check_settled()
-        assert not self.engine.state.recoveries
-        assert not self.engine.state.recoveries.held
+        assert not self.engine._state.recoveries
+        assert not self.engine._state.recoveries.held
 
 
 def place(name: str, chance: Random) -> Node:
@@ -113,7 +113,7 @@ def crowd(world: BrokenWorld, chance: Random) -> None:
 def _fail_a_gang(world: FaultyWorld, chance: Random) -> None:
     """A node fails that holds some of a gang."""
     assert isinstance(world, BrokenWorld)
-    state = world.engine.state
+    state = world.engine._state
     placed = state.cluster.placements.by_task.items()
     held = sorted({state.cluster.names[one.row] for task, one in placed if state.work[task.workload].terms.gang_min})
     if held:

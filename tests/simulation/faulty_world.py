@@ -158,14 +158,14 @@ class FaultyWorld:
         """Everybody answers, everything that can run does, until nothing moves any more."""
         for backend in BACKENDS:
             self.answers(backend, True)
-        for name in list(self.engine.state.cluster.rows):
+        for name in list(self.engine._state.cluster.rows):
             self.tell(NodeHealthChanged(name, True, ""), NodeCordoned(name, False, ""))
         for _ in range(10_000):
             self.decide()
             unsaid = [key for key, found in self.attempts.items() if found.end is not None and self._waits_for(key)]
             moving = unsaid or self.live()
             if not moving:
-                later = self.engine.state.timers.next
+                later = self.engine._state.timers.next
                 if later is None:
                     self.check()
                     return
@@ -178,25 +178,25 @@ class FaultyWorld:
     def _waits_for(self, key: str) -> bool:
         """The engine still thinks that this attempt holds a node."""
         found = self.attempts[key]
-        work = self.engine.state.work.get(found.task.workload)
+        work = self.engine._state.work.get(found.task.workload)
         live = work.tasks.get(found.task.replica) if work is not None else None
         return live is not None and live.state.holds_node and attempt_key(found.task, live.attempt) == key
 
     # --- what people do --------------------------------------------------------------------------------------
 
     def submit(self, spec: Workload) -> None:
-        if (spec.namespace, spec.name) in self.engine.state.cluster.placements.directory:
+        if (spec.namespace, spec.name) in self.engine._state.cluster.placements.directory:
             return
         self.tell(Submitted(self.next_workload, spec))
         self.next_workload += 1
 
     def cancel(self, id_: int) -> None:
-        if id_ in self.engine.state.work:
+        if id_ in self.engine._state.work:
             self.cancelled.add(id_)
         self.tell(CancelAsked(id_, "changed my mind"))
 
     def join(self, node: Node) -> None:
-        self.capacity_may_shrink |= node.name in self.engine.state.cluster.rows
+        self.capacity_may_shrink |= node.name in self.engine._state.cluster.rows
         self.tell(NodeJoined(node))
 
     def leave(self, name: str) -> None:
@@ -241,7 +241,7 @@ class FaultyWorld:
 
     def check(self) -> None:
         """The tables agree; each task is waiting, on a node, or ended, and only where its attempt is."""
-        state = self.engine.state
+        state = self.engine._state
         check_invariants(state.cluster, within_capacity=not self.capacity_may_shrink)
         for work in state.work.values():
             queued, parked = work.id in state.pending.queue_of(work), work.id in state.pending.blocked["default"]
@@ -272,10 +272,12 @@ class FaultyWorld:
                 assert record.pending, f"{id_} neither ended nor waits: {record}"
                 assert record.reason, f"{id_} waits without a reason"
                 assert record.active == 0
-                shape = self.engine.state.work[id_].shape
-                assert questions.explain(shape).outcome != Outcome.PLACED, f"{id_} waits though there is room"
+                shape = self.engine._state.work[id_].shape
+                assert questions.explanations.explain(shape).outcome != Outcome.PLACED, (
+                    f"{id_} waits though there is room"
+                )
         assert not self.live()
-        assert not self.engine.state.cluster.placements.by_task
+        assert not self.engine._state.cluster.placements.by_task
 
 
 GPUS: list[list[dict[str, Any]]] = [

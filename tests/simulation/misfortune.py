@@ -9,7 +9,7 @@ Deed = Callable[[FaultyWorld, Random], None]
 
 
 def _a_node(world: FaultyWorld, chance: Random) -> str:
-    return chance.choice(list(world.engine.state.cluster.rows) or ["nobody"])
+    return chance.choice(list(world.engine._state.cluster.rows) or ["nobody"])
 
 
 def _submit(world: FaultyWorld, chance: Random) -> None:

@@ -31,7 +31,7 @@ QUEUES: dict[str, Any] = {
 
 class SharedWorld(FaultyWorld):
     def submit(self, spec: Workload) -> None:
-        directory = self.engine.state.cluster.placements.directory
+        directory = self.engine._state.cluster.placements.directory
         if (spec.namespace, spec.name) in directory:
             return
         keys = {(spec.namespace, after.workload): after.condition for after in spec.after}
@@ -40,13 +40,13 @@ class SharedWorld(FaultyWorld):
         self.next_workload += 1
 
     def taint(self, name: str, on: bool) -> None:
-        if name in self.engine.state.cluster.rows:
-            node = self.engine.state.cluster.record(name).node
+        if name in self.engine._state.cluster.rows:
+            node = self.engine._state.cluster.record(name).node
             taints = [{"key": "leaving", "effect": "NoExecute"}] if on else []
             self.tell(NodeJoined(node.model_validate(node.model_dump() | {"taints": taints})))
 
     def settle(self) -> None:
-        for name in list(self.engine.state.cluster.rows):
+        for name in list(self.engine._state.cluster.rows):
             self.taint(name, False)
         super().settle()
 
@@ -54,7 +54,7 @@ class SharedWorld(FaultyWorld):
 
     def check(self) -> None:
         super().check()
-        for work in self.engine.state.work.values():
+        for work in self.engine._state.work.values():
             self._check_work(work)
         self._check_engine()
         self._check_ledger()
@@ -72,7 +72,7 @@ class SharedWorld(FaultyWorld):
             assert work.reason, f"{work.id} waits without a reason"
 
     def _check_engine(self) -> None:
-        state = self.engine.state
+        state = self.engine._state
         assert set(state.ends.tasks()) <= set(state.cluster.placements.by_task), "an end is expected of who is gone"
         stopping = {task for task in state.cluster.placements.by_task if task in state.stopping}
         assert len(stopping) == len(state.stopping) == sum(work.stopping for work in state.work.values())
@@ -84,7 +84,7 @@ class SharedWorld(FaultyWorld):
 
     def _check_ledger(self) -> None:
         """What queues and users hold is what their tasks hold, and never more than they may."""
-        state, tree = self.engine.state, self.engine.state.router.queues
+        state, tree = self.engine._state, self.engine._state.router.queues
         by_queue: dict[int, Counter[str]] = {queue.code: Counter() for queue in tree.queues}
         by_user: dict[tuple[int, str], Counter[str]] = {}
         for work in state.work.values():
@@ -106,7 +106,7 @@ class SharedWorld(FaultyWorld):
 
     def check_settled(self) -> None:
         """Whatever has not ended waits for something that truly is not there."""
-        state = self.engine.state
+        state = self.engine._state
         assert not self.live()
         assert not state.cluster.placements.by_task
         for id_, record in self.notebook.workloads.items():
@@ -123,7 +123,7 @@ class SharedWorld(FaultyWorld):
                 assert state.accounts.quotas.over(work.queue, work.terms.user, asked) is not None
 
     def _fits_nowhere(self, work: Work) -> bool:
-        state = self.engine.state
+        state = self.engine._state
         together = sorted(work.waiting)[: max(1, work.gang_short)]
         return len(together) < work.gang_short or (
             try_together(state, work, state.request(work.shape), together).refusal is not None

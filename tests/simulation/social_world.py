@@ -65,7 +65,7 @@ class SocialWorld(SharedWorld):
         assert None is not _domain(oracle.node(bind.node), level) in where, f"{bind.task} is not in their {level}"
 
     def _oracle(self, but: set[Any]) -> ReferenceScheduler:
-        cluster = self.engine.state.cluster
+        cluster = self.engine._state.cluster
         oracle = ReferenceScheduler(ProfileSettings(scores={}))
         oracle.backends_down = set(self.down)
         for name, row in cluster.rows.items():
@@ -82,7 +82,7 @@ class SocialWorld(SharedWorld):
 
     def check(self) -> None:
         super().check()
-        cluster = self.engine.state.cluster
+        cluster = self.engine._state.cluster
         for tasks in cluster.placements.by_row:
             specs = {task.workload: self.notebook.specs[task.workload] for task in tasks}
             if any(spec.affinity or spec.conflicts for spec in specs.values()):
@@ -100,7 +100,7 @@ class SocialWorld(SharedWorld):
 
     def decide(self) -> None:
         super().decide()
-        state = self.engine.state
+        state = self.engine._state
         if state.promises:  # what is promised to one is refused to another, as long as it is
             return
         for work in state.work.values():
@@ -109,14 +109,14 @@ class SocialWorld(SharedWorld):
 
     def _is_held_back(self, work: Work) -> bool:
         """By its quota, or for the lane that long work leaves to short work."""
-        state, together = self.engine.state, max(1, work.gang_short)
+        state, together = self.engine._state, max(1, work.gang_short)
         asked = {name: amount * together for name, amount in work.shape.amounts}
         over = state.accounts.quotas.over(work.queue, work.terms.user, asked) is not None
         return over or (bool(state.pending.dynamic_orderings) and short_work_refusal(state, work, together) is not None)
 
     def _fits_nowhere(self, work: Work) -> bool:
         """Not even without what it only wishes for."""
-        state = self.engine.state
+        state = self.engine._state
         together = sorted(work.waiting)[: max(1, work.gang_short)]
         request = request_of(state, work, self.now)
         request.shape = work.shape.least

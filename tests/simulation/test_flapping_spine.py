@@ -53,12 +53,12 @@ class Fabric:
             while self.engine.busy:
                 commands += self.hear(Tick(1000))
             stops = [command for command in commands if isinstance(command, Stop)]
-        check_invariants(self.engine.state.cluster)
+        check_invariants(self.engine._state.cluster)
         self.check()
 
     def check(self) -> None:
         """Every gang is whole, or waits with nothing, or is being mended."""
-        for work in self.engine.state.work.values():
+        for work in self.engine._state.work.values():
             if not work.terms.gang_min or work.recovery is not None:
                 continue
             held = sum(live.state.holds_node and live.state is not TaskState.STOPPING for live in work.tasks.values())
@@ -83,7 +83,7 @@ class Fabric:
         self.rest(self.hear(DomainFailed("spine", spine, "flaps")))
 
     def back(self, spine: str) -> None:
-        cluster = self.engine.state.cluster
+        cluster = self.engine._state.cluster
         names = [name for name, row in cluster.rows.items() if cluster.labels.row(row)["spine"] == spine]
         self.rest([command for name in names for command in self.hear(NodeCordoned(name, False, ""))])
 
@@ -102,7 +102,7 @@ def _only(**labels: list[str]) -> dict[str, Any]:
 def test_a_spine_that_flaps_moves_no_more_than_it_may_and_leaves_no_gang_half(recovery: dict[str, Any]) -> None:
     fabric = Fabric(recovery)
     fabric.fill()
-    singles = {work.id for work in fabric.engine.state.work.values() if not work.terms.gang_min}
+    singles = {work.id for work in fabric.engine._state.work.values() if not work.terms.gang_min}
     for _ in range(3):
         fabric.fail("s1")
         fabric.wait(10)
@@ -113,9 +113,9 @@ def test_a_spine_that_flaps_moves_no_more_than_it_may_and_leaves_no_gang_half(re
     assert fabric.displaced, "nobody was in the way"
     assert fabric.displaced <= singles, "only singles make way"
     # A plan may go beyond the rate once if nothing moved for a minute, up to the share that may be on the move.
-    share = max(8, int(0.1 * len(fabric.engine.state.cluster.placements.by_task)))
+    share = max(8, int(0.1 * len(fabric.engine._state.cluster.placements.by_task)))
     for at in fabric.moved_at:
         assert sum(at - 60.0 < other <= at for other in fabric.moved_at) <= RATE + share
     fabric.wait(320)
-    assert not fabric.engine.state.recoveries, "it comes to rest"
-    assert not fabric.engine.state.cluster.resources.reserved.any(), "no room is held back for nobody"
+    assert not fabric.engine._state.recoveries, "it comes to rest"
+    assert not fabric.engine._state.cluster.resources.reserved.any(), "no room is held back for nobody"

@@ -75,7 +75,7 @@ def test_a_restored_engine_decides_what_the_engine_before_it_would_have(seed: in
 
 def bearing(engine: Engine) -> dict[str, object]:
     """What the next decisions depend on, also where the events of this test did not ask for it."""
-    state = engine.state
+    state = engine._state
     return {
         "rows": state.cluster.rows,
         "cursors": {name: p.cursor for name, p in state.pipelines.items() if p.settings.select == "round_robin"},

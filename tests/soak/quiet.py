@@ -56,7 +56,7 @@ async def overlooked(api: Api, names: Collection[str]) -> list[str]:
         meaning = scene.reader.read(pod)
         if meaning not in answers:
             scene.refresh()
-            answers[meaning] = scene.questions.feasibility(meaning.query, nodes).feasible
+            answers[meaning] = scene.questions.pods.feasibility(meaning.query, nodes).feasible
         if feasible := answers[meaning]:
             found.append(f"pod {pod['metadata']['name']} waits, and {', '.join(feasible[:3])} would take it")
     return found

@@ -113,9 +113,9 @@ async def add(
         check_name(name)
     except ValueError as error:
         raise Invalid([Complaint(SOURCE, None, "name", str(error))]) from None
-    doors = plane_of(request).backends
-    is_new = await doors.add(name, entry, replace=replace, author=author, note=note)
-    added = shown(doors.get(name))
+    backends = plane_of(request).backends
+    is_new = await backends.add(name, entry, replace=replace, author=author, note=note)
+    added = shown(backends.get(name))
     return CreatedJson(added) if is_new else Json(added)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dovetail.cli.terminal.authorship import By, Note, login
-from dovetail.cli.terminal.default_action import DefaultAction
+from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import Format, Output, show
 from dovetail.cli.terminal.server import Url, check_name, connect
@@ -15,12 +15,7 @@ from dovetail.cli.terminal.server import Url, check_name, connect
 if TYPE_CHECKING:
     from dovetail.responses.backends import BackendDetail
 
-command = typer.Typer(
-    cls=DefaultAction,
-    add_completion=False,
-    rich_markup_mode=None,
-    help="The systems that run work; `backend` alone lists them, `backend NAME` shows one.",
-)
+command = default_group("The systems that run work; `backend` alone lists them, `backend NAME` shows one.")
 
 
 BackendName = Annotated[str, typer.Argument(metavar="NAME", callback=check_name, help="The backend.")]

@@ -61,7 +61,7 @@ class ControlPlane:
         self.questions = Questions(self.engine)
         self.ask = QuestionDesk(lambda: self.questions.version, settings.loop.slice / 2).ask
         self._admission = Admission(self.engine)
-        self._announcements = Announcements(self.questions.known_nodes)
+        self._announcements = Announcements(self.questions.nodes)
         self.metrics = Metrics(self.questions)
         self.store: Store = sqlite_store(settings.database)
         self.policies = PolicyService(self.questions.policies, self.store, self._apply)
@@ -76,7 +76,7 @@ class ControlPlane:
         self.backends = BackendService(self._backends, questions, self.store, settings, self._apply, self._ring)
         self.output = TaskOutput(self.store, self._backends, settings.loop.call_timeout)
         registered, silence_s = self._backends.registered, settings.loop.heartbeat_timeout
-        self.nodes = NodeService(questions.known_nodes, registered, silence_s, self._apply, self._put_events)
+        self.nodes = NodeService(questions.nodes, registered, silence_s, self._apply, self._put_events)
         self.reservations = ReservationService(questions, self._apply, self.nodes.must_exist)
         logged = settings.logging.decisions and settings.logging.level in ("debug", "info")
         self._decision_log = DecisionLog(self.questions, settings.logging.format == "json") if logged else None
@@ -119,7 +119,7 @@ class ControlPlane:
         ready = [asyncio.to_thread(parser.warm_up), asyncio.to_thread(solver.warm_up)]
         self._tasks = [asyncio.ensure_future(work) for work in (self._loop.run(), self._watch(), *ready)]
         await self._apply([])  # the engine takes in what the backends announced before anyone asks
-        log.info("started", nodes=len(self.questions.known_nodes), workloads=len(self.questions.live_work))
+        log.info("started", nodes=len(self.questions.nodes), workloads=len(self.questions.workloads))
 
     def _make_folder(self) -> None:
         folder = self.settings.folder
@@ -197,7 +197,7 @@ class ControlPlane:
     async def _ended(self, specs: list[Workload]) -> Ended:
         """Dependencies that the store knows to have ended. What the engine knows comes first: a workload may have
         ended, or been submitted again, while the store was asked."""
-        asked = sorted(key for key in names_outside(specs) if not self.questions.live_work.remembers(*key))
+        asked = sorted(key for key in names_outside(specs) if not self.questions.workloads.remembers(*key))
         found: dict[tuple[str, str], tuple[int, WorkloadState]] = {}
         for namespace, name in asked:
             row = await self.read(self.store.find_workload, namespace, name)
@@ -229,12 +229,8 @@ class ControlPlane:
             raise NotFound(f"no {what}")
         return found
 
-    def group(self, namespace: str, name: str) -> list[int]:
-        """Ids of the workloads in the group of this name; empty if there is none, or a workload has the name."""
-        return self.questions.live_work.group(namespace, name)
-
     async def cancel(self, workloads: list[int], reason: str) -> None:
-        ended = [id_ for id_ in workloads if id_ not in self.questions.live_work]
+        ended = [id_ for id_ in workloads if id_ not in self.questions.workloads]
         if ended:
             raise Conflict(f"workload {ended[0]} is already finished")
         await self._apply([CancelAsked(id_, reason) for id_ in workloads])
@@ -292,7 +288,7 @@ class ControlPlane:
             self._specs.keep(id_, spec)
         names = {id_: spec.name for id_, spec in specs}
         for decision in batch.changes.decisions:
-            live = self.questions.live_work.get(decision.task.workload)
+            live = self.questions.workloads.get(decision.task.workload)
             if live is not None:
                 names[decision.task.workload] = live.name
                 if decision.node is not None:

@@ -122,8 +122,7 @@ _HANDLERS: dict[type, Handler] = {
 
 class Engine:
     def __init__(self, settings: EngineSettings | None = None) -> None:
-        self.settings = settings or EngineSettings()
-        self.state = EngineState(self.settings)
+        self._state = EngineState(settings or EngineSettings())
         self.version = 0  # grows with every event and Tick
         self._now = 0.0
 
@@ -132,42 +131,42 @@ class Engine:
         self._now = now
         self.version += 1
         if not isinstance(event, Tick):
-            self.state.wake.event_count += 1
-        commands = _HANDLERS[type(event)](self.state, event, now)
-        if self.state.recoveries:
-            commands = commands + after_event(self.state, now)
-        if self.state.finishing:
-            commands = commands + release_dependents(self.state, now)
-        if self.state.policies.adjusting:
-            schedule_rule_check(self.state, now)
-        wakes = self.state.timers.wake(now)
+            self._state.wake.event_count += 1
+        commands = _HANDLERS[type(event)](self._state, event, now)
+        if self._state.recoveries:
+            commands = commands + after_event(self._state, now)
+        if self._state.finishing:
+            commands = commands + release_dependents(self._state, now)
+        if self._state.policies.adjusting:
+            schedule_rule_check(self._state, now)
+        wakes = self._state.timers.wake(now)
         return [*commands, *wakes] if wakes else commands
 
     def terms_json(self, workload: int) -> str:
         """What a restart needs of a live workload's definition, for `Terms.from_json`."""
-        return terms_json(self.state.work[workload].terms)
+        return terms_json(self._state.work[workload].terms)
 
     def take_changes(self, now: float) -> Changes:
-        return self.state.take_changes(now)
+        return self._state.take_changes(now)
 
     def memory(self, now: float) -> dict[str, str]:
         """What the engine learned, as texts to persist (`Snapshot.memory`)."""
-        return self.state.memory.texts(now)
+        return self._state.memory.texts(now)
 
     def take_decisions(self) -> list[Decision]:
         """Use this instead of `take_changes` if nothing is persisted."""
-        return self.state.take_decisions()
+        return self._state.take_decisions()
 
     @property
     def decisions(self) -> Sequence[Decision]:
         """What was decided since `take_changes`, in order."""
-        return self.state.changes.decisions
+        return self._state.changes.decisions
 
     @property
     def busy(self) -> bool:
         """A Tick now would decide something."""
-        return has_waiting(self.state, self._now) or is_due(self.state, self._now)
+        return has_waiting(self._state, self._now) or is_due(self._state, self._now)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Restore nodes, cordons, reservations, placements and the queue. Call this before the first event."""
-        restore(self.state, snapshot)
+        restore(self._state, snapshot)

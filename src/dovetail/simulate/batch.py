@@ -14,7 +14,7 @@ from functools import lru_cache
 from heapq import heappop, heappush
 
 from dovetail.engine.engine import Engine
-from dovetail.engine.questions.questions import Questions, WorkDirectory
+from dovetail.engine.questions.questions import Questions
 from dovetail.engine.settings import EngineSettings
 from dovetail.model.command import Bind, Command, Stop
 from dovetail.model.event import Event, NodeJoined, Submitted, TaskFinished, TaskStarted, Tick
@@ -29,7 +29,7 @@ EVENTS_BETWEEN_REPORTS = 1024
 EVENTS_BETWEEN_SETTLING = 32
 
 #: Called when a job was submitted and the engine has decided: live work, the workload's id, the moment.
-AfterSubmission = Callable[[WorkDirectory, int, float], None]
+AfterSubmission = Callable[[Questions, int, float], None]
 #: How many jobs have ended.
 Progress = Callable[[int], None]
 
@@ -56,7 +56,7 @@ class BatchReplay:
         Raises OrderingError if the settings name one that is not there.
         """
         self.engine = Engine(settings)
-        self._work = Questions(self.engine).live_work
+        self._questions = Questions(self.engine)
         self.now = 0.0
         self.starts: list[float] = [math.nan] * len(jobs)
         self._jobs = jobs
@@ -128,7 +128,7 @@ class BatchReplay:
     def _tell(self, arrived: Iterable[int]) -> None:
         if self._after_submission is not None:
             for id_ in arrived:
-                self._after_submission(self._work, id_, self.now)
+                self._after_submission(self._questions, id_, self.now)
 
     def _end_one(self) -> None:
         self.now, _, bind = heappop(self._running)

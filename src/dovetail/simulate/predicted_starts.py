@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
-from dovetail.engine.questions.questions import StartGuess, WorkDirectory
+from dovetail.engine.questions.plan_questions import StartGuess
+from dovetail.engine.questions.questions import Questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +35,11 @@ class PredictedStarts:
     _errors_s: list[float] = field(default_factory=list)
     _held: int = 0
 
-    def ask(self, work: WorkDirectory, workload: int, now: float) -> None:
-        if not work.is_waiting(workload):
+    def ask(self, questions: Questions, workload: int, now: float) -> None:
+        if not questions.workloads.is_waiting(workload):
             return
         self.waited += 1
-        found = work.expected_start(workload, now)
+        found = questions.plans.start(workload, now)
         if found is not None:
             self._told[workload] = found
 

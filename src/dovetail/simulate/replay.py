@@ -179,7 +179,7 @@ class Simulation:
         """Record what changed at this moment."""
         changes = self.engine.take_changes(self.now)
         if changes.nodes or changes.nodes_gone:
-            capacity = {resource: most for resource, (_, most) in self._questions.totals().items()}
+            capacity = {resource: most for resource, (_, most) in self._questions.gauges.totals().items()}
             self.ledger.capacity(capacity, self.now)
         if changes:
             self._admission.counts.update(changes.workloads)
@@ -247,7 +247,7 @@ class Simulation:
             self._scripted_down.discard(incident.node)
         self._hear(incident.event())
         if incident.kind == "fail":
-            for held in self._questions.live_work.held_on(incident.node):
+            for held in self._questions.workloads.held_on(incident.node):
                 self._world.lose(held.key, f"its node {incident.node} failed", self.now)
 
     # --- events in, commands out -----------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from dovetail.backends.simulated.fleet import fleet
 from dovetail.backends.simulated.settings import MAX_NODES, SimulatedSettings
-from dovetail.engine.questions.questions import PolicyDirectory
+from dovetail.engine.questions.policy_questions import PolicyQuestions
 from dovetail.engine.settings import EngineSettings
 from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
@@ -134,7 +134,7 @@ def read_scenario(text: str | bytes, source: str, horizon_s: float | None = None
     if horizon_s is not None and isinstance(document.data, dict):
         document = Document({**document.data, "horizon": horizon_s}, source, document.lines)
     scenario = check_documents(Scenario, [document])[0]
-    if complaints := [one for policy in scenario.policies for one in PolicyDirectory.complaints(policy)]:
+    if complaints := [one for policy in scenario.policies for one in PolicyQuestions.complaints(policy)]:
         raise Invalid(complaints)
     return scenario
 

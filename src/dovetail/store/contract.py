@@ -36,12 +36,10 @@ class Page:
 class Store(Protocol):
     def open(self) -> None:
         """Create or migrate the schema. Raises StoreError for a locked, read-only, damaged or newer database."""
-        ...
 
     def restore(self) -> Snapshot:
         """Unfinished workloads with all their tasks and notes, nodes, reservations, the last version of each policy,
         what was learned, open commands; ids that were never used."""
-        ...
 
     def write(self, batch: Batch) -> None:
         """All of it, durably, or StoreError and nothing of it.
@@ -50,37 +48,29 @@ class Store(Protocol):
         outbox before new ones come in; a decision replaces the earlier one about the same attempt; the first response
         under an idempotency key stands. A workload's note goes when it has finished.
         """
-        ...
 
     def workload(self, workload_id: int) -> dict[str, Any] | None:
         """Row of the workload: all columns of NewWorkload and WorkloadRecord, `spec` parsed in place of `spec_json`."""
-        ...
 
     def find_workload(self, namespace: str, name: str) -> dict[str, Any] | None:
         """The newest workload of that name."""
-        ...
 
     def workloads(self, where: WorkloadFilter, limit: int, cursor: str | None) -> Page:
         """Rows as of `workload`, without `spec` and `shape_json`. Raises ValueError for a cursor no page gave."""
-        ...
 
     def spec_json(self, workload_id: int) -> str | None: ...
 
     def spec_jsons(self, workload_ids: Collection[int]) -> dict[int, str]:
         """Many at once; those that are not there are left out."""
-        ...
 
     def tasks(self, workload_id: int, limit: int = 1000, offset: int = 0) -> list[dict[str, Any]]:
         """By replica, also those without a row: they are pending. Empty for an unknown workload."""
-        ...
 
     def node_tasks(self, node: str) -> list[dict[str, Any]]:
         """Unfinished tasks that hold capacity on the node, with namespace and name of their workload."""
-        ...
 
     def decisions(self, workload_id: int, limit: int = 20) -> list[dict[str, Any]]:
         """Newest first, `explanation` already parsed."""
-        ...
 
     def history(
         self,
@@ -91,37 +81,29 @@ class Store(Protocol):
         backend: str | None = None,
     ) -> list[dict[str, Any]]:
         """Oldest first, each with its `seq`."""
-        ...
 
     def newest_history(self) -> int:
         """The `seq` of the last line, 0 if there is none."""
-        ...
 
     def policy_versions(self, name: str) -> list[dict[str, Any]]:
         """Every version of a policy, newest first, `definition` parsed; None where that version is its removal."""
-        ...
 
     def backends(self) -> list[BackendRecord]:
         """Those that were added and not removed, by name."""
-        ...
 
     def put_backend(self, record: BackendRecord, line: HistoryLine | None = None) -> None:
         """Durable when it returns; instead of the one of that name, if there is one. `line` comes into the history
         along with it, or neither does."""
-        ...
 
     def remove_backend(self, name: str, line: HistoryLine | None = None) -> None:
         """Durable when it returns, with its line in the history, also when there was none."""
-        ...
 
     def idempotent_response(self, key: str) -> str | None: ...
 
     def counts(self) -> dict[str, int]:
         """Workloads by state, every state named."""
-        ...
 
     def prune(self, finished_before: float, history_before: float) -> int:
         """Forget finished workloads, old history and old idempotency keys; returns how many rows went."""
-        ...
 
     def close(self) -> None: ...

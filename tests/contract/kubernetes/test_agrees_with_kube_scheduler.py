@@ -169,7 +169,7 @@ def _scene(objects: dict[str, list[Json]]) -> ClusterReplica:
 def _unlike(scene: ClusterReplica, judged: Judged) -> Iterator[str]:
     meaning = scene.reader.read(judged.pod)
     ours: dict[str, Verdict | None] = {}
-    for node in scene.engine.state.cluster.rows:
+    for node in scene.engine._state.cluster.rows:
         found = scene.verdicts(meaning, node)
         ours[node] = found[0] if found else None
         if (node in judged.nodes) != (not found):

@@ -39,7 +39,7 @@ router = Routes(prefix="/node-count", tags=["nodes"])
 @router.get("")
 async def node_count(request: Request) -> Json[NodeCount]:
     """How many nodes there are."""
-    return Json({"nodes": len(plane_of(request).questions.node_names())})
+    return Json({"nodes": len(plane_of(request).questions.nodes.names)})
 
 
 # 3. The method of the client: client/nodes.py

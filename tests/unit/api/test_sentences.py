@@ -5,7 +5,9 @@ from typing import Any
 from dovetail.api.nodes.diagnostics import node_in_words
 from dovetail.api.questions import sentences
 from dovetail.engine.planning.plan import Displacement, PlannedTask, Victim
-from dovetail.engine.questions.questions import FreeCapacity, NodeUse, WhyNot
+from dovetail.engine.questions.explanation_questions import WhyNot
+from dovetail.engine.questions.node_questions import NodeUse
+from dovetail.engine.questions.plan_questions import FreeCapacity
 from dovetail.model.reason import Eviction, Explanation, FunnelStep, NodePoints, Refused
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Priority, Workload

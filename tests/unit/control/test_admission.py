@@ -82,7 +82,7 @@ def test_a_full_queue_takes_no_more_until_somebody_starts(tmp_path: Path) -> Non
         with pytest.raises(Conflict, match="takes no more than 2; try again later"):
             await plane.submit([work("w2", queue="a")])
         await plane.submit([work("other", queue="b")])
-        assert [plane.waiting_in(plane.engine.state.router.queues.by_path[p]) for p in ("team", "team/a")] == [3, 2]
+        assert [plane.waiting_in(plane.engine._state.router.queues.by_path[p]) for p in ("team", "team/a")] == [3, 2]
         await plane.cancel([1], "done")
         await until(lambda: state_of(plane, "w1") == "running", "they run now")
         assert (await plane.submit([work("w2", queue="a")]))[0].name == "w2"
@@ -106,10 +106,10 @@ def test_workloads_of_one_submission_wait_for_each_other_in_any_order(tmp_path: 
     async def play(plane: ControlPlane) -> None:
         accepted = await plane.submit([quick("last", "middle"), quick("middle", "first"), work("first")])
         assert [(a.id, a.name) for a in accepted] == [(1, "last"), (2, "middle"), (3, "first")]
-        assert dict(plane.engine.state.work[1].after) == {2: "succeeded"}
-        assert dict(plane.engine.state.work[2].after) == {3: "succeeded"}
+        assert dict(plane.engine._state.work[1].after) == {2: "succeeded"}
+        assert dict(plane.engine._state.work[2].after) == {3: "succeeded"}
         await until(lambda: state_of(plane, "first") == "running", "the first runs")
-        assert plane.engine.state.work[1].reason == "dependency"
+        assert plane.engine._state.work[1].reason == "dependency"
 
     scene(tmp_path, play)
 
@@ -148,7 +148,7 @@ def test_a_dependency_is_found_among_what_lives_what_ended_and_what_only_the_sto
         await plane.submit([quick("after-good", "good")])
         with pytest.raises(Invalid, match=r"after\[0\]\.workload: bad has failed \(workload 2\)"):
             await plane.submit([work("x", "bad")])
-        plane.engine.state.ended.clear()  # as if ten thousand others had ended since
+        plane.engine._state.ended.clear()  # as if ten thousand others had ended since
         await plane.submit([quick("long-after-good", "good")])
         with pytest.raises(Invalid, match=r"after\[0\]\.workload: bad has failed \(workload 2\)"):
             await plane.submit([work("x", "bad")])
@@ -156,8 +156,8 @@ def test_a_dependency_is_found_among_what_lives_what_ended_and_what_only_the_sto
         for name in ("after-good", "long-after-good", "either-way"):
             await until(lambda name=name: state_of(plane, name) == "succeeded", f"{name} starts at once")  # type: ignore[misc]
         await plane.submit([work("waits", "lives")])
-        id_, _ = plane.engine.state.cluster.placements.directory["default", "waits"]
-        assert dict(plane.engine.state.work[id_].after) == {3: "succeeded"}
+        id_, _ = plane.engine._state.cluster.placements.directory["default", "waits"]
+        assert dict(plane.engine._state.work[id_].after) == {3: "succeeded"}
         with pytest.raises(Invalid, match="no workload 'ghost' in namespace 'default'"):
             await plane.submit([work("fine"), work("x", "ghost")])
         assert plane.store.find_workload("default", "fine") is None
@@ -186,11 +186,11 @@ def test_what_was_learned_is_written_when_the_server_stops_and_known_after_the_n
     async def before(plane: ControlPlane) -> None:
         await plane.submit([quick("a", user="anna", deadline={"run_for": 60})])
         await until(lambda: state_of(plane, "a") == "succeeded", "it ends")
-        learned.update(plane.engine.state.learned.run_times.to_json())
+        learned.update(plane.engine._state.learned.run_times.to_json())
         assert learned
 
     async def after(plane: ControlPlane) -> None:
-        assert plane.engine.state.learned.run_times.to_json() == learned
+        assert plane.engine._state.learned.run_times.to_json() == learned
 
     scene(tmp_path, before)
     scene(tmp_path, after)

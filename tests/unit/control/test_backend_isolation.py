@@ -96,7 +96,7 @@ def test_work_for_a_good_backend_goes_on_beside_one_that_hangs(
             await plane.submit([work(f"stuck-{i}", backends={"allow": ["bad"]}) for i in range(40)])
         good = [work(f"good-{i}", resources={"cpu": "10m"}, backends={"allow": ["good"]}) for i in range(MANY)]
         names = [accepted.id for accepted in await plane.submit(good)]
-        state = plane.engine.state
+        state = plane.engine._state
         await until(lambda: all(state.work[id_].tasks[0].state == "running" for id_ in names), "all the good work runs")
 
     scene(tmp_path, play)
@@ -110,7 +110,7 @@ def test_a_backend_without_answers_is_found_out_left_alone_and_used_again(
     async def play(plane: ControlPlane) -> None:
         await plane.submit([work(f"w{i}", backends={"allow": ["bad"]}) for i in range(4)])
         await until(lambda: plane.backends.get("bad").member.state == "open", "its breaker opens")
-        cluster = plane.engine.state.cluster
+        cluster = plane.engine._state.cluster
         await until(lambda: not cluster.ready[cluster.rows["bad-1"]], "its nodes are not used")
         health = plane.backends.get("bad").member.executor
         assert health is not None

@@ -133,7 +133,7 @@ def test_one_with_tasks_is_not_removed_unless_by_force_and_then_its_work_goes_el
         assert (await far.status("2.0.1")).phase == "ended"
         with pytest.raises(NotFound, match="no backend 'far'"):
             plane.backends.get("far")
-        assert not [name for name in plane.engine.state.cluster.rows if name.startswith("far")]
+        assert not [name for name in plane.engine._state.cluster.rows if name.startswith("far")]
         await until(lambda: plane.store.counts()["pending"] == 1, "what may go nowhere else waits")
 
     async def after(plane: ControlPlane) -> None:
@@ -213,7 +213,7 @@ def test_a_backend_whose_key_or_kind_is_gone_is_named_and_the_rest_goes_on(
         member = plane.backends.get("far").member
         assert member.state == "unusable"
         assert "its secrets cannot be opened: there is no key" in member.problem
-        cluster = plane.engine.state.cluster
+        cluster = plane.engine._state.cluster
         assert not cluster.ready[cluster.rows["far-1"]]
         await plane.submit([work("w")])
         await until(lambda: plane.store.counts()["running"] == 1, "others run work")
@@ -264,7 +264,7 @@ def test_a_node_stays_with_the_backend_that_had_its_name_first(tmp_path: Path) -
         same = entry(groups=[{"count": 3, "prefix": "n", "capacity": {"cpu": 99}}, {"count": 1, "prefix": "own"}])
         await plane.backends.add("far", same, replace=False)
         assert (plane.backends.get("sim").nodes, plane.backends.get("far").nodes) == (3, 1)
-        assert plane.engine.state.cluster.node("n-1").capacity.cpu == 16
+        assert plane.engine._state.cluster.node("n-1").capacity.cpu == 16
         assert plane.backends.get("far").problem.startswith("another backend has a node 'n-1' already and 2 more")
         assert plane.backends.get("sim").problem == ""
 

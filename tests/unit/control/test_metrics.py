@@ -38,10 +38,10 @@ class Scene:
     def decided(self, id_: int, **fields: Any) -> list[Decision]:
         """What is decided about one more workload."""
         spec = Workload.model_validate({"name": f"w{id_}", "resources": {"cpu": 1}, **fields})
-        before = len(self.engine.state.changes.decisions)
+        before = len(self.engine._state.changes.decisions)
         self.engine.handle(Submitted(id_, spec), 0.0)
         self.engine.handle(Tick(100), 0.0)
-        return self.engine.state.changes.decisions[before:]
+        return self.engine._state.changes.decisions[before:]
 
     def tick(self, now: float) -> None:
         self.engine.handle(Tick(100), now)
@@ -81,7 +81,7 @@ def test_utilisation_is_told_by_node_and_in_a_large_cluster_by_zone(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scene.submit(1)
-    node = scene.engine.state.work[1].tasks[0].node
+    node = scene.engine._state.work[1].tasks[0].node
     zone = {"n0": "east", "n1": "west"}[str(node)]
     labels = {"zone": zone, "backend": "registered", "resource": "cpu"}
     assert scene.value("dovetail_worker_utilization", node=str(node), **labels) == 0.5
@@ -120,7 +120,7 @@ def test_recovery_lasts_from_losing_a_node_to_having_another(scene: Scene) -> No
 
 
 def test_a_quarantined_node_is_counted_as_such(scene: Scene) -> None:
-    scene.engine.state.cluster.set_quarantined("n1", "placements keep failing there")
+    scene.engine._state.cluster.set_quarantined("n1", "placements keep failing there")
     assert 'dovetail_nodes{status="quarantined"} 1.0' in scene.text
     assert 'dovetail_nodes{status="online"} 1.0' in scene.text
 

@@ -101,17 +101,17 @@ def test_a_restart_restores_placements_queue_cordons_and_reservations(tmp_path: 
         await plane.reservations.reserve(
             Reservation(node="n-1", resources=ResourceRequest(cpu=2), duration=3600, holder="ops")
         )
-        kept["placed"] = dict(plane.engine.state.cluster.placements.by_task.items())
+        kept["placed"] = dict(plane.engine._state.cluster.placements.by_task.items())
 
     async def after(plane: ControlPlane) -> None:
-        cluster = plane.engine.state.cluster
+        cluster = plane.engine._state.cluster
         placed = {task: cluster.names[p.row] for task, p in cluster.placements.by_task.items()}
         assert len(placed) == 4
         assert set(placed) == set(kept["placed"])
         assert cluster.cordoned[cluster.rows["n-2"]]
         assert cluster.labels.row(cluster.rows["n-1"])["team"] == "blue"
-        assert plane.questions.node("n-1").reserved == {"cpu": 2000}
-        assert plane.engine.state.work[2].reason == "insufficient_resources"
+        assert plane.questions.nodes.use("n-1").reserved == {"cpu": 2000}
+        assert plane.engine._state.work[2].reason == "insufficient_resources"
         assert (await plane.submit([work("c")]))[0].id == 3
 
     scene(settings(tmp_path), before)
@@ -197,9 +197,9 @@ def test_a_registered_node_is_offline_when_silent_and_back_when_it_speaks(tmp_pa
         reply = await plane.nodes.heartbeat("agent", {"cpu": 500}, [])
         await until(lambda: bool(reply.run), "told what to run")
         assert reply.run[0].key == "1.0.1"
-        await until(lambda: plane.questions.node("agent").status == "offline", "silence is noticed")
+        await until(lambda: plane.questions.nodes.use("agent").status == "offline", "silence is noticed")
         await plane.nodes.heartbeat("agent", None, [])
-        await until(lambda: plane.questions.node("agent").status == "online", "it is back")
+        await until(lambda: plane.questions.nodes.use("agent").status == "online", "it is back")
         with pytest.raises(NotFound, match="not registered"):
             await plane.nodes.heartbeat("stranger", None, [])
         with pytest.raises(Conflict, match="belongs to backend 'sim'"):

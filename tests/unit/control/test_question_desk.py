@@ -155,19 +155,19 @@ def test_a_plan_in_pieces_is_the_plan_in_one_go_and_work_is_placed_meanwhile(eng
 async def plan_while_work_is_placed(engine: Engine) -> None:
     questions = Questions(engine)
     spec = Workload.model_validate({"name": "wide", "resources": {"cpu": 1}, "replicas": 300})
-    whole = [task.node for task in Questions(engine).plan(spec)]
+    whole = [task.node for task in Questions(engine).plans.plan(spec)]
     seen: list[int] = []
     starts = 0
 
     def asked(is_spent: IsSpent) -> Pieces[list[str | None]]:
         nonlocal starts
         starts += 1
-        tasks = yield from questions.plan_pieces(spec, 1000, 0.0, is_spent)
+        tasks = yield from questions.plans.plan_pieces(spec, 1000, 0.0, is_spent)
         return [task.node for task in tasks]
 
     async def loop() -> None:
         while True:
-            seen.append(len(engine.state.cluster.placements.by_task))
+            seen.append(len(engine._state.cluster.placements.by_task))
             await asyncio.sleep(0)
 
     desk = QuestionDesk(lambda: questions.version, BUDGET_S, Ticking())
@@ -182,7 +182,7 @@ async def plan_while_work_is_placed(engine: Engine) -> None:
     engine.handle(Tick(10), 1.0)
     await pending
     turns.cancel()
-    assert engine.state.work[1].holding == 1, "it was placed while the plan was made"
+    assert engine._state.work[1].holding == 1, "it was placed while the plan was made"
     assert starts == 3, "and the plan began anew"
 
 
@@ -201,7 +201,7 @@ async def plan_while_nodes_report(engine: Engine) -> None:
 
     turns = asyncio.ensure_future(loop())
     desk = QuestionDesk(lambda: questions.version, BUDGET_S, Ticking())
-    planned = await desk.ask(lambda is_spent: questions.plan_pieces(spec, 1000, 0.0, is_spent))
+    planned = await desk.ask(lambda is_spent: questions.plans.plan_pieces(spec, 1000, 0.0, is_spent))
     turns.cancel()
     assert len(planned) > 1
-    assert not engine.state.cluster.placements.by_task
+    assert not engine._state.cluster.placements.by_task

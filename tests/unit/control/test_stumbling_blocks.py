@@ -76,7 +76,7 @@ def errors(plane: ControlPlane) -> int:
 
 
 def unavailable(plane: ControlPlane) -> bool:
-    cluster = plane.engine.state.cluster
+    cluster = plane.engine._state.cluster
     return not cluster.ready[cluster.rows["lab-1"]]
 
 

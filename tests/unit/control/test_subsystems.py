@@ -143,7 +143,7 @@ class Cordoning(Subsystem):
     """Asks, hears of placements and answers with an event."""
 
     async def start(self) -> None:
-        self.node = await self.context.ask(lambda questions: min(questions.known_nodes.names))
+        self.node = await self.context.ask(lambda questions: min(questions.nodes.names))
 
     async def take(self, step: DurableStep) -> None:
         if any(decision.node == self.node for decision in step.batch.changes.decisions):
@@ -217,9 +217,9 @@ def sample(plane: ControlPlane, metric: str, name: str) -> float:
 def test_one_may_ask_and_answers_with_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def play(plane: ControlPlane) -> None:
         await plane.submit([work("a")])
-        node = min(plane.questions.known_nodes.names)
-        await until(lambda: plane.questions.node(node).cordoned, "its event reached the engine")
-        assert plane.questions.node(node).reason == "seen"
+        node = min(plane.questions.nodes.names)
+        await until(lambda: plane.questions.nodes.use(node).cordoned, "its event reached the engine")
+        assert plane.questions.nodes.use(node).reason == "seen"
         await until(lambda: sample(plane, "up", "Cordoning") == 1.0, "it is counted as running")
 
     scene(tmp_path, declare(monkeypatch, Cordoning), play)

@@ -26,7 +26,7 @@ def taint(key: str, value: str = "") -> Taint:
 
 
 def node_of(plane: ControlPlane) -> Node:
-    return plane.engine.state.cluster.node("n-1")
+    return plane.engine._state.cluster.node("n-1")
 
 
 async def nothing(plane: ControlPlane) -> None:
@@ -69,7 +69,7 @@ def test_work_that_a_withdrawn_label_kept_away_goes_there_after_the_restart(tmp_
 
     async def before(plane: ControlPlane) -> None:
         await plane.submit([wanted])
-        await until(lambda: plane.engine.state.work[1].reason != "", "it waits")
+        await until(lambda: plane.engine._state.work[1].reason != "", "it waits")
 
     async def after(plane: ControlPlane) -> None:
         await until(lambda: plane.store.counts()["running"] == 1, "it runs")
@@ -92,13 +92,13 @@ def test_a_node_that_people_removed_and_its_backend_brings_back_is_remembered_to
 
 def test_a_node_that_its_backend_does_not_name_any_more_takes_no_new_work(tmp_path: Path) -> None:
     async def gone(plane: ControlPlane) -> None:
-        cluster = plane.engine.state.cluster
+        cluster = plane.engine._state.cluster
         await until(lambda: not cluster.online[cluster.rows["n-2"]], "it is offline")
         assert cluster.reason("n-2") == "backend sim does not name it now"
         assert cluster.online[cluster.rows["n-1"]]
 
     async def back(plane: ControlPlane) -> None:
-        assert plane.questions.node("n-2").status == "online"
+        assert plane.questions.nodes.use("n-2").status == "online"
 
     run(tmp_path, nothing, count=2)
     run(tmp_path, gone, count=1)

@@ -46,7 +46,7 @@ class Scene:
 
     def hear(self, event: Event) -> list[Command]:
         commands = self.engine.handle(event, self.now)
-        check_invariants(self.engine.state.cluster)
+        check_invariants(self.engine._state.cluster)
         if isinstance(event, Submitted):
             self.notebook.submitted(self.engine, event.workload, event.spec, self.now)
         changes = self.engine.take_changes(self.now)
@@ -67,7 +67,7 @@ class Scene:
         """Not decided yet."""
         spec = {"name": name, "resources": {"cpu": cpu}, "after": [{"workload": n} for n in after or {}]} | fields
         id_ = self.ids[name] = len(self.ids) + 1
-        live = [(self.ids[n], Condition(c)) for n, c in (after or {}).items() if self.ids[n] in self.engine.state.work]
+        live = [(self.ids[n], Condition(c)) for n, c in (after or {}).items() if self.ids[n] in self.engine._state.work]
         self.hear(Submitted(id_, Workload.model_validate(spec), tuple(live)))
         return id_
 
@@ -107,7 +107,7 @@ class Scene:
 
     def stopped(self, *names: str) -> None:
         """Those that were told to stop have done so; everybody's if nobody is named."""
-        for name in names or [work.name for work in self.engine.state.work.values()]:
+        for name in names or [work.name for work in self.engine._state.work.values()]:
             for task, live in self._tasks(name):
                 if live.state is TaskState.STOPPING:
                     self.hear(TaskFinished(task, attempt_key(task, live.attempt), None, "stopped"))
@@ -118,12 +118,12 @@ class Scene:
     def restart(self) -> None:
         self.engine = Engine(self.settings)
         self.engine.restore(self.notebook.snapshot())
-        check_invariants(self.engine.state.cluster)
+        check_invariants(self.engine._state.cluster)
 
     # --- what can be seen ------------------------------------------------------------------------------------
 
     def work(self, name: str) -> Work:
-        return self.engine.state.work[self.ids[name]]
+        return self.engine._state.work[self.ids[name]]
 
     def record(self, name: str) -> WorkloadRecord:
         """What was last written down about it."""
@@ -137,13 +137,13 @@ class Scene:
         return sorted(live.node for _, live in self._tasks(name) if live.state.holds_node and live.node is not None)
 
     def stopping(self) -> list[str]:
-        return sorted(self.name_of(task) for task in self.engine.state.stopping)
+        return sorted(self.name_of(task) for task in self.engine._state.stopping)
 
     def name_of(self, task: TaskId) -> str:
         return f"{next(name for name, id_ in self.ids.items() if id_ == task.workload)}.{task.replica}"
 
     def _tasks(self, name: str) -> list[tuple[TaskId, LiveTask]]:
-        work = self.engine.state.work.get(self.ids[name])
+        work = self.engine._state.work.get(self.ids[name])
         if work is None:
             return []
         return [(TaskId(work.id, replica), live) for replica, live in sorted(work.tasks.items())]

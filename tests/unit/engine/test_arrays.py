@@ -64,10 +64,10 @@ def test_the_limit_holds_at_every_moment_and_all_run_in_the_end(seed: int, array
     for number, (replicas, concurrency) in enumerate(arrays):
         scene.submit(f"a{number}", replicas=replicas, concurrency=concurrency, retries=100)
     for _ in range(2000):
-        if not scene.engine.state.work:
+        if not scene.engine._state.work:
             break
         scene.tick(1000)
-        works = list(scene.engine.state.work.values())
+        works = list(scene.engine._state.work.values())
         for work in works:
             assert work.holding <= work.terms.concurrency
         running = [(w.name, r) for w in works for r, t in w.tasks.items() if t.state.holds_node]

@@ -34,7 +34,7 @@ def test_easy_lets_later_work_run_ahead_if_it_ends_before_the_head_starts() -> N
     scene.submit("too-long", cpu=2, **lasting(101))
     scene.submit("short", cpu=2, **lasting(100))
     assert scene.tick() == ["short.0"]
-    assert scene.engine.state.promises.of_work[scene.ids["head"]].start == 100.0
+    assert scene.engine._state.promises.of_work[scene.ids["head"]].start == 100.0
 
 
 def test_easy_lets_later_work_use_what_the_head_leaves_over() -> None:
@@ -68,7 +68,7 @@ def test_behind_work_without_a_run_time_nothing_can_be_promised_and_nobody_is_he
     scene.submit("head", cpu=4)
     scene.submit("later", cpu=2)
     assert scene.tick() == ["later.0"]
-    assert not scene.engine.state.promises.of_work
+    assert not scene.engine._state.promises.of_work
 
 
 def test_the_head_starts_earlier_than_promised_if_work_ends_earlier() -> None:
@@ -86,7 +86,7 @@ def test_work_that_runs_longer_than_it_said_moves_the_promise_along_and_the_head
     scene.submit("head", cpu=4, **lasting(50))
     scene.tick()
     scene.tick(150)
-    assert scene.engine.state.promises.of_work[scene.ids["head"]].start > 150
+    assert scene.engine._state.promises.of_work[scene.ids["head"]].start > 150
     scene.submit("long", cpu=2, **lasting(1000))
     assert scene.tick() == []
     scene.end("running")
@@ -101,7 +101,7 @@ def test_a_gang_at_the_head_is_promised_room_for_all_of_it() -> None:
     scene.submit("long", cpu=2, **lasting(201))
     scene.submit("short", cpu=2, **lasting(199))
     assert scene.tick() == ["short.0"]
-    assert scene.engine.state.promises.of_work[scene.ids["gang"]].start == 200.0
+    assert scene.engine._state.promises.of_work[scene.ids["gang"]].start == 200.0
 
 
 def test_off_starts_whatever_fits() -> None:
@@ -147,7 +147,7 @@ def test_a_more_urgent_arrival_becomes_the_head_unless_the_head_is_sticky() -> N
         scene.tick()
         scene.submit("urgent", cpu=4, priority="high", **lasting(50))
         scene.tick()
-        assert scene.engine.state.backfill_states["default"].head == scene.ids[expected], head
+        assert scene.engine._state.backfill_states["default"].head == scene.ids[expected], head
         scene.tick(100)
         scene.end("running")
         assert scene.tick() == [f"{expected}.0"]
@@ -159,10 +159,10 @@ def test_a_head_whose_node_left_is_promised_room_elsewhere() -> None:
     scene.run("b", cpu=4, **lasting(200))
     scene.submit("head", cpu=4, **lasting(50))
     scene.tick()
-    (promised,) = {row for row, _ in scene.engine.state.promises.of_work[3].rows}
-    scene.leave(scene.engine.state.cluster.names[promised])
+    (promised,) = {row for row, _ in scene.engine._state.promises.of_work[3].rows}
+    scene.leave(scene.engine._state.cluster.names[promised])
     scene.tick()
-    starts = {id_: promise.start for id_, promise in scene.engine.state.promises.of_work.items()}
+    starts = {id_: promise.start for id_, promise in scene.engine._state.promises.of_work.items()}
     assert starts == {scene.ids["a"]: 200.0}, "what ran there came first and is the head now"
 
 
@@ -177,7 +177,7 @@ def test_conservative_promises_a_start_to_everyone_and_delays_none_of_them() -> 
     scene.submit("third", cpu=1, **lasting(200))
     scene.submit("fits-before", cpu=2, **lasting(100))
     assert scene.tick() == ["fits-before.0"]
-    promises = scene.engine.state.promises.of_work
+    promises = scene.engine._state.promises.of_work
     starts = {name: promises[scene.ids[name]].start for name in ("first", "second", "third")}
     assert starts == {"first": 100.0, "second": 150.0, "third": 150.0}
 
@@ -198,7 +198,7 @@ def test_no_more_promises_are_made_than_the_depth_says() -> None:
     for number in range(5):
         scene.submit(f"w{number}", cpu=4, **lasting(100))
     scene.tick()
-    assert len(scene.engine.state.promises.of_work) == 2
+    assert len(scene.engine._state.promises.of_work) == 2
 
 
 # --- whatever comes ------------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ class Played:
         for number, (_, _, _, pause_s) in enumerate(jobs, start=1):
             arrivals.append((at, number))
             at += pause_s
-        while arrivals or ends or self.scene.engine.state.work:
+        while arrivals or ends or self.scene.engine._state.work:
             moments = [at for at, _ in (*arrivals, *ends)]
             if not moments:
                 break
@@ -238,7 +238,7 @@ class Played:
                 self.started[number] = self.scene.now
                 self.scene.started(name)
                 ends.append((self.scene.now + jobs[number - 1][1], name))
-            for number, promise in self.scene.engine.state.promises.of_work.items():
+            for number, promise in self.scene.engine._state.promises.of_work.items():
                 self.promised.setdefault(number, []).append(promise.start)
 
 

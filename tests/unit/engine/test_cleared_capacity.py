@@ -89,7 +89,7 @@ def test_a_preemptor_that_is_cancelled_while_its_victims_stop_leaves_the_room_to
     scene.submit("urgent", priority="high")
     scene.tick()
     scene.cancel("urgent")
-    assert not scene.engine.state.promises.of_work
+    assert not scene.engine._state.promises.of_work
     scene.stopped()
     assert scene.tick() == ["victim.0"]
 

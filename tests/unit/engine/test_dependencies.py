@@ -86,7 +86,7 @@ def test_a_failure_goes_through_a_chain_of_five_thousand() -> None:
     for number in range(1, 5000):
         scene.submit(f"w{number}", after={f"w{number - 1}": "succeeded"})
     scene.cancel("w0")
-    assert not engine.state.work
+    assert not engine._state.work
     assert {str(record.state) for record in list(scene.notebook.workloads.values())[1:]} == {"failed"}
 
 

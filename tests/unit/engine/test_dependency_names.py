@@ -67,7 +67,7 @@ def test_names_that_come_together_need_not_be_looked_for() -> None:
 def test_live_work_is_waited_for_and_a_name_that_nobody_has_is_refused() -> None:
     engine = one_node()
     engine.handle(Submitted(7, work("a")), 0.0)
-    after, unmet = resolve(engine.state, work("b", "a", "ghost"), {}, {}, 1.0)
+    after, unmet = resolve(engine._state, work("b", "a", "ghost"), {}, {}, 1.0)
     assert after == ((7, Condition.SUCCEEDED),)
     assert [(one.index, one.message) for one in unmet] == [(1, "no workload 'ghost' in namespace 'default'")]
 
@@ -75,7 +75,7 @@ def test_live_work_is_waited_for_and_a_name_that_nobody_has_is_refused() -> None
 def test_who_comes_along_is_meant_before_who_is_there() -> None:
     engine = one_node()
     engine.handle(Submitted(7, work("a")), 0.0)
-    after, _ = resolve(engine.state, work("b", "a"), {("default", "a"): 9}, {}, 1.0)
+    after, _ = resolve(engine._state, work("b", "a"), {("default", "a"): 9}, {}, 1.0)
     assert after == ((9, Condition.SUCCEEDED),)
 
 
@@ -88,7 +88,7 @@ def test_work_that_has_just_ended_is_not_waited_for(taken: bool) -> None:
     engine.handle(TaskFinished(TaskId(7, 0), "7.0.1", 0, "exit status 0"), 1.0)
     if taken:
         engine.take_changes(1.0)
-    assert resolve(engine.state, work("b", "a"), {}, {}, 1.0) == ((), [])
+    assert resolve(engine._state, work("b", "a"), {}, {}, 1.0) == ((), [])
 
 
 def test_what_can_no_longer_succeed_is_refused_unless_only_its_end_matters() -> None:
@@ -96,17 +96,17 @@ def test_what_can_no_longer_succeed_is_refused_unless_only_its_end_matters() -> 
     engine.handle(Submitted(7, work("a")), 0.0)
     engine.handle(CancelAsked(7, "no longer wanted"), 1.0)
     engine.take_changes(1.0)
-    _, unmet = resolve(engine.state, work("b", "a"), {}, {}, 2.0)
+    _, unmet = resolve(engine._state, work("b", "a"), {}, {}, 2.0)
     assert unmet[0].message.startswith("a was cancelled (workload 7), so it can no longer succeed")
     relaxed = Workload.model_validate({"name": "b", "after": [{"workload": "a", "condition": "finished"}]})
-    assert resolve(engine.state, relaxed, {}, {}, 2.0) == ((), [])
+    assert resolve(engine._state, relaxed, {}, {}, 2.0) == ((), [])
 
 
 def test_what_the_engine_has_forgotten_the_store_remembers() -> None:
     engine = one_node()
     before = {("default", "old"): (3, WorkloadState.SUCCEEDED), ("default", "bad"): (4, WorkloadState.FAILED)}
-    assert resolve(engine.state, work("b", "old"), {}, before, 1.0) == ((), [])
-    _, unmet = resolve(engine.state, work("b", "bad"), {}, before, 1.0)
+    assert resolve(engine._state, work("b", "old"), {}, before, 1.0) == ((), [])
+    _, unmet = resolve(engine._state, work("b", "bad"), {}, before, 1.0)
     assert "(workload 4)" in unmet[0].message
 
 
@@ -115,4 +115,4 @@ def test_named_twice_the_stricter_condition_counts() -> None:
     engine.handle(Submitted(7, work("a")), 0.0)
     both = [{"workload": "a", "condition": "finished"}, {"workload": "a"}, {"workload": "a", "condition": "finished"}]
     spec = Workload.model_validate({"name": "b", "after": both})
-    assert resolve(engine.state, spec, {}, {}, 1.0)[0] == ((7, Condition.SUCCEEDED),)
+    assert resolve(engine._state, spec, {}, {}, 1.0)[0] == ((7, Condition.SUCCEEDED),)

@@ -51,7 +51,7 @@ def engine_with(*nodes: Node, settings: EngineSettings | None = None) -> Engine:
 
 def tick(engine: Engine, now: float = 1.0, limit: int = 100) -> list[Command]:
     commands = engine.handle(Tick(limit), now)
-    check_invariants(engine.state.cluster)
+    check_invariants(engine._state.cluster)
     return commands
 
 
@@ -87,8 +87,8 @@ def test_a_submitted_workload_is_placed_bound_run_and_finished() -> None:
     changes = engine.take_changes(9.0)
     assert state_of(changes, 1) is WorkloadState.SUCCEEDED
     assert (changes.tasks[0].started_at, changes.tasks[0].finished_at) == (3.0, 9.0)
-    assert not engine.state.work
-    assert not engine.state.cluster.placements.by_task
+    assert not engine._state.work
+    assert not engine._state.cluster.placements.by_task
 
 
 def test_reports_may_repeat_and_stale_ones_are_ignored() -> None:
@@ -102,7 +102,7 @@ def test_reports_may_repeat_and_stale_ones_are_ignored() -> None:
     (again,) = binds(tick(engine, 4.0))
     assert again.key == "1.0.2"
     engine.handle(TaskFinished(bind.task, bind.key, 0, "late"), 5.0)
-    assert engine.state.work[1].tasks[0].state is TaskState.PLACED
+    assert engine._state.work[1].tasks[0].state is TaskState.PLACED
 
 
 def test_what_fits_nowhere_waits_with_a_reason_and_goes_when_there_is_room() -> None:
@@ -161,7 +161,7 @@ def test_cancelling_ends_what_waits_and_stops_what_runs() -> None:
     assert len(binds(tick(engine))) == 2
     stops = engine.handle(CancelAsked(1, "enough"), 2.0)
     assert [stop.key for stop in stops if isinstance(stop, Stop)] == ["1.0.1", "1.1.1"]
-    assert len(engine.state.cluster.placements.by_task) == 2, "capacity is free only when the backend says so"
+    assert len(engine._state.cluster.placements.by_task) == 2, "capacity is free only when the backend says so"
     for replica in (0, 1):
         engine.handle(TaskFinished(TaskId(1, replica), f"1.{replica}.1", None, "stopped"), 3.0)
     assert state_of(engine.take_changes(3.0), 1) is WorkloadState.CANCELLED
@@ -188,7 +188,7 @@ def test_a_drained_node_gives_its_work_to_others() -> None:
     (again,) = binds(tick(engine, 3.0))
     assert again.node != bind.node
     assert again.key == "1.0.2"
-    assert engine.state.cluster.record(bind.node).drained
+    assert engine._state.cluster.record(bind.node).drained
 
 
 def test_cancelling_what_is_being_drained_ends_it() -> None:
@@ -225,7 +225,7 @@ def test_how_tasks_ended_is_counted_for_the_node_they_ran_on_and_reported_once()
     assert engine.take_changes(3.0).outcomes == {}
     engine.handle(TaskFinished(second.task, second.key, 0, ""), 4.0)
     assert engine.take_changes(4.0).outcomes == {"n1": Outcomes(1, 1)}
-    assert engine.state.cluster.outcomes("n2") == Outcomes(0, 0)
+    assert engine._state.cluster.outcomes("n2") == Outcomes(0, 0)
 
 
 def test_a_task_that_was_stopped_or_refused_does_not_count_for_its_node() -> None:
@@ -236,7 +236,7 @@ def test_a_task_that_was_stopped_or_refused_does_not_count_for_its_node() -> Non
     engine.handle(TaskFinished(stopped.task, stopped.key, None, "stopped"), 3.0)
     engine.handle(BindFailed(refused.task, refused.key, "no"), 3.0)
     assert engine.take_changes(3.0).outcomes == {}
-    assert engine.state.cluster.outcomes("n1") == Outcomes(0, 0)
+    assert engine._state.cluster.outcomes("n1") == Outcomes(0, 0)
 
 
 def test_a_node_that_leaves_and_comes_back_starts_its_outcomes_from_nothing() -> None:
@@ -258,8 +258,8 @@ def test_a_silent_node_keeps_its_tasks_but_gets_no_new_ones() -> None:
     engine.handle(NodeHealthChanged("n1", False, "silent for 30 s"), 2.0)
     engine.handle(Submitted(2, work("b")), 2.0)
     assert not binds(tick(engine, 2.0))
-    assert engine.state.work[2].reason == "no_available_nodes"
-    assert engine.state.work[1].tasks[0].state is TaskState.PLACED
+    assert engine._state.work[2].reason == "no_available_nodes"
+    assert engine._state.work[1].tasks[0].state is TaskState.PLACED
     engine.handle(NodeHealthChanged("n1", True, ""), 3.0)
     assert [bind.task.workload for bind in binds(tick(engine, 3.0))] == [2]
 
@@ -269,7 +269,7 @@ def test_a_backend_that_does_not_answer_is_the_reason_given() -> None:
     engine.handle(BackendHealthChanged("registered", False, "timeout"), 1.0)
     submitted(engine, work())
     tick(engine)
-    assert engine.state.work[1].reason == "backend_unavailable"
+    assert engine._state.work[1].reason == "backend_unavailable"
     engine.handle(BackendHealthChanged("registered", True, ""), 2.0)
     assert binds(tick(engine, 2.0))
 
@@ -279,7 +279,7 @@ def test_uncordoning_wakes_what_waited() -> None:
     engine.handle(NodeCordoned("n1", True, "upgrade"), 0.0)
     submitted(engine, work())
     assert not binds(tick(engine))
-    assert "1 cordoned" in engine.state.work[1].message
+    assert "1 cordoned" in engine._state.work[1].message
     engine.handle(NodeCordoned("n1", False, ""), 2.0)
     assert binds(tick(engine, 2.0))
 
@@ -340,21 +340,21 @@ def test_schedulers_serve_their_namespaces_on_their_nodes() -> None:
     submitted(engine, work("a", namespace="ml-research"), work("b", namespace="web", node_selector={"pool": "none"}))
     placed = binds(tick(engine))
     assert [(bind.task.workload, bind.node) for bind in placed] == [(1, "n2")]
-    assert engine.state.work[1].shape.profile == "best_fit"
-    assert engine.state.work[2].shape.scheduler == "default"
+    assert engine._state.work[1].shape.profile == "best_fit"
+    assert engine._state.work[2].shape.scheduler == "default"
 
 
 def test_an_unknown_profile_is_refused_by_name() -> None:
     engine = engine_with(node("n1"))
     with pytest.raises(UnknownProfile, match="Did you mean 'best_fit'"):
         engine.handle(Submitted(1, work(profile="best-fit")), 0.0)
-    assert not engine.state.work
+    assert not engine._state.work
 
 
 def test_a_task_cannot_make_a_move_that_its_table_lacks() -> None:
     engine = engine_with()
     submitted(engine, work())
-    a_work = engine.state.work[1]
+    a_work = engine._state.work[1]
     with pytest.raises(ForbiddenMove, match="pending → running"):
         a_work.move(a_work.task(0), TaskState.RUNNING, "magic")
 

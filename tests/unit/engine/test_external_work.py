@@ -11,7 +11,7 @@ from dovetail.model.workloads.workload import Workload
 def arrive(scene: Scene, name: str, cpu: float = 1, nodes: tuple[str, ...] = (), **more: int) -> None:
     spec = Workload.model_validate({"name": name, "resources": {"cpu": cpu}})
     id_ = scene.ids[name] = len(scene.ids) + 1
-    terms = terms_of(scene.engine.state.router, spec)
+    terms = terms_of(scene.engine._state.router, spec)
     event = WorkArrived(id_, "default", name, more.get("rank", 2), terms, more.get("replicas", 1), nodes)
     scene.engine.handle(event, scene.now)
 
@@ -66,7 +66,7 @@ def test_it_counts_even_where_it_does_not_fit() -> None:
     scene.join("n1", cpu=1)
     arrive(scene, "a", cpu=2, nodes=("n1",))
     assert scene.on("a") == ["n1"]
-    assert scene.engine.state.cluster.resources.free[0, 0] == -1000
+    assert scene.engine._state.cluster.resources.free[0, 0] == -1000
 
 
 def test_of_a_node_that_nobody_knows_it_waits() -> None:

@@ -39,13 +39,13 @@ def gang(tasks: int, bandwidth: str = "100Gbps", least: int | None = None, **top
 
 def held(scene: Scene, level: str = "leaf") -> dict[str, float]:
     """Gbps by domain, of those of which something is held."""
-    cluster = scene.engine.state.cluster
+    cluster = scene.engine._state.cluster
     names = cluster.names if level == "host" else ["", *cluster.labels.columns[level].vocabulary]
     return {name: mbps / 1000 for name, mbps in zip(names, bandwidth_of(cluster, level)[1], strict=True) if mbps}
 
 
 def nowhere_over(scene: Scene) -> bool:
-    return all((uplinks.left_mbps >= 0).all() for uplinks in limited_uplinks(scene.engine.state.cluster))
+    return all((uplinks.left_mbps >= 0).all() for uplinks in limited_uplinks(scene.engine._state.cluster))
 
 
 # --- where it goes -------------------------------------------------------------------------------------------
@@ -128,7 +128,9 @@ def test_one_more_task_goes_only_where_links_carry_what_all_have_to_send_then() 
     assert held(scene, "leaf") == {}
     assert scene.why("g")[0] == NO_BANDWIDTH
     here, there = ("l0", "l1") if scene.on("g")[0].startswith("l0") else ("l1", "l0")
-    (refused,) = Questions(scene.engine).why_not(scene.work("g").shape, f"{there}n0", scene.ids["g"]).refusals
+    (refused,) = (
+        Questions(scene.engine).explanations.why_not(scene.work("g").shape, f"{there}n0", scene.ids["g"]).refusals
+    )
     words = f"the uplink of leaf {here} would have to carry 600Gbps more and has 400Gbps left"
     assert refused.message == f"needs 200Gbps to the others of its gang; {words}"
 
@@ -245,7 +247,7 @@ def test_a_plan_says_the_same_and_leaves_no_trace() -> None:
     scene = fabric()
     scene.run("g", **gang(8, "100Gbps"))
     before = held(scene)
-    found = scene.engine.state
+    found = scene.engine._state
     with found.cluster.trial():
         for task in list(found.cluster.placements.by_task):
             found.cluster.remove(task)
@@ -262,7 +264,7 @@ def test_no_link_ever_carries_more_than_it_can(seed: int) -> None:
     scene = fabric(leaves=3, hosts=3, cpu=chance.choice((2, 3)))
     for step in range(25):
         kind = chance.random()
-        live = [name for name in scene.ids if scene.ids[name] in scene.engine.state.work]
+        live = [name for name in scene.ids if scene.ids[name] in scene.engine._state.work]
         if kind < 0.6 or not live:
             tasks = chance.randint(2, 7)
             wanted = gang(tasks, f"{chance.choice((50, 100, 150))}Gbps", chance.randint(2, tasks))
@@ -275,7 +277,7 @@ def test_no_link_ever_carries_more_than_it_can(seed: int) -> None:
         elif kind < 0.9:
             scene.cancel(chance.choice(live))
         else:
-            hosts = list(scene.engine.state.cluster.rows)
+            hosts = list(scene.engine._state.cluster.rows)
             scene.leave(chance.choice(hosts))
             assert nowhere_over(scene)
         scene.tick(1.0)

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from tests.unit.engine.scene import Scene
 
 from dovetail.api.questions import sentences
+from dovetail.engine.pieces import whole
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.settings import EngineSettings, UnknownStrategy
 from dovetail.model.reason import Explanation
@@ -37,7 +38,7 @@ def ranks(scene: Scene, name: str) -> list[str]:
 
 
 def labels_of(scene: Scene, name: str, level: str) -> list[str]:
-    cluster = scene.engine.state.cluster
+    cluster = scene.engine._state.cluster
     return [cluster.node(node).labels[level] for node in ranks(scene, name)]
 
 
@@ -47,7 +48,7 @@ def told(scene: Scene, name: str) -> Explanation:
 
 def take(scene: Scene, node: str, cpu: float) -> None:
     """Somebody else uses so much of a node."""
-    cluster = scene.engine.state.cluster
+    cluster = scene.engine._state.cluster
     scene.join(node, cpu=2, labels=cluster.node(node).labels | {"only": node})
     scene.run(f"on-{node}", cpu=cpu, node_selector={"only": node}, priority="critical")
 
@@ -171,7 +172,7 @@ def test_replicas_beyond_the_least_join_in_the_same_domain() -> None:
     scene.submit("g", replicas=8, gang=GANG, topology={"required": "rack", "strategy": "balanced"})
     assert len(scene.tick()) == 4, "the rack is full, and there is room elsewhere"
     assert len(set(labels_of(scene, "g", "rack"))) == 1
-    cluster = scene.engine.state.cluster
+    cluster = scene.engine._state.cluster
     scene.join("late", cpu=1, labels=cluster.node(scene.on("g")[0]).labels)
     assert scene.tick() == ["g.4"]
     assert scene.work("g").tasks[4].node == "late"
@@ -216,7 +217,7 @@ def test_an_urgent_gang_has_the_cheapest_whole_domain_cleared_and_then_fits() ->
 
 
 def take_low(scene: Scene, node: str, replicas: int) -> None:
-    cluster = scene.engine.state.cluster
+    cluster = scene.engine._state.cluster
     scene.join(node, cpu=2, labels=cluster.node(node).labels | {"only": node})
     scene.run(f"low-{node}", replicas=replicas, node_selector={"only": node}, priority="low")
 
@@ -234,19 +235,19 @@ def test_nobody_gives_way_for_slices_that_would_still_not_fit() -> None:
 def test_the_head_is_promised_room_in_one_domain() -> None:
     scene = fabric(spines=1, leaves=1, cpu=1, schedulers={"default": {"backfill": {"mode": "easy"}}})
     for number, run_for in enumerate((100, 400, 200, 300)):
-        cluster = scene.engine.state.cluster
+        cluster = scene.engine._state.cluster
         scene.join(f"n{number}", cpu=1, labels=cluster.node(f"n{number}").labels | {"only": f"n{number}"})
         scene.run(f"w{number}", node_selector={"only": f"n{number}"}, deadline={"run_for": run_for})
     scene.submit("g", replicas=2, gang={"min": 2}, topology={"required": "rack"}, deadline={"run_for": 100})
     scene.tick()
-    (promise,) = scene.engine.state.promises.of_work.values()
+    (promise,) = scene.engine._state.promises.of_work.values()
     assert promise.start == 300, "any two nodes are free at 200, two of one rack at 300"
     assert [row for row, _ in promise.rows] == [2, 3]
 
 
 def test_others_run_ahead_of_it_only_where_they_do_not_delay_it() -> None:
     scene = fabric(spines=1, leaves=1, cpu=1, schedulers={"default": {"backfill": {"mode": "easy"}}})
-    cluster = scene.engine.state.cluster
+    cluster = scene.engine._state.cluster
     for number in (0, 2):
         scene.join(f"n{number}", cpu=1, labels=cluster.node(f"n{number}").labels | {"only": f"n{number}"})
         scene.run(f"w{number}", node_selector={"only": f"n{number}"}, deadline={"run_for": 100 + number})
@@ -266,8 +267,8 @@ def test_plan_places_the_gang_as_it_would_be_placed_and_says_the_level() -> None
     spec = Workload.model_validate(
         {"name": "g", "replicas": 6, "gang": GANG, "resources": {"cpu": 1}, "topology": {"required": "rack"}}
     )
-    planned = Questions(scene.engine).plan(spec)
-    racks = {scene.engine.state.cluster.node(one.node).labels["rack"] for one in planned if one.node is not None}
+    planned = Questions(scene.engine).plans.plan(spec)
+    racks = {scene.engine._state.cluster.node(one.node).labels["rack"] for one in planned if one.node is not None}
     assert len(racks) == 1
     assert sum(one.node is not None for one in planned) == 4
     assert (
@@ -281,7 +282,7 @@ def test_plan_places_the_gang_as_it_would_be_placed_and_says_the_level() -> None
 def test_plan_of_a_gang_without_a_place_says_what_the_engine_would_say() -> None:
     scene = fabric()
     fields = {"name": "g", "replicas": 5, "gang": {"min": 5}, "resources": {"cpu": 1}, "topology": {"required": "rack"}}
-    (planned,) = Questions(scene.engine).plan(Workload.model_validate(fields))
+    (planned,) = Questions(scene.engine).plans.plan(Workload.model_validate(fields))
     assert planned.node is None
     assert "in one rack; the largest, rack s0l0r0, has room for 4" in planned.explanation.message
 
@@ -292,8 +293,8 @@ def test_explain_and_why_not_speak_of_the_gang_where_one_task_would_fit() -> Non
     scene.tick()
     questions, work = Questions(scene.engine), scene.work("g")
     words = "5 tasks must start together in one rack; the largest, rack s0l0r0, has room for 4"
-    assert questions.explain(work.shape, work.id).message == words
-    asked = questions.why_not(work.shape, "n3", work.id)
+    assert questions.explanations.explain(work.shape, work.id).message == words
+    asked = questions.explanations.why_not(work.shape, "n3", work.id)
     assert sentences.why_not("g", asked, 0.0, holds=False) == (
         f"n3 could take a task of g, but they have to lie together: {words}."
     )
@@ -304,7 +305,8 @@ def test_who_would_give_way_is_looked_for_in_one_domain() -> None:
     for number in range(8):
         take_low(scene, f"n{number}", replicas=1 if number in (2, 3) else 2)
     fields = {"name": "g", "replicas": 4, "gang": GANG, "resources": {"cpu": 1}, "topology": {"required": "rack"}}
-    found = Questions(scene.engine).would_displace(Workload.model_validate(fields | {"priority": "high"}), scene.now)
+    asked = Workload.model_validate(fields | {"priority": "high"})
+    found = whole(Questions(scene.engine).plans.would_displace_pieces(asked, scene.now))
     assert found is not None
     assert sorted(victim.node for victim in found.victims) == ["n2", "n3"]
 

@@ -79,7 +79,7 @@ def test_a_gang_whose_retries_are_used_up_fails_and_the_rest_is_stopped() -> Non
     scene.stopped()
     record = scene.record("g")
     assert (record.state, record.failed, record.cancelled) == ("failed", 1, 2)
-    assert not scene.engine.state.cluster.placements.by_task
+    assert not scene.engine._state.cluster.placements.by_task
 
 
 def test_what_waits_of_a_gang_that_can_never_be_whole_fails_with_gang_failed() -> None:
@@ -212,7 +212,7 @@ def test_a_gang_that_fails_while_more_of_it_waits_at_the_head_leaves_nothing_beh
     scene.submit("g", replicas=3, gang=gang(2), deadline={"run_for": 100})
     assert len(scene.tick()) == 2
     scene.started("g")
-    state = scene.engine.state
+    state = scene.engine._state
     assert state.backfill_states["default"].head == 1
     scene.submit("later", cpu=2)
     assert scene.tick() == []
@@ -242,7 +242,7 @@ def test_whatever_gangs_compete_none_is_half_placed_and_all_that_fit_alone_run(
         fits[f"g{number}"] = sum(node // cpu for node in nodes) >= least
     for _ in range(sum(replicas for replicas, _, _ in sizes) + 1):
         scene.tick()
-        live = [name for name, id_ in scene.ids.items() if id_ in scene.engine.state.work]
+        live = [name for name, id_ in scene.ids.items() if id_ in scene.engine._state.work]
         for name in live:
             work = scene.work(name)
             assert work.holding + work.succeeded >= work.terms.gang_min or not work.holding

@@ -38,10 +38,10 @@ def test_after_a_restart_shares_are_on_the_very_same_gpus() -> None:
     scene.tick()
     before = {name: slots(scene, name) for name in ("second", "third", "fourth")}
     assert before == {"second": [(1,)], "third": [(0,)], "fourth": [(2,)]}
-    free = scene.engine.state.cluster.devices.free.copy()
+    free = scene.engine._state.cluster.devices.free.copy()
     scene.restart()
     assert {name: slots(scene, name) for name in before} == before
-    assert (scene.engine.state.cluster.devices.free == free).all()
+    assert (scene.engine._state.cluster.devices.free == free).all()
     scene.run("fifth", **gpus(gpu=0.7))
     assert slots(scene, "fifth") == [(0,)], "as it would have been without the restart"
 
@@ -52,7 +52,7 @@ def test_a_task_that_is_retried_has_no_gpu_while_it_waits() -> None:
     scene.run("flaky", retries=3, **gpus(gpu=1))
     scene.end("flaky", code=1)
     assert scene.work("flaky").task(0).devices == ()
-    assert scene.engine.state.cluster.devices.whole[0] == 1.0
+    assert scene.engine._state.cluster.devices.whole[0] == 1.0
 
 
 def test_a_gang_finds_its_gpus_together_or_waits() -> None:
@@ -115,16 +115,16 @@ def test_capacity_counts_gpus_one_by_one() -> None:
     scene.join("n1", cpu=64, gpus=[{"count": 2}])
     scene.run("share", **gpus(gpu=0.4))
     questions = Questions(scene.engine)
-    assert questions.capacity(spec(gpu=1)).total == 1
-    assert questions.capacity(spec(gpu=0.6)).total == 2
-    assert questions.capacity(spec(gpu=0.3)).total == 5
+    assert questions.plans.capacity(spec(gpu=1)).total == 1
+    assert questions.plans.capacity(spec(gpu=0.6)).total == 2
+    assert questions.plans.capacity(spec(gpu=0.3)).total == 5
 
 
 def test_why_it_waits_names_the_gpus_and_what_would_help() -> None:
     scene = Scene()
     scene.join("n1", gpus=[{"count": 2, "model": "A100"}])
     questions = Questions(scene.engine)
-    found = questions.impasse(spec(gpu=1, gpu_model="H100"))
+    found = questions.plans.impasse(spec(gpu=1, gpu_model="H100"))
     assert [member.requirement for member in found.core] == ["1 GPU of model H100"]
     assert found.core[0].field == "resources.gpu_model"
     assert [(one.words, one.patch) for one in found.suggestions] == [
@@ -140,7 +140,7 @@ def test_gpus_in_pieces_are_a_want_of_room() -> None:
     scene.run("third", **gpus(gpu=0.4))
     scene.end("third")
     scene.tick()
-    found = Questions(scene.engine).impasse(spec(gpu=0.7))
+    found = Questions(scene.engine).plans.impasse(spec(gpu=0.7))
     assert [member.field for member in found.core] == ["resources.gpu"]
     assert {"resources": {"gpu": "500m"}} in [one.patch for one in found.suggestions]
 
@@ -148,7 +148,7 @@ def test_gpus_in_pieces_are_a_want_of_room() -> None:
 def test_a_plan_places_gpus_as_deciding_would() -> None:
     scene = Scene()
     scene.join("n1", gpus=[{"count": 1, "model": "A"}, {"count": 1, "model": "B"}])
-    planned = Questions(scene.engine).plan(
+    planned = Questions(scene.engine).plans.plan(
         Workload.model_validate({"name": "asked", "replicas": 2, **gpus(gpu=1, gpu_model="B")})
     )
     assert [task.node for task in planned] == ["n1", None]

@@ -96,7 +96,7 @@ def test_a_group_starts_whole_or_not_at_all() -> None:
         reason, words = scene.why(name)
         assert reason == "insufficient_resources"
         assert words.startswith("3 tasks must start together, and a has no place: ")
-    assert scene.engine.state.cluster.placements.by_task == {}
+    assert scene.engine._state.cluster.placements.by_task == {}
     scene.join("n2", cpu=1)
     assert scene.tick() == ["a.0", "b.0", "b.1"]
 
@@ -241,7 +241,7 @@ def test_what_a_finished_member_achieved_still_counts_after_a_restart() -> None:
     assert scene.stops == []
     scene.end("b", 2)
     assert scene.record("b").state == "succeeded"
-    assert not scene.engine.state.groups
+    assert not scene.engine._state.groups
 
 
 def test_without_hold_the_others_run_on() -> None:
@@ -316,7 +316,7 @@ def happen(scene: Scene, names: list[str], data: st.DataObject) -> None:
 
 
 def _to_one(scene: Scene, names: list[str], data: st.DataObject, step: str) -> None:
-    live = [name for name in names if scene.ids[name] in scene.engine.state.work]
+    live = [name for name in names if scene.ids[name] in scene.engine._state.work]
     running = [(n, replica) for n in live for replica, t in scene.work(n).tasks.items() if t.state == "running"]
     if step == "cancel" and live:
         scene.cancel(data.draw(st.sampled_from(live)))
@@ -325,7 +325,7 @@ def _to_one(scene: Scene, names: list[str], data: st.DataObject, step: str) -> N
 
 
 def _to_a_node(scene: Scene, data: st.DataObject, step: str) -> None:
-    nodes = list(scene.engine.state.cluster.rows)
+    nodes = list(scene.engine._state.cluster.rows)
     if step == "join":
         name = next(name for number in count() if (name := f"m{number}") not in nodes)  # nobody's, who might shrink
         scene.join(name, cpu=data.draw(st.integers(1, 4)))
@@ -356,7 +356,7 @@ def test_a_group_is_whole_or_holds_nothing_whatever_happens(data: st.DataObject)
     scene.stopped()
     scene.tick(500)
     scene.stopped()
-    for one in scene.engine.state.groups.all():
+    for one in scene.engine._state.groups.all():
         assert not one.firm or not one.short, f"group {one.name} holds {one.firm} nodes and needs {one.short}"
 
 
@@ -374,17 +374,17 @@ def test_a_gang_is_a_group_with_one_member() -> None:
     scene.join("n1", cpu=4)
     scene.submit("alone", cpu=1, replicas=2)
     scene.submit("gang", cpu=1, replicas=3, gang={"min": 2})
-    (group,) = scene.engine.state.groups.all()
+    (group,) = scene.engine._state.groups.all()
     assert group.is_solo
     assert (list(group.members), group.least, group.short) == ([scene.ids["gang"]], 2, 2)
-    assert scene.engine.state.groups.named("default", "") is None
+    assert scene.engine._state.groups.named("default", "") is None
     scene.tick()
     assert (group.short, group.slack) == (0, 0)
     scene.end_all("alone")
     scene.tick()
     assert group.slack == 1
     scene.end_all("gang")
-    assert not scene.engine.state.groups
+    assert not scene.engine._state.groups
 
 
 def test_after_a_restart_a_group_is_still_evicted_as_a_whole() -> None:
@@ -393,5 +393,5 @@ def test_after_a_restart_a_group_is_still_evicted_as_a_whole() -> None:
         scene.join(f"n{number}", cpu=2)
     pair(scene)
     scene.restart()
-    units = {placement.victim_info.unit for placement in scene.engine.state.cluster.placements.by_task.values()}
+    units = {placement.victim_info.unit for placement in scene.engine._state.cluster.placements.by_task.values()}
     assert units == {scene.ids["a"]}

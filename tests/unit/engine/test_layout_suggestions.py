@@ -24,7 +24,7 @@ def asked(scene: Scene, replicas: int, topology: dict[str, Any], **fields: Any) 
     scene.submit("gang", **wanted)
     scene.tick()
     spec = Workload.model_validate({"name": "gang"} | wanted)
-    found = whole(impasse(scene.engine.state, spec, scene.work("gang"), scene.now))
+    found = whole(impasse(scene.engine._state, spec, scene.work("gang"), scene.now))
     for one in found.suggestions:
         if one.patch is not None and one.kind != "priority":
             _follow(scene, spec, one)
@@ -33,7 +33,7 @@ def asked(scene: Scene, replicas: int, topology: dict[str, Any], **fields: Any) 
 
 def _follow(scene: Scene, spec: Workload, suggestion: Suggestion) -> None:
     """What is suggested, submitted for real, is placed as far as it may run at once."""
-    if scene.ids["gang"] in scene.engine.state.work:
+    if scene.ids["gang"] in scene.engine._state.work:
         scene.cancel("gang")
     assert suggestion.patch is not None
     fields = merge_patch(definition(spec), suggestion.patch)
@@ -80,7 +80,7 @@ def test_work_that_is_only_planned_is_told_the_same() -> None:
     scene = leaves(3, 3, 0, 0)
     fields: dict[str, Any] = {"replicas": 5, "gang": {"min": 5}, "resources": {"cpu": 4}}
     spec = Workload.model_validate({"name": "planned", "topology": {"required": "leaf"}} | fields)
-    found = whole(impasse(scene.engine.state, spec, None, scene.now))
+    found = whole(impasse(scene.engine._state, spec, None, scene.now))
     assert of_kind(found, "topology") == ["let it lie in one spine instead of in one leaf"]
 
 

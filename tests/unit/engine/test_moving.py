@@ -8,7 +8,7 @@ from dovetail.model.task import TaskId, TaskState
 
 
 def free_cpu(scene: Scene, node: str) -> float:
-    cluster = scene.engine.state.cluster
+    cluster = scene.engine._state.cluster
     return float(cluster.resources.free[cluster.resources.index["cpu"], cluster.rows[node]]) / 1000
 
 

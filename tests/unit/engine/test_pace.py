@@ -28,7 +28,7 @@ def took(scene: Scene, name: str, seconds: float, **fields: Any) -> None:
 
 def slowdown(scene: Scene, node: str) -> float | None:
     """The mean of what was noted for a node."""
-    found = scene.engine.state.cluster.outcomes(node)
+    found = scene.engine._state.cluster.outcomes(node)
     return found.pace_sum / found.pace_weight if found.pace_weight else None
 
 
@@ -75,7 +75,7 @@ def test_a_task_lost_with_its_node_counts_as_badly_slow_and_one_that_was_stopped
     scene.cancel("on-b0")
     scene.stopped("on-b0")
     assert [slowdown(scene, node) for node in ("a0", "a1", "b0")] == [MAX_SLOWDOWN, MAX_SLOWDOWN, None]
-    assert scene.engine.state.cluster.outcomes("a0")[:2] == (0, 0), "it neither succeeded nor failed"
+    assert scene.engine._state.cluster.outcomes("a0")[:2] == (0, 0), "it neither succeeded nor failed"
 
 
 def test_a_gang_keeps_away_from_the_rack_where_work_was_slow() -> None:
@@ -95,10 +95,10 @@ def test_what_was_learned_of_nodes_and_of_kinds_survives_a_restart() -> None:
     scene = racks("a", "b")
     took(scene, "one", 100.0, node_selector={"only": "a0"})
     took(scene, "two", 300.0, node_selector={"only": "b0"})
-    before = scene.engine.state.cluster.outcomes("b0")
+    before = scene.engine._state.cluster.outcomes("b0")
     assert before == Outcomes(1, 0, 3.0, 1.0)
     scene.notebook.memory |= scene.engine.memory(scene.now)
     scene.restart()
-    assert scene.engine.state.cluster.outcomes("b0") == before
+    assert scene.engine._state.cluster.outcomes("b0") == before
     took(scene, "three", 150.0, node_selector={"only": "b1"})
     assert slowdown(scene, "b1") == pytest.approx(1.5), "of two that ended before, the shorter took 100 seconds"

@@ -22,13 +22,13 @@ def _world() -> ClusterReplica:
 
 
 def _books(scene: ClusterReplica) -> tuple[Any, ...]:
-    cluster = scene.engine.state.cluster
+    cluster = scene.engine._state.cluster
     return dict(cluster.placements.by_task), cluster.resources.free.copy().tolist()
 
 
 def test_every_node_that_is_asked_about_is_answered_once() -> None:
     scene = _world()
-    found = scene.questions.feasibility(scene.reader.read(pod(cpu="2")).query, NAMES)
+    found = scene.questions.pods.feasibility(scene.reader.read(pod(cpu="2")).query, NAMES)
     assert (found.feasible, found.unknown) == (["free"], ["gone"])
     assert [(one.nodes, one.eviction_helps) for one in found.refused] == [(["full"], True)]
 
@@ -36,32 +36,32 @@ def test_every_node_that_is_asked_about_is_answered_once() -> None:
 def test_assumed_pods_take_room_and_leave_no_trace() -> None:
     scene = _world()
     query, before = scene.reader.read(pod(cpu="2")).query, _books(scene)
-    with scene.questions.assume([AssumedPod("free", query), AssumedPod("free", query), AssumedPod("gone", query)]):
-        assert not scene.questions.fits(query, "free")
-        with scene.questions.assume([AssumedPod("full", query)]):
-            assert not scene.questions.fits(query, "full")
-    assert scene.questions.fits(query, "free")
+    with scene.questions.pods.assume([AssumedPod("free", query), AssumedPod("free", query), AssumedPod("gone", query)]):
+        assert not scene.questions.pods.fits(query, "free")
+        with scene.questions.pods.assume([AssumedPod("full", query)]):
+            assert not scene.questions.pods.fits(query, "full")
+    assert scene.questions.pods.fits(query, "free")
     assert _books(scene) == before
 
 
 def test_a_pod_that_is_gone_in_a_trial_is_back_afterwards() -> None:
     scene = _world()
     query, before = scene.reader.read(pod(cpu="2")).query, _books(scene)
-    with scene.questions.without(list(scene.names)):
-        assert scene.questions.fits(query, "full")
-        assert scene.questions.placed_on("full") == []
-    assert not scene.questions.fits(query, "full")
+    with scene.questions.pods.without(list(scene.names)):
+        assert scene.questions.pods.fits(query, "full")
+        assert scene.questions.pods.placed_on("full") == []
+    assert not scene.questions.pods.fits(query, "full")
     assert _books(scene) == before
 
 
 def test_scores_and_refusals_name_nodes_and_say_which_rule_is_about() -> None:
     scene = _world()
     query = scene.reader.read(pod(cpu="2")).query
-    scores = scene.questions.scores(query, NAMES)
+    scores = scene.questions.pods.scores(query, NAMES)
     assert set(scores.totals) == {"full", "free"}
     assert np.isfinite(list(scores.totals.values())).all()
-    assert [one.refused.resource for one in scene.questions.refusals(query, "full")] == ["cpu"]
-    assert scene.questions.refusals(query, "free") == []
+    assert [one.refused.resource for one in scene.questions.pods.refusals(query, "full")] == ["cpu"]
+    assert scene.questions.pods.refusals(query, "free") == []
 
 
 def test_a_nomination_names_the_node_and_counts_budgets_that_are_overrun() -> None:
@@ -71,11 +71,11 @@ def test_a_nomination_names_the_node_and_counts_budgets_that_are_overrun() -> No
     budget = {"metadata": meta, "spec": {"selector": app("db")}, "status": {"disruptionsAllowed": 0}}
     budgets = read_budgets([budget], scene.tasks)
     victim = scene.tasks["default", "a"]
-    assert scene.questions.nominate(query) == ("n", (victim,), 0)
-    assert scene.questions.nominate(query, budgets) == ("n", (victim,), 1)
-    assert scene.questions.victims_on(query, "n", budgets) == (victim,)
-    assert scene.questions.violations(query, "n", [victim], budgets) == 1
-    assert scene.questions.nominate(query, expected=[AssumedPod("n", query), AssumedPod("n", query)]) is None
+    assert scene.questions.pods.nominate(query) == ("n", (victim,), 0)
+    assert scene.questions.pods.nominate(query, budgets) == ("n", (victim,), 1)
+    assert scene.questions.pods.victims_on(query, "n", budgets) == (victim,)
+    assert scene.questions.pods.violations(query, "n", [victim], budgets) == 1
+    assert scene.questions.pods.nominate(query, expected=[AssumedPod("n", query), AssumedPod("n", query)]) is None
 
 
 def test_the_engine_keeps_within_budgets_that_an_event_brought() -> None:
@@ -90,11 +90,11 @@ def test_the_engine_keeps_within_budgets_that_an_event_brought() -> None:
         commands = scene.engine.handle(Tick(10), scene.now)
         (stop,) = [one for one in commands if isinstance(one, Stop)]
         assert scene.names[stop.task] == ("default", "a" if protected == "web" else "b")
-        told = scene.questions.task(stop.task)
+        told = scene.questions.pods.task(stop.task)
         assert told is not None
         assert told.is_preempted
-        assert scene.questions.is_evicted(stop.task)
-        assert scene.questions.nominated_node(99) == scene.questions.node_of(stop.task)
+        assert scene.questions.pods.is_evicted(stop.task)
+        assert scene.questions.pods.nominated_node(99) == scene.questions.pods.node_of(stop.task)
 
 
 def test_only_a_task_that_is_told_to_stop_for_others_is_preempted() -> None:

@@ -18,11 +18,11 @@ WEST = 'node.labels.zone == "west"'
 
 def put(scene: Scene, name: str = "rule", **fields: Any) -> None:
     policy = Policy.model_validate({"name": name, **fields})
-    scene.hear(PolicySet(policy, scene.engine.state.policies.next_version(name)))
+    scene.hear(PolicySet(policy, scene.engine._state.policies.next_version(name)))
 
 
 def remove(scene: Scene, name: str = "rule") -> None:
-    scene.hear(PolicyRemoved(name, scene.engine.state.policies.next_version(name)))
+    scene.hear(PolicyRemoved(name, scene.engine._state.policies.next_version(name)))
 
 
 def sources(scene: Scene, name: str) -> list[str]:
@@ -127,9 +127,9 @@ def test_a_plan_counts_policies_too() -> None:
     put(scene, require=NVME, applies_to={"namespaces": ["*"]})
     questions = Questions(scene.engine)
     spec = Workload.model_validate({"name": "w", "resources": {"cpu": 1}})
-    assert [task.node for task in questions.plan(spec)] == ["fast"]
-    assert questions.capacity(spec).total == 2
-    assert questions.shape(spec).wants == (ConstraintAsk(ConstraintKind.REQUIRE, NVME, source="policy rule"),)
+    assert [task.node for task in questions.plans.plan(spec)] == ["fast"]
+    assert questions.plans.capacity(spec).total == 2
+    assert questions.plans.shape(spec).wants == (ConstraintAsk(ConstraintKind.REQUIRE, NVME, source="policy rule"),)
 
 
 # --- changes ---------------------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def test_what_waits_is_looked_at_again_when_a_policy_is_relaxed() -> None:
     assert scene.tick() == []
     assert scene.work("w1").queue_place is QueuePlace.PARKED
     put(scene, require=NVME, applies_to={"namespaces": ["*"]})
-    assert scene.engine.state.policies.by_name["rule"].reconsidered == 2
+    assert scene.engine._state.policies.by_name["rule"].reconsidered == 2
     assert scene.tick() == ["w1.0", "w2.0"]
     assert scene.on("w1") == ["fast"]
 
@@ -187,10 +187,10 @@ def test_a_policy_that_live_work_names_does_not_go() -> None:
     put(scene, require=NVME)
     scene.run("w", policies=["rule"])
     remove(scene)
-    assert "rule" in scene.engine.state.policies.by_name
+    assert "rule" in scene.engine._state.policies.by_name
     scene.end("w")
     remove(scene)
-    assert not scene.engine.state.policies
+    assert not scene.engine._state.policies
 
 
 def test_every_version_is_handed_over_once_and_numbers_go_on_after_a_removal() -> None:
@@ -203,7 +203,7 @@ def test_every_version_is_handed_over_once_and_numbers_go_on_after_a_removal() -
     assert scene.engine.take_changes(scene.now).policies == []
     scene.restart()
     put(scene, require=NVME)
-    assert scene.engine.state.policies.by_name["rule"].version == 4
+    assert scene.engine._state.policies.by_name["rule"].version == 4
 
 
 def test_after_a_restart_the_same_policies_are_in_force() -> None:
@@ -227,7 +227,7 @@ def test_what_runs_against_a_policy_is_told_with_the_reason() -> None:
     scene.run("w2", node_selector={"disk": "nvme"})
     scene.run("w3", namespace="other")
     put(scene, require=NVME, applies_to={"namespaces": ["default"]})
-    (found,) = violations(scene.engine.state, "rule")
+    (found,) = violations(scene.engine._state, "rule")
     assert (found.workload, found.task.replica, found.node) == ("w1", 0, "slow")
     assert "disk" in found.why
     assert "hdd" in found.why
@@ -237,13 +237,13 @@ def test_a_wish_is_never_violated() -> None:
     scene = two_disks()
     scene.run("w")
     put(scene, prefer=NVME, priority=1, applies_to={"namespaces": ["*"]})
-    assert violations(scene.engine.state, "rule") == []
+    assert violations(scene.engine._state, "rule") == []
 
 
 def test_work_that_names_a_policy_may_violate_it_when_nodes_change() -> None:
     scene = two_disks()
     put(scene, require=NVME)
     scene.run("w", policies=["rule"])
-    assert violations(scene.engine.state, "rule") == []
+    assert violations(scene.engine._state, "rule") == []
     scene.join("fast", 2, labels={"disk": "hdd"})
-    assert [found.node for found in violations(scene.engine.state, "rule")] == ["fast"]
+    assert [found.node for found in violations(scene.engine._state, "rule")] == ["fast"]

@@ -25,14 +25,14 @@ class Town(Scene):
 
     def put(self, name: str = "rule", **fields: Any) -> None:
         policy = Policy.model_validate({"name": name, "applies_to": {"namespaces": ["*"]}, **fields})
-        self.hear(PolicySet(policy, self.engine.state.policies.next_version(name)))
+        self.hear(PolicySet(policy, self.engine._state.policies.next_version(name)))
 
     def load(self, name: str, cores: float) -> None:
         """So much of the east is in use."""
         self.run(name, cores, node_selector={"zone": "east"})
 
     def demand(self, index: int = 0) -> str:
-        want = self.engine.state.policies.by_name["rule"].want(index)
+        want = self.engine._state.policies.by_name["rule"].want(index)
         return "off" if want is None else f"{want.demand} {want.weight:g}"
 
 
@@ -187,12 +187,12 @@ def test_what_is_on_survives_a_restart_in_the_middle_of_the_two_conditions() -> 
     town.tick(2)
     town.end("b")
     town.tick(2)
-    since = town.engine.state.policies.by_name["rule"].active[RuleKey(0, 0)].since
+    since = town.engine._state.policies.by_name["rule"].active[RuleKey(0, 0)].since
     town.restart()
     town.submit("w")
     town.tick(20)
     assert town.demand() == "off"
-    assert town.engine.state.policies.by_name["rule"].active[RuleKey(0, 0)].since == since
+    assert town.engine._state.policies.by_name["rule"].active[RuleKey(0, 0)].since == since
     assert town.work("w").shape.wants == ()
     town.end("a")
     town.tick(20)

@@ -38,7 +38,7 @@ def test_polling_plan_beside_a_broken_gang_starts_no_search_for_replacements(mon
     monkeypatch.setattr(recovery, "plan_and_execute", counted)
     questions = Questions(scene.engine)
     for _ in range(48):
-        assert questions.plan(spec_of(replicas=3), now=scene.now)[0].node is not None
+        assert questions.plans.plan(spec_of(replicas=3), now=scene.now)[0].node is not None
         assert not scene.engine.busy
         scene.tick(1.0)
     assert searches == []
@@ -52,18 +52,18 @@ def test_polling_questions_judges_no_rule_again() -> None:
     town = Town()
     town.put(**rule(off=True))
     town.tick(2.0)
-    before, questions = town.engine.state.policies.evaluated_at, Questions(town.engine)
+    before, questions = town.engine._state.policies.evaluated_at, Questions(town.engine)
     for _ in range(5):
-        questions.plan(spec_of(replicas=2), now=town.now)
-        questions.impasse(spec_of(resources={"cpu": 11}), now=town.now)
+        questions.plans.plan(spec_of(replicas=2), now=town.now)
+        questions.plans.impasse(spec_of(resources={"cpu": 11}), now=town.now)
         town.tick(2.0)
-    assert town.engine.state.policies.evaluated_at == before
+    assert town.engine._state.policies.evaluated_at == before
 
 
 def test_suggesting_to_uncordon_a_node_leaves_its_reason_and_its_drain() -> None:
     scene = Scene()
     scene.join("n1", 4)
-    cluster = scene.engine.state.cluster
+    cluster = scene.engine._state.cluster
     cluster.set_cordoned("n1", True, "disk")
     cluster.drained.add("n1")
     changes, log = cluster.changes, {group: len(rows) for group, rows in cluster.log.items()}
@@ -78,7 +78,7 @@ def test_what_was_computed_in_a_trial_is_not_taken_for_what_comes_after_it() -> 
     """States are numbered, and no number is given twice: a cache that was filled in a trial does not match later."""
     scene = Scene()
     scene.join("n1", 4)
-    cluster, seen = scene.engine.state.cluster, set[int]()
+    cluster, seen = scene.engine._state.cluster, set[int]()
     for _ in range(3):
         with cluster.trial():
             cluster.reserve("n1", {"cpu": 1000})
@@ -97,15 +97,15 @@ def test_an_answer_is_kept_while_nothing_changes(monkeypatch: pytest.MonkeyPatch
         asked.append(args[3])
         return plan(*args)
 
-    monkeypatch.setattr("dovetail.engine.questions.questions.plan", counted)
+    monkeypatch.setattr("dovetail.engine.questions.plan_questions.plan", counted)
     questions, spec = Questions(scene.engine), spec_of(replicas=2)
     for now in (0.0, 1.0, KEPT_S - 0.1):
-        assert len(questions.plan(spec, now=now)) == 2
+        assert len(questions.plans.plan(spec, now=now)) == 2
     assert asked == [0.0]
-    questions.plan(spec.model_copy(update={"replicas": 3}), now=1.0)
+    questions.plans.plan(spec.model_copy(update={"replicas": 3}), now=1.0)
     assert asked == [0.0, 1.0], "another question"
-    questions.plan(spec, now=KEPT_S)
+    questions.plans.plan(spec, now=KEPT_S)
     assert asked == [0.0, 1.0, KEPT_S], "too old"
     scene.hear(TopologySet(Topology()))
-    questions.plan(spec, now=KEPT_S)
+    questions.plans.plan(spec, now=KEPT_S)
     assert len(asked) == 4, "something happened"

@@ -183,22 +183,22 @@ def test_no_queue_and_no_user_ever_holds_more_than_allowed_and_all_that_may_run_
     for pick in [*picks, *range(60)]:
         scene.tick(100)
         held: dict[tuple[str, str], int] = {}
-        for one in scene.engine.state.work.values():
+        for one in scene.engine._state.work.values():
             cpu = dict(one.shape.amounts)["cpu"] * one.holding // 1000
-            queue = scene.engine.state.router.queues[one.queue].path
+            queue = scene.engine._state.router.queues[one.queue].path
             for key in (("queue", "top"), ("queue", queue), (queue, one.terms.user or "")):
                 held[key] = held.get(key, 0) + cpu
         assert held.get(("queue", "top"), 0) <= 6
         assert held.get(("queue", "top/x"), 0) <= 4
         assert all(cpu <= 3 for (queue, _), cpu in held.items() if queue == "top/y")
-        running = sorted(scene.engine.state.cluster.placements.by_task)
+        running = sorted(scene.engine._state.cluster.placements.by_task)
         if not running:
             break
         task = running[pick % len(running)]
-        live = scene.engine.state.work[task.workload].tasks[task.replica]
+        live = scene.engine._state.work[task.workload].tasks[task.replica]
         gone = None if live.state == "stopping" else 0
         scene.hear(TaskFinished(task, f"{task}.{live.attempt}", gone, ""))
-    for one in scene.engine.state.work.values():
+    for one in scene.engine._state.work.values():
         together = max(1, one.gang_short) * dict(one.shape.amounts)["cpu"] // 1000
-        most = 4 if scene.engine.state.router.queues[one.queue].path == "top/x" else 3
+        most = 4 if scene.engine._state.router.queues[one.queue].path == "top/x" else 3
         assert together > most, f"{one.name} waits though it could run: {one.message}"

@@ -85,7 +85,7 @@ def test_a_single_makes_way_and_the_room_is_kept_for_both_until_it_has_gone() ->
     assert (scene.on("train"), scene.on("batch")) == (["a0", "a2", "a3"], ["b0"])
     assert [(note.outcome, note.moved) for note in diary(scene)] == [("moving", 1), ("whole", 1)]
     assert diary(scene)[-1].took_s == 5.0
-    assert not scene.engine.state.recoveries
+    assert not scene.engine._state.recoveries
 
 
 def test_who_may_not_be_disturbed_or_is_more_urgent_stays_and_the_gang_waits_honestly() -> None:
@@ -260,8 +260,8 @@ def test_cancelling_a_gang_in_recovery_gives_everything_back() -> None:
     scene.stopped()
     scene.tick()
     assert scene.record("train").state == "cancelled"
-    assert not scene.engine.state.recoveries
-    assert not scene.engine.state.cluster.resources.reserved.any()
+    assert not scene.engine._state.recoveries
+    assert not scene.engine._state.cluster.resources.reserved.any()
     assert len(scene.on("batch")) == 1
 
 

@@ -20,10 +20,10 @@ class Booked(Scene):
         return self.reserved(id_)
 
     def refusal(self, **wanted: Any) -> str:
-        return check(self.engine.state, 99, Reservation.model_validate(wanted), self.now)[1]
+        return check(self.engine._state, 99, Reservation.model_validate(wanted), self.now)[1]
 
     def reserved(self, id_: int = 1) -> ReservationRecord:
-        return self.engine.state.reservations[id_]
+        return self.engine._state.reservations[id_]
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ ONE_CORE = {"cpu": 1}
 def test_without_amounts_whole_nodes_are_held(scene: Booked) -> None:
     record = scene.reserve(domain={"rack": "r1"}, duration=60)
     assert {name: amounts["cpu"] for name, amounts in record.holds.items()} == {"n1": 4000, "n2": 4000}
-    assert scene.engine.state.cluster.resources.free[:, :2].max() == 0
+    assert scene.engine._state.cluster.resources.free[:, :2].max() == 0
 
 
 def test_by_shape_the_fewest_nodes_are_touched(scene: Booked) -> None:
@@ -135,7 +135,7 @@ def test_what_is_past_is_refused(scene: Booked) -> None:
 
 def test_a_refused_reservation_changes_nothing(scene: Booked) -> None:
     scene.hear(ReservationMade(1, Reservation.model_validate({"node": "n1", "resources": {"cpu": 9}, "duration": 1})))
-    assert not scene.engine.state.reservations
+    assert not scene.engine._state.reservations
     assert not scene.notebook.reservations
 
 
@@ -154,7 +154,7 @@ def test_work_that_would_still_run_at_the_start_is_kept_off(scene: Booked) -> No
     scene.end("short")
     assert scene.tick() == []
     assert sorted(scene.tick(50)) == ["endless.0", "long.0"]
-    assert not scene.engine.state.reservations
+    assert not scene.engine._state.reservations
 
 
 def test_only_the_tenant_may_use_its_window(scene: Booked) -> None:
@@ -197,7 +197,7 @@ def test_a_recurring_reservation_begins_and_ends_again_and_again_until_its_last_
     seen = []
     for _ in range(8):
         scene.tick(50 if scene.now else 100)
-        record = scene.engine.state.reservations.get(1)
+        record = scene.engine._state.reservations.get(1)
         seen.append((scene.now, record.status, record.start) if record else (scene.now, "gone", 0.0))
     assert seen[0] == (100.0, "active", 100.0)
     assert seen[1] == (150.0, "planned", 400.0)
@@ -222,9 +222,9 @@ def test_a_restart_finds_everything_as_it_was(scene: Booked) -> None:
     scene.reserve(1, node="n3", resources=ONE_CORE, duration=500, holder="ops")
     scene.reserve(2, count=2, resources={"cpu": 3}, start="+100s", duration=50, every=300, tenant="web")
     scene.tick(10)
-    before = scene.engine.state
+    before = scene.engine._state
     scene.restart()
-    after = scene.engine.state
+    after = scene.engine._state
     assert after.reservations == before.reservations
     assert (after.cluster.resources.reserved == before.cluster.resources.reserved).all()
     assert after.pending.namespaces_with_reservations == {"web"}
@@ -272,7 +272,7 @@ def test_a_reservation_goes_with_the_last_of_its_named_nodes(scene: Booked) -> N
     scene.leave("n1")
     assert scene.reserved().trouble == "there is no node 'n1'"
     scene.leave("n2")
-    assert not scene.engine.state.reservations
+    assert not scene.engine._state.reservations
     assert not scene.notebook.reservations
 
 

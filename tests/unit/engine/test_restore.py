@@ -58,7 +58,7 @@ class Restartable:
     def restart(self) -> None:
         self.engine = Engine(self.settings)
         self.engine.restore(self.notebook.snapshot())
-        check_invariants(self.engine.state.cluster)
+        check_invariants(self.engine._state.cluster)
 
     def state(self) -> TaskState:
         return self.notebook.tasks[TaskId(1, 0)].state
@@ -108,7 +108,7 @@ def test_nodes_keep_their_rows_so_ties_go_to_the_same_node() -> None:
     world = Restartable()
     world.join("zoe", "ann", "bob")
     world.restart()
-    assert world.engine.state.cluster.rows == {"zoe": 0, "ann": 1, "bob": 2}
+    assert world.engine._state.cluster.rows == {"zoe": 0, "ann": 1, "bob": 2}
     assert world.place_another() == "zoe"
 
 
@@ -118,9 +118,9 @@ def test_a_node_that_joins_after_a_restart_gets_the_row_it_would_have_got_before
     for name in ("d", "b", "e"):
         world.leave(name)
     world.restart()
-    assert world.engine.state.cluster.rows == {"a": 0, "c": 2}
+    assert world.engine._state.cluster.rows == {"a": 0, "c": 2}
     world.join("f", "g", "h")
-    assert world.engine.state.cluster.rows == {"a": 0, "f": 1, "c": 2, "g": 3, "h": 4}
+    assert world.engine._state.cluster.rows == {"a": 0, "f": 1, "c": 2, "g": 3, "h": 4}
 
 
 def test_choosing_in_turn_goes_on_where_it_was() -> None:
@@ -163,7 +163,7 @@ def test_how_tasks_ended_on_a_node_is_remembered_and_counting_goes_on() -> None:
         world.tell(TaskFinished(TaskId(id_, 0), f"{id_}.0.1", exit_code, ""))
         world.restart()
         assert not world.engine.take_changes(1.0)
-    assert world.engine.state.cluster.outcomes("a")[:2] == (2, 1)
+    assert world.engine._state.cluster.outcomes("a")[:2] == (2, 1)
 
 
 def test_outcomes_of_a_node_that_is_not_there_are_ignored() -> None:
@@ -171,7 +171,7 @@ def test_outcomes_of_a_node_that_is_not_there_are_ignored() -> None:
     world.join("a")
     world.notebook.outcomes["b"] = Outcomes(4, 4)
     world.restart()
-    assert world.engine.state.cluster.outcomes("a") == Outcomes(0, 0)
+    assert world.engine._state.cluster.outcomes("a") == Outcomes(0, 0)
 
 
 def test_the_cursor_of_a_profile_that_is_gone_is_ignored() -> None:
@@ -182,4 +182,4 @@ def test_the_cursor_of_a_profile_that_is_gone_is_ignored() -> None:
     world.tell(TaskFinished(TaskId(1, 0), "1.0.1", 0, ""))
     world.settings = EngineSettings()
     world.restart()
-    assert world.engine.state.pipelines["round_robin"].cursor == -1
+    assert world.engine._state.pipelines["round_robin"].cursor == -1

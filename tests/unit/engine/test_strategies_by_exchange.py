@@ -79,7 +79,7 @@ def test_a_plan_says_by_which_strategy_as_the_decision_would() -> None:
     scene = spines({"a": {"utilisation": 0.5}, "b": {}})
     asked = {"name": "g", "resources": {"cpu": 1}, "topology": {"required": "spine", "strategy": "bandwidth"}} | FOUR
     questions = Questions(scene.engine)
-    planned = questions.plan(Workload.model_validate(asked))
+    planned = questions.plans.plan(Workload.model_validate(asked))
     assert {task.node[0] for task in planned if task.node} == {"b"}
     told = [note for note in planned[0].explanation.notes if note.startswith("strategy")]
     assert chosen(scene, "bandwidth") == "b"

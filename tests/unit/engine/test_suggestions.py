@@ -18,7 +18,7 @@ def asked(scene: Scene, **fields: Any) -> Impasse:
     spec = {"name": "waits", "resources": {"cpu": 1}} | fields
     scene.submit("waits", **fields)
     scene.tick()
-    return whole(impasse(scene.engine.state, Workload.model_validate(spec), scene.work("waits"), scene.now))
+    return whole(impasse(scene.engine._state, Workload.model_validate(spec), scene.work("waits"), scene.now))
 
 
 def core(found: Impasse) -> list[tuple[str, str, int]]:
@@ -203,7 +203,7 @@ def test_a_cordoned_node_is_named_but_not_one_that_is_being_emptied() -> None:
     assert [(one.words, one.action) for one in found.suggestions] == [
         ("uncordon n1 (cordoned: new disk)", {"uncordon": "n1"})
     ]
-    assert scene.engine.state.cluster.cordon_reasons["n1"] == "new disk"
+    assert scene.engine._state.cluster.cordon_reasons["n1"] == "new disk"
 
 
 def test_a_rule_about_other_work_is_dropped() -> None:

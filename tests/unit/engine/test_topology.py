@@ -33,11 +33,11 @@ def test_work_that_waits_for_nearness_is_looked_at_when_a_distance_is_set() -> N
     scene.join("n1", cpu=1)
     scene.join("n2")
     scene.run("db", cpu=1, node_affinity={})
-    where = next(iter(scene.engine.state.cluster.placements.by_task.values())).row
+    where = next(iter(scene.engine._state.cluster.placements.by_task.values())).row
     other = "n2" if where == 0 else "n1"
     scene.submit("web", cpu=1, affinity=[{"near": "db", "distance": 10}, {"apart": "db", "within": "host"}])
     assert scene.tick() == []
-    scene.hear(DistancesSet(((scene.engine.state.cluster.names[where], other, 5.0),)))
+    scene.hear(DistancesSet(((scene.engine._state.cluster.names[where], other, 5.0),)))
     assert scene.tick() == ["web.0"]
 
 
@@ -45,9 +45,9 @@ def test_the_same_topology_again_changes_nothing() -> None:
     scene = Scene()
     scene.join("n1")
     scene.hear(TopologySet(topology("n1")))
-    before = scene.engine.state.cluster.epoch
+    before = scene.engine._state.cluster.epoch
     scene.hear(TopologySet(topology("n1")))
-    assert scene.engine.state.cluster.epoch == before
+    assert scene.engine._state.cluster.epoch == before
 
 
 def test_topology_and_distances_survive_a_restart_and_so_do_labels_of_nodes() -> None:
@@ -57,7 +57,7 @@ def test_topology_and_distances_survive_a_restart_and_so_do_labels_of_nodes() ->
     world.tell(DistancesSet((("n1", "n3", 25.0), ("n1", "n2", 7.0))))
     world.tell(DistancesSet((("n2", "n1", None),)))
     world.restart()
-    cluster = world.engine.state.cluster
+    cluster = world.engine._state.cluster
     assert cluster.labels.row(cluster.rows["n2"]) == {"leaf": "l0"}
     assert cluster.node("n2").labels == {}
     assert cluster.topology.distances.all() == [("n1", "n3", 25.0)]
@@ -72,7 +72,7 @@ def test_what_was_forgotten_stays_forgotten_after_a_restart() -> None:
     world.tell(TopologySet(Topology()))
     world.tell(DistancesCleared())
     world.restart()
-    cluster = world.engine.state.cluster
+    cluster = world.engine._state.cluster
     assert not cluster.topology
     assert len(cluster.topology.distances) == 0
     assert cluster.labels.row(0) == {}

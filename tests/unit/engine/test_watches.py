@@ -33,7 +33,7 @@ def test_who_only_wishes_to_be_near_others_waits_for_room_alone() -> None:
     wish = [{"near": "db", "within": "zone", "weight": 0.5}]
     scene.submit("gang", 4, affinity=wish, **gang)
     assert scene.tick() == []
-    assert scene.engine.state.wake.watches == {}
+    assert scene.engine._state.wake.watches == {}
     scene.end("old")
     assert scene.tick() == ["gang.0", "gang.1"]
 
@@ -315,7 +315,7 @@ def test_a_promise_is_made_to_work_that_may_be_the_first_to_match_its_rule() -> 
     scene.submit("ring", 4, deadline={"run_for": 100}, **ring)
     scene.submit("long", 1, deadline={"run_for": 1000})
     assert scene.tick() == []
-    assert scene.ids["ring"] in scene.engine.state.promises.of_work
+    assert scene.ids["ring"] in scene.engine._state.promises.of_work
 
 
 def test_work_in_the_batch_order_is_placed_when_the_work_it_is_near_to_comes() -> None:

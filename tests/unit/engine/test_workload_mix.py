@@ -170,7 +170,7 @@ def submit(scene: Scene, first: int, last: int) -> None:
 def where(scene: Scene, first: int, last: int) -> list[tuple[list[str], list[tuple[int, ...]]]]:
     found = []
     for i in range(first, last):
-        work = scene.engine.state.work.get(scene.ids[f"w{i}"])
+        work = scene.engine._state.work.get(scene.ids[f"w{i}"])
         found.append(([], []) if work is None else (scene.on(f"w{i}"), [t.devices for t in work.tasks.values()]))
     return found
 
@@ -180,18 +180,18 @@ def test_the_same_events_lead_to_the_same_places_and_devices() -> None:
     for scene in (one, other):
         submit(scene, 0, 60)
     assert where(one, 0, 60) == where(other, 0, 60)
-    assert one.engine.state.learned.mix.memory() == other.engine.state.learned.mix.memory()
+    assert one.engine._state.learned.mix.memory() == other.engine._state.learned.mix.memory()
 
 
 def test_a_restart_keeps_the_mix_and_decides_as_if_nothing_had_happened() -> None:
     steady, restarted = busy(), busy()
     for scene in (steady, restarted):
         submit(scene, 0, 50)
-    mix = restarted.engine.state.learned.mix
+    mix = restarted.engine._state.learned.mix
     restarted.notebook.memory |= json.loads(json.dumps(restarted.engine.memory(0.0)))
     restarted.restart()
-    assert restarted.engine.state.learned.mix.memory() == mix.memory()
-    assert np.array_equal(restarted.engine.state.learned.mix.outlook.prices, mix.outlook.prices)
+    assert restarted.engine._state.learned.mix.memory() == mix.memory()
+    assert np.array_equal(restarted.engine._state.learned.mix.outlook.prices, mix.outlook.prices)
     for scene in (steady, restarted):
         submit(scene, 50, 90)
     assert where(steady, 50, 90) == where(restarted, 50, 90)
@@ -201,7 +201,9 @@ def test_a_question_changes_nothing_of_it() -> None:
     asked, unasked = busy(), busy()
     for scene in (asked, unasked):
         submit(scene, 0, 20)
-    Questions(asked.engine).plan(Workload.model_validate({"name": "q", "replicas": 40, "resources": {"gpu": "100m"}}))
+    Questions(asked.engine).plans.plan(
+        Workload.model_validate({"name": "q", "replicas": 40, "resources": {"gpu": "100m"}})
+    )
     for scene in (asked, unasked):
         submit(scene, 20, 60)
     assert where(asked, 20, 60) == where(unasked, 20, 60)

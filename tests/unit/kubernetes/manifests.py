@@ -68,7 +68,7 @@ class Little:
 
     def fits(self, waiting: Json) -> list[str]:
         """The nodes that it may go to."""
-        return [name for name in self.scene.engine.state.cluster.rows if not self.against(waiting, name)]
+        return [name for name in self.scene.engine._state.cluster.rows if not self.against(waiting, name)]
 
     def plugin(self, waiting: Json, name: str) -> tuple[str, bool]:
         """The plugin that refuses first, and whether eviction could help."""

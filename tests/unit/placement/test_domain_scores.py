@@ -95,10 +95,10 @@ def test_a_job_that_fits_one_leaf_gets_one_leaf() -> None:
         engine.handle(Submitted(leaf + 1, Workload.model_validate(spec)), 0.0)
     engine.handle(Tick(10), 0.0)
     job = Workload.model_validate({"name": "train", "replicas": 4, "resources": {"gpu": 8}, "profile": "gpu_topology"})
-    planned = {task.node for task in Questions(engine).plan(job)}
+    planned = {task.node for task in Questions(engine).plans.plan(job)}
     engine.handle(Submitted(9, job), 1.0)
     engine.handle(Tick(10), 1.0)
-    placed = {task.node for task in engine.state.work[9].tasks.values()}
+    placed = {task.node for task in engine._state.work[9].tasks.values()}
     assert placed == {f"l3-n{i}" for i in range(4)} == planned
 
 
@@ -108,4 +108,4 @@ def test_small_work_fills_nodes_that_are_begun() -> None:
         spec = {"name": f"small-{i}", "resources": {"gpu": 1}, "profile": "gpu_topology"}
         engine.handle(Submitted(i + 1, Workload.model_validate(spec)), 0.0)
         engine.handle(Tick(10), 0.0)
-    assert {engine.state.work[i + 1].tasks[0].node for i in range(8)} == {"l0-n0"}
+    assert {engine._state.work[i + 1].tasks[0].node for i in range(8)} == {"l0-n0"}

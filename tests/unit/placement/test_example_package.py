@@ -76,7 +76,7 @@ def test_urgent_work_displaces_other_work_on_nodes_that_the_filter_calls_full() 
     scene.join("n1")
     scene.run("low", priority="batch")
     spec = {"name": "urgent", "resources": {"cpu": 1}, "priority": "critical"}
-    stuck = whole(impasse(scene.engine.state, Workload.model_validate(spec), None, scene.now))
+    stuck = whole(impasse(scene.engine._state, Workload.model_validate(spec), None, scene.now))
     assert [one.requirement for one in stuck.core] == ["fewer than 1 tasks on the node"]
     scene.submit("urgent", priority="critical")
     scene.tick()

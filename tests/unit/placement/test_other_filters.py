@@ -127,7 +127,7 @@ def stuck(scene: Scene, **fields: Any) -> Impasse:
     spec = {"name": "waits", "resources": {"cpu": 1}, "profile": "picky"} | fields
     scene.submit("waits", **{key: value for key, value in spec.items() if key not in ("name", "resources")})
     scene.tick()
-    return whole(impasse(scene.engine.state, Workload.model_validate(spec), scene.work("waits"), scene.now))
+    return whole(impasse(scene.engine._state, Workload.model_validate(spec), scene.work("waits"), scene.now))
 
 
 # --- preemption ------------------------------------------------------------------------------------------------
@@ -292,7 +292,7 @@ def test_capacity_counts_what_the_filter_lets_in() -> None:
     scene = scene_with("alone_on_node")
     scene.join("n1")
     scene.join("n2")
-    room = Questions(scene.engine).capacity(Workload.model_validate({"name": "w", "profile": "picky"}))
+    room = Questions(scene.engine).plans.capacity(Workload.model_validate({"name": "w", "profile": "picky"}))
     assert room.total == 2, "one a node, whatever amounts would allow"
 
 
@@ -356,7 +356,7 @@ def test_a_filter_is_one_file_and_one_line_in_the_registry(tmp_path: Path, monke
     assert scene.why("waits") == ("odd_name", "even_name refuses all of 1 node, such as odd: odd has an odd length")
     found = whole(
         impasse(
-            scene.engine.state,
+            scene.engine._state,
             Workload.model_validate({"name": "waits", "resources": {"cpu": 1}}),
             scene.work("waits"),
             scene.now,

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dovetail.cli.main import app
-from dovetail.engine.questions.questions import WorkDirectory
+from dovetail.engine.questions.questions import Questions
 from dovetail.simulate.batch import BatchReplay
 from dovetail.simulate.comparison import play, yardstick
 from dovetail.simulate.policies import POLICIES, Backfill, UnknownPolicy, policy_named
@@ -60,8 +60,8 @@ def test_conservative_backfilling_starts_everybody(policy: str) -> None:
 def test_whoever_watches_is_shown_live_work_after_each_submission() -> None:
     seen: list[tuple[int, float, bool]] = []
 
-    def watch(work: WorkDirectory, workload: int, now: float) -> None:
-        seen.append((workload, now, work.is_waiting(workload)))
+    def watch(questions: Questions, workload: int, now: float) -> None:
+        seen.append((workload, now, questions.workloads.is_waiting(workload)))
 
     BatchReplay(FOUR, 4, POLICIES["fcfs"].settings("easy"), watch).run()
     assert seen == [(1, 0, False), (2, 1, True), (3, 2, False), (4, 3, True)]

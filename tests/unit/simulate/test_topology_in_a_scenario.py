@@ -22,7 +22,7 @@ def test_domains_of_the_topology_are_those_that_work_may_ask_for() -> None:
     simulation = Simulation.of(read_scenario(SCENARIO, "s.yaml"))
     outcome = simulation.run()
     assert outcome.states["succeeded"] == 2
-    assert simulation.engine.state.cluster.labels.row(3) == {"leaf": "l2"}
+    assert simulation.engine._state.cluster.labels.row(3) == {"leaf": "l2"}
     without = SCENARIO.replace('{l1: "n-[1-2]", l2: "n-[3-4]"}', '{l1: "n-[3-4]"}')
     assert Simulation.of(read_scenario(without, "s.yaml", 10.0)).run().states.get("succeeded", 0) == 0
 

@@ -31,14 +31,13 @@ async def distances(
     of: Annotated[str, Query(alias="format", pattern="^(json|csv)$")] = "json",
 ) -> Json[ItemList[NodeDistance]] | Json[DistanceBetween] | CsvText:
     """The distances that were set by hand, as JSON or CSV; with `from` and `to`, how far these nodes are and why."""
-    network = plane_of(request).network
-    if (start is None) != (end is None):
-        raise Invalid([Complaint("query parameter", None, "to" if end is None else "from", "is missing")])
-    if start is not None and end is not None:
-        return Json(_apart(network, start, end))
+    plane, pair = plane_of(request), _pair(start, end)
+    if pair is not None:
+        return Json(_apart(plane.network, *pair))
+    found = plane.questions.network.set_distances
     if of == "csv":
-        return CsvText(write_distances(network.distances()))
-    items: list[NodeDistance] = [{"from": a, "to": b, "distance": d} for a, b, d in network.distances()]
+        return CsvText(write_distances(found))
+    items: list[NodeDistance] = [{"from": a, "to": b, "distance": d} for a, b, d in found]
     return Json(ItemList(items=items))
 
 
@@ -61,13 +60,20 @@ async def clear_distances(
     end: Annotated[NodeOf, Query(alias="to")] = None,
 ) -> Json[ClearedDistances]:
     """Clear the distance between two nodes with `from` and `to`, otherwise all that were set."""
-    network = plane_of(request).network
-    if (start is None) != (end is None):
-        raise Invalid([Complaint("query parameter", None, "to" if end is None else "from", "is missing")])
+    network, pair = plane_of(request).network, _pair(start, end)
+    if pair is None:
+        return Json({"cleared": await network.clear_distances()})
+    await network.unset_distance(*pair)
+    return Json({"cleared": 1})
+
+
+def _pair(start: str | None, end: str | None) -> tuple[str, str] | None:
+    """Both ends or none. Raises Invalid for one alone."""
     if start is not None and end is not None:
-        await network.unset_distance(start, end)
-        return Json({"cleared": 1})
-    return Json({"cleared": await network.clear_distances()})
+        return start, end
+    if start is None and end is None:
+        return None
+    raise Invalid([Complaint("query parameter", None, "to" if end is None else "from", "is missing")])
 
 
 def _apart(network: NetworkService, start: str, end: str) -> DistanceBetween:

@@ -8,8 +8,8 @@ from fastapi import Query, Request
 from dovetail.api.protocol.body import SOURCE, content_in, model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.replies import Json, NoContent
-from dovetail.control.services.network import NetworkService
-from dovetail.engine.questions.questions import DomainUse, LevelState
+from dovetail.control.plane import ControlPlane
+from dovetail.engine.questions.network_questions import DomainUse, LevelState
 from dovetail.model.network.topology import Topology
 from dovetail.model.network.topology_format import TopologyFormat
 from dovetail.model.network.topology_readers.reading import read_topology
@@ -27,8 +27,8 @@ LevelName = Annotated[str | None, Query(max_length=300, description="one level; 
 Gpus = Annotated[str | None, Query(max_length=100, description="GPUs of each task, to say how large a gang fits")]
 
 
-def _shown(network: NetworkService) -> TopologyAnswer:
-    strangers = network.strangers()
+def _shown(plane: ControlPlane) -> TopologyAnswer:
+    network, strangers = plane.questions.network, plane.network.strangers()
     return {
         "described": network.topology != Topology(),
         "levels": [_level(level) for level in network.levels()],
@@ -78,7 +78,7 @@ def _domain(use: DomainUse) -> DomainRow:
 async def topology(request: Request) -> Json[TopologyAnswer]:
     """The levels, widest first, and the topology as it was described. `strangers` counts hosts in it that are not
     nodes."""
-    return Json(_shown(plane_of(request).network))
+    return Json(_shown(plane_of(request)))
 
 
 @router.put("/topology", openapi_extra=takes(Topology, text=("text/plain",)))
@@ -96,7 +96,7 @@ async def set_topology(
         content = await content_in(request)
         described = await asyncio.to_thread(read_topology, content, SOURCE, of)
     await plane.network.set_topology(described)
-    return Json(_shown(plane.network))
+    return Json(_shown(plane))
 
 
 @router.delete("/topology")

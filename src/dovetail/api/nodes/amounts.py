@@ -1,6 +1,6 @@
 """Amounts of resources as the API sends them: numbers in the unit that people use, with its name."""
 
-from dovetail.engine.questions.questions import NodeUse
+from dovetail.engine.questions.node_questions import NodeUse
 from dovetail.model.resources import CPU, DISK, GPU, MEMORY
 from dovetail.responses.nodes import NodeResource, ResourceUse
 

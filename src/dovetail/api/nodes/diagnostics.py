@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dovetail.engine.questions.questions import GpuUse, NodeUse
+from dovetail.engine.questions.node_questions import GpuUse, NodeUse
 from dovetail.model.resources import CPU, DISK, GPU, MEMORY, SLOTS, show_amount
 from dovetail.model.text.quantity import show_bytes
 

@@ -14,7 +14,7 @@ from dovetail.api.protocol.parameters import Reason
 from dovetail.api.protocol.replies import CreatedJson, Json, NoContent, PlainText
 from dovetail.control.errors import NotFound
 from dovetail.control.plane import ControlPlane
-from dovetail.engine.questions.questions import NodeUse
+from dovetail.engine.questions.node_questions import NodeUse
 from dovetail.model.node import Node
 from dovetail.model.text.strict import Strict, closest
 from dovetail.model.workloads.selection import LabelKey, LabelValue, Taint
@@ -40,9 +40,9 @@ class Why(Strict):
 
 def use_of(plane: ControlPlane, name: str) -> NodeUse:
     try:
-        return plane.questions.node(name)
+        return plane.questions.nodes.use(name)
     except KeyError:
-        names = plane.questions.node_names()
+        names = sorted(plane.questions.nodes.names)
         near = closest(name, names) if len(names) < MOST_TO_COMPARE else ""
         raise NotFound(f"no node {name[:100]!r}.{near} GET /api/v1/nodes lists them") from None
 
@@ -67,7 +67,7 @@ def _row(use: NodeUse) -> NodeRow:
 def _detail(plane: ControlPlane, name: str) -> NodeDetail:
     return {
         **_row(use_of(plane, name)),
-        "definition": plane.questions.node_definition(name).model_dump(mode="json"),
+        "definition": plane.questions.nodes.definition(name).model_dump(mode="json"),
         "gpus": [
             {
                 "slot": gpu.slot,
@@ -79,7 +79,7 @@ def _detail(plane: ControlPlane, name: str) -> NodeDetail:
                 "uuid": gpu.device.uuid,
                 "used": gpu.used,
             }
-            for gpu in plane.questions.gpus(name)
+            for gpu in plane.questions.nodes.gpus(name)
         ],
     }
 
@@ -89,11 +89,11 @@ async def nodes(request: Request) -> Json[ItemList[NodeRow]]:
     """All nodes by name, with what is in use on each."""
     questions = plane_of(request).questions
     rows: list[NodeRow] = []
-    for number, name in enumerate(questions.node_names()):
+    for number, name in enumerate(sorted(questions.nodes.names)):
         if number % SLICE == SLICE - 1:
             await asyncio.sleep(0)
-        if questions.has_node(name):  # it may have been removed meanwhile
-            rows.append(_row(questions.node(name)))
+        if name in questions.nodes:  # it may have been removed meanwhile
+            rows.append(_row(questions.nodes.use(name)))
     return Json({"items": rows})
 
 
@@ -102,7 +102,7 @@ async def register(request: Request) -> Json[NodeDetail] | CreatedJson[NodeDetai
     """Register a node whose agent fetches work with heartbeats (201), or change what is known about it (200)."""
     node = (await model_in(request, Node)).model_copy(update={"backend": "registered"})
     plane = plane_of(request)
-    known = plane.questions.has_node(node.name)
+    known = node.name in plane.questions.nodes
     await plane.nodes.register(node)
     detail = _detail(plane, node.name)
     return Json(detail) if known else CreatedJson(detail)
@@ -159,7 +159,7 @@ async def drain(request: Request, name: str) -> Json[NodeDetail]:
 async def diagnostics(request: Request, name: str) -> PlainText:
     """The node described in text, one fact a line."""
     plane = plane_of(request)
-    return PlainText(node_in_words(use_of(plane, name), plane.questions.gpus(name)))
+    return PlainText(node_in_words(use_of(plane, name), plane.questions.nodes.gpus(name)))
 
 
 @router.get("/{name}/tasks")

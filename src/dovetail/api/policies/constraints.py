@@ -35,7 +35,7 @@ async def check(request: Request) -> Json[CheckedConstraint]:
         program = compile_node(text)
     except ExpressionError as error:
         return Json({"ok": False, "error": str(error), "caret": error.caret})
-    found = plane_of(request).questions.check_expression(program, asked.namespace, MOST_EXAMPLES)
+    found = plane_of(request).questions.explanations.check_expression(program, asked.namespace, MOST_EXAMPLES)
     return Json(
         {
             "ok": True,

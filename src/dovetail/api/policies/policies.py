@@ -13,9 +13,7 @@ from dovetail.api.protocol.replies import CreatedJson, Json, NoContent
 from dovetail.control.errors import NotFound
 from dovetail.control.plane import ControlPlane
 from dovetail.control.services.policies import PolicyChange
-from dovetail.engine.policies.adjustments import describe_adjustment
-from dovetail.engine.policies.violations import PolicyViolation
-from dovetail.engine.state.policies import AppliedPolicy, RuleKey
+from dovetail.engine.questions.policy_questions import AppliedPolicy, PolicyViolation, RuleKey, describe_adjustment
 from dovetail.model.policy import Policy, PolicyScope
 from dovetail.model.text.complaint import Complaint, Invalid, field_name
 from dovetail.model.text.strict import Name
@@ -112,7 +110,7 @@ def violation_row(found: PolicyViolation) -> ViolationRow:
 def changed(plane: ControlPlane, outcome: PolicyChange) -> ChangedPolicy:
     """The policy, and the effect of its change."""
     return {
-        **shown(outcome.ruling, plane.policies.reached()),
+        **shown(outcome.ruling, plane.questions.policies.reach()),
         "changed": outcome.changed,
         "reconsidered": outcome.reconsidered,
         "violating": len(outcome.violations),
@@ -123,9 +121,9 @@ def changed(plane: ControlPlane, outcome: PolicyChange) -> ChangedPolicy:
 @router.get("")
 async def policies(request: Request) -> Json[ItemList[PolicyDetail]]:
     """Every policy, by name."""
-    doors = plane_of(request).policies
-    reached = doors.reached()
-    return Json({"items": [shown(ruling, reached) for ruling in doors.all()]})
+    policies = plane_of(request).questions.policies
+    reached = policies.reach()
+    return Json({"items": [shown(applied, reached) for applied in policies.by_name.values()]})
 
 
 @router.put("/{name}", openapi_extra=takes(PolicyBody))
@@ -151,8 +149,8 @@ async def set_policy(
 async def policy(request: Request, name: str) -> Json[PolicyDetail]:
     """The policy as it counts now: `in_force` has each constraint with its demand and weight, and the reason where that
     differs from what was written."""
-    doors = plane_of(request).policies
-    return Json(shown(doors.get(name), doors.reached()))
+    plane = plane_of(request)
+    return Json(shown(plane.policies.get(name), plane.questions.policies.reach()))
 
 
 @router.delete("/{name}")

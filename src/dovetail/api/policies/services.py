@@ -21,7 +21,7 @@ Which = Annotated[Side, Path(alias="side")]
 
 
 def _shown(plane: ControlPlane, rule: ServiceRule, reached: Mapping[str, int]) -> ServiceAffinityRow:
-    unknown = [node for node in rule.nodes if not plane.questions.has_node(node)]
+    unknown = [node for node in rule.nodes if node not in plane.questions.nodes]
     return {
         "namespace": rule.namespace,
         "service": rule.service,
@@ -40,7 +40,7 @@ def _shown(plane: ControlPlane, rule: ServiceRule, reached: Mapping[str, int]) -
 async def services(request: Request) -> Json[ItemList[ServiceAffinityRow]]:
     """The affinity and anti-affinity of every service that has any, by namespace and service."""
     plane = plane_of(request)
-    reached = plane.policies.reached()
+    reached = plane.questions.policies.reach()
     return Json({"items": [_shown(plane, rule, reached) for rule in plane.affinity.all()]})
 
 
@@ -54,7 +54,7 @@ async def set_affinity(
     rule, outcome = await plane.affinity.set(namespace, service, side, await model_in(request, NodeRule), author)
     return Json(
         {
-            **_shown(plane, rule, plane.policies.reached()),
+            **_shown(plane, rule, plane.questions.policies.reach()),
             "changed": outcome.changed,
             "reconsidered": outcome.reconsidered,
             "violating": len(outcome.violations),
@@ -68,7 +68,7 @@ async def affinity(
     request: Request, service: str, side: Which, namespace: Namespace = DEFAULT_NAMESPACE
 ) -> Json[ServiceAffinityRow]:
     plane = plane_of(request)
-    return Json(_shown(plane, plane.affinity.get(namespace, service, side), plane.policies.reached()))
+    return Json(_shown(plane, plane.affinity.get(namespace, service, side), plane.questions.policies.reach()))
 
 
 @router.delete("/{service}/{side}")

@@ -1,6 +1,6 @@
 """What keeps work from being placed, as the API sends it: the requirements that contradict, and suggestions."""
 
-from dovetail.engine.suggestions.suggestions import Impasse
+from dovetail.engine.questions.plan_questions import Impasse
 from dovetail.responses.decisions import PlacementBlockers
 
 #: Nothing blocks it, or nothing that could be changed.

@@ -18,7 +18,7 @@ async def fragmentation(request: Request) -> Json[FragmentationReport]:
     use (`unusable`) and no typical task can use (`useless`); which typical tasks fit nowhere; and an estimate of what
     moving tasks would recover. `tasks_seen` is 0 while the typical tasks are a guess from what the nodes have."""
     questions = plane_of(request).questions
-    report, won = questions.fragmentation(), questions.winnable()
+    report, won = questions.gauges.fragmentation(), questions.gauges.recoverable()
     return Json(
         {
             "tasks_seen": report.seen,

@@ -7,9 +7,8 @@ from typing import cast
 from dovetail.api.questions import sentences
 from dovetail.api.questions.blockers import NO_IMPASSE, blocker_fields
 from dovetail.control.plane import ControlPlane
-from dovetail.engine.lifecycle.dependencies import Key, key_of
 from dovetail.engine.pieces import IsSpent, Pieces
-from dovetail.engine.planning.plan import Displacement, PlannedTask
+from dovetail.engine.questions.plan_questions import Displacement, PlannedTask
 from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.workloads.workload import Workload
@@ -36,27 +35,27 @@ async def plans(plane: ControlPlane, specs: list[Workload]) -> list[PlanAnswer]:
     searches = MOST_DISPLACING
     together = await _groups(plane, specs)
     for spec in specs:
-        plan = await plane.ask(partial(_plan, plane, spec, together.get(key_of(spec)), searches > 0))
+        plan = await plane.ask(partial(_plan, plane, spec, together.get((spec.namespace, spec.name)), searches > 0))
         searches -= bool(plan["unplaced"])
         found.append(plan)
     return found
 
 
-async def _groups(plane: ControlPlane, specs: list[Workload]) -> dict[Key, list[PlannedTask]]:
+async def _groups(plane: ControlPlane, specs: list[Workload]) -> dict[tuple[str, str], list[PlannedTask]]:
     """The tasks of workloads that start together with others here."""
     members: dict[tuple[str, str], list[Workload]] = {}
     for spec in specs:
         if spec.gang is not None and spec.gang.group is not None:
             members.setdefault((spec.namespace, spec.gang.group), []).append(spec)
-    found: dict[Key, list[PlannedTask]] = {}
+    found: dict[tuple[str, str], list[PlannedTask]] = {}
     for group in members.values():
         planned = await plane.ask(partial(_plan_group, plane, group))
-        found |= {key_of(spec): tasks for spec, tasks in zip(group, planned, strict=True)}
+        found |= {(spec.namespace, spec.name): tasks for spec, tasks in zip(group, planned, strict=True)}
     return found
 
 
 def _plan_group(plane: ControlPlane, group: list[Workload], _: IsSpent) -> Pieces[list[list[PlannedTask]]]:
-    return plane.questions.plan_group_pieces(group, MOST_TASKS, time.time())
+    return plane.questions.plans.plan_group_pieces(group, MOST_TASKS, time.time())
 
 
 def _plan(
@@ -64,7 +63,7 @@ def _plan(
 ) -> Pieces[PlanAnswer]:
     now = time.time()
     if tasks is None:
-        tasks = yield from plane.questions.plan_pieces(spec, MOST_TASKS, now, is_spent)
+        tasks = yield from plane.questions.plans.plan_pieces(spec, MOST_TASKS, now, is_spent)
     elif tasks[-1].node is None:
         may_search = False  # what blocks the group is not what would block this member alone
     placed = sum(task.node is not None for task in tasks)
@@ -74,9 +73,9 @@ def _plan(
     displaced = None
     impasse = NO_IMPASSE
     if last.node is None and may_search:
-        displaced = None if over_quota else (yield from plane.questions.would_displace_pieces(spec, now))
-        impasse = yield from plane.questions.impasse_pieces(spec, -1, now)
-    talk = plane.questions.communication(tasks) if spec.gang is not None and last.node is not None else None
+        displaced = None if over_quota else (yield from plane.questions.plans.would_displace_pieces(spec, now))
+        impasse = yield from plane.questions.plans.impasse_pieces(spec, -1, now)
+    talk = plane.questions.plans.communication(tasks) if spec.gang is not None and last.node is not None else None
     return {
         "name": spec.name,
         "namespace": spec.namespace,
@@ -86,7 +85,7 @@ def _plan(
         ],
         "placed": placed,
         "unplaced": wanted - placed if last.node is None else 0,
-        "queue": plane.questions.queue_path(spec),
+        "queue": plane.questions.queues.path(spec),
         "over_quota": last.explanation.message if over_quota else None,
         "displaces": None if displaced is None else _displaced(displaced),
         "communication": None if talk is None else _communication(talk),

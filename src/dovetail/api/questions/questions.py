@@ -17,7 +17,7 @@ from dovetail.api.workloads.workloads import summary_of
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.control.plane import ControlPlane
 from dovetail.engine.pieces import Pieces, in_one
-from dovetail.engine.suggestions.suggestions import Impasse
+from dovetail.engine.questions.plan_questions import Impasse
 from dovetail.model.reason import waits_for_nodes, waits_for_others
 from dovetail.model.requests.shape import Shape
 from dovetail.model.text.strict import Name
@@ -49,7 +49,7 @@ async def capacity(request: Request) -> Json[CapacityAnswer]:
     spec = await model_in(request, CapacityQuestion)
     plane = plane_of(request)
     check(plane, [spec.model_copy(update={"replicas": 1})])
-    room = await plane.ask(lambda is_spent: plane.questions.capacity_pieces(spec, is_spent=is_spent))
+    room = await plane.ask(lambda is_spent: plane.questions.plans.capacity_pieces(spec, is_spent=is_spent))
     return Json(
         {
             "total": room.total,
@@ -74,12 +74,12 @@ def _explained(plane: ControlPlane, row: dict[str, Any], decision: DecisionRow |
     now = position = None
     impasse = NO_IMPASSE
     if row["pending"] and row["finished_at"] is None:
-        position = plane.questions.position(row["id"])
+        position = plane.questions.queues.position(row["id"])
         if waits_for_nodes(row["reason"]):
-            now = explanation_of(plane.questions.explain(_shape(plane, row), row["id"], time.time()))
+            now = explanation_of(plane.questions.explanations.explain(_shape(plane, row), row["id"], time.time()))
         impasse = yield from _impasse(plane, row)
-    set_aside = plane.questions.set_aside(row["id"])
-    start = yield from plane.questions.start_pieces(row["id"], time.time())
+    set_aside = plane.questions.queues.parked_message(row["id"])
+    start = yield from plane.questions.plans.start_pieces(row["id"], time.time())
     return {
         "workload": summary_of(row),
         "state": row["state"],
@@ -103,8 +103,8 @@ async def why_not(
     shape = _shape(plane, row)
     questions, id_ = plane.questions, row["id"]
     try:
-        asked = await plane.ask(lambda _: in_one(lambda: questions.why_not(shape, node, id_, time.time())))
-        total, scores = questions.points_of(shape, node)
+        asked = await plane.ask(lambda _: in_one(lambda: questions.explanations.why_not(shape, node, id_, time.time())))
+        total, scores = questions.explanations.points_of(shape, node)
     except KeyError:
         raise NotFound(f"no node {node[:100]!r}; GET /api/v1/nodes lists them") from None
     holds = any(task["workload"] == row["id"] for task in held)
@@ -124,11 +124,11 @@ async def why_not(
 
 def _shape(plane: ControlPlane, row: dict[str, Any]) -> Shape:
     """The shape of unfinished work as it was submitted, of finished work under the present settings."""
-    live = plane.questions.live_shape(row["id"])
+    live = plane.questions.workloads.shape(row["id"])
     if live is not None:
         return live
     try:
-        return plane.questions.shape(Workload.model_validate(row["spec"]))
+        return plane.questions.plans.shape(Workload.model_validate(row["spec"]))
     except ValueError as error:
         words = f"{row['name']} cannot be decided about under the present settings: {error}"
         raise Conflict(words) from None
@@ -136,10 +136,10 @@ def _shape(plane: ControlPlane, row: dict[str, Any]) -> Shape:
 
 def _impasse(plane: ControlPlane, row: dict[str, Any]) -> Pieces[Impasse]:
     """What blocks work that waits for nodes or for its quota. Work that waits for other work has its reason already."""
-    if waits_for_others(row["reason"]) or plane.questions.live_shape(row["id"]) is None:
+    if waits_for_others(row["reason"]) or plane.questions.workloads.shape(row["id"]) is None:
         return NO_IMPASSE
     try:
         spec = Workload.model_validate(row["spec"])
-        return (yield from plane.questions.impasse_pieces(spec, row["id"], time.time()))
+        return (yield from plane.questions.plans.impasse_pieces(spec, row["id"], time.time()))
     except ValueError:  # it was accepted under other settings
         return NO_IMPASSE

@@ -6,9 +6,15 @@ They are written here and nowhere else; the CLI prints them unchanged. Pure func
 from collections.abc import Mapping
 from typing import Any
 
-from dovetail.engine.planning.plan import Displacement, PlannedTask, Victim
-from dovetail.engine.questions.questions import FreeCapacity, WhyNot
-from dovetail.engine.suggestions.suggestions import CoreMember, Impasse
+from dovetail.engine.questions.explanation_questions import WhyNot
+from dovetail.engine.questions.plan_questions import (
+    CoreMember,
+    Displacement,
+    FreeCapacity,
+    Impasse,
+    PlannedTask,
+    Victim,
+)
 from dovetail.model.reason import Eviction, Outcome
 from dovetail.model.text.listing import first_of
 from dovetail.model.workloads.workload import Workload

@@ -12,7 +12,7 @@ from dovetail.api.protocol.replies import Json
 from dovetail.api.questions import sentences
 from dovetail.api.workloads.starts import start_fields
 from dovetail.control.plane import ControlPlane
-from dovetail.engine.questions.pending_report import PendingWorkload
+from dovetail.engine.questions.queue_questions import PendingWorkload
 from dovetail.model.reason import Outcome
 from dovetail.model.workloads.workload import Priority
 from dovetail.responses import ItemList
@@ -29,8 +29,8 @@ async def queue(request: Request, limit: Annotated[int, Query(ge=1, le=10_000)] 
     starts are seconds since the epoch, null where the start cannot be predicted."""
     plane = plane_of(request)
     now = time.time()
-    found = plane.questions.pending_workloads(limit)
-    guesses = await plane.ask(lambda _: plane.questions.starts_pieces(now))
+    found = plane.questions.queues.pending(limit)
+    guesses = await plane.ask(lambda _: plane.questions.plans.starts_pieces(now))
     first = await _first_priorities(plane, found, now)
     items: list[QueueItem] = [
         {

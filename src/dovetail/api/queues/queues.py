@@ -19,8 +19,8 @@ async def queues(request: Request) -> Json[QueuesAnswer]:
     """Every queue, parents before children, with use, guarantee, maximum and loans; and the tenants that hold
     something, with their weight, share and deviation from their fair share (0: exactly fair, 1: twice as much)."""
     plane = plane_of(request)
-    report = plane.questions.queue_report()
-    capacity = {resource: whole for resource, (_, whole) in plane.questions.totals().items()}
+    capacity = {resource: whole for resource, (_, whole) in plane.questions.gauges.totals().items()}
+    report = plane.questions.queues.report(capacity)
     return Json(
         {
             "queues": [_row(use, plane.waiting_in(use.queue.code), capacity) for use in report.queues],

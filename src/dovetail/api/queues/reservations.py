@@ -68,7 +68,7 @@ async def reserve(request: Request) -> CreatedJson[ReservationRow]:
 
 @router.get("")
 async def reservations(request: Request) -> Json[ItemList[ReservationRow]]:
-    return Json({"items": [_shown(record) for record in plane_of(request).questions.reservations()]})
+    return Json({"items": [_shown(record) for record in plane_of(request).questions.reservations.all()]})
 
 
 @router.get("/{id}")

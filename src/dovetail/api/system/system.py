@@ -22,7 +22,7 @@ class PrometheusText(PlainText):
 
 
 async def summary_of(plane: ControlPlane) -> ClusterSummary:
-    statuses = plane.questions.status_counts()
+    statuses = plane.questions.gauges.status_counts()
     return {
         "nodes": {
             "total": sum(statuses.values()),
@@ -34,10 +34,10 @@ async def summary_of(plane: ControlPlane) -> ClusterSummary:
         },
         "resources": {
             resource: use_of(resource, allocated, capacity)
-            for resource, (allocated, capacity) in plane.questions.totals().items()
+            for resource, (allocated, capacity) in plane.questions.gauges.totals().items()
         },
         "workloads": await plane.read(plane.store.counts),
-        "waiting": plane.questions.waiting,
+        "waiting": plane.questions.queues.waiting,
         "decisions_total": plane.metrics.decisions_total,
         "version": dovetail.__version__,
         "uptime_s": round(max(0.0, time.time() - plane.started_at), 3) if plane.started_at else 0.0,

@@ -1,6 +1,6 @@
 """Predicted starts as the API sends them: seconds since the epoch, null where the start cannot be predicted."""
 
-from dovetail.engine.scheduling.forecast import StartGuess
+from dovetail.engine.questions.plan_questions import StartGuess
 from dovetail.responses.workloads import PredictedStart
 
 

@@ -112,7 +112,7 @@ async def workload(request: Request, ref: str, namespace: Namespace = DEFAULT_NA
     plane = plane_of(request)
     row = await plane.resolve(ref, namespace)
     summary = summary_of(row)
-    start = await plane.ask(lambda _: plane.questions.start_pieces(row["id"], time.time()))
+    start = await plane.ask(lambda _: plane.questions.plans.start_pieces(row["id"], time.time()))
     return Json(
         {
             **summary,
@@ -184,7 +184,7 @@ async def cancel(
     The name of a group stands for all its workloads.
     """
     plane = plane_of(request)
-    if group := plane.group(namespace, ref):
+    if group := plane.questions.workloads.group(namespace, ref):
         await plane.cancel(group, reason)
         return AcceptedJson({"id": group[0], "namespace": namespace, "name": ref})
     row = await plane.resolve(ref, namespace)

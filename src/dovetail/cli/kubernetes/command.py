@@ -7,14 +7,12 @@ import typer
 
 from dovetail.cli.kubernetes.extender import extender
 from dovetail.cli.kubernetes.scheduler import scheduler
+from dovetail.cli.terminal.default_action import plain_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import stderr
 
-command = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    help="Schedule pods of Kubernetes (`scheduler`), extend kube-scheduler (`extender`), compare verdicts (`check`).",
+command = plain_group(
+    "Schedule pods of Kubernetes (`scheduler`), extend kube-scheduler (`extender`), compare verdicts (`check`)."
 )
 
 

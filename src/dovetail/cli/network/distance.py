@@ -5,17 +5,12 @@ from typing import Annotated
 
 import typer
 
-from dovetail.cli.terminal.default_action import DefaultAction
+from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import Format, Output, show
 from dovetail.cli.terminal.server import Url, connect
 
-command = typer.Typer(
-    cls=DefaultAction,
-    add_completion=False,
-    rich_markup_mode=None,
-    help="Distances between nodes, 0 to 100; `distance` alone lists those that were set by hand.",
-)
+command = default_group("Distances between nodes, 0 to 100; `distance` alone lists those that were set by hand.")
 
 One = Annotated[str, typer.Argument(metavar="NODE", help="A node.")]
 Other = Annotated[str, typer.Argument(metavar="NODE", help="Another one.")]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.cli.terminal.default_action import DefaultAction
+from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.output import Format, Output, show, stderr
 from dovetail.cli.terminal.server import Url, connect
 from dovetail.model.network.topology_format import TopologyFormat
@@ -14,12 +14,7 @@ if TYPE_CHECKING:
     from dovetail.responses.combined import TopologyWithDomains
     from dovetail.responses.network import TopologyAnswer
 
-command = typer.Typer(
-    cls=DefaultAction,
-    add_completion=False,
-    rich_markup_mode=None,
-    help="Show the network as a tree of domains (`topology`), or describe it (`topology set FILE`).",
-)
+command = default_group("Show the network as a tree of domains (`topology`), or describe it (`topology set FILE`).")
 
 FEW_NODES = 64  # so many are drawn without being asked for
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.cli.terminal.default_action import DefaultAction
+from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import Format, Output, draw, show
 from dovetail.cli.terminal.server import NodeName, Url, connect
@@ -14,12 +14,7 @@ from dovetail.cli.workloads.submission import Files, read_all
 if TYPE_CHECKING:
     from dovetail.responses.combined import NodeWithTasks
 
-command = typer.Typer(
-    cls=DefaultAction,
-    add_completion=False,
-    rich_markup_mode=None,
-    help="List nodes (`nodes`), show one (`nodes NAME`), register or change one.",
-)
+command = default_group("List nodes (`nodes`), show one (`nodes NAME`), register or change one.")
 
 
 @command.command("list")

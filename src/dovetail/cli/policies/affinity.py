@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dovetail.cli.terminal.authorship import By
-from dovetail.cli.terminal.default_action import DefaultAction
+from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import Format, Output, show, stderr
 from dovetail.cli.terminal.server import Namespace, Url, check_name, connect
@@ -13,12 +13,7 @@ from dovetail.cli.terminal.server import Namespace, Url, check_name, connect
 if TYPE_CHECKING:
     from dovetail.responses.policies import ChangedAffinity
 
-command = typer.Typer(
-    cls=DefaultAction,
-    add_completion=False,
-    rich_markup_mode=None,
-    help="Which nodes services should be on, and which not; `affinity` alone lists them.",
-)
+command = default_group("Which nodes services should be on, and which not; `affinity` alone lists them.")
 
 
 Service = Annotated[str, typer.Argument(metavar="SERVICE", callback=check_name, help="The service.")]

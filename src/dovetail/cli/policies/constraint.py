@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dovetail.cli.terminal.default_action import plain_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import Format, Output, show, stderr
 from dovetail.cli.terminal.server import Namespace, Url, connect
@@ -15,12 +16,7 @@ if TYPE_CHECKING:
 STDIN = "-"
 STRUCTURED = (".yaml", ".yml", ".json")
 
-command = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    help="Expressions about nodes, as in require, prefer and avoid.",
-)
+command = plain_group("Expressions about nodes, as in require, prefer and avoid.")
 
 
 @command.callback()

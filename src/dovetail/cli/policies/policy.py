@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dovetail.cli.terminal.authorship import By, Note
-from dovetail.cli.terminal.default_action import DefaultAction
+from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import Format, Output, show
 from dovetail.cli.terminal.server import Url, check_name, connect
@@ -19,11 +19,8 @@ if TYPE_CHECKING:
     from dovetail.model.text.document import Document
     from dovetail.responses.policies import ChangedPolicy
 
-command = typer.Typer(
-    cls=DefaultAction,
-    add_completion=False,
-    rich_markup_mode=None,
-    help="Constraints with a name, applied to many workloads; `policy` alone lists them, `policy NAME` shows one.",
+command = default_group(
+    "Constraints with a name, applied to many workloads; `policy` alone lists them, `policy NAME` shows one."
 )
 
 

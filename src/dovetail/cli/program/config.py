@@ -6,17 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dovetail.cli.terminal.default_action import plain_group
 from dovetail.cli.terminal.output import Format, Output, show
 
 if TYPE_CHECKING:
     from dovetail.control.settings import Settings
 
-command = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    help="Check or show the settings of the control plane.",
-)
+command = plain_group("Check or show the settings of the control plane.")
 
 ConfigFile = Annotated[
     Path | None, typer.Argument(metavar="FILE", help="The settings file.  [default: $DOVETAIL_CONFIG, or none]")

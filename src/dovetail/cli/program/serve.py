@@ -79,7 +79,7 @@ def _nodes(plane: "ControlPlane") -> str:
     from dovetail.model.resources import show_amount
     from dovetail.model.text.listing import first_of
 
-    nodes = plane.questions.nodes()
+    nodes = plane.questions.nodes.uses()
     if not nodes:
         return "none yet; register one with: dovetail nodes register -f FILE"
     return first_of(

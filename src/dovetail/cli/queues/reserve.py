@@ -5,17 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from dovetail.cli.terminal.default_action import DefaultAction
+from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import Format, Output, show
 from dovetail.cli.terminal.resource_options import Cpu, Disk, Gpu, Memory, resources
 from dovetail.cli.terminal.server import NodeName, Url, connect
 
-command = typer.Typer(
-    cls=DefaultAction,
-    add_completion=False,
-    rich_markup_mode=None,
-    help="Reserve capacity on nodes, in a domain or for so many tasks; `reserve` alone lists reservations.",
+command = default_group(
+    "Reserve capacity on nodes, in a domain or for so many tasks; `reserve` alone lists reservations."
 )
 ReservationId = Annotated[int, typer.Argument(metavar="ID", min=1, help="The reservation's number.")]
 Holder = Annotated[str, typer.Option(metavar="TEXT", help="Who asked for it.")]

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from dovetail.cli.simulate.swf import swf
+from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import Format, Output, show, stderr
 from dovetail.cli.workloads.submission import Files, read_submission
@@ -32,11 +33,9 @@ class ScenarioUnlessNamed(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-command = typer.Typer(
-    cls=ScenarioUnlessNamed,
-    add_completion=False,
-    rich_markup_mode=None,
-    help="Replay a scenario (`simulate SCENARIO`) or a batch log (`simulate swf FILE`) and compare policies.",
+command = default_group(
+    "Replay a scenario (`simulate SCENARIO`) or a batch log (`simulate swf FILE`) and compare policies.",
+    ScenarioUnlessNamed,
 )
 
 

@@ -1,10 +1,11 @@
-"""A group with a default action: `nodes` lists, `nodes NAME` shows.
+"""Groups of commands, most of them with a default action: `nodes` lists, `nodes NAME` shows.
 
 A name that is also the name of an action needs the action: `nodes show label`.
 """
 
 from typing import Any
 
+import typer
 from typer.core import TyperGroup
 
 
@@ -19,3 +20,12 @@ class DefaultAction(TyperGroup):
         elif "show" in self.commands and not args[0].startswith("-") and args[0] not in self.commands:
             args = ["show", *args]
         return super().parse_args(ctx, args)
+
+
+def default_group(text: str, kind: type[TyperGroup] = DefaultAction) -> typer.Typer:
+    return typer.Typer(cls=kind, add_completion=False, rich_markup_mode=None, help=text)
+
+
+def plain_group(text: str) -> typer.Typer:
+    """Without a default action: alone, it prints its help."""
+    return typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help=text)

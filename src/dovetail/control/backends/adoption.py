@@ -14,7 +14,7 @@ import structlog
 from dovetail.backends.contract import Assignment, Report
 from dovetail.control.backends.execution import FIRST_PAUSE_S, LONGEST_PAUSE_S, Executor, said
 from dovetail.control.loop.definitions import DefinitionCache
-from dovetail.engine.questions.questions import HeldTask, WorkDirectory
+from dovetail.engine.questions.workload_questions import HeldTask, WorkloadQuestions
 from dovetail.model.backoff import Backoff
 from dovetail.model.command import Stop
 from dovetail.model.event import BackendHealthChanged, Event
@@ -36,7 +36,7 @@ class Adoption:
         self,
         executor: Executor,
         specs: DefinitionCache,
-        work: WorkDirectory,
+        work: WorkloadQuestions,
         report: Report,
         tell: Callable[[list[Event]], None],
         named: Callable[[list[Node]], None],

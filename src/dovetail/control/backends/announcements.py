@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import orjson
 
 from dovetail.control.loop.inbox import InboxEvents
-from dovetail.engine.questions.questions import NodeDirectory
+from dovetail.engine.questions.node_questions import NodeQuestions
 from dovetail.model.event import Event, NodeJoined, NodeLeft
 from dovetail.model.node import Node
 from dovetail.model.text.strict import Strict, shared
@@ -30,7 +30,7 @@ NOTHING = Announced()
 
 
 class Announcements:
-    def __init__(self, nodes: NodeDirectory) -> None:
+    def __init__(self, nodes: NodeQuestions) -> None:
         self._nodes = nodes
         self._last: dict[str, str] = {}  # by node, as JSON: there are many, and few are read again
 

@@ -8,7 +8,7 @@ from collections.abc import Container
 
 import structlog
 
-from dovetail.engine.questions.questions import NodeDirectory
+from dovetail.engine.questions.node_questions import NodeQuestions
 from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, NodeLeft, NodeObserved
 
 log = structlog.get_logger()
@@ -17,7 +17,7 @@ log = structlog.get_logger()
 class NodeOwners:
     """`present`: the backends of this control plane."""
 
-    def __init__(self, nodes: NodeDirectory, present: Container[str]) -> None:
+    def __init__(self, nodes: NodeQuestions, present: Container[str]) -> None:
         self._nodes, self._present = nodes, present
         self._owners: dict[str, str] = {}  # by node; of those announced since the start
         self._clashes: dict[str, set[str]] = {}

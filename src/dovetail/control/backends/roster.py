@@ -25,7 +25,8 @@ from dovetail.control.loop.definitions import DefinitionCache
 from dovetail.control.loop.inbox import InboxEvents
 from dovetail.control.settings import REGISTERED, Settings
 from dovetail.control.settings.secret_settings import cleaner
-from dovetail.engine.questions.questions import HeldTask, Questions
+from dovetail.engine.questions.questions import Questions
+from dovetail.engine.questions.workload_questions import HeldTask
 from dovetail.model.command import Bind, Stop
 from dovetail.model.event import BackendHealthChanged, Event, NodeHealthChanged, NodeJoined
 from dovetail.model.node import Node
@@ -81,9 +82,9 @@ class Backends:
         """`heard` turns an event of a backend into what the engine receives (`announcements`)."""
         self.members: dict[str, Member] = {}
         self.registered = RegisteredBackend(REGISTERED)
-        self.owners = NodeOwners(questions.known_nodes, self.members)
+        self.owners = NodeOwners(questions.nodes, self.members)
         self._settings, self._specs, self._put = settings, specs, put
-        self._nodes, self._work = questions.known_nodes, questions.live_work
+        self._nodes, self._work = questions.nodes, questions.workloads
         self._heard = heard
         self._metrics = metrics
         metrics.follow(self.members)

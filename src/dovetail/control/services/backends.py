@@ -76,7 +76,7 @@ class BackendService:
         rings: Callable[[], None],
     ) -> None:
         self._backends, self._store, self._apply = backends, store, apply
-        self._known_nodes, self._work = questions.known_nodes, questions.live_work
+        self._known_nodes, self._work = questions.nodes, questions.workloads
         self._rings = rings
         self._settings = settings
         self._box = SecretBox(settings.folder, os.environ)

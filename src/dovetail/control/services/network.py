@@ -9,7 +9,8 @@ from pathlib import Path
 
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.control.settings import TopologyFile
-from dovetail.engine.questions.questions import Apart, DomainUse, LevelState, Questions
+from dovetail.engine.questions.network_questions import Apart, DomainUse
+from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import DistancesCleared, DistancesSet, Event, TopologySet
 from dovetail.model.network.distance_list import MAX_PAIRS
 from dovetail.model.network.topology import Topology
@@ -36,14 +37,10 @@ class NetworkService:
     """`apply` returns when events are durable."""
 
     def __init__(self, questions: Questions, apply: Callable[[list[Event]], Awaitable[None]]) -> None:
-        self._network, self._nodes = questions.network, questions.known_nodes
+        self._network, self._nodes = questions.network, questions.nodes
         self._apply = apply
 
     # --- topology --------------------------------------------------------------------------------------------
-
-    @property
-    def topology(self) -> Topology:
-        return self._network.topology
 
     async def set_topology(self, topology: Topology) -> None:
         await self._apply([TopologySet(topology)])
@@ -52,25 +49,17 @@ class NetworkService:
         """Hosts of the topology that are no nodes."""
         return sorted(host for host in self._network.hosts if host not in self._nodes)
 
-    def levels(self) -> list[LevelState]:
-        """Widest first."""
-        return self._network.levels()
-
     def domains(self, level: str | None = None, task: Amounts | None = None) -> list[DomainUse]:
         """Of one level or of all, widest first; `task`: what one task of a gang would ask for."""
         found = self._network.domains(level, task)
         if found is None:
             assert level is not None, "of all levels there is always a list"
-            known = [one.present.name for one in self.levels()]
+            known = [one.present.name for one in self._network.levels()]
             listed = ", ".join(known) or "none"
             raise NotFound(f"no node is in a domain of level {level[:100]!r}.{closest(level, known)} Levels: {listed}")
         return found
 
     # --- distances -------------------------------------------------------------------------------------------
-
-    def distances(self) -> list[tuple[str, str, float]]:
-        """All that were set by hand."""
-        return self._network.set_distances
 
     def apart(self, one: str, other: str) -> Apart:
         self._must_be_known([one, other])

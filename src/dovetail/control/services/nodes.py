@@ -11,7 +11,7 @@ from dovetail.backends.registered.backend import HeartbeatReply, NotStarted, Reg
 from dovetail.control.errors import Conflict, NotFound, Unavailable
 from dovetail.control.services.heartbeats import Heartbeats
 from dovetail.control.settings import REGISTERED
-from dovetail.engine.questions.questions import NodeDirectory
+from dovetail.engine.questions.node_questions import NodeQuestions
 from dovetail.model.event import (
     DomainFailed,
     Event,
@@ -32,7 +32,7 @@ class NodeService:
 
     def __init__(
         self,
-        nodes: NodeDirectory,
+        nodes: NodeQuestions,
         registered: RegisteredBackend,
         heartbeat_timeout_s: float,
         apply: Callable[[list[Event]], Awaitable[None]],

@@ -6,7 +6,6 @@ Left to others: what a policy does (`engine.policies`) and how it is shown (`api
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from pydantic import ValidationError
 
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.control.loop.store_threads import on_store_thread
-from dovetail.engine.questions.questions import AppliedPolicy, PolicyDirectory, PolicyViolation
+from dovetail.engine.questions.policy_questions import AppliedPolicy, PolicyQuestions, PolicyViolation
 from dovetail.model.event import Event, PolicyRemoved, PolicySet
 from dovetail.model.policy import Policy, PolicyScope
 from dovetail.model.text.complaint import Invalid, complaints_of
@@ -38,7 +37,7 @@ class PolicyService:
     """`apply` returns when events are durable."""
 
     def __init__(
-        self, policies: PolicyDirectory, store: Store, apply: Callable[[list[Event]], Awaitable[None]]
+        self, policies: PolicyQuestions, store: Store, apply: Callable[[list[Event]], Awaitable[None]]
     ) -> None:
         self._policies = policies
         self._store = store
@@ -63,10 +62,6 @@ class PolicyService:
     def violations(self, name: str) -> list[PolicyViolation]:
         self.get(name)
         return self._policies.violations(name)
-
-    def reached(self) -> Counter[str]:
-        """By policy, how many live workloads it applies to."""
-        return self._policies.reach()
 
     async def versions(self, name: str) -> list[dict[str, Any]]:
         """Every version, newest first, also of a removed policy. Raises NotFound."""

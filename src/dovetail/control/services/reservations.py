@@ -34,12 +34,12 @@ class ReservationService:
         record = self._checked(id_, wanted)
         self._next += 1
         await self._apply([ReservationMade(id_, wanted)])
-        made = self._questions.reservation(id_)
+        made = self._questions.reservations.get(id_)
         # Not there: the capacity was taken since the check, or its window is over already.
         return made or (record if record.end <= time.time() else self._checked(id_, wanted))
 
     def get(self, id_: int) -> ReservationRecord:
-        found = self._questions.reservation(id_)
+        found = self._questions.reservations.get(id_)
         if found is None:
             raise NotFound(f"no reservation {id_}")
         return found
@@ -49,7 +49,7 @@ class ReservationService:
         await self._apply([ReservationReleased(id_)])
 
     def _checked(self, id_: int, wanted: Reservation) -> ReservationRecord:
-        record, problem = self._questions.check_reservation(id_, wanted, time.time())
+        record, problem = self._questions.reservations.check(id_, wanted, time.time())
         if problem:
             raise Conflict(problem)
         return record

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.control.services.policies import PolicyChange, PolicyService
-from dovetail.engine.questions.questions import AppliedPolicy
+from dovetail.engine.questions.policy_questions import AppliedPolicy
 from dovetail.model.policy import Policy
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.strict import MAX_NAME, NodeName, Strict, check_name

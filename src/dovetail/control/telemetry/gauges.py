@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 from prometheus_client.metrics_core import GaugeMetricFamily
 
-from dovetail.engine.questions.questions import UsageGauges
-from dovetail.model.resources import CPU, GPU, Amounts
+from dovetail.engine.questions.questions import Questions
+from dovetail.engine.questions.queue_report import QueueReport
+from dovetail.model.resources import CPU, GPU, SLOTS, Amounts
 
 MOST_NODES = 2000
 
@@ -17,12 +18,14 @@ MOST_NODES = 2000
 class Gauges:
     """A collector for a Prometheus registry."""
 
-    def __init__(self, usage: UsageGauges) -> None:
-        self._usage = usage
+    def __init__(self, questions: Questions) -> None:
+        self._usage, self._queues = questions.gauges, questions.queues
         self._seen: list[GaugeMetricFamily] = []
 
     def look(self) -> None:
-        self._seen = [self._utilisation(), *self._queues(), self._deviation(), *self._topology()]
+        capacity = {resource: whole for resource, (_, whole) in self._usage.totals().items()}
+        report = self._queues.report(capacity)
+        self._seen = [self._utilisation(), *_of_queues(report), _deviation(report), *self._topology()]
 
     def collect(self) -> list[GaugeMetricFamily]:
         """The result of the last look."""
@@ -36,26 +39,6 @@ class Gauges:
         )
         for one in self._usage.nodes(MOST_NODES):
             found.add_metric([one.node, one.zone, one.backend, one.resource], one.share)
-        return found
-
-    def _queues(self) -> Iterator[GaugeMetricFamily]:
-        used = _of_queues("dovetail_queue_used", "Held by a queue and all below it")
-        guaranteed = _of_queues("dovetail_queue_guaranteed", "Guaranteed to a queue")
-        borrowed = _of_queues("dovetail_queue_borrowed", "Held by a queue above its guarantee")
-        for queue in self._usage.queues():
-            _add(used, queue.path, queue.used)
-            _add(guaranteed, queue.path, queue.guaranteed)
-            _add(borrowed, queue.path, queue.borrowed)
-        yield from (used, guaranteed, borrowed)
-
-    def _deviation(self) -> GaugeMetricFamily:
-        found = GaugeMetricFamily(
-            "dovetail_fair_share_deviation",
-            "How far a tenant is from its fair part of what all hold: 0 is just right, 1 twice of it",
-            labels=["tenant"],
-        )
-        for tenant, deviation in self._usage.fair_share_deviation().items():
-            found.add_metric([tenant], deviation)
         return found
 
     def _topology(self) -> Iterator[GaugeMetricFamily]:
@@ -72,7 +55,31 @@ class Gauges:
         yield whole
 
 
-def _of_queues(name: str, words: str) -> GaugeMetricFamily:
+def _of_queues(report: QueueReport) -> Iterator[GaugeMetricFamily]:
+    used = _queue_gauge("dovetail_queue_used", "Held by a queue and all below it")
+    guaranteed = _queue_gauge("dovetail_queue_guaranteed", "Guaranteed to a queue")
+    borrowed = _queue_gauge("dovetail_queue_borrowed", "Held by a queue above its guarantee")
+    hidden = {SLOTS} - report.shared_out  # every task takes one: of interest only where queues share them
+    for use in report.queues:
+        path = use.queue.path
+        _add(used, path, {name: amount for name, amount in use.used.items() if name not in hidden})
+        _add(guaranteed, path, use.queue.guaranteed)
+        _add(borrowed, path, use.borrowed)
+    yield from (used, guaranteed, borrowed)
+
+
+def _deviation(report: QueueReport) -> GaugeMetricFamily:
+    found = GaugeMetricFamily(
+        "dovetail_fair_share_deviation",
+        "How far a tenant is from its fair part of what all hold: 0 is just right, 1 twice of it",
+        labels=["tenant"],
+    )
+    for one in report.tenants:
+        found.add_metric([one.tenant], one.deviation)
+    return found
+
+
+def _queue_gauge(name: str, words: str) -> GaugeMetricFamily:
     return GaugeMetricFamily(name, words, labels=["queue", "resource"])
 
 

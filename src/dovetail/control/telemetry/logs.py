@@ -67,7 +67,7 @@ class DecisionLog:
                 "outcome": str(explanation.outcome),
                 "profile": explanation.profile,
             }
-        use = self._questions.in_use(decision.node, (CPU, MEMORY, DISK))
+        use = self._questions.nodes.in_use(decision.node, (CPU, MEMORY, DISK))
         if use is None:
             return None  # the node left in the meantime
         cpu, memory, disk = [f"{show_amount(name, part)}/{show_amount(name, whole)}" for name, part, whole in use]

@@ -5,6 +5,7 @@ Counters and histograms are fed by each durable step; gauges are read when metri
 
 from collections import Counter as Counted
 from collections.abc import Sequence
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -23,82 +24,56 @@ _NOT_PLACED = frozenset({"timeout", "bind_failed"})
 class Metrics:
     def __init__(self, questions: Questions) -> None:
         self.registry = CollectorRegistry()
-        self.submitted = Counter("dovetail_workloads_submitted", "Workloads accepted", registry=self.registry)
-        self.decisions = Counter("dovetail_decisions", "Decisions made", ["outcome"], registry=self.registry)
-        self.finished = Counter("dovetail_tasks_finished", "Tasks ended", ["state"], registry=self.registry)
-        self.preemptions = Counter(
-            "dovetail_preemptions", "Tasks told to give way to more urgent work", registry=self.registry
-        )
-        self.adjustments = Counter(
+        counter = partial(Counter, registry=self.registry)
+        histogram = partial(Histogram, registry=self.registry)
+        gauge = partial(Gauge, registry=self.registry)
+        self.submitted = counter("dovetail_workloads_submitted", "Workloads accepted")
+        self.decisions = counter("dovetail_decisions", "Decisions made", ["outcome"])
+        self.finished = counter("dovetail_tasks_finished", "Tasks ended", ["state"])
+        self.preemptions = counter("dovetail_preemptions", "Tasks told to give way to more urgent work")
+        self.adjustments = counter(
             "dovetail_policy_adjustments",
             "Rules of policies that began or ended to adjust a constraint",
             ["policy", "to"],
-            registry=self.registry,
         )
-        self.failures = Counter(
+        self.failures = counter(
             "dovetail_scheduling_failures",
             "Decisions that found no place, binds that failed, and work not placed in time",
             ["reason"],
-            registry=self.registry,
         )
-        self.decision_s = Histogram(
-            "dovetail_scheduling_latency_seconds",
-            "Mean time of a decision in each slice",
-            buckets=_LATENCIES_S,
-            registry=self.registry,
+        self.decision_s = histogram(
+            "dovetail_scheduling_latency_seconds", "Mean time of a decision in each slice", buckets=_LATENCIES_S
         )
-        self.topology_s = Histogram(
+        self.topology_s = histogram(
             "topology_scheduler_latency_seconds",
             "Mean time of a decision in each slice in which tasks were arranged by the network",
             buckets=_LATENCIES_S,
-            registry=self.registry,
         )
-        self.topology_decisions = Counter(
-            "topology_placement_decisions",
-            "Decisions about tasks that are arranged by the network",
-            ["outcome"],
-            registry=self.registry,
+        self.topology_decisions = counter(
+            "topology_placement_decisions", "Decisions about tasks that are arranged by the network", ["outcome"]
         )
-        self.slice_s = Histogram(
-            "dovetail_slice_seconds", "Time of one turn of the loop", ["part"], registry=self.registry
+        self.slice_s = histogram("dovetail_slice_seconds", "Time of one turn of the loop", ["part"])
+        self.queue_wait_s = histogram(
+            "dovetail_queue_wait_seconds", "From submission to placement", ["queue"], buckets=_WAITS_S
         )
-        self.queue_wait_s = Histogram(
-            "dovetail_queue_wait_seconds",
-            "From submission to placement",
-            ["queue"],
-            buckets=_WAITS_S,
-            registry=self.registry,
-        )
-        self.recovery_s = Histogram(
+        self.recovery_s = histogram(
             "dovetail_recovery_duration_seconds",
             "From losing its node (failed, preempted, evicted) to the next placement of a task",
             buckets=_WAITS_S,
-            registry=self.registry,
         )
-        self.gang_recovery_s = Histogram(
-            "topology_recovery_duration_seconds",
-            "From a gang's loss of nodes to being whole again",
-            buckets=_WAITS_S,
-            registry=self.registry,
+        self.gang_recovery_s = histogram(
+            "topology_recovery_duration_seconds", "From a gang's loss of nodes to being whole again", buckets=_WAITS_S
         )
-        self.gang_recoveries = Counter(
-            "topology_recoveries", "Steps in mending broken gangs", ["outcome"], registry=self.registry
+        self.gang_recoveries = counter("topology_recoveries", "Steps in mending broken gangs", ["outcome"])
+        self.recovery_moves = counter(
+            "topology_recovery_moves", "Tasks moved, though not lost, for gangs to be whole again"
         )
-        self.recovery_moves = Counter(
-            "topology_recovery_moves",
-            "Tasks moved, though not lost, for gangs to be whole again",
-            registry=self.registry,
-        )
-        self.waiting = Gauge("dovetail_workloads_waiting", "Workloads with waiting tasks", registry=self.registry)
-        self.nodes = Gauge("dovetail_nodes", "Nodes by status", ["status"], registry=self.registry)
-        self.share = Gauge(
-            "dovetail_allocated_ratio", "Allocated share of online capacity", ["resource"], registry=self.registry
-        )
-        self.plugin_failures = Gauge(
-            "dovetail_plugin_failures", "Failed plugin calls", ["profile", "plugin"], registry=self.registry
-        )
-        self._work = questions.live_work
-        self._gauges = Gauges(questions.gauges)
+        self.waiting = gauge("dovetail_workloads_waiting", "Workloads with waiting tasks")
+        self.nodes = gauge("dovetail_nodes", "Nodes by status", ["status"])
+        self.share = gauge("dovetail_allocated_ratio", "Allocated share of online capacity", ["resource"])
+        self.plugin_failures = gauge("dovetail_plugin_failures", "Failed plugin calls", ["profile", "plugin"])
+        self._work = questions.workloads
+        self._gauges = Gauges(questions)
         self.registry.register(self._gauges)
         self.decisions_total = 0
         self._lost_at: dict[TaskId, float] = {}  # tasks that had a node and wait for another
@@ -108,7 +83,7 @@ class Metrics:
         each_s = elapsed_s / len(decisions)
         self.decision_s.observe(each_s)
         # Read now: when the step is durable, some of these workloads may have ended.
-        arranged = [decision for decision in decisions if self._work.has_layout(decision.task.workload)]
+        arranged = [one for one in decisions if (shape := self._work.shape(one.task.workload)) and shape.layout]
         if arranged:
             self.topology_s.observe(each_s)
             for outcome, count in Counted([str(d.explanation.outcome) for d in arranged]).items():
@@ -153,13 +128,13 @@ class Metrics:
     def look(self, questions: Questions) -> None:
         """Read the gauges from the engine; between two looks they are not updated."""
         self._gauges.look()
-        self.waiting.set(questions.waiting)
+        self.waiting.set(questions.queues.waiting)
         self.nodes.clear()
-        for status, count in questions.status_counts().items():
+        for status, count in questions.gauges.status_counts().items():
             self.nodes.labels(status).set(count)
-        for resource, (allocated, capacity) in questions.totals().items():
+        for resource, (allocated, capacity) in questions.gauges.totals().items():
             self.share.labels(resource).set(allocated / capacity if capacity else 0.0)
-        for profile, plugin, count in questions.plugin_failures():
+        for profile, plugin, count in questions.explanations.plugin_failures():
             self.plugin_failures.labels(profile, plugin).set(count)
 
     def text(self) -> bytes:

@@ -57,8 +57,8 @@ class Admitted:
 
 class Admission:
     def __init__(self, engine: Engine) -> None:
-        self._state = engine.state
-        self.counts = WaitingCounts(engine.state)
+        self._state = engine._state
+        self.counts = WaitingCounts(engine._state)
 
     def recount(self) -> None:
         """After the engine was restored."""

@@ -1,4 +1,5 @@
-"""Questions: the read-only interface of the engine for the API, the control plane and adapters.
+"""Questions: the engine's read-only interface for the API, the control plane, the simulator and adapters.
 
-Answers are plain values. Nothing here changes a later decision.
+Here belong the parts of `Questions`, one module a subject, with the values that they return. Nothing here changes a
+later decision. Events and their handlers belong to `engine.events`, sentences for users to `api.questions`.
 """

@@ -90,14 +90,3 @@ class GangTrial(NamedTuple):
 
     nodes: dict[int, str]
     refusal: str | None = None
-
-
-class NodeState(NamedTuple):
-    """What the engine believes of one node; `labels` without those that a topology adds."""
-
-    capacity: dict[str, int]
-    allocated: dict[str, int]
-    labels: dict[str, str]
-    taints: frozenset[Taint]
-    ready: bool
-    reason: str

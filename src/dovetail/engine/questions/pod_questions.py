@@ -1,9 +1,9 @@
-"""Questions of an adapter of Kubernetes: what became of a pod, which nodes would take one, who would have to go.
+"""Questions of an adapter of Kubernetes: the state of a pod, which nodes would take one, which pods are in its way.
 
-The pods asked about need not be work that the engine knows. Guarantees: the engine's own filters, scores and search for
-victims answer, on its own state. Nodes go by name, answers are plain values. Nothing changes: `assume` and `without`
-are trials that undo themselves at the end of their block.
-Left to others: kube-scheduler's words for refusals (`dovetail.kubernetes`), and carrying anything out.
+The engine need not know the pods asked about. Guarantees: the engine's own filters, scores and search for victims
+answer, on its own state. Nothing changes: `assume` and `without` are trials that undo themselves at the end of their
+block.
+Left to others: kube-scheduler's words for refusals (`dovetail.kubernetes`), and acting on an answer.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -22,7 +22,6 @@ from dovetail.engine.questions.pod_answers import (
     GangTrial,
     NodeScores,
     NodesRefused,
-    NodeState,
     PlacedPod,
     PodNomination,
     PodQuery,
@@ -53,33 +52,7 @@ class PodQuestions:
         self._state, self._cluster = state, state.cluster
         self._assumed = 0
 
-    # --- what is so ------------------------------------------------------------------------------------------
-
-    @property
-    def node_count(self) -> int:
-        return len(self._cluster.rows)
-
-    def has_node(self, name: str) -> bool:
-        return name in self._cluster.rows
-
-    def node_labels(self, name: str) -> dict[str, str]:
-        """As selectors see them, its name among them; none of a node that is gone."""
-        row = self._cluster.rows.get(name)
-        return {} if row is None else self._cluster.labels.row(row)
-
-    def nodes(self) -> dict[str, NodeState]:
-        cluster, tables = self._cluster, self._cluster.resources
-        return {
-            name: NodeState(
-                tables.amounts(tables.capacity[:, row]),
-                tables.amounts(tables.allocated[:, row]),
-                cluster.topology.own(name, cluster.labels.row(row)),
-                frozenset(cluster.taints.row(row)),
-                bool(cluster.ready[row]),
-                cluster.reason(name),
-            )
-            for name, row in cluster.rows.items()
-        }
+    # --- known pods -------------------------------------------------------------------------------------------
 
     def workloads(self) -> dict[int, tuple[str, str]]:
         """Namespace and name of all that is live, by id."""
@@ -118,7 +91,7 @@ class PodQuestions:
         promise = self._state.promises.of_work.get(workload)
         return None if promise is None else self._cluster.names[promise.rows[0][0]]
 
-    # --- what would be so ------------------------------------------------------------------------------------
+    # --- trials ----------------------------------------------------------------------------------------------
 
     @contextmanager
     def assume(self, pods: Iterable[AssumedPod]) -> Iterator[None]:
@@ -267,7 +240,7 @@ class PodQuestions:
         free = cluster.resources.free[: taken.shape[1], used].T
         return bool(((free >= taken[used]) | (taken[used] <= 0)).all())
 
-    # --- ways there ------------------------------------------------------------------------------------------
+    # --- rows and requests -----------------------------------------------------------------------------------
 
     def _request(self, pod: PodQuery) -> tuple[Pipeline, Request]:
         pipeline = self._state.pipelines[pod.shape.profile]

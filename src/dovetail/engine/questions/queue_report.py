@@ -1,7 +1,6 @@
 """What each queue holds, may hold and borrows, and how fair the cluster is divided between tenants.
 
-Plain values for people and programs outside; nothing here decides. How many workloads wait in a queue is left to the
-control plane, which counts them as they come and go.
+Left to others: how many workloads wait in a queue (the control plane counts them).
 """
 
 from typing import NamedTuple
@@ -41,16 +40,16 @@ class TenantShare(NamedTuple):
 
 
 class QueueReport(NamedTuple):
-    """Parents come before their children."""
+    """Parents come before their children. `shared_out`: the resources that queues are guaranteed."""
 
     queues: list[QueueUse]
+    shared_out: frozenset[str]
     loans: list[ResourceLoans]
     fair_between: str
     tenants: list[TenantShare]
 
 
 def queue_report(state: EngineState, capacity: Amounts) -> QueueReport:
-    """`capacity`: what the online nodes have in all, by resource."""
     state.accounts.refresh_capacity()
     fair, usage, borrowing = state.settings.fair, state.accounts.usage, state.accounts.quotas.borrowing
     tenants = [
@@ -63,7 +62,7 @@ def queue_report(state: EngineState, capacity: Amounts) -> QueueReport:
         if (borrowers := borrowing.borrowers(resource))
     ]
     queues = [_use(state, queue, capacity) for queue in state.router.queues.queues[1:]]
-    return QueueReport(queues, loans, fair.tenant, tenants)
+    return QueueReport(queues, state.router.queues.shared_out, loans, fair.tenant, tenants)
 
 
 def _use(state: EngineState, queue: Queue, capacity: Amounts) -> QueueUse:

@@ -1,7 +1,7 @@
-"""How full nodes, queues and domains are, and how fair it is: what a metrics page shows, as plain numbers.
+"""How full the cluster is: by resource, node and domain, and what fragmentation wastes. For queues see `queue_report`.
 
-A large cluster is told by zone and backend instead of node by node; of levels with very many domains nothing is told,
-since wider levels tell of them. Amounts are in the smallest unit of each resource.
+A large cluster is summed by zone and backend instead of node by node. Levels with very many domains are left out: wider
+levels cover them. Amounts are in the smallest unit of each resource.
 """
 
 from collections.abc import Iterator
@@ -10,29 +10,22 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.cluster.network.levels import present_levels
+from dovetail.engine.questions.defragmentation import RecoverableCapacity, winnable
+from dovetail.engine.questions.fragmentation import FragmentReport, fragment_report
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.model.resources import CPU, GPU, SLOTS, Amounts
+from dovetail.model.resources import CORE_RESOURCES, CPU, GPU, SLOTS
 
 ZONE = "zone"
 
 
 class NodeShare(NamedTuple):
-    """Allocated share of a resource; `node` is empty where several nodes are told together."""
+    """Allocated share of a resource; `node` is empty where several nodes are summed."""
 
     node: str
     zone: str
     backend: str
     resource: str
     share: float
-
-
-class QueueAmounts(NamedTuple):
-    """What a queue and all below it hold, what it is guaranteed, and what it holds above that."""
-
-    path: str
-    used: Amounts
-    guaranteed: Amounts
-    borrowed: Amounts
 
 
 class DomainShare(NamedTuple):
@@ -44,10 +37,43 @@ class DomainShare(NamedTuple):
 
 
 class UsageGauges:
-    """`most_nodes`: more nodes, or domains of one level, are not told one by one."""
+    """`most_nodes`: more nodes, or domains of one level, are not listed one by one."""
 
     def __init__(self, state: EngineState) -> None:
         self._state = state
+
+    def totals(self) -> dict[str, tuple[int, int]]:
+        """By resource: allocated and capacity over all online nodes."""
+        cluster = self._state.cluster
+        tables, n = cluster.resources, cluster.width
+        online = cluster.online[:n]
+        return {
+            name: (int(tables.allocated[i, :n][online].sum()), int(tables.capacity[i, :n][online].sum()))
+            for i, name in enumerate(tables.names)
+            if name in CORE_RESOURCES or tables.capacity[i, :n].any()
+        }
+
+    def status_counts(self) -> dict[str, int]:
+        """Nodes by status, over the flags alone: cheap at any size."""
+        cluster = self._state.cluster
+        n = cluster.width
+        online, cordoned, ready = cluster.online[:n], cluster.cordoned[:n], cluster.ready[:n]
+        rows = [cluster.rows[name] for name in cluster.quarantines]
+        quarantined = sum(bool(online[row]) and not cordoned[row] for row in rows)
+        return {
+            "online": int(ready.sum()),
+            "cordoned": int((online & cordoned).sum()),
+            "quarantined": quarantined,
+            "backend down": int((online & ~cordoned & ~ready).sum()) - quarantined,
+            "offline": len(cluster.rows) - int(online.sum()),
+        }
+
+    def fragmentation(self) -> FragmentReport:
+        return fragment_report(self._state)
+
+    def recoverable(self) -> RecoverableCapacity:
+        """What moving tasks would recover of the free GPU capacity that typical work cannot use."""
+        return winnable(self._state)
 
     def nodes(self, most_nodes: int) -> Iterator[NodeShare]:
         cluster, tables = self._state.cluster, self._state.cluster.resources
@@ -68,21 +94,6 @@ class UsageGauges:
             for key, part, whole in zip(groups, parts, wholes, strict=True):
                 if whole:
                     yield NodeShare(*key, resource, part / whole)
-
-    def queues(self) -> Iterator[QueueAmounts]:
-        tree, usage, borrowing = (
-            self._state.router.queues,
-            self._state.accounts.usage,
-            self._state.accounts.quotas.borrowing,
-        )
-        untold = {SLOTS} - tree.shared_out  # every task takes one: worth telling only where they are shared out
-        for queue in tree.queues[1:]:
-            held = {name: amount for name, amount in usage.used(queue.code).items() if name not in untold}
-            yield QueueAmounts(queue.path, held, queue.guaranteed, borrowing.borrowed(queue.code))
-
-    def fair_share_deviation(self) -> dict[str, float]:
-        """By tenant: how far it is from its fair part of what all hold; 0 is just right, 1 twice of it."""
-        return self._state.accounts.usage.fair_share_deviation()
 
     def domains(self, most_nodes: int) -> Iterator[DomainShare]:
         for level in present_levels(self._state.cluster):

@@ -157,7 +157,7 @@ def _verdict(scene: ClusterReplica, meaning: PodMeaning, expected: Arrivals, nod
     """With the pods that are nominated to the node, and without them."""
     if node in expected:
         scene.refresh()
-        with scene.questions.assume(expected[node]):
+        with scene.questions.pods.assume(expected[node]):
             found = scene.verdicts(meaning, node)
         if found:
             return found[0]
@@ -172,7 +172,7 @@ def _nominated(
         return None
     budgets = read_budgets(scenario.objects.get("pdbs") or (), scene.tasks)
     scene.refresh()
-    return scene.questions.nominate(meaning.query, budgets, [one for each in expected.values() for one in each])
+    return scene.questions.pods.nominate(meaning.query, budgets, [one for each in expected.values() for one in each])
 
 
 def _compare(

@@ -32,7 +32,7 @@ class ClusterReplica:
 
     def __init__(self, now: float) -> None:
         self.engine = Engine(EngineSettings(default_profile=PROFILE))
-        self.questions = Questions(self.engine).pods
+        self.questions = Questions(self.engine)
         self.reader = PodReader()
         self.now = now
         self.tasks: dict[Name, TaskId] = {}
@@ -82,7 +82,7 @@ class ClusterReplica:
 
     def assumed(self, pod: Json, node: str) -> AssumedPod | None:
         """The pod as it would count on the node; None if it counts nowhere."""
-        if is_finished(pod) or not self.questions.has_node(node):
+        if is_finished(pod) or node not in self.questions.nodes:
             return None
         since = seconds((pod.get("status") or {}).get("startTime"), self.now)
         return AssumedPod(node, self.reader.read_placed(pod).query, since)
@@ -99,4 +99,4 @@ class ClusterReplica:
     def verdicts(self, meaning: PodMeaning, node: str) -> list[Verdict]:
         """What the node has against the pod, in kube-scheduler's terms."""
         self.refresh()
-        return verdicts(self.questions.refusals(meaning.query, node), meaning.terms.shape)
+        return verdicts(self.questions.pods.refusals(meaning.query, node), meaning.terms.shape)

@@ -49,7 +49,9 @@ class Extender:
         keep_s = self.settings.keep_plan_s
         self.preempt_verb = PreemptVerb(self.informer, self.filter_verb, keep_s, now)
         limits = self.settings.bind_within_s, keep_s
-        self.bind_verb = BindVerb(api, self.informer.questions, self.informer.tracker, self.filter_verb, *limits, now)
+        self.bind_verb = BindVerb(
+            api, self.informer.questions.pods, self.informer.tracker, self.filter_verb, *limits, now
+        )
 
     @property
     def ready(self) -> bool:

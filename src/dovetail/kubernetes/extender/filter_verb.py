@@ -60,7 +60,7 @@ class FilterVerb:
     ) -> None:
         self._engine, self._informer, self._readers = engine, informer, readers
         self._tracker, self._now, self._refused_pods = informer.tracker, now, refused_pods
-        self._questions = informer.questions
+        self._questions = informer.questions.pods
         self.held = HeldPods(self._questions, self._tracker)
         self.plans = GangPlans(
             self._questions, self._tracker, self.held, refused_pods.planned, settings.keep_plan_s, now

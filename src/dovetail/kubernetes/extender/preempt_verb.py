@@ -34,7 +34,8 @@ class PreemptVerb:
     def __init__(
         self, informer: ClusterInformer, filter_verb: FilterVerb, keep_s: float, now: Callable[[], float]
     ) -> None:
-        self._questions, self._filter_verb = informer.questions, filter_verb
+        self._questions, self._nodes = informer.questions.pods, informer.questions.nodes
+        self._filter_verb = filter_verb
         self._tracker, self._objects = informer.tracker, informer.objects
         self._keep_s, self._now = keep_s, now
         self._clearing: dict[NamespacedName, _Clearing] = {}
@@ -43,7 +44,7 @@ class PreemptVerb:
         """Raises UnreadablePod."""
         self._filter_verb.refresh()
         asked, proposed = self._filter_verb.read(args.pod), args.proposed()
-        nodes = [name for name in proposed if self._questions.has_node(name)]
+        nodes = [name for name in proposed if name in self._nodes]
         gang = (asked.place[0], asked.meaning.gang) if asked.meaning.gang else None
         with self._filter_verb.held.counted(asked.meaning.priority, but=asked.place, but_gang=gang):
             if asked.meaning.gang:
@@ -119,4 +120,4 @@ class PreemptVerb:
         now = self._now()
         self._clearing = {place: one for place, one in self._clearing.items() if now <= one.since_s + self._keep_s}
         found = self._clearing.get(gang)
-        return set() if found is None else {name for name in found.nodes if self._questions.has_node(name)}
+        return set() if found is None else {name for name in found.nodes if name in self._nodes}

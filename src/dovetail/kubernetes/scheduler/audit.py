@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from dovetail.engine.questions.pod_questions import PodQuestions
+from dovetail.engine.questions.questions import Questions
 from dovetail.kubernetes.objects.nodes import read_node
 from dovetail.kubernetes.objects.pods import gates_of, is_finished
 from dovetail.kubernetes.scheduler.pod_tracker import PodTracker
@@ -56,7 +56,7 @@ def nodes_of(nodes: Iterable[Json], csi_nodes: Iterable[Json]) -> dict[str, Node
 
 
 def audit(
-    questions: PodQuestions,
+    questions: Questions,
     tracker: PodTracker,
     names: Collection[str],
     nodes: Mapping[str, Node],
@@ -81,15 +81,15 @@ def _fact(pod: Json) -> PodFact:
 class _Audit:
     def __init__(
         self,
-        questions: PodQuestions,
+        questions: Questions,
         tracker: PodTracker,
         names: Collection[str],
         nodes: Mapping[str, Node],
         facts: Mapping[NamespacedName, PodFact],
         under_way: Collection[int],
     ) -> None:
-        self._questions, self._nodes, self._placed = questions, questions.nodes(), questions.placements()
-        self._works, self._tracker, self._names = questions.workloads(), tracker, frozenset(names)
+        self._questions, self._nodes, self._placed = questions, questions.nodes.states(), questions.pods.placements()
+        self._works, self._tracker, self._names = questions.pods.workloads(), tracker, frozenset(names)
         self._expected, self._facts, self._under_way = nodes, facts, under_way
         self._unsure: set[str] = set()  # nodes whose pods differ: so do their amounts, which says nothing more
 
@@ -143,7 +143,7 @@ class _Audit:
         if here:
             self._unsure.add(here)
             return "" if id_ in self._under_way else f"has no node in the API, and is on {here} here"
-        task = self._questions.task(TaskId(id_, 0))
+        task = self._questions.pods.task(TaskId(id_, 0))
         state = None if task is None else task.state
         return "" if state is TaskState.PENDING else f"waits in the API, and the engine says {state or 'nothing'} of it"
 

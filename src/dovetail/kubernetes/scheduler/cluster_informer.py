@@ -49,7 +49,7 @@ class ClusterInformer:
         self._forgot = 0.0  # when it was last asked which devices nobody asks for any more
         self._api = api
         self.engine, self.storage, self.devices = engine, first.storage, first.devices
-        self.questions = Questions(engine).pods
+        self.questions = Questions(engine)
         self.tracker = PodTracker(engine, readers, now)
         self.objects = ObjectHandlers(engine, self.tracker, readers, now)
         self._reflectors: list[Reflector] = []
@@ -96,7 +96,7 @@ class ClusterInformer:
 
     def node_labels(self, node: str) -> dict[str, str]:
         """As selectors see them, with the node's name; empty for a node that is gone."""
-        return self.questions.node_labels(node)
+        return self.questions.nodes.labels(node)
 
     def read_again(self) -> None:
         """Reads pending pods again whose meaning may have changed, and updates nodes whose devices changed."""

@@ -41,7 +41,7 @@ class SchedulerMetrics:
         found = self._scheduler
         known = list(found.tracker.by_id.values())
         gauges: list[tuple[str, str, float]] = [
-            ("nodes", "Nodes that are followed", found.informer.questions.node_count),
+            ("nodes", "Nodes that are followed", len(found.informer.questions.nodes)),
             ("pods", "Pods that count: on a node, or waiting for one", len(known)),
             ("pods_waiting", "Pods of ours without a node", sum(1 for one in known if one.waits)),
             ("pods_held", "Pods of ours that cannot be placed as they are written", len(found.tracker.held)),

@@ -41,7 +41,8 @@ class PodTracker:
     def __init__(self, engine: Engine, readers: Mapping[str, PodReader], now: Callable[[], float]) -> None:
         """`readers`: by `schedulerName`; the first one also reads pods of other schedulers."""
         self._engine, self._readers, self._now = engine, readers, now
-        self._questions = Questions(engine).pods
+        questions = Questions(engine)
+        self._questions, self._nodes = questions.pods, questions.nodes
         self._anybody = next(iter(readers.values()))
         self._last = 0
         self.pods: dict[NamespacedName, TrackedPod] = {}
@@ -124,7 +125,7 @@ class PodTracker:
         known.node, known.meaning, known.pod = node, meaning, None
         known.since = (pod.get("status") or {}).get("startTime")
         known.controlled = any(owner.get("controller") for owner in pod["metadata"].get("ownerReferences") or ())
-        if not known.id and self._questions.has_node(node):
+        if not known.id and node in self._nodes:
             self._arrive(known, meaning, (node,))
             if "deletionTimestamp" in pod["metadata"]:  # others may wait for what it holds
                 self._tell(CancelAsked(known.id, "terminating"))

@@ -74,7 +74,7 @@ class PodScheduler:
         self._recorder = Recorder(
             api, next(iter(self.settings.names)), instance, busy=lambda: self._binder.under_way > 0
         )
-        self._changed, self._questions = self.informer.changed, self.informer.questions
+        self._changed, self._questions = self.informer.changed, self.informer.questions.pods
         self._wake: asyncio.TimerHandle | None = None
         self._notes: dict[
             NamespacedName, tuple[TrackedPod, str, str | None]

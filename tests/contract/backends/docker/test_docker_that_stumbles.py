@@ -43,9 +43,9 @@ async def planned(folder: Path, proxy: LossyProxy, cluster: str) -> AsyncIterato
     await plane.start()
     try:
         yield plane
-        live = list(plane.engine.state.work)
+        live = list(plane.engine._state.work)
         await plane.cancel(live, "the test is over")
-        await until(lambda: not plane.engine.state.work, "all is stopped")
+        await until(lambda: not plane.engine._state.work, "all is stopped")
     finally:
         await plane.stop()
 
@@ -80,7 +80,7 @@ def test_an_engine_that_cannot_be_reached_gets_nothing_until_it_can(tmp_path: Pa
     async def scene(proxy: LossyProxy) -> None:
         async with planned(tmp_path, proxy, "away") as plane:
             async with proxy.break_calls():
-                cluster = plane.engine.state.cluster
+                cluster = plane.engine._state.cluster
                 await plane.submit([work("only")])
                 await until(lambda: not cluster.ready[cluster.rows["one"]], "nothing is placed there")
             await until(lambda: plane.store.counts()["running"] == 1, "it runs")

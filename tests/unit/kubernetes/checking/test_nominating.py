@@ -22,7 +22,7 @@ from dovetail.placement.preemption.reprieve_trials import Trials
 def _nominated(
     world: Little, waiting: dict[str, Any], budgets: list[Any] | None = None, coming: NominatedPlacements | None = None
 ) -> tuple[str, list[str], int] | None:
-    scene, state = world.scene, world.scene.engine.state
+    scene, state = world.scene, world.scene.engine._state
     meaning = scene.reader.read(waiting)
     asked = read_budgets(budgets or [], scene.tasks)
     request, evaluator = _asked(world, waiting)
@@ -33,7 +33,7 @@ def _nominated(
 
 
 def _asked(world: Little, waiting: dict[str, Any]) -> tuple[Request, Evaluator]:
-    scene, state = world.scene, world.scene.engine.state
+    scene, state = world.scene, world.scene.engine._state
     meaning = scene.reader.read(waiting)
     scene.refresh()
     return state.asked(meaning.terms.shape, meaning.identity), state.pipelines[PROFILE].evaluator
@@ -116,7 +116,7 @@ def test_room_that_another_is_about_to_take_is_not_to_be_had() -> None:
     world = Little([node("m"), node("n")]).put("m", _low("a", "4")).put("n", _low("b", "4", 5))
     scene, waiting = world.scene, pod(cpu="3", priority=10)
     request, _ = _asked(world, waiting)
-    row = scene.engine.state.cluster.rows["m"]
+    row = scene.engine._state.cluster.rows["m"]
     for identity in (None, scene.reader.read(waiting).identity):
         coming = NominatedPlacements(
             {row: [(TaskId(99, 0), Placement(row, request.column, None, NO_VICTIM_INFO, identity))]}
@@ -127,7 +127,7 @@ def test_room_that_another_is_about_to_take_is_not_to_be_had() -> None:
 
 def test_the_cluster_is_left_as_it_was() -> None:
     world = Little([node("n", "z")]).put("n", _low("a", "3", app="db"), _low("b"))
-    cluster = world.scene.engine.state.cluster
+    cluster = world.scene.engine._state.cluster
     before = dict(cluster.placements.by_task), cluster.resources.free.copy()
     _nominated(world, pod(priority=10, cpu="2", affinity=apart(ZONE, app("db"))))
     assert dict(cluster.placements.by_task) == before[0]
@@ -139,7 +139,7 @@ def test_one_pass_over_arrays_finds_what_trying_every_node_finds(seed: int) -> N
     """Also while pods come and go, and others are awaited, when only rows that changed are looked at again."""
     chance = Random(seed)
     world = Little([node(f"n{i}", cpu=str(chance.randint(2, 4))) for i in range(6)])
-    scene, state = world.scene, world.scene.engine.state
+    scene, state = world.scene, world.scene.engine._state
     budgets = [_budget(chance.randint(0, 2), app("db"))] if chance.random() < 0.5 else []
     alive: list[str] = []
     coming, awaited = NominatedPlacements(), dict[TaskId, int]()
@@ -173,4 +173,4 @@ def test_one_pass_over_arrays_finds_what_trying_every_node_finds(seed: int) -> N
 
 
 def _view(world: Little) -> View:
-    return View(world.scene.engine.state.cluster)
+    return View(world.scene.engine._state.cluster)

@@ -69,7 +69,7 @@ class Stage:
     def filter(self, one: Json, names: list[str] | None = None) -> ExtenderFilterResult:
         args = ExtenderArgs(pod=one, node_names=self.names if names is None else names)
         found = self.extender.filter_verb.filter(args)
-        check_invariants(self.extender.engine.state.cluster)
+        check_invariants(self.extender.engine._state.cluster)
         return found
 
     def passed(self, one: Json, names: list[str] | None = None) -> list[str]:
@@ -93,7 +93,7 @@ class Stage:
         }
         args = ExtenderPreemptionArgs(pod=one, node_name_to_meta_victims=proposed)
         found = self.extender.preempt_verb.preempt(args).node_name_to_meta_victims
-        check_invariants(self.extender.engine.state.cluster)
+        check_invariants(self.extender.engine._state.cluster)
         return {name: (one.uids, one.num_pdb_violations) for name, one in found.items()}
 
 

@@ -132,7 +132,7 @@ def test_points_follow_the_profile(stage: Stage) -> None:
 def test_the_engine_is_left_as_it_is(stage: Stage) -> None:
     stage.node("n1", "r1")
     stage.bound(waiting("b"), "n1")
-    cluster = stage.extender.engine.state.cluster
+    cluster = stage.extender.engine._state.cluster
     before = cluster.resources.allocated.copy(), dict(cluster.placements.by_task)
     stage.seen(waiting("a"))
     stage.filter(waiting("a", asks={"topology": f"preferred: {RACK}"}))

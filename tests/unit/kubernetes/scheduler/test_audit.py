@@ -98,17 +98,17 @@ def _chosen_and_never_bound(world: World) -> None:
 
 
 def _amounts_that_are_off(world: World) -> None:
-    tables = world.engine.state.cluster.resources
-    tables.allocated[tables.index[FOO], world.engine.state.cluster.rows["n2"]] += 1
+    tables = world.engine._state.cluster.resources
+    tables.allocated[tables.index[FOO], world.engine._state.cluster.rows["n2"]] += 1
 
 
 def _a_task_of_nobody(world: World) -> None:
-    state = world.engine.state
+    state = world.engine._state
     state.cluster.place(TaskId(9999, 0), state.cluster.rows["n1"], state.cluster.resources.vector({"cpu": 1.0}))
 
 
 def _forgotten_by_the_engine(world: World) -> None:
-    del world.engine.state.work[world.tracker.pods["default", "waits"].id]
+    del world.engine._state.work[world.tracker.pods["default", "waits"].id]
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_a_pod_whose_node_has_gone_is_bound_to_the_next_and_counts_there_once() 
     world.tracker.not_bound(world.tracker.pods["default", "a"], first.key)  # it was late
     world.is_bound(second)
     assert world.differences() == []
-    check_invariants(world.engine.state.cluster)
+    check_invariants(world.engine._state.cluster)
     world.drop_pod("a")
     assert world.differences() == []
 
@@ -56,7 +56,7 @@ def test_the_first_of_two_bindings_may_win_though_its_node_has_gone() -> None:
     assert second.node == "n2"
     world.is_bound(first)
     assert world.differences() == []
-    check_invariants(world.engine.state.cluster)
+    check_invariants(world.engine._state.cluster)
 
 
 def test_a_pod_that_goes_while_its_node_has_gone_leaves_nothing() -> None:
@@ -77,7 +77,7 @@ def test_what_changed_of_a_pod_while_it_was_on_its_way_counts_when_it_was_not_bo
     known = world.tracker.pods["default", "a"]
     world.tracker.not_bound(known, first.key)
     world.engine.handle(BindFailed(first.task, first.key, "refused"), 0.0)
-    assert ("colour", "red") in world.engine.state.work[known.id].identity.labels
+    assert ("colour", "red") in world.engine._state.work[known.id].identity.labels
     assert world.differences() == []
     (second,) = world.decide()
     world.is_bound(second)

@@ -37,7 +37,7 @@ class Stage:
         for bind in found:
             self.tracker.chose(bind.task, bind.node)
         self.engine.take_decisions()
-        check_invariants(self.engine.state.cluster)
+        check_invariants(self.engine._state.cluster)
         return found
 
     def commands(self) -> list[Command]:
@@ -45,13 +45,13 @@ class Stage:
         self.tracker.take_commands()  # about pods that go by themselves
         found = self.engine.handle(Tick(100), 0.0)
         self.engine.take_decisions()
-        check_invariants(self.engine.state.cluster)
+        check_invariants(self.engine._state.cluster)
         return found
 
     @property
     def taken(self) -> float:
         """Cores that pods hold."""
-        tables = self.engine.state.cluster.resources
+        tables = self.engine._state.cluster.resources
         return float(tables.allocated[tables.index["cpu"]].sum()) / CORE
 
 
@@ -79,7 +79,7 @@ def test_a_pod_that_waits_is_placed_and_counts_once_when_the_watch_says_so_too(s
     stage.tracker.gone(("default", "a"))
     assert stage.taken == 0
     stage.decide()
-    assert not stage.engine.state.work
+    assert not stage.engine._state.work
 
 
 def test_a_pod_that_somebody_else_bound_meanwhile_counts_where_it_is(stage: Stage) -> None:
@@ -89,7 +89,7 @@ def test_a_pod_that_somebody_else_bound_meanwhile_counts_where_it_is(stage: Stag
     other = "n2" if bind.node == "n1" else "n1"
     stage.tracker.seen(pod("a", other))
     stage.decide()
-    cluster = stage.engine.state.cluster
+    cluster = stage.engine._state.cluster
     assert len(cluster.placements.by_row[cluster.rows[other]]) == 1
     assert stage.taken == 1
 

@@ -19,7 +19,7 @@ def test_whatever_profile_places_pods_has_the_filters_that_pods_need(profile: st
     own = {"mine": {"scores": {"gpu_packing": 1}}, "own": {"filters": ["pod_spread"], "scores": {}}}
     settings = read(names={"dovetail": profile}, profiles=own)
     engine = Engine(settings.engine())
-    names = {plugin.name for plugin in engine.state.pipelines[profile].evaluator.filters}
+    names = {plugin.name for plugin in engine._state.pipelines[profile].evaluator.filters}
     assert set(POD_FILTERS) <= names
 
 

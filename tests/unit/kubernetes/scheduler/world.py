@@ -85,5 +85,5 @@ class World:
     def differences(self) -> list[str]:
         self.engine.take_decisions()
         nodes = nodes_of(self.nodes.values(), ())
-        questions, facts = Questions(self.engine).pods, facts_of(self.pods.values())
+        questions, facts = Questions(self.engine), facts_of(self.pods.values())
         return [str(one) for one in audit(questions, self.tracker, [DEFAULT_NAME], nodes, facts)]

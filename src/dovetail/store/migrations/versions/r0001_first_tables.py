@@ -2,140 +2,128 @@
 
 from typing import Any
 
+import sqlalchemy as sa
 from alembic import op
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Double,
-    ForeignKeyConstraint,
-    Integer,
-    LargeBinary,
-    PrimaryKeyConstraint,
-    Text,
-    UniqueConstraint,
-    text,
-)
 
 revision = "0001"
 down_revision = None
 
-ID = BigInteger().with_variant(Integer, "sqlite")
+ID = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 
 def _where(condition: str) -> dict[str, Any]:
     """A partial index, in the words of both databases."""
-    return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
+    return {"sqlite_where": sa.text(condition), "postgresql_where": sa.text(condition)}
 
 
 def upgrade() -> None:
     op.create_table(
         "counters",
-        Column("name", Text(), nullable=False),
-        Column("value", ID, nullable=False),
-        PrimaryKeyConstraint("name", name="pk_counters"),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("value", ID, nullable=False),
+        sa.PrimaryKeyConstraint("name", name="pk_counters"),
     )
     op.create_table(
         "cursors",
-        Column("profile", Text(), nullable=False),
-        Column("row", Integer(), nullable=False),
-        PrimaryKeyConstraint("profile", name="pk_cursors"),
+        sa.Column("profile", sa.Text(), nullable=False),
+        sa.Column("row", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("profile", name="pk_cursors"),
     )
     op.create_table(
         "history",
-        Column("seq", ID, nullable=False),
-        Column("at", Double(), nullable=False),
-        Column("kind", Text(), nullable=False),
-        Column("message", Text(), nullable=False),
-        Column("workload", ID, nullable=True),
-        Column("replica", Integer(), nullable=True),
-        Column("node", Text(), nullable=True),
-        PrimaryKeyConstraint("seq", name="pk_history"),
+        sa.Column("seq", ID, nullable=False),
+        sa.Column("at", sa.Double(), nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("message", sa.Text(), nullable=False),
+        sa.Column("workload", ID, nullable=True),
+        sa.Column("replica", sa.Integer(), nullable=True),
+        sa.Column("node", sa.Text(), nullable=True),
+        sa.PrimaryKeyConstraint("seq", name="pk_history"),
         sqlite_autoincrement=True,
     )
     op.create_index("ix_history_node_seq", "history", ["node", "seq"], **_where("node IS NOT NULL"))
     op.create_index("ix_history_workload_seq", "history", ["workload", "seq"], **_where("workload IS NOT NULL"))
     op.create_table(
         "idempotency",
-        Column("key", Text(), nullable=False),
-        Column("response", Text(), nullable=False),
-        Column("at", Double(), nullable=False),
-        PrimaryKeyConstraint("key", name="pk_idempotency"),
+        sa.Column("key", sa.Text(), nullable=False),
+        sa.Column("response", sa.Text(), nullable=False),
+        sa.Column("at", sa.Double(), nullable=False),
+        sa.PrimaryKeyConstraint("key", name="pk_idempotency"),
     )
     op.create_table(
         "node_outcomes",
-        Column("node", Text(), nullable=False),
-        Column("succeeded", ID, nullable=False),
-        Column("failed", ID, nullable=False),
-        PrimaryKeyConstraint("node", name="pk_node_outcomes"),
+        sa.Column("node", sa.Text(), nullable=False),
+        sa.Column("succeeded", ID, nullable=False),
+        sa.Column("failed", ID, nullable=False),
+        sa.PrimaryKeyConstraint("node", name="pk_node_outcomes"),
     )
     op.create_table(
         "nodes",
-        Column("name", Text(), nullable=False),
-        Column("row", Integer(), nullable=False),
-        Column("definition", Text(), nullable=False),
-        Column("online", Boolean(), nullable=False),
-        Column("cordoned", Boolean(), nullable=False),
-        Column("drained", Boolean(), nullable=False),
-        Column("reason", Text(), nullable=False),
-        PrimaryKeyConstraint("name", name="pk_nodes"),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("row", sa.Integer(), nullable=False),
+        sa.Column("definition", sa.Text(), nullable=False),
+        sa.Column("online", sa.Boolean(), nullable=False),
+        sa.Column("cordoned", sa.Boolean(), nullable=False),
+        sa.Column("drained", sa.Boolean(), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name="pk_nodes"),
     )
     op.create_table(
         "outbox",
-        Column("id", ID, nullable=False),
-        Column("kind", Text(), nullable=False),
-        Column("key", Text(), nullable=False),
-        Column("workload", ID, nullable=False),
-        Column("replica", Integer(), nullable=False),
-        Column("node", Text(), nullable=False),
-        Column("backend", Text(), nullable=False),
-        Column("reason", Text(), nullable=False),
-        PrimaryKeyConstraint("id", name="pk_outbox"),
-        UniqueConstraint("kind", "key", name="uq_outbox_kind_key"),
+        sa.Column("id", ID, nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("key", sa.Text(), nullable=False),
+        sa.Column("workload", ID, nullable=False),
+        sa.Column("replica", sa.Integer(), nullable=False),
+        sa.Column("node", sa.Text(), nullable=False),
+        sa.Column("backend", sa.Text(), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_outbox"),
+        sa.UniqueConstraint("kind", "key", name="uq_outbox_kind_key"),
         sqlite_autoincrement=True,
     )
     op.create_table(
         "reservations",
-        Column("id", ID, autoincrement=False, nullable=False),
-        Column("node", Text(), nullable=False),
-        Column("amounts", Text(), nullable=False),
-        Column("until", Double(), nullable=False),
-        Column("holder", Text(), nullable=False),
-        PrimaryKeyConstraint("id", name="pk_reservations"),
+        sa.Column("id", ID, autoincrement=False, nullable=False),
+        sa.Column("node", sa.Text(), nullable=False),
+        sa.Column("amounts", sa.Text(), nullable=False),
+        sa.Column("until", sa.Double(), nullable=False),
+        sa.Column("holder", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_reservations"),
     )
     op.create_table(
         "shapes",
-        Column("id", ID, nullable=False),
-        Column("digest", LargeBinary(), nullable=False),
-        Column("json", Text(), nullable=False),
-        PrimaryKeyConstraint("id", name="pk_shapes"),
-        UniqueConstraint("digest", name="uq_shapes_digest"),
+        sa.Column("id", ID, nullable=False),
+        sa.Column("digest", sa.LargeBinary(), nullable=False),
+        sa.Column("json", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_shapes"),
+        sa.UniqueConstraint("digest", name="uq_shapes_digest"),
     )
     op.create_table(
         "workloads",
-        Column("id", ID, autoincrement=False, nullable=False),
-        Column("namespace", Text(), nullable=False),
-        Column("name", Text(), nullable=False),
-        Column("kind", Text(), nullable=False),
-        Column("priority", Text(), nullable=False),
-        Column("user", Text(), nullable=True),
-        Column("service", Text(), nullable=True),
-        Column("replicas", Integer(), nullable=False),
-        Column("spec_json", Text(), nullable=False),
-        Column("shape", ID, nullable=False),
-        Column("submitted_at", Double(), nullable=False),
-        Column("state", Text(), nullable=False),
-        Column("reason", Text(), nullable=False),
-        Column("message", Text(), nullable=False),
-        Column("pending", Integer(), nullable=False),
-        Column("active", Integer(), nullable=False),
-        Column("succeeded", Integer(), nullable=False),
-        Column("failed", Integer(), nullable=False),
-        Column("cancelled", Integer(), nullable=False),
-        Column("started_at", Double(), nullable=True),
-        Column("finished_at", Double(), nullable=True),
-        ForeignKeyConstraint(["shape"], ["shapes.id"], name="fk_workloads_shape"),
-        PrimaryKeyConstraint("id", name="pk_workloads"),
+        sa.Column("id", ID, autoincrement=False, nullable=False),
+        sa.Column("namespace", sa.Text(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("priority", sa.Text(), nullable=False),
+        sa.Column("user", sa.Text(), nullable=True),
+        sa.Column("service", sa.Text(), nullable=True),
+        sa.Column("replicas", sa.Integer(), nullable=False),
+        sa.Column("spec_json", sa.Text(), nullable=False),
+        sa.Column("shape", ID, nullable=False),
+        sa.Column("submitted_at", sa.Double(), nullable=False),
+        sa.Column("state", sa.Text(), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.Column("message", sa.Text(), nullable=False),
+        sa.Column("pending", sa.Integer(), nullable=False),
+        sa.Column("active", sa.Integer(), nullable=False),
+        sa.Column("succeeded", sa.Integer(), nullable=False),
+        sa.Column("failed", sa.Integer(), nullable=False),
+        sa.Column("cancelled", sa.Integer(), nullable=False),
+        sa.Column("started_at", sa.Double(), nullable=True),
+        sa.Column("finished_at", sa.Double(), nullable=True),
+        sa.ForeignKeyConstraint(["shape"], ["shapes.id"], name="fk_workloads_shape"),
+        sa.PrimaryKeyConstraint("id", name="pk_workloads"),
     )
     op.create_index("ix_workloads_finished_at", "workloads", ["finished_at"], **_where("finished_at IS NOT NULL"))
     op.create_index("ix_workloads_namespace_id", "workloads", ["namespace", "id"])
@@ -146,35 +134,35 @@ def upgrade() -> None:
     op.create_index("ix_workloads_user_id", "workloads", ["user", "id"], **_where('"user" IS NOT NULL'))
     op.create_table(
         "decisions",
-        Column("workload", ID, autoincrement=False, nullable=False),
-        Column("replica", Integer(), autoincrement=False, nullable=False),
-        Column("attempt", Integer(), autoincrement=False, nullable=False),
-        Column("at", Double(), nullable=False),
-        Column("node", Text(), nullable=True),
-        Column("outcome", Text(), nullable=False),
-        Column("explanation", LargeBinary(), nullable=False),
-        ForeignKeyConstraint(["workload"], ["workloads.id"], name="fk_decisions_workload"),
-        PrimaryKeyConstraint("workload", "replica", "attempt", name="pk_decisions"),
+        sa.Column("workload", ID, autoincrement=False, nullable=False),
+        sa.Column("replica", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("attempt", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("at", sa.Double(), nullable=False),
+        sa.Column("node", sa.Text(), nullable=True),
+        sa.Column("outcome", sa.Text(), nullable=False),
+        sa.Column("explanation", sa.LargeBinary(), nullable=False),
+        sa.ForeignKeyConstraint(["workload"], ["workloads.id"], name="fk_decisions_workload"),
+        sa.PrimaryKeyConstraint("workload", "replica", "attempt", name="pk_decisions"),
     )
     op.create_index("ix_decisions_workload_at", "decisions", ["workload", "at"])
     op.create_table(
         "tasks",
-        Column("workload", ID, autoincrement=False, nullable=False),
-        Column("replica", Integer(), autoincrement=False, nullable=False),
-        Column("state", Text(), nullable=False),
-        Column("attempt", Integer(), nullable=False),
-        Column("node", Text(), nullable=True),
-        Column("backend", Text(), nullable=True),
-        Column("reason", Text(), nullable=False),
-        Column("message", Text(), nullable=False),
-        Column("exit_code", Integer(), nullable=True),
-        Column("placed_at", Double(), nullable=True),
-        Column("started_at", Double(), nullable=True),
-        Column("finished_at", Double(), nullable=True),
-        Column("failures", Integer(), nullable=False),
-        Column("bind_failures", Integer(), nullable=False),
-        ForeignKeyConstraint(["workload"], ["workloads.id"], name="fk_tasks_workload"),
-        PrimaryKeyConstraint("workload", "replica", name="pk_tasks"),
+        sa.Column("workload", ID, autoincrement=False, nullable=False),
+        sa.Column("replica", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("state", sa.Text(), nullable=False),
+        sa.Column("attempt", sa.Integer(), nullable=False),
+        sa.Column("node", sa.Text(), nullable=True),
+        sa.Column("backend", sa.Text(), nullable=True),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.Column("message", sa.Text(), nullable=False),
+        sa.Column("exit_code", sa.Integer(), nullable=True),
+        sa.Column("placed_at", sa.Double(), nullable=True),
+        sa.Column("started_at", sa.Double(), nullable=True),
+        sa.Column("finished_at", sa.Double(), nullable=True),
+        sa.Column("failures", sa.Integer(), nullable=False),
+        sa.Column("bind_failures", sa.Integer(), nullable=False),
+        sa.ForeignKeyConstraint(["workload"], ["workloads.id"], name="fk_tasks_workload"),
+        sa.PrimaryKeyConstraint("workload", "replica", name="pk_tasks"),
         sqlite_with_rowid=False,
     )
     op.create_index("ix_tasks_node", "tasks", ["node"], **_where("state IN ('bound', 'placed', 'running', 'stopping')"))

@@ -8,59 +8,47 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+import sqlalchemy as sa
 from alembic import op
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Double,
-    ForeignKeyConstraint,
-    Integer,
-    PrimaryKeyConstraint,
-    Text,
-    column,
-    select,
-    table,
-)
 
 revision = "0002"
 down_revision = "0001"
 
-ID = BigInteger().with_variant(Integer, "sqlite")
-FIRST_FORM = table("reservations", *map(column, ("id", "node", "amounts", "until", "holder")))
+ID = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+FIRST_FORM = sa.table("reservations", *map(sa.column, ("id", "node", "amounts", "until", "holder")))
 
 
 def upgrade() -> None:
-    earlier = op.get_bind().execute(select(FIRST_FORM).order_by(FIRST_FORM.c.id)).mappings().all()
+    earlier = op.get_bind().execute(sa.select(FIRST_FORM).order_by(FIRST_FORM.c.id)).mappings().all()
     op.drop_table("reservations")
     made = op.create_table(
         "reservations",
-        Column("id", ID, autoincrement=False, nullable=False),
-        Column("target", Text(), nullable=False),
-        Column("holds", Text(), nullable=False),
-        Column("start", Double(), nullable=False),
-        Column("end", Double(), nullable=False),
-        Column("begun", Boolean(), nullable=False),
-        Column("every_s", Double(), nullable=True),
-        Column("last", Double(), nullable=True),
-        Column("tenant", Text(), nullable=True),
-        Column("holder", Text(), nullable=False),
-        Column("trouble", Text(), nullable=False),
-        PrimaryKeyConstraint("id", name="pk_reservations"),
+        sa.Column("id", ID, autoincrement=False, nullable=False),
+        sa.Column("target", sa.Text(), nullable=False),
+        sa.Column("holds", sa.Text(), nullable=False),
+        sa.Column("start", sa.Double(), nullable=False),
+        sa.Column("end", sa.Double(), nullable=False),
+        sa.Column("begun", sa.Boolean(), nullable=False),
+        sa.Column("every_s", sa.Double(), nullable=True),
+        sa.Column("last", sa.Double(), nullable=True),
+        sa.Column("tenant", sa.Text(), nullable=True),
+        sa.Column("holder", sa.Text(), nullable=False),
+        sa.Column("trouble", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_reservations"),
     )
     op.bulk_insert(made, _in_the_new_form(earlier))
     op.create_table(
         "workload_notes",
-        Column("workload", ID, autoincrement=False, nullable=False),
-        Column("json", Text(), nullable=False),
-        ForeignKeyConstraint(["workload"], ["workloads.id"], name="fk_workload_notes_workload"),
-        PrimaryKeyConstraint("workload", name="pk_workload_notes"),
+        sa.Column("workload", ID, autoincrement=False, nullable=False),
+        sa.Column("json", sa.Text(), nullable=False),
+        sa.ForeignKeyConstraint(["workload"], ["workloads.id"], name="fk_workload_notes_workload"),
+        sa.PrimaryKeyConstraint("workload", name="pk_workload_notes"),
     )
     op.create_table(
         "memory",
-        Column("name", Text(), nullable=False),
-        Column("json", Text(), nullable=False),
-        PrimaryKeyConstraint("name", name="pk_memory"),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("json", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name="pk_memory"),
     )
 
 

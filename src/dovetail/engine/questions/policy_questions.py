@@ -1,18 +1,21 @@
-"""Which policies there are, what they apply to, and what a change of one would meet. Changes nothing."""
+"""Which policies there are, what they apply to, and what contradicts them."""
 
 from collections import Counter
 from collections.abc import Mapping
 
+from dovetail.engine.policies.adjustments import describe_adjustment
 from dovetail.engine.policies.policy_changes import workloads_naming
 from dovetail.engine.policies.validation import problems_of_policy
 from dovetail.engine.policies.violations import PolicyViolation, violations
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.policies import AppliedPolicy
+from dovetail.engine.state.policies import AppliedPolicy, RuleKey
 from dovetail.model.policy import Policy
 from dovetail.model.text.complaint import Complaint
 
+__all__ = ["AppliedPolicy", "PolicyQuestions", "PolicyViolation", "RuleKey", "describe_adjustment"]
 
-class PolicyDirectory:
+
+class PolicyQuestions:
     def __init__(self, state: EngineState) -> None:
         self._state, self._policies = state, state.policies
 
@@ -26,11 +29,11 @@ class PolicyDirectory:
 
     @staticmethod
     def complaints(policy: Policy) -> list[Complaint]:
-        """Every expression of the policy that makes no sense."""
+        """Every expression of the policy that is invalid."""
         return problems_of_policy(policy)
 
     def violations(self, name: str) -> list[PolicyViolation]:
-        """Tasks that run where the policy forbids it. Raises KeyError for a policy that is not there."""
+        """Tasks that run where the policy forbids it. Raises KeyError for an unknown policy."""
         return violations(self._state, name)
 
     def workloads_naming(self, name: str) -> list[str]:

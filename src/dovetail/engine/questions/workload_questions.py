@@ -1,17 +1,15 @@
-"""Which workloads and tasks are live, by id and by name: the questions that the control plane asks all the time.
+"""Live workloads and tasks, by id and by name. Most answers are a lookup.
 
-Each answer is a plain value as of now, most of them a lookup. How a workload ranks and when it may start is told by
-`Questions`.
+Left to others: their order in the pending queues (`queue_questions`), and when they start (`plan_questions`).
 """
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from dovetail.engine.pieces import whole
-from dovetail.engine.scheduling.forecast import StartGuess, guesses
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.live_task import LiveTask
 from dovetail.model.command import attempt_key
+from dovetail.model.requests.shape import Shape
 from dovetail.model.task import TaskId, TaskState
 
 
@@ -38,7 +36,7 @@ class LiveWorkload(NamedTuple):
     submitted_at: float
 
 
-class WorkDirectory:
+class WorkloadQuestions:
     def __init__(self, state: EngineState) -> None:
         self._state = state
 
@@ -56,7 +54,7 @@ class WorkDirectory:
         return LiveWorkload(work.name, self._state.router.queues[work.queue].path, work.submitted_at)
 
     def remembers(self, namespace: str, name: str) -> bool:
-        """Whether a workload of that name is live, or ended so lately that the engine knows how."""
+        """Whether a workload of that name is live, or ended so recently that the engine knows how."""
         key = (namespace, name)
         return key in self._state.cluster.placements.directory or key in self._state.ended
 
@@ -66,18 +64,14 @@ class WorkDirectory:
         group = None if taken else self._state.groups.named(namespace, name)
         return [] if group is None else list(group.members)
 
-    def has_layout(self, workload: int) -> bool:
-        """Whether its tasks are arranged by the network."""
+    def shape(self, workload: int) -> Shape | None:
+        """The shape under which its tasks are placed; None for a workload that has ended."""
         work = self._state.work.get(workload)
-        return work is not None and bool(work.shape.layout)
+        return None if work is None else work.shape
 
     def is_waiting(self, workload: int) -> bool:
         work = self._state.work.get(workload)
         return work is not None and bool(work.waiting)
-
-    def expected_start(self, workload: int, now: float) -> StartGuess | None:
-        """When a waiting workload will probably start; None where nobody can tell. Plans the whole queue."""
-        return whole(guesses(self._state, now)).get(workload)
 
     # --- tasks that hold nodes -------------------------------------------------------------------------------
 
@@ -88,7 +82,7 @@ class WorkDirectory:
         return None if live is None else _held(task, live)
 
     def held_on(self, node: str) -> list[HeldTask]:
-        """Empty for a node that is not there."""
+        """Empty for an unknown node."""
         row = self._state.cluster.rows.get(node)
         tasks = () if row is None else self._state.cluster.placements.by_row[row]
         return [held for task in tasks if (held := self.held(task)) is not None]

@@ -51,7 +51,7 @@ class Apart:
     path: Path | None
 
 
-class NetworkDirectory:
+class NetworkQuestions:
     def __init__(self, state: EngineState) -> None:
         self._state, self._cluster = state, state.cluster
 
@@ -115,7 +115,7 @@ class NetworkDirectory:
         return self._cluster.topology.distances.get(one, other)
 
     def apart(self, one: str, other: str) -> Apart:
-        """Raises KeyError for a node that is not there."""
+        """Raises KeyError for an unknown node."""
         cluster = self._cluster
         rows = cluster.rows[one], cluster.rows[other]
         levels = present_levels(cluster)

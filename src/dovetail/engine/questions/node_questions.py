@@ -1,0 +1,185 @@
+"""Nodes and backends by name: which there are, what they offer, how full they are."""
+
+from collections.abc import Iterable, KeysView, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dovetail.engine.events.node_loss import rows_in
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.model.device import Device
+from dovetail.model.node import Node
+from dovetail.model.workloads.selection import Taint
+
+
+class GpuUse(NamedTuple):
+    """One GPU of a node, and the thousandths of it that tasks use."""
+
+    slot: int
+    device: Device
+    used: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUse:
+    """One node in numbers: amounts by resource, and the number of its tasks."""
+
+    name: str
+    backend: str
+    online: bool
+    cordoned: bool
+    drained: bool
+    quarantined: bool
+    available: bool
+    reason: str
+    labels: dict[str, str]
+    taints: list[str]
+    capacity: dict[str, int]
+    allocated: dict[str, int]
+    reserved: dict[str, int]
+    observed: dict[str, int]
+    load: float
+    tasks: int
+
+    @property
+    def status(self) -> str:
+        """One word for users."""
+        if not self.online:
+            return "offline"
+        if not self.available:
+            return "backend down"
+        if self.drained:
+            return "drained" if not self.tasks else "draining"
+        if self.cordoned:
+            return "cordoned"
+        return "quarantined" if self.quarantined else "online"
+
+
+class NodeState(NamedTuple):
+    """What an adapter registered of one node; `labels` without those that a topology adds."""
+
+    capacity: dict[str, int]
+    allocated: dict[str, int]
+    labels: dict[str, str]
+    taints: frozenset[Taint]
+    ready: bool
+    reason: str
+
+
+class NodeQuestions:
+    """Methods that take the name of a node raise KeyError for an unknown one, unless they say otherwise."""
+
+    def __init__(self, state: EngineState) -> None:
+        self._state, self._cluster = state, state.cluster
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._cluster.rows
+
+    def __len__(self) -> int:
+        return len(self._cluster.rows)
+
+    @property
+    def names(self) -> KeysView[str]:
+        return self._cluster.rows.keys()
+
+    # --- one node --------------------------------------------------------------------------------------------
+
+    def definition(self, name: str) -> Node:
+        """The node with its labels, taints and capacity."""
+        return self._cluster.node(name)
+
+    def is_online(self, name: str) -> bool:
+        return bool(self._cluster.online[self._cluster.rows[name]])
+
+    def reason(self, name: str) -> str:
+        """Why it is offline or cordoned; empty when it is neither."""
+        return self._cluster.reason(name)
+
+    def labels(self, name: str) -> dict[str, str]:
+        """As selectors see them, its name among them; empty for an unknown node."""
+        row = self._cluster.rows.get(name)
+        return {} if row is None else self._cluster.labels.row(row)
+
+    def use(self, name: str) -> NodeUse:
+        cluster = self._cluster
+        row = cluster.rows[name]
+        tables = cluster.resources
+        return NodeUse(
+            name=name,
+            backend=cluster.backend_names[cluster.backends[row]],
+            online=bool(cluster.online[row]),
+            cordoned=bool(cluster.cordoned[row]),
+            drained=name in cluster.drained,
+            quarantined=name in cluster.quarantines,
+            available=cluster.backend_available[cluster.backends[row]],
+            reason=cluster.reason(name),
+            labels=cluster.labels.row(row),
+            taints=[str(taint) for taint in cluster.taints.row(row)],
+            capacity=tables.amounts(tables.capacity[:, row]),
+            allocated=tables.amounts(tables.allocated[:, row]),
+            reserved=tables.amounts(tables.reserved[:, row]),
+            observed=tables.amounts(tables.observed[:, row]),
+            load=float(tables.load[row]),
+            tasks=len(cluster.placements.by_row[row]),
+        )
+
+    def gpus(self, name: str) -> list[GpuUse]:
+        """By slot."""
+        devices, row = self._cluster.devices, self._cluster.rows[name]
+        taken = devices.taken(row).tolist()
+        return [GpuUse(slot, device, taken[slot]) for slot, device in enumerate(devices.devices(row))]
+
+    def in_use(self, name: str, resources: Sequence[str]) -> list[tuple[str, float, float]] | None:
+        """(resource, allocated, capacity); None for an unknown node."""
+        row = self._cluster.rows.get(name)
+        if row is None:
+            return None
+        tables = self._cluster.resources
+        at = [tables.index[resource] for resource in resources]
+        return list(zip(resources, tables.allocated[at, row].tolist(), tables.capacity[at, row].tolist(), strict=True))
+
+    # --- several nodes ---------------------------------------------------------------------------------------
+
+    def uses(self) -> list[NodeUse]:
+        """All nodes by name."""
+        return [self.use(name) for name in sorted(self._cluster.rows)]
+
+    def states(self) -> dict[str, NodeState]:
+        cluster, tables = self._cluster, self._cluster.resources
+        return {
+            name: NodeState(
+                tables.amounts(tables.capacity[:, row]),
+                tables.amounts(tables.allocated[:, row]),
+                cluster.topology.own(name, cluster.labels.row(row)),
+                frozenset(cluster.taints.row(row)),
+                bool(cluster.ready[row]),
+                cluster.reason(name),
+            )
+            for name, row in cluster.rows.items()
+        }
+
+    def in_domain(self, level: str, domain: str) -> list[str]:
+        """The nodes of a domain; of the level `node`, the one of that name."""
+        return [self._cluster.names[row] for row in rows_in(self._state, level, domain)]
+
+    def task_count(self, names: Iterable[str]) -> int:
+        """How many tasks hold these nodes."""
+        return sum(len(self._cluster.placements.by_row[self._cluster.rows[name]]) for name in names)
+
+    # --- backends --------------------------------------------------------------------------------------------
+
+    def backend_of(self, name: str) -> str | None:
+        """None for an unknown node."""
+        row = self._cluster.rows.get(name)
+        return None if row is None else self._cluster.backend_names[self._cluster.backends[row]]
+
+    def of_backend(self, backend: str) -> list[str]:
+        cluster = self._cluster
+        if backend not in cluster.backend_names:
+            return []
+        code = cluster.backend_names.index(backend)
+        return [name for name, row in cluster.rows.items() if cluster.backends[row] == code]
+
+    def backend_is_down(self, backend: str) -> bool:
+        """Whether its nodes count as unavailable. False for a backend that has no nodes."""
+        cluster = self._cluster
+        return backend in cluster.backend_names and not cluster.backend_available[cluster.backend_names.index(backend)]
