@@ -1,10 +1,11 @@
 """A started backend in a test: hears its reports, waits for them, and says briefly what tests say often."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+import functools
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from itertools import count
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import pytest
 
@@ -20,6 +21,7 @@ PATIENCE_S = 60.0
 LONG_S = 3600.0
 T = TypeVar("T", TaskStarted, TaskFinished)
 Hook = TypeVar("Hook")
+P = ParamSpec("P")
 
 
 class Ear:
@@ -149,6 +151,16 @@ def run_async(scene: Callable[[], Awaitable[None]]) -> None:
         await scene()
 
     asyncio.run(whole())
+
+
+def in_event_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """Make an asynchronous test an ordinary one that runs in an event loop of its own."""
+
+    @functools.wraps(test)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        asyncio.run(test(*args, **kwargs))
+
+    return run
 
 
 async def given_up_after(turns: int, call: Awaitable[Any]) -> None:
