@@ -82,7 +82,7 @@ def container_body(
         labels[RUN_FOR_S] = repr(float(spec.deadline.run_for))
     body: dict[str, Any] = {
         "Image": canonical(spec.run.image),
-        "Env": [f"{name}={value}" for name, value in _environment(assignment).items()],
+        "Env": [f"{name}={value}" for name, value in (spec.run.env | assignment.variables()).items()],
         "Labels": labels,
         "StopTimeout": math.ceil(grace_s),
         "HostConfig": {
@@ -104,14 +104,6 @@ def container_body(
     if settings.user is not None:
         body["User"] = settings.user
     return body
-
-
-def _environment(assignment: Assignment) -> dict[str, str]:
-    spec = assignment.spec
-    return {
-        **spec.run.env,
-        **assignment.variables(),
-    }
 
 
 def _limits(spec: Workload, host_cores: int) -> dict[str, int]:

@@ -15,7 +15,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
@@ -42,7 +42,6 @@ CREATE TABLE IF NOT EXISTS attempts (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS unfinished ON attempts (node) WHERE state <> 'ended';
 """
-_COLUMNS = "key, node, state, created, stop_reason, stop_code, stop_sent, exit_code, reason, ran, changed_at"
 
 
 class State(StrEnum):
@@ -69,6 +68,9 @@ class Record:
     def refused(self) -> bool:
         """It ended without having begun, and its command was not to blame: it may not be bound any more."""
         return self.state is State.ENDED and not self.ran and self.exit_code is None
+
+
+_COLUMNS = tuple(field.name for field in fields(Record))
 
 
 class Journal:
@@ -203,8 +205,8 @@ class Journal:
         return self._database.execute(statement, values).fetchall()
 
     def _get(self, key: str) -> Record | None:
-        rows = self._sql(f"SELECT {_COLUMNS} FROM attempts WHERE key = ?", key)  # noqa: S608 (our own column names)
-        return _record(*rows[0]) if rows else None
+        rows = self._sql(f"SELECT {', '.join(_COLUMNS)} FROM attempts WHERE key = ?", key)  # noqa: S608 (our own names)
+        return _record(dict(zip(_COLUMNS, rows[0], strict=True))) if rows else None
 
     def _known(self, key: str) -> Record:
         found = self._get(key)
@@ -212,21 +214,6 @@ class Journal:
         return found
 
 
-def _record(
-    key: str,
-    node: str | None,
-    state: str,
-    created: int,
-    stop_reason: str | None,
-    stop_code: int | None,
-    stop_sent: int,
-    exit_code: int | None,
-    reason: str,
-    ran: int,
-    changed_at: float,
-) -> Record:
-    flags = {"created": bool(created), "stop_sent": bool(stop_sent), "ran": bool(ran)}
-    return Record(
-        key, node, State(state), stop_reason=stop_reason, stop_code=stop_code, exit_code=exit_code, reason=reason,
-        changed_at=changed_at, **flags,
-    )  # fmt: skip
+def _record(row: dict[str, Any]) -> Record:
+    flags = {name: bool(row[name]) for name in ("created", "stop_sent", "ran")}
+    return Record(**row | flags | {"state": State(row["state"])})

@@ -125,11 +125,7 @@ def _literal(word: str) -> str:
 
 
 def _environment(assignment: Assignment) -> dict[str, str]:
-    spec = assignment.spec
-    return {
-        **{name: _literal(value) for name, value in spec.run.env.items()},
-        **assignment.variables(),
-    }
+    return {name: _literal(value) for name, value in assignment.spec.run.env.items()} | assignment.variables()
 
 
 def _resources(request: ResourceRequest, limits: Limits, gpu_resource: str) -> dict[str, dict[str, str]]:

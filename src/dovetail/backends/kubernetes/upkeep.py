@@ -7,6 +7,7 @@ from dovetail.backends.kubernetes.amounts import amounts_of
 from dovetail.backends.kubernetes.attempts import PodAttempt, PodAttempts
 from dovetail.backends.kubernetes.naming import END_REASON, FINALIZER
 from dovetail.backends.kubernetes.settings import KubernetesSettings
+from dovetail.backends.retention import to_remove
 from dovetail.kubernetes_client.api import JSON_PATCH, Api
 from dovetail.kubernetes_client.errors import (
     Forbidden,
@@ -20,27 +21,18 @@ from dovetail.kubernetes_client.paths import METRICS, collection, pod
 from dovetail.kubernetes_client.pods import delete
 from dovetail.model.resources import CPU, MEMORY, Amounts
 
-SPARE_S = 600.0
-"""Pods that ended so lately always stay: a command about them may still be on its way."""
 _log = logging.getLogger(__name__)
 
 
 async def remove_old(api: Api, namespace: str, attempts: PodAttempts, settings: KubernetesSettings, now: float) -> int:
     """Pods whose end was reported, beyond what the settings keep; how many went."""
-    ended = sorted(
-        (attempt for attempt in attempts if attempt.said_end and attempt.ended_at is not None),
-        key=lambda attempt: attempt.ended_at or 0.0,
-    )
-    surplus = len(ended) - settings.keep_pods
-    gone = 0
-    for position, attempt in enumerate(ended):
-        age_s = now - (attempt.ended_at or now)
-        if age_s < SPARE_S or (position >= surplus and age_s < settings.keep_for_s):
-            continue
-        await remove(api, namespace, attempt)
-        attempts.forget(attempt)
-        gone += 1
-    return gone
+    reported = {attempt.key: attempt for attempt in attempts if attempt.said_end}
+    ended_at = {key: attempt.ended_at for key, attempt in reported.items() if attempt.ended_at is not None}
+    surplus = to_remove(ended_at, settings.keep_pods, settings.keep_for_s, now)
+    for key in surplus:
+        await remove(api, namespace, reported[key])
+        attempts.forget(reported[key])
+    return len(surplus)
 
 
 async def remove(api: Api, namespace: str, attempt: PodAttempt) -> None:

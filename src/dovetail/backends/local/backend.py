@@ -4,7 +4,6 @@ Every method is safe to repeat. What blocks (files, spawning) runs on threads, s
 """
 
 import asyncio
-import contextlib
 import hashlib
 import logging
 import os
@@ -19,11 +18,12 @@ from dovetail.backends.local.enforcement import Enforcement, find_enforcement
 from dovetail.backends.local.launch import Launcher
 from dovetail.backends.local.machine import measure_capacity, measure_labels, measure_use
 from dovetail.backends.local.order import refuse_what_cannot_run, write_order
-from dovetail.backends.local.output import read_output
-from dovetail.backends.local.retention import SETTLE_S, prune, unfinished
+from dovetail.backends.local.output import read_attempt_output
+from dovetail.backends.local.retention import prune, unfinished
 from dovetail.backends.local.run_folder import LocalRunFolder, RunPhase
 from dovetail.backends.local.settings import LocalSettings
 from dovetail.backends.local.watcher import RunWatcher
+from dovetail.backends.retention import prune_regularly
 from dovetail.model.device import devices_of
 from dovetail.model.event import NodeJoined, NodeObserved
 from dovetail.model.node import Node
@@ -62,7 +62,7 @@ class LocalBackend:
         self._tasks = [
             asyncio.create_task(self._watcher.go_on(), name=f"{self.name}: watch"),
             asyncio.create_task(self._observe(report), name=f"{self.name}: observe"),
-            asyncio.create_task(self._tidy(), name=f"{self.name}: tidy"),
+            asyncio.create_task(prune_regularly(self.name, self._prune), name=f"{self.name}: tidy"),
         ]
 
     async def nodes(self) -> list[Node]:
@@ -102,7 +102,7 @@ class LocalBackend:
             self._watching.watch(run, child)
 
     async def logs(self, key: str, offset: int, limit: int) -> LogChunk:
-        return await asyncio.to_thread(read_output, self._folder, key, offset, limit)
+        return await asyncio.to_thread(read_attempt_output, self._folder, key, offset, limit)
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -165,12 +165,6 @@ class LocalBackend:
             except Exception:  # one measurement more or less does not matter; ending the task would
                 _log.exception("cannot report the use of node %s, will try again", self._node)
 
-    async def _tidy(self) -> None:
+    def _prune(self) -> int:
         keep_runs, keep_for_s = self._settings.keep_runs, self._settings.keep_for_s
-        while True:
-            await asyncio.sleep(SETTLE_S)
-            with contextlib.suppress(OSError):
-                gone = await asyncio.to_thread(
-                    prune, self._folder, keep_runs, keep_for_s, time.time(), self._watching.watches
-                )
-                _log.info("backend %s: removed %d old run folders", self.name, gone)
+        return prune(self._folder, keep_runs, keep_for_s, time.time(), self._watching.watches)

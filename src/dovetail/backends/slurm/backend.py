@@ -14,16 +14,16 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Phase, Price, Refusal, Report, Status
+from dovetail.backends.log_text import read_output
+from dovetail.backends.retention import prune_regularly
 from dovetail.backends.slurm.announcer import Announcer
 from dovetail.backends.slurm.driver import Driver
 from dovetail.backends.slurm.inventory import Description, Survey, describe
 from dovetail.backends.slurm.jobs import Jobs
 from dovetail.backends.slurm.naming import JobNames
-from dovetail.backends.slurm.output import read_output
 from dovetail.backends.slurm.records import JobSubmission, SlurmReservation
 from dovetail.backends.slurm.request import job_of, refuse_what_cannot_run, refuse_what_takes_too_long
-from dovetail.backends.slurm.retention import SETTLE_S, prune
-from dovetail.backends.slurm.run_folder import OUTPUT, JobRunFolder, JobRunStatus, runs
+from dovetail.backends.slurm.run_folder import OUTPUT, JobRunFolder, JobRunStatus, prune, runs
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.states import End, JobProgress, course_of, in_words
 from dovetail.backends.slurm.topology import labels_by_node
@@ -72,7 +72,7 @@ class SlurmBackend:
         self._tasks = [
             asyncio.create_task(watcher.go_on(), name=f"{self.name}: jobs"),
             asyncio.create_task(announcer.go_on(), name=f"{self.name}: nodes"),
-            asyncio.create_task(self._tidy(), name=f"{self.name}: tidy"),
+            asyncio.create_task(prune_regularly(self.name, self._prune), name=f"{self.name}: tidy"),
         ]
 
     async def nodes(self) -> list[Node]:
@@ -241,13 +241,8 @@ class SlurmBackend:
         if driver is not None:
             await driver.close()
 
-    async def _tidy(self) -> None:
-        keep_runs, keep_for_s = self._settings.keep_runs, self._settings.keep_for_s
-        while True:
-            await asyncio.sleep(SETTLE_S)
-            with contextlib.suppress(OSError):
-                gone = await asyncio.to_thread(prune, self._folder, keep_runs, keep_for_s, time.time())
-                _log.info("backend %s: removed %d old run folders", self.name, gone)
+    def _prune(self) -> int:
+        return prune(self._folder, self._settings.keep_runs, self._settings.keep_for_s, time.time())
 
 
 def _driver(settings: SlurmSettings) -> Driver:

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dovetail.backends.retention import remove_ended
 from dovetail.backends.slurm.records import SlurmJob
 from dovetail.backends.slurm.states import End, How, Result
 from dovetail.model.command import task_of_key
@@ -152,3 +153,12 @@ def runs(folder: Path) -> list[JobRunFolder]:
         with contextlib.suppress(ValueError):
             found.append(JobRunFolder(folder, path.name))
     return found
+
+
+def prune(folder: Path, keep_runs: int, keep_for_s: float, now: float) -> int:
+    """Remove ended run folders that are too old or too many; returns how many were removed."""
+    ended_at = {}
+    for run in runs(folder):
+        with contextlib.suppress(OSError):
+            ended_at[run.path] = (run.path / END).stat().st_mtime
+    return remove_ended(folder, ended_at, keep_runs, keep_for_s, now)

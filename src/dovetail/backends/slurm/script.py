@@ -131,15 +131,6 @@ def script_of(assignment: Assignment, settings: SlurmSettings, run: Path, *, in_
     )
 
 
-def _environment(assignment: Assignment, settings: SlurmSettings) -> dict[str, str]:
-    spec = assignment.spec
-    return {
-        **settings.env,
-        **spec.run.env,
-        **assignment.variables(),
-    }
-
-
 def _what(assignment: Assignment, in_array: bool) -> str:
     if in_array:
         return f"Attempts of Dovetail's: {shared_key(assignment.key, REPLICA)}"
@@ -154,7 +145,8 @@ def _run_folder(assignment: Assignment, run: Path, in_array: bool) -> str:
 
 
 def _exports(assignment: Assignment, settings: SlurmSettings, in_array: bool) -> list[str]:
-    words = {name: quoted(value) for name, value in _environment(assignment, settings).items()}
+    variables = settings.env | assignment.spec.run.env | assignment.variables()
+    words = {name: quoted(value) for name, value in variables.items()}
     if in_array:
         task = assignment.task
         words |= {"DOVETAIL_TASK": f'{task.workload}."$dovetail_element"', "DOVETAIL_REPLICA": '"$dovetail_element"'}
