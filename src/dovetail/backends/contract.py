@@ -80,7 +80,7 @@ class Refusal(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One attempt of one task on one node. `key` identifies it for ever. `devices`: the slots of its GPUs on the node."""
+    """One attempt of one task on one node. `key` identifies it for ever. `devices`: the slots of its GPUs there."""
 
     key: str
     task: TaskId
@@ -143,8 +143,8 @@ class Backend(Protocol):
         ...
 
     async def stop(self, key: str, reason: str) -> None:
-        """End the attempt: a TaskFinished (exit_code None) follows. The same holds for an unknown key, which the backend
-        refuses from then on."""
+        """End the attempt: a TaskFinished (exit_code None) follows. The same holds for an unknown key, which the
+        backend refuses from then on."""
         ...
 
     async def reconcile(self, assignments: list[Assignment]) -> None:
