@@ -1,6 +1,6 @@
 """This machine as a backend with one node: puts the pieces of this package together.
 
-Every method may be repeated. Blocking work (files, is_running processes) runs on threads, never in the event loop.
+Every method may be repeated. Blocking work (files, starting processes) runs on threads, never in the event loop.
 
 """
 

@@ -1,9 +1,10 @@
-"""Tells of Slurm's nodes: those that are there, what they have, which are silent and which take nothing new.
+"""Reports Slurm's nodes: which exist, their capacity, which do not respond and which are drained.
 
-A changed amount is told when two looks in a row have seen it: Slurm says what its nodes and what its jobs hold at two
-different moments, and in between a job may have started. What was told is written down, so that after a restart nodes
-that went meanwhile are reported as gone, and a node that was closed here is opened again when Slurm has opened it. One
-that somebody closed in Dovetail itself is opened, too, when it was closed in Slurm afterwards and is open there again.
+A changed capacity is reported when two looks in a row have seen it: Slurm reports nodes and jobs at different times, and
+a job may start in between. What was reported is written to disk. After a restart, nodes that left meanwhile are reported
+as gone, and a node that was cordoned here is opened again when Slurm has resumed it. A node that a user cordoned in
+Dovetail is opened too, if it was later drained and resumed in Slurm.
+
 """
 
 import asyncio
@@ -19,12 +20,12 @@ from dovetail.model.event import NodeCordoned, NodeHealthChanged, NodeJoined, No
 from dovetail.model.node import Node
 from dovetail.model.resources import Amounts
 
-NOTICEABLE = 0.02  # a part of what the node has
+NOTICEABLE = 0.02  # as a share of the node's capacity
 _log = logging.getLogger(__name__)
 
 
 class Announcer:
-    """`described` says how the nodes are now."""
+    """`described` returns the current nodes."""
 
     def __init__(
         self,
@@ -36,7 +37,7 @@ class Announcer:
         self._described, self._report = described, report
         self._memory, self._interval_s = memory, interval_s
         self._told: dict[str, Node] = {}
-        self._seen: dict[str, Node] = {}  # changed, and not told yet
+        self._seen: dict[str, Node] = {}  # changed, and not reported yet
         self._silent: dict[str, str] = {}
         self._closed: dict[str, str] = {}
         self._closing: set[str] = set()
@@ -74,7 +75,7 @@ class Announcer:
                 memory.pop(name, None)
         for name, each in nodes.items():
             new = name not in self._told
-            # Announcing a node says that it is there: of a silent one, that waits until it is.
+            # NodeJoined also means that the node is online, so a silent node is reported when it responds again.
             if not each.silent and each.node != self._told.get(name):
                 if new or self._seen.get(name) == each.node:
                     await self._report(NodeJoined(each.node))
@@ -98,7 +99,7 @@ class Announcer:
             await self._report(NodeHealthChanged(name, True, "answers Slurm again"))
             del self._silent[name]
         if each.closed and self._closed.get(name) != each.closed:
-            self._closing.add(name)  # written down first: who restarts in between must not forget to open it again
+            self._closing.add(name)  # written first, so that a restart in between does not forget to open it again
             await asyncio.to_thread(self._write_down)
             await self._report(NodeCordoned(name, True, each.closed))
             self._closed[name] = each.closed
@@ -108,7 +109,7 @@ class Announcer:
             del self._closed[name]
 
     async def _tell_use(self, name: str, each: Description) -> None:
-        """Where it differs enough for anybody to decide otherwise: a site has thousands of nodes."""
+        """Only changes that are large enough to matter: a site has thousands of nodes."""
         if each.used is None:
             return
         told, there = self._used.get(name), each.node.capacity.amounts()

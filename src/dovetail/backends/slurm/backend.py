@@ -1,7 +1,8 @@
 """A Slurm cluster as a backend: puts the pieces of this package together.
 
-Every method is safe to repeat. Calls about one key wait for each other, those about different keys never do. Files are
-read and written on threads, so the event loop never waits for a disk.
+Every method may be repeated. Calls about one key are serialized; calls about different keys never wait for each other.
+Files are read and written on threads, never in the event loop.
+
 """
 
 import asyncio
@@ -38,7 +39,7 @@ class SlurmBackend:
 
     def __init__(self, name: str, settings: SlurmSettings, folder: Path) -> None:
         self.name = name
-        # Slurm gives a task as many GPUs of a model as were chosen for it; which of equal ones, it chooses itself.
+        # Slurm allocates as many GPUs of each model as were chosen, but picks the devices itself.
         self.capabilities = Capabilities(
             processes=True, gpus=True, logs=True, observes=True, stale_for_s=settings.jobs_interval_s
         )
@@ -51,7 +52,7 @@ class SlurmBackend:
         self._reservations: tuple[SlurmReservation, ...] = ()
         self._known: dict[str, Description] = {}
         self._names = JobNames("")
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # of keys that are asked about now
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # of keys with a call in progress
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, report: Report) -> None:
@@ -157,7 +158,7 @@ class SlurmBackend:
         return JobRunFolder(self._folder, key)
 
     def _submission(self, assignment: Assignment, run: JobRunFolder) -> JobSubmission:
-        """Raises Refusal for what this node cannot have."""
+        """Raises Refusal if the node cannot run it."""
         there = self._known.get(assignment.node)
         if there is None:
             raise Refusal(f"Slurm has no node {assignment.node!r} for this backend")
@@ -170,7 +171,7 @@ class SlurmBackend:
     # --- the rest ------------------------------------------------------------------------------------------------
 
     async def _look(self) -> dict[str, Description]:
-        """How the nodes are now."""
+        """The current nodes."""
         driver = self._asking
         asked = (
             asyncio.ensure_future(driver.nodes()),
@@ -179,7 +180,7 @@ class SlurmBackend:
         )
         try:
             nodes, partitions, reservations = await asyncio.gather(*asked)
-        finally:  # if one fails, or nobody waits any longer, the others end before this does
+        finally:  # if one fails or the caller is cancelled, the others end first
             for one in asked:
                 one.cancel()
             await asyncio.gather(*asked, return_exceptions=True)

@@ -20,7 +20,7 @@ import orjson
 
 from dovetail.backends.slurm.arrays import matching
 from dovetail.backends.slurm.cli import accounted, show_topology
-from dovetail.backends.slurm.driver import FEW_JOBS, Rejected, SlurmFault, is_passing
+from dovetail.backends.slurm.driver import FEW_JOBS, Rejected, SlurmFault, is_transient
 from dovetail.backends.slurm.records import (
     JobRecord,
     JobSubmission,
@@ -102,7 +102,7 @@ class RestDriver:
         if not errors:
             raise SlurmFault(f"slurmrestd answered a submission with HTTP {status} and neither a job nor an error")
         words = "; ".join(text for _, text in errors)
-        if all(_is_passing(number) for number, _ in errors) or is_passing(words):
+        if all(_is_transient(number) for number, _ in errors) or is_transient(words):
             raise SlurmFault(f"the job could not be submitted: {words}")
         raise Rejected(words)
 
@@ -166,7 +166,7 @@ class RestDriver:
         return _signed(self._settings.user, self._token[1])
 
 
-def _is_passing(number: int) -> bool:
+def _is_transient(number: int) -> bool:
     return (number < FIRST_REFUSAL and number != DISABLED) or number in SOCKETS
 
 
