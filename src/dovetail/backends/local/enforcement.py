@@ -4,7 +4,7 @@
 the machine has it. Where there are cgroups, every attempt gets one, also without limits, so that all processes of a
 command can be found and ended.
 
-- cgroup2, cgroup1: memory (swap included) and CPU; a command that exceeds its memory limit is killed, and the reason says so.
+- cgroup2, cgroup1: memory (swap included) and CPU; a command that exceeds its memory limit is killed with that reason.
 - rlimit: RLIMIT_AS, the address space of every process of a command; CPU is not limited; a process that starts a new
   session is not found when the attempt is stopped.
 

@@ -26,7 +26,7 @@ from dovetail.backends.slurm.records import JobSubmission, SlurmReservation
 from dovetail.backends.slurm.request import job_of, refuse_what_cannot_run, refuse_what_takes_too_long
 from dovetail.backends.slurm.run_folder import OUTPUT, JobRunFolder, JobRunStatus, prune, runs
 from dovetail.backends.slurm.settings import SlurmSettings
-from dovetail.backends.slurm.states import End, JobProgress, course_of, in_words
+from dovetail.backends.slurm.states import End, JobProgress, in_words, progress_of
 from dovetail.backends.slurm.topology import labels_by_node
 from dovetail.backends.slurm.watcher import JobWatcher
 from dovetail.model.node import Node
@@ -71,8 +71,8 @@ class SlurmBackend:
         announcer = Announcer(self._look, report, self._folder / "told.json", self._settings.nodes_interval_s)
         await announcer.introduce(await self._look())
         self._tasks = [
-            asyncio.create_task(watcher.go_on(), name=f"{self.name}: jobs"),
-            asyncio.create_task(announcer.go_on(), name=f"{self.name}: nodes"),
+            asyncio.create_task(watcher.run(), name=f"{self.name}: jobs"),
+            asyncio.create_task(announcer.run(), name=f"{self.name}: nodes"),
             asyncio.create_task(prune_regularly(self.name, self._prune), name=f"{self.name}: tidy"),
         ]
 
@@ -89,7 +89,7 @@ class SlurmBackend:
         if not look.known:
             raise KeyError(key)
         record = None if look.job is None else await self._jobs.record(key, look.job)
-        if record is None or course_of(record) is JobProgress.WAITING:
+        if record is None or progress_of(record) is JobProgress.WAITING:
             return Status(Phase.ACCEPTED, reason=in_words(record) if record is not None else "")
         return Status(Phase.RUNNING, reason=in_words(record))
 

@@ -35,8 +35,8 @@ class Jobs:
     async def submit(
         self, assignment: Assignment, alone: JobSubmission, run: JobRunFolder, look: JobRunStatus
     ) -> JobRunStatus:
-        """The attempt's state with its job id. Similar jobs may be submitted with it as an array. Raises Refusal, for ever,
-        if Slurm rejects it or would not start it."""
+        """The attempt's state with its job id. Similar jobs may be submitted with it as an array. Raises Refusal, for
+        ever, if Slurm rejects it or would not start it."""
         order = JobOrder(assignment.node, assignment.spec.resources.amounts())
         together = None
         if assignment.spec.replicas > 1:

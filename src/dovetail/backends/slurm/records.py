@@ -65,9 +65,9 @@ class SlurmJob(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """`exit_code` and `signal` are those of its script; `restarts` counts how often Slurm has restarted it. `array` is the
-    id of its array, 0 for none, and `elements` the elements that it stands for: one, or all pending ones (`3-7,9`). Only
-    the accounting has the start and end times, in seconds since the epoch."""
+    """`exit_code` and `signal` are those of its script; `restarts` counts how often Slurm has restarted it. `array` is
+    the id of its array, 0 for none, and `elements` the elements that it stands for: one, or all pending ones
+    (`3-7,9`). Only the accounting has the start and end times, in seconds since the epoch."""
 
     id: int
     name: str
