@@ -1,4 +1,4 @@
-"""From a bind to an end: what is reported, what is refused, and what a key is for."""
+"""From a bind to an end: what is reported, what is refused, and what a key identifies."""
 
 import asyncio
 

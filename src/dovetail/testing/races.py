@@ -1,4 +1,4 @@
-"""A stop that meets a bind or an end: whoever comes first, there is one end, and it is what really happened."""
+"""A stop that races with a bind or an end: there is one end, and it is what really happened."""
 
 import asyncio
 
@@ -57,7 +57,7 @@ class Races(Conformance):
             assert (status.phase, status.exit_code) == (Phase.ENDED, finished.exit_code)
             for _ in range(3):
                 await subject.let_time_pass()
-            await rig.finished(work.key)  # whatever was said since says the same
+            await rig.finished(work.key)  # later reports agree with the first
             rig.assert_run_once(work.key)
 
     @pytest.mark.parametrize("turns", [1, 2, 5, 20])
@@ -88,6 +88,6 @@ class Races(Conformance):
 
 
 async def _until_not_running(rig: Rig, key: str) -> None:
-    """What was reported as ended may take its time to go, and goes."""
+    """A process whose end was reported may take a moment to disappear."""
     if (runs_now := rig.subject.runs_now) is not None:
         await rig.ear.until_true(lambda: not runs_now(key), f"the end of {key}, which was reported, on the node itself")

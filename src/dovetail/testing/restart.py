@@ -1,4 +1,4 @@
-"""The control plane goes away and comes back: what ran is found again, what ended is told, nothing runs twice."""
+"""The control plane restarts: running attempts are adopted, ends are reported, and nothing runs twice."""
 
 import pytest
 
@@ -36,7 +36,7 @@ class Restart(Conformance):
         async with started(subject) as after:
             await after.backend.reconcile([work])
             assert (await after.finished(work.key)).exit_code == 7
-            await after.backend.bind(work)  # the control plane did not know that this had been done
+            await after.backend.bind(work)  # as if the control plane had not stored that it was bound
             assert (await after.finished(work.key)).exit_code == 7
         after.assert_run_once(work.key)
 

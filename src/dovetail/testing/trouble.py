@@ -1,4 +1,4 @@
-"""What goes wrong between a backend and its system: replies are lost, calls fail or hang, nodes go and come back."""
+"""Faults between a backend and its system: lost replies, calls that fail or hang, nodes that disappear and return."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -12,7 +12,7 @@ from dovetail.model.event import TaskStarted
 from dovetail.testing.rig import LONG_S, PATIENCE_S, Conformance, Rig, in_event_loop, needed, started
 from dovetail.testing.subject import Subject
 
-WHILE_S = 5.0  # as long as anybody waits for a call whose answer will not come
+WHILE_S = 5.0  # the timeout of a call that gets no answer
 
 
 class Trouble(Conformance):
@@ -158,7 +158,7 @@ class Trouble(Conformance):
 
 
 async def _bound_again(rig: Rig, old: Assignment) -> Assignment:
-    """The next attempt at the same task that is not refused: one is, for as long as the backend misses the node."""
+    """The next attempt of the same task that is not refused. Binds are refused while the backend misses the node."""
     async with asyncio.timeout(PATIENCE_S):
         for attempt in count(2):
             new = replace(old, key=f"{old.key.rpartition('.')[0]}.{attempt}")
@@ -173,6 +173,6 @@ async def _bound_again(rig: Rig, old: Assignment) -> Assignment:
 
 
 async def _outcome(call: Awaitable[None]) -> BaseException | None:
-    """What a call came to within a while; TimeoutError when that is nothing."""
+    """The exception of a call, or None; TimeoutError if it does not return in time."""
     found = await asyncio.gather(asyncio.wait_for(call, WHILE_S), return_exceptions=True)
     return found[0]

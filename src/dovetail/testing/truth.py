@@ -1,4 +1,4 @@
-"""What a backend says of its nodes is so, whatever its clock says: they can be filled to what they are said to have."""
+"""Reports about nodes are true: their whole capacity can be used, and clocks that differ do not matter."""
 
 import time
 from dataclasses import replace
@@ -16,7 +16,7 @@ HOURS_S = 6 * 3600.0
 
 
 def lasting_amounts(node: Node) -> Amounts:
-    """Without the disk, of which others take and give while nobody looks."""
+    """Without the disk, whose use by others changes all the time."""
     return {name: amount for name, amount in node.capacity.amounts().items() if name != DISK}
 
 
@@ -116,5 +116,5 @@ class Truth(Conformance):
 
 
 def _second(work: Assignment) -> Assignment:
-    """The same task's next attempt."""
+    """The next attempt of the same task."""
     return replace(work, key=f"{work.task}.2")
