@@ -95,7 +95,7 @@ class Rig:
         return first
 
     async def running(self, key: str) -> None:
-        """Wait until it has started and, if runs are counted, was counted: a process that is killed at once never is."""
+        """Wait until it has started and, if runs are counted, was counted: a process that is killed early never is."""
         await self.ear.until(TaskStarted, key)
         if (times_run := self.subject.times_run) is not None:
             await self.ear.until_true(lambda: times_run(key) > 0, f"the first step of {key}")
