@@ -1,1 +1,1 @@
-"""The systems that own nodes and run tasks, one folder each, behind one contract. They know only `model`."""
+"""The systems that own nodes and run tasks, one package each, behind one contract. They import only `model`."""

@@ -1,11 +1,11 @@
-"""Refuses what is no plain command, for backends that start programs and know neither images nor machines."""
+"""Refuses workloads that are not plain commands, for backends that run neither images nor virtual machines."""
 
 from dovetail.backends.contract import Refusal
 from dovetail.model.workloads.workload import Workload, WorkloadKind
 
 
 def refuse_all_but_commands(spec: Workload, backend: str) -> None:
-    """`backend` in words, for the reason: `the local backend`."""
+    """`backend` is its name in the refusal, such as `the local backend`."""
     label = f"workload {spec.name!r}"
     if spec.kind is not WorkloadKind.JOB:
         raise Refusal(f"{label} is of kind {spec.kind}; {backend} runs kind job only")

@@ -1,12 +1,13 @@
 """What a backend is: the system that owns nodes and runs tasks.
 
-Every call is asynchronous and idempotent by key, and a backend is eventually consistent: what it reports is true
-of some recent moment, in order for each key. `bind` that raises `Refusal` is sure that nothing runs under the key
-and nothing will; any other exception means "unknown", and the caller asks again with the same key. How recent, and
-whether a backend sees at once what it was told itself, it says in its `capabilities`.
+Every call is asynchronous and idempotent by key, and a backend is eventually consistent: what it reports was true at
+some recent time, and its reports on one key are in order. If `bind` raises `Refusal`, nothing runs under the key and
+nothing will. Any other exception means "unknown", and the caller repeats the call with the same key. `capabilities`
+says how old a report may be, and whether a backend sees its own writes at once.
 
-A key ends once. Whatever comes back under a key whose end was reported, such as a task on a node that was thought to be
-gone, is stopped and not reported again: nothing runs twice unnoticed.
+A key ends once. If something returns under a key whose end was reported, such as a task on a node that was thought to
+be lost, the backend stops it and does not report it again: nothing runs twice unnoticed.
+
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -22,23 +23,23 @@ from dovetail.model.workloads.workload import Workload
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a backend can do beyond the contract, and how far what it says can be relied on."""
+    """What a backend can do beyond the contract, and how consistent its reports are."""
 
     processes: bool = False  # runs commands on the node as they are
     containers: bool = False  # runs images
-    gpus: bool = False  # gives a task the GPUs that were chosen for it
-    logs: bool = False  # keeps the output of tasks
-    observes: bool = False  # reports what nodes really use
-    gang: bool = False  # can start several tasks as one
-    requeue: bool = False  # can run a task again by itself
+    gpus: bool = False  # gives a task the GPUs that the scheduler chose
+    logs: bool = False  # captures the output of tasks
+    observes: bool = False  # reports the measured use of nodes
+    gang: bool = False  # can start several tasks together
+    requeue: bool = False  # can restart a task by itself
     suspend: bool = False
-    migrate: bool = False  # moves a running task to another of its nodes: it is a `MigratingBackend`
-    executes: bool = False  # can run a command beside a task
-    sees_own_writes: bool = True  # `status` knows of a bind or stop that has returned
-    stale_for_s: float = 0.0  # a change in the backend may be reported so much later, when all is well
+    migrate: bool = False  # can move a running task to another node: it is a `MigratingBackend`
+    executes: bool = False  # can run a command next to a task
+    sees_own_writes: bool = True  # `status` reflects a bind or stop that has returned
+    stale_for_s: float = 0.0  # the usual delay until a change in the backend is reported
 
     def words(self) -> list[str]:
-        """What it can do, by name."""
+        """The names of what it can do."""
         return [name for name in _ABILITIES if getattr(self, name)]
 
 
@@ -49,16 +50,16 @@ _ABILITIES = (
 
 
 class Phase(StrEnum):
-    """How far an attempt has come."""
+    """How far an attempt is."""
 
-    ACCEPTED = "accepted"  # bound, and not running yet
+    ACCEPTED = "accepted"  # bound, not running yet
     RUNNING = "running"
     ENDED = "ended"
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """`exit_code` None of an attempt that ended: it was stopped, or lost."""
+    """`exit_code` is None if the attempt has not ended, was stopped or was lost."""
 
     phase: Phase
     exit_code: int | None = None
@@ -67,19 +68,19 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a node costs while it is there, whoever uses it."""
+    """What a node costs while it exists, used or not."""
 
     per_hour: float
     currency: str = "USD"
 
 
 class Refusal(Exception):
-    """The backend will not run this attempt, and is sure that nothing of it runs."""
+    """The backend will not run this attempt, and nothing of it runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One attempt of one task on one node. `key` names it for ever. `devices`: the slots of the GPUs it has there."""
+    """One attempt of one task on one node. `key` identifies it for ever. `devices`: the slots of its GPUs there."""
 
     key: str
     task: TaskId
@@ -88,7 +89,7 @@ class Assignment:
     devices: tuple[int, ...] = ()
 
     def variables(self) -> dict[str, str]:
-        """What a task finds in its environment beside its own variables, whoever runs it."""
+        """Variables that every backend adds to the task's environment."""
         return {
             "DOVETAIL_WORKLOAD": self.spec.name,
             "DOVETAIL_TASK": str(self.task),
@@ -103,67 +104,68 @@ class Assignment:
 class LogChunk:
     text: str
     next_offset: int
-    ended: bool  # the task has ended and there is nothing after this
+    ended: bool  # the task has ended, and this is the last chunk
 
 
 Report = Callable[[Event], Awaitable[None]]
 
 
 class Backend(Protocol):
-    """One folder a backend; none imports another."""
+    """One package per backend; none imports another."""
 
     name: str
     capabilities: Capabilities
 
     async def nodes(self) -> list[Node]:
-        """Its nodes as they are now. Empty where others introduce them. Raises when the system cannot be reached:
-        this is how whoever asks finds out."""
+        """Its current nodes. Empty if others register them. Raises if the system cannot be reached: callers use this
+        to find out."""
         ...
 
     async def prices(self) -> Mapping[str, Price]:
-        """By node, of those whose price is known."""
+        """By node, for nodes whose price is known."""
         ...
 
     async def status(self, key: str) -> Status:
-        """What became of an attempt, asked of the system itself. Raises KeyError for a key it never heard of."""
+        """The state of an attempt, asked of the system itself. Raises KeyError for an unknown key."""
         ...
 
     async def start(self, report: Report) -> None:
-        """Begin: report NodeJoined for every node and re-adopt what still runs from before a restart.
+        """Report NodeJoined for every node, and adopt what still runs from before a restart.
 
-        From now on the backend reports TaskStarted, TaskFinished, NodeObserved, NodeHealthChanged as they happen.
-        Reports are repeated rather than lost: the engine ignores what it already knows.
+        From now on the backend reports TaskStarted, TaskFinished, NodeObserved and NodeHealthChanged as they happen.
+        It repeats a report rather than losing it: the engine ignores what it already knows.
+
         """
         ...
 
     async def bind(self, assignment: Assignment) -> None:
-        """Make the task run on its node. Binding the same key again changes nothing. Raises Refusal."""
+        """Run the task on its node. Binding the same key again changes nothing. Raises Refusal."""
         ...
 
     async def stop(self, key: str, reason: str) -> None:
-        """End the attempt: a TaskFinished (exit_code None) follows, also for a key the backend never heard of,
-        which it will refuse from then on."""
+        """End the attempt: a TaskFinished (exit_code None) follows. The same holds for an unknown key, which the
+        backend refuses from then on."""
         ...
 
     async def reconcile(self, assignments: list[Assignment]) -> None:
-        """After a restart: these attempts were confirmed bound before. Report what became of each; an attempt
-        of which no trace is left gets TaskFinished with exit_code None and a reason."""
+        """After a restart: these attempts were confirmed as bound before. Report the state of each. An attempt of which
+        no trace is left gets TaskFinished with exit_code None and a reason."""
         ...
 
     async def logs(self, key: str, offset: int, limit: int) -> LogChunk:
-        """Captured output of an attempt from a byte offset. Raises KeyError for a key without logs."""
+        """The captured output of an attempt from a byte offset. Raises KeyError for a key without logs."""
         ...
 
     async def close(self) -> None:
-        """Stop watching. What runs goes on running where the backend can leave it running."""
+        """Stop watching. Tasks go on running where the backend can leave them running."""
         ...
 
 
 @runtime_checkable
 class MigratingBackend(Protocol):
-    """What a backend with `capabilities.migrate` can do besides."""
+    """The additional interface of a backend with `capabilities.migrate`."""
 
     async def migrate(self, key: str, node: str) -> None:
-        """Make the attempt continue on another of the backend's nodes, under the same key. Migrating it again to the
-        same node changes nothing. Raises Refusal if it still runs where it was: the caller then stops it."""
+        """Move the attempt to another node of the backend, under the same key. Migrating it again to the same node
+        changes nothing. Raises Refusal if it still runs where it was: the caller then stops it."""
         ...

@@ -1,8 +1,9 @@
-"""Which folders of their hosts workloads may see: those that a backend's settings name, and what is below them.
+"""Which folders of the host a workload may mount: those that the backend's settings allow, and all below them.
 
-One rule for every backend that mounts folders. It goes by the path as it was written, which the model keeps free of
-`..`; symbolic links are followed by whoever mounts, so a folder is allowed for all that its links lead to. What a
-volume that is no folder means, and how one is mounted, is left to the backend.
+One rule for every backend that mounts folders. It checks the path as it is written, which the model keeps free of
+`..`. Symbolic links are followed at mount time, so allowing a folder also allows everything its links lead to. Named
+volumes, and how a volume is mounted, are left to the backend.
+
 """
 
 from collections.abc import Sequence
@@ -21,14 +22,14 @@ def _check_folder(path: str) -> str:
     return path
 
 
-#: The type of the setting `allow_paths`; without any, no folder may be seen.
+#: The type of the setting `allow_paths`. An empty list allows no folder.
 AllowedFolders = Annotated[
     list[Annotated[str, Field(min_length=1, max_length=3000), AfterValidator(_check_folder)]], Field(max_length=100)
 ]
 
 
 def is_folder(volume: Volume) -> bool:
-    """A folder of the host, not a volume with a name."""
+    """Whether it is a folder of the host and not a named volume."""
     return volume.source.startswith("/")
 
 

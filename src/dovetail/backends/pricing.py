@@ -1,4 +1,4 @@
-"""What nodes cost, as the settings of a backend say it that cannot ask anybody: by patterns of node names."""
+"""Prices of nodes by patterns of node names, for backends whose system does not know prices."""
 
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase

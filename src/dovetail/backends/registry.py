@@ -1,11 +1,12 @@
-"""Every kind of backend, in the open: its settings, and how to build one. Code loads only for kinds in use.
+"""The registry of backend kinds: the settings of each, and how to build one. Code loads only for kinds in use.
 
-Guarantees: an entry of the settings names a kind that exists and has settings that make sense, or the error says which
-field does not; a kind that another package offers (entry point group `dovetail.backends`) is loaded only when an entry
-names it, so that a broken package that nobody uses hurts nobody; no two kinds share a name.
+Guarantees: an entry of the settings names a kind that exists and has valid settings, or the error names the field; a
+kind of another package (entry point group `dovetail.backends`) is loaded only when an entry names it, so a broken
+package that is not used does no harm; no two kinds share a name.
 
-What is offered is any object with `Settings`, a `Strict` model, and `build(name, settings, folder)`. A field that holds
-a secret is a `pydantic.SecretStr` there: it is shown to nobody, and kept encrypted where entries are stored.
+An entry point is any object with `Settings`, a `Strict` model, and `build(name, settings, folder)`. A field that holds
+a secret is a `pydantic.SecretStr`: it is never shown, and is encrypted where entries are stored.
+
 """
 
 from collections.abc import Callable, Mapping
@@ -41,7 +42,7 @@ GROUP = "dovetail.backends"
 
 @dataclass(frozen=True, slots=True)
 class BackendKind:
-    """`build` gets the backend's name, its checked settings and a folder of its own for whatever it keeps on disk."""
+    """`build` gets the backend's name, its validated settings and a folder of its own on disk."""
 
     settings: type[Strict]
     build: Callable[[str, Any, Path], Backend]
@@ -87,12 +88,12 @@ KINDS: dict[str, BackendKind] = {
 
 
 class UnknownKind(ValueError):
-    """No such kind, or it cannot be used; says which there are."""
+    """There is no such kind, or it cannot be used. The message lists the kinds there are."""
 
 
 @cache
 def offered() -> dict[str, EntryPoint]:
-    """Kinds of other packages, not loaded yet."""
+    """The kinds of other packages, not loaded yet."""
     try:
         return offered_plugins(GROUP, KINDS, "the kind")
     except PluginError as error:
@@ -123,7 +124,7 @@ def find_kind(name: str) -> BackendKind:
 
 
 class BackendEntry(BaseModel):
-    """A backend as settings name it: its kind, and beside that the settings of that kind."""
+    """A backend as the settings name it: its kind, and the settings of that kind."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -158,7 +159,7 @@ class BackendEntry(BaseModel):
 
 
 def _in_words(error: ValidationError, settings: type[Strict]) -> ValidationError:
-    """The same errors in the words that go with this kind's fields, and without the input, which may be a secret."""
+    """The same errors with messages for this kind's fields, and without the input, which may be a secret."""
     details = error.errors(include_url=False)
     return ValidationError.from_exception_data(
         error.title,
@@ -172,10 +173,10 @@ def _in_words(error: ValidationError, settings: type[Strict]) -> ValidationError
 
 
 def _literal(words: str) -> Any:
-    """As a template that stands for itself; its type wants a literal, which an error about user input never is."""
+    """As a template without placeholders. Its type requires a literal, which an error about user input never is."""
     return words
 
 
 def build(name: str, entry: BackendEntry, folder: Path) -> Backend:
-    """`folder` is the backend's own, for whatever it keeps on disk."""
+    """`folder` is the backend's own folder on disk."""
     return find_kind(entry.kind).build(name, entry.settings, folder)

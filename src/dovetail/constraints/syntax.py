@@ -38,7 +38,7 @@ _RELATIONS = {
     "multiplication_div": "/",
     "multiplication_mod": "%",
 }
-_PASSING = (
+_TRANSIENT = (
     *("expr", "conditionalor", "conditionaland", "relation", "addition", "multiplication"),
     *("unary", "member", "primary"),
 )
@@ -73,7 +73,7 @@ def _parser() -> Any:
     from lark import Lark  # takes a third of a second, which most commands need not wait for
 
     grammar = files("celpy").joinpath("cel.lark").read_text()
-    passing = re.compile(rf"^(?=(?:{'|'.join(_PASSING)})\s*:)", re.MULTILINE)
+    passing = re.compile(rf"^(?=(?:{'|'.join(_TRANSIENT)})\s*:)", re.MULTILINE)
     options: dict[str, Any] = {"parser": "lalr", "start": "expr", "priority": "invert", "maybe_placeholders": False}
     return Lark(passing.sub("?", grammar), propagate_positions=True, g_regex_flags=re.MULTILINE, **options)
 

@@ -3,12 +3,12 @@
     from dovetail.testing.conformance import BackendConformance, Subject
 
 Needs pytest, which comes with the extra `testing` (`pip install dovetail[testing]`); nothing else in Dovetail imports
-this room. `docs/writing-a-backend.md` says how to use it.
+this package. `docs/writing-a-backend.md` explains its use.
 """
 
 import pytest
 
-# Before any of them is imported, so that a failing assertion in them says what the two sides were.
+# Before they are imported, so that a failing assertion shows the values of both sides.
 pytest.register_assert_rewrite(
     *(f"{__name__}.{module}" for module in ("conformance", "lifecycle", "restart", "truth", "races", "trouble"))
 )

@@ -1,14 +1,14 @@
 """What every backend must do, as tests that any backend can inherit.
 
-A backend's test module makes a `Subject` for its backend, gives it as the fixture `subject`, and inherits:
+A backend's test module makes a `Subject` for its backend, returns it from the fixture `subject`, and inherits:
 
     class TestMyBackend(BackendConformance):
         @pytest.fixture
         def subject(self, tmp_path: Path) -> Subject:
             return Subject(backend_factory=lambda: MyBackend(...), workload=..., unrunnable=...)
 
-The tests run against the real backend and wait for its reports; nothing is asserted about how long they take. Groups of
-them can be inherited one by one while a backend is being written.
+The tests run against the real backend and wait for its reports; they do not check how long that takes. A backend that
+is not complete yet can inherit the groups of tests one by one.
 """
 
 from dovetail.testing.lifecycle import Lifecycle
@@ -23,4 +23,4 @@ __all__ = ["LONG_S", "PATIENCE_S", "BackendConformance", "Ear", "Rig", "Subject"
 
 
 class BackendConformance(Lifecycle, Restart, Truth, Races, Trouble):
-    """Inherit and give the fixture `subject`."""
+    """Inherit it and define the fixture `subject`."""

@@ -1,14 +1,13 @@
-"""A network that misbehaves on request: a proxy between a backend and the system it speaks to.
+"""A network with faults on demand: a proxy between a backend and its system.
 
     with LossyProxy("127.0.0.1:6443") as proxy:          # or the path of a unix socket
         backend = MyBackend(url=f"https://{proxy.address}")
         Subject(..., cut_replies=proxy.cut_replies, break_calls=proxy.break_calls, hold_reply=proxy.hold_reply)
 
-It listens on the kind of socket that it forwards to, and hands bytes on as they are, so TLS goes through it; only
-`hold_reply`, which looks for a key in what is asked, sees nothing in what is encrypted. A backend that can be told to
-speak plainly is helped by `LossyProxy("127.0.0.1:6443", tls=ssl.create_default_context(cafile=…))`: only the way from
-the proxy to the system is encrypted then. It runs on a thread of its own: event loops come and go with the tests, and
-connections made from one of them end with it.
+It listens on the same kind of socket as its upstream and forwards bytes unchanged, so TLS passes through it. Only
+`hold_reply` looks for a key in requests, and cannot see encrypted ones. For a backend that can speak plain HTTP, use
+`LossyProxy("127.0.0.1:6443", tls=ssl.create_default_context(cafile=…))`: only the connection from the proxy to the
+system is then encrypted. The proxy runs on its own thread, because each test has its own event loop.
 """
 
 import asyncio
@@ -39,9 +38,9 @@ class _Wire:
 
 
 class LossyProxy:
-    """`upstream` is `host:port`, or the path of a unix socket; `address` is where this listens, in the same form.
+    """`upstream` is `host:port` or the path of a unix socket; `address` is where the proxy listens, in the same form.
 
-    `tls`: the system, at `host:port`, is spoken to in TLS, and whoever comes to `address` in the clear.
+    `tls`: the proxy uses TLS to the system at `host:port`, and accepts plain connections at `address`.
     """
 
     def __init__(self, upstream: str, *, tls: ssl.SSLContext | None = None) -> None:
@@ -75,7 +74,7 @@ class LossyProxy:
 
     @asynccontextmanager
     async def cut_replies(self) -> AsyncIterator[None]:
-        """What is asked arrives; at the first byte of the answer the connection is cut."""
+        """Requests arrive; the connection is cut at the first byte of the reply."""
         self._loses_replies = True
         try:
             yield
@@ -84,23 +83,23 @@ class LossyProxy:
 
     @asynccontextmanager
     async def break_calls(self) -> AsyncIterator[None]:
-        """Every connection is cut, and new ones are as soon as they are made."""
+        """Every connection is cut, and new ones as soon as they are made."""
         with self.broken():
             yield
 
     @asynccontextmanager
     async def hold_reply(self, key: str) -> AsyncIterator[None]:
-        """Who asks about this key waits for the answer until the end of the block; nobody else does."""
+        """Replies to requests about this key are held until the end of the block; others are not."""
         self._held_key = key.encode()
         try:
             yield
         finally:
             self._held_key = None
-            self._loop.call_soon_threadsafe(self._let_go)
+            self._loop.call_soon_threadsafe(self._release_held)
 
     @contextmanager
     def broken(self) -> Iterator[None]:
-        """`break_calls` for whoever is not asynchronous."""
+        """`break_calls` for synchronous callers."""
         self._broken = True
         asyncio.run_coroutine_threadsafe(self._cut_all(), self._loop).result()
         try:
@@ -121,24 +120,24 @@ class LossyProxy:
 
     async def _end(self) -> None:
         self._server.close()
-        self._let_go()
+        self._release_held()
         await self._cut_all()
         here = asyncio.current_task()
         await asyncio.gather(*(task for task in asyncio.all_tasks() if task is not here), return_exceptions=True)
 
-    def _check_whole(self) -> None:
+    def _check_not_broken(self) -> None:
         if self._broken:
             raise ConnectionResetError
 
     async def _serve(self, from_client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         try:
-            self._check_whole()
+            self._check_not_broken()
             from_server, to_server = await self._connect()
         except OSError:
             to_client.transport.abort()
             return
         try:
-            self._check_whole()  # it may have broken meanwhile
+            self._check_not_broken()  # the proxy may have been broken meanwhile
         except OSError:
             to_client.transport.abort()
             to_server.transport.abort()
@@ -146,7 +145,7 @@ class LossyProxy:
         wire = _Wire(to_client, to_server)
         self._wires.add(wire)
         try:
-            await asyncio.gather(self._ask(from_client, wire), self._answer(from_server, wire))
+            await asyncio.gather(self._forward_requests(from_client, wire), self._forward_replies(from_server, wire))
         finally:
             self._wires.discard(wire)
             wire.cut()
@@ -157,7 +156,7 @@ class LossyProxy:
         host, _, port = self._upstream.rpartition(":")
         return await asyncio.open_connection(host, int(port), ssl=self._tls)
 
-    async def _ask(self, source: asyncio.StreamReader, wire: _Wire) -> None:
+    async def _forward_requests(self, source: asyncio.StreamReader, wire: _Wire) -> None:
         half_closes = wire.server.can_write_eof()
         with suppress(OSError):
             while piece := await source.read(PIECE_BYTES):
@@ -168,10 +167,10 @@ class LossyProxy:
                 await wire.server.drain()
             if half_closes:
                 wire.server.write_eof()
-        if not half_closes:  # as in TLS: what the client ends is ended
+        if not half_closes:  # TLS has no half-closed connections: close both directions
             wire.cut()
 
-    async def _answer(self, source: asyncio.StreamReader, wire: _Wire) -> None:
+    async def _forward_replies(self, source: asyncio.StreamReader, wire: _Wire) -> None:
         with suppress(OSError):
             while piece := await source.read(PIECE_BYTES):
                 if self._loses_replies:
@@ -186,6 +185,6 @@ class LossyProxy:
         for wire in self._wires:
             wire.cut()
 
-    def _let_go(self) -> None:
+    def _release_held(self) -> None:
         for wire in self._wires:
             wire.held.set()

@@ -1,4 +1,4 @@
-"""A stop that meets a bind or an end: whoever comes first, there is one end, and it is what really happened."""
+"""A stop that races with a bind or an end: there is one end, and it is what really happened."""
 
 import asyncio
 
@@ -6,98 +6,88 @@ import pytest
 
 from dovetail.backends.contract import Phase, Refusal
 from dovetail.model.event import TaskStarted
-from dovetail.testing.rig import LONG_S, Conformance, Rig, given_up_after, run_async, started
+from dovetail.testing.rig import LONG_S, Conformance, Rig, given_up_after, in_event_loop, started
 from dovetail.testing.subject import Subject
 
 
 class Races(Conformance):
-    def test_stopping_right_after_binding_ends_the_task(self, subject: Subject, number: int) -> None:
-        async def scene() -> None:
-            async with started(subject) as rig:
-                work = rig.work(number, LONG_S)
-                await rig.backend.bind(work)
-                await rig.backend.stop(work.key, "changed my mind")
-                assert (await rig.finished(work.key)).exit_code is None
-
-        run_async(scene)
+    @in_event_loop
+    async def test_stopping_right_after_binding_ends_the_task(self, subject: Subject, number: int) -> None:
+        async with started(subject) as rig:
+            work = rig.work(number, LONG_S)
+            await rig.backend.bind(work)
+            await rig.backend.stop(work.key, "changed my mind")
+            assert (await rig.finished(work.key)).exit_code is None
 
     @pytest.mark.parametrize("turns", [0, 1, 2, 5, 20])
-    def test_stopping_while_a_bind_is_on_its_way_leaves_nothing_running(
+    @in_event_loop
+    async def test_stopping_while_a_bind_is_on_its_way_leaves_nothing_running(
         self, subject: Subject, number: int, turns: int
     ) -> None:
-        async def scene() -> None:
-            async with started(subject) as rig:
-                work = rig.work(number, LONG_S)
-                binding = asyncio.ensure_future(rig.backend.bind(work))
-                for _ in range(turns):
-                    await asyncio.sleep(0)
-                await rig.backend.stop(work.key, "changed my mind")
-                outcome = (await asyncio.gather(binding, return_exceptions=True))[0]
-                assert outcome is None or isinstance(outcome, Refusal), outcome
-                assert (await rig.finished(work.key)).exit_code is None
-                status = await rig.backend.status(work.key)
-                assert (status.phase, status.exit_code) == (Phase.ENDED, None)
-                await _until_not_running(rig, work.key)
-                if subject.times_run is not None:
-                    assert subject.times_run(work.key) <= 1
-
-        run_async(scene)
+        async with started(subject) as rig:
+            work = rig.work(number, LONG_S)
+            binding = asyncio.ensure_future(rig.backend.bind(work))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await rig.backend.stop(work.key, "changed my mind")
+            outcome = (await asyncio.gather(binding, return_exceptions=True))[0]
+            assert outcome is None or isinstance(outcome, Refusal), outcome
+            assert (await rig.finished(work.key)).exit_code is None
+            status = await rig.backend.status(work.key)
+            assert (status.phase, status.exit_code) == (Phase.ENDED, None)
+            await _until_not_running(rig, work.key)
+            if subject.times_run is not None:
+                assert subject.times_run(work.key) <= 1
 
     @pytest.mark.parametrize("pause_s", [0.0, 0.1, 0.2, 0.25, 0.3])
-    def test_a_stop_that_meets_the_end_of_a_task_leaves_one_true_end(
+    @in_event_loop
+    async def test_a_stop_that_meets_the_end_of_a_task_leaves_one_true_end(
         self, subject: Subject, number: int, pause_s: float
     ) -> None:
-        async def scene() -> None:
-            async with started(subject) as rig:
-                work = rig.work(number, 0.2, 5)
-                await rig.backend.bind(work)
-                await rig.ear.until(TaskStarted, work.key)
-                await asyncio.sleep(pause_s)
-                await rig.backend.stop(work.key, "at the last moment")
-                finished = await rig.finished(work.key)
-                assert finished.exit_code in (5, None)
-                await rig.backend.stop(work.key, "once more")
-                status = await rig.backend.status(work.key)
-                assert (status.phase, status.exit_code) == (Phase.ENDED, finished.exit_code)
-                for _ in range(3):
-                    await subject.let_time_pass()
-                await rig.finished(work.key)  # whatever was said since says the same
-                rig.assert_run_once(work.key)
-
-        run_async(scene)
+        async with started(subject) as rig:
+            work = rig.work(number, 0.2, 5)
+            await rig.backend.bind(work)
+            await rig.ear.until(TaskStarted, work.key)
+            await asyncio.sleep(pause_s)
+            await rig.backend.stop(work.key, "at the last moment")
+            finished = await rig.finished(work.key)
+            assert finished.exit_code in (5, None)
+            await rig.backend.stop(work.key, "once more")
+            status = await rig.backend.status(work.key)
+            assert (status.phase, status.exit_code) == (Phase.ENDED, finished.exit_code)
+            for _ in range(3):
+                await subject.let_time_pass()
+            await rig.finished(work.key)  # later reports agree with the first
+            rig.assert_run_once(work.key)
 
     @pytest.mark.parametrize("turns", [1, 2, 5, 20])
-    def test_a_bind_that_was_given_up_on_halfway_is_taken_up_again(
+    @in_event_loop
+    async def test_a_bind_that_was_given_up_on_halfway_is_taken_up_again(
         self, subject: Subject, number: int, turns: int
     ) -> None:
-        async def scene() -> None:
-            async with started(subject) as rig:
-                work = rig.work(number, 0.1, 6)
-                await given_up_after(turns, rig.backend.bind(work))
-                await rig.until_bound(work)
-                assert (await rig.finished(work.key)).exit_code == 6
-                rig.assert_run_once(work.key)
-
-        run_async(scene)
+        async with started(subject) as rig:
+            work = rig.work(number, 0.1, 6)
+            await given_up_after(turns, rig.backend.bind(work))
+            await rig.until_bound(work)
+            assert (await rig.finished(work.key)).exit_code == 6
+            rig.assert_run_once(work.key)
 
     @pytest.mark.parametrize("turns", [1, 2, 5, 20])
-    def test_a_stop_that_was_given_up_on_halfway_is_taken_up_again(
+    @in_event_loop
+    async def test_a_stop_that_was_given_up_on_halfway_is_taken_up_again(
         self, subject: Subject, number: int, turns: int
     ) -> None:
-        async def scene() -> None:
-            async with started(subject) as rig:
-                work = rig.work(number, LONG_S)
-                await rig.backend.bind(work)
-                await rig.ear.until(TaskStarted, work.key)
-                await given_up_after(turns, rig.backend.stop(work.key, "enough"))
-                await rig.until_stopped(work.key, "enough")
-                assert (await rig.finished(work.key)).exit_code is None
-                await _until_not_running(rig, work.key)
-
-        run_async(scene)
+        async with started(subject) as rig:
+            work = rig.work(number, LONG_S)
+            await rig.backend.bind(work)
+            await rig.ear.until(TaskStarted, work.key)
+            await given_up_after(turns, rig.backend.stop(work.key, "enough"))
+            await rig.until_stopped(work.key, "enough")
+            assert (await rig.finished(work.key)).exit_code is None
+            await _until_not_running(rig, work.key)
 
 
 async def _until_not_running(rig: Rig, key: str) -> None:
-    """What was reported as ended may take its time to go, and goes."""
+    """A process whose end was reported may take a moment to disappear."""
     if (runs_now := rig.subject.runs_now) is not None:
         await rig.ear.until_true(lambda: not runs_now(key), f"the end of {key}, which was reported, on the node itself")

@@ -1,10 +1,11 @@
-"""A started backend in a test: hears its reports, waits for them, and says briefly what tests say often."""
+"""A started backend in a test: collects its reports, waits for them, and shortens common steps."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+import functools
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from itertools import count
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import pytest
 
@@ -20,10 +21,11 @@ PATIENCE_S = 60.0
 LONG_S = 3600.0
 T = TypeVar("T", TaskStarted, TaskFinished)
 Hook = TypeVar("Hook")
+P = ParamSpec("P")
 
 
 class Ear:
-    """Hears a backend's reports and waits for them. While `deaf`, what is reported to it fails."""
+    """Collects a backend's reports and waits for them. While `deaf`, reports fail."""
 
     def __init__(self, subject: Subject) -> None:
         self.heard: list[Event] = []
@@ -54,11 +56,11 @@ class Ear:
 
     @property
     def nodes(self) -> list[Node]:
-        """As they were introduced last, in the order in which they were first."""
+        """As last reported, in the order of their first report."""
         return list({event.node.name: event.node for event in self.heard if isinstance(event, NodeJoined)}.values())
 
     def online(self, node: str) -> bool:
-        """As was said of it last."""
+        """As last reported."""
         said = False
         for event in self.heard:
             if isinstance(event, NodeJoined) and event.node.name == node:
@@ -73,7 +75,7 @@ class Ear:
 
 
 class Rig:
-    """A started backend, its reports, and short ways to say what the tests say often."""
+    """A started backend, its reports, and shortcuts for common steps."""
 
     def __init__(self, subject: Subject, backend: Backend, ear: Ear) -> None:
         self.subject, self.backend, self.ear = subject, backend, ear
@@ -86,21 +88,20 @@ class Rig:
         return self.assignment(workload, self.subject.workload(run_s, exit_code, text))
 
     async def finished(self, key: str) -> TaskFinished:
-        """How it ended. Whatever was reported of its end says the same."""
+        """Its end. All reports of the end must agree."""
         first = await self.ear.until(TaskFinished, key)
         ends = {(end.task, end.exit_code) for end in self.ear.about(TaskFinished, key)}
         assert len(ends) == 1, f"several ends were reported of {key}: {ends}"
         return first
 
     async def running(self, key: str) -> None:
-        """Until it has started and, where runs are counted, has come so far as to be counted: a process that is ended
-        in its first instant never is."""
+        """Wait until it has started and, if runs are counted, was counted: a process that is killed early never is."""
         await self.ear.until(TaskStarted, key)
         if (times_run := self.subject.times_run) is not None:
             await self.ear.until_true(lambda: times_run(key) > 0, f"the first step of {key}")
 
     async def until_bound(self, work: Assignment) -> None:
-        """As the control plane does it: the same key again until there is an answer. Refusal is one."""
+        """Like the control plane: repeat the call until there is an answer. Refusal is one."""
         await self.until_answered(lambda: self.backend.bind(work))
 
     async def until_stopped(self, key: str, reason: str) -> None:
@@ -113,7 +114,7 @@ class Rig:
                     await call()
                 except Refusal:
                     raise
-                except Exception:  # unknown: asked again, as long as there is patience
+                except Exception:  # unknown: repeat the call until the timeout
                     await self.subject.let_time_pass()
                 else:
                     return
@@ -151,8 +152,18 @@ def run_async(scene: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(whole())
 
 
+def in_event_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """Make an asynchronous test an ordinary one that runs in an event loop of its own."""
+
+    @functools.wraps(test)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        asyncio.run(test(*args, **kwargs))
+
+    return run
+
+
 async def given_up_after(turns: int, call: Awaitable[Any]) -> None:
-    """Begin a call and walk away from it after so many turns of the event loop, as whoever is shut down does."""
+    """Start a call and cancel it after so many turns of the event loop, as in a shutdown."""
     asking = asyncio.ensure_future(call)
     for _ in range(turns):
         await asyncio.sleep(0)
@@ -161,7 +172,7 @@ async def given_up_after(turns: int, call: Awaitable[Any]) -> None:
 
 
 def needed(hook: Hook | None, name: str) -> Hook:
-    """The hook, or a test that is skipped for want of it."""
+    """The hook; skips the test without it."""
     return _skip(name) if hook is None else hook
 
 
@@ -173,7 +184,7 @@ _WORKLOADS: Iterator[int] = count(1)
 
 
 class Conformance:
-    """What the groups of tests share."""
+    """The fixtures of all groups of tests."""
 
     @pytest.fixture
     def subject(self) -> Subject:
@@ -181,5 +192,5 @@ class Conformance:
 
     @pytest.fixture
     def number(self) -> int:
-        """Of a workload no other test uses."""
+        """The id of a workload that no other test uses."""
         return next(_WORKLOADS)

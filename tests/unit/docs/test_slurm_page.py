@@ -8,7 +8,14 @@ import yaml
 from dovetail.backends.registry import BackendEntry
 from dovetail.backends.slurm.request import ACCOUNT, DEPENDENCY, PARTITION, QOS
 from dovetail.backends.slurm.settings import SlurmSettings
-from dovetail.backends.slurm.states import COURSES, HOPELESS, IN_VAIN, UNKNOWN_EXIT, UNUSABLE_EXIT, JobProgress
+from dovetail.backends.slurm.states import (
+    HOPELESS,
+    NEVER_SATISFIED,
+    PROGRESS_OF_STATE,
+    UNKNOWN_EXIT,
+    UNUSABLE_EXIT,
+    JobProgress,
+)
 from dovetail.control.settings import LoopSettings
 
 PAGE = (Path(__file__).parents[3] / "docs" / "slurm.md").read_text()
@@ -36,12 +43,12 @@ def test_the_times_and_numbers_that_the_page_names_are_those_in_force() -> None:
         assert f"`{name}` ({getattr(settings, name):g} s)" in PAGE
     assert f"`start_within_s` ({settings.start_within_s / 60:g} minutes)" in PAGE
     assert f"`loop.parallel` ({LoopSettings().parallel})" in PAGE
-    assert f"(`{IN_VAIN}`), it has failed with exit code {UNUSABLE_EXIT}" in PAGE
+    assert f"(`{NEVER_SATISFIED}`), it has failed with exit code {UNUSABLE_EXIT}" in PAGE
     assert f"job is reported with exit code {UNKNOWN_EXIT}" in PAGE
 
 
 def test_the_table_of_states_has_every_end() -> None:
     table = PAGE[PAGE.index("| state | exit code |") :]
-    for state, course in COURSES.items():
+    for state, course in PROGRESS_OF_STATE.items():
         assert (state in table) == (course in (JobProgress.OVER, JobProgress.LOST)), state
     assert any(reason in PAGE for reason in HOPELESS)

@@ -1,8 +1,8 @@
-"""Drives the attempts of one host to where they should be, each by itself, and tells what becomes of them.
+"""Drives the attempts of one host to their desired state, each on its own, and reports their states.
 
-Guarantees: whatever wakes an attempt (an order, an event, a look), the next step is decided from the journal and the
-engine alone, so that steps that were interrupted anywhere are taken up again; reports come in order for each attempt
-and are made again if they fail; one attempt that hangs holds up no other. Nothing is spent on attempts at rest.
+Guarantees: whatever wakes an attempt (an order, an event, a poll), its next step is decided from the journal and the
+engine alone, so an interrupted step is continued; reports of one attempt are in order and are repeated if they fail;
+an attempt that hangs delays no other; attempts at rest cost nothing.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ from dovetail.model.command import task_of_key
 from dovetail.model.event import TaskFinished, TaskStarted
 from dovetail.model.text.quantity import format_duration
 
-BIND_PATIENCE_S = 20.0  # a bind that takes longer, while its image is fetched, has been accepted all the same
-TIME_LIMIT_EXIT = 124  # as timeout(1) has it
+BIND_PATIENCE_S = 20.0  # a bind that takes longer, to pull its image, is accepted
+TIME_LIMIT_EXIT = 124  # as timeout(1) uses it
 SETTLE_S = 1.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 10.0
 _log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class _Active:
 
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     waiting: list[asyncio.Future[None]] = field(default_factory=list)
-    """Binds that want to know how it goes on."""
+    """Binds that wait for the outcome."""
     task: asyncio.Task[None] | None = None
 
     def settle(self) -> None:
@@ -65,21 +65,21 @@ class DockerAttempts:
         self._slots = asyncio.Semaphore(parallel)
         self._active: dict[str, _Active] = {}
         self._orders: dict[str, Assignment] = {}
-        self._said_started: set[str] = set()
-        self._untold: set[str] = set()  # whose end is to be told when it comes, or is there already
+        self._start_reported: set[str] = set()
+        self._end_unreported: set[str] = set()  # whose end is to be reported
         self._limits: dict[str, asyncio.TimerHandle] = {}
         self._clock_ahead_s = 0.0
 
     def set_clock(self, host_now_s: float) -> None:
-        """What time it is on the host, whose clock its containers' times are told by."""
+        """The host's current time: its containers' times are in its clock."""
         self._clock_ahead_s = host_now_s - time.time()
 
     def rests(self, key: str) -> bool:
-        """It runs, that was told, and nothing is under way."""
-        return key in self._said_started and key not in self._active
+        """It runs, its start was reported, and no step is in progress."""
+        return key in self._start_reported and key not in self._active
 
     def wake(self, key: str) -> _Active:
-        """Something may have happened to it. An end that was told is not told again for that."""
+        """Something may have happened to it. An end that was reported is not reported again."""
         active = self._active.get(key)
         if active is None:
             active = self._active[key] = _Active()
@@ -87,30 +87,30 @@ class DockerAttempts:
         active.wake.set()
         return active
 
-    def tell_again(self, assignment: Assignment) -> None:
-        """It was bound before: say what became of it."""
+    def report_again(self, assignment: Assignment) -> None:
+        """It was bound before: report its state again."""
         self._orders[assignment.key] = assignment
-        self._said_started.discard(assignment.key)
+        self._start_reported.discard(assignment.key)
         self.end(assignment.key)
 
     def end(self, key: str) -> None:
-        """It is to stop, or somebody wants to know that it has."""
-        self._untold.add(key)
+        """It is to stop, or a caller waits for the report of its end."""
+        self._end_unreported.add(key)
         self.wake(key)
 
     async def launch(self, assignment: Assignment) -> None:
-        """It was ordered: begin. Returns when it runs, has ended, or takes long. Raises Refusal."""
+        """Begin an ordered attempt. Returns when it runs, has ended, or takes long. Raises Refusal."""
         self._orders[assignment.key] = assignment
-        self._untold.add(assignment.key)
+        self._end_unreported.add(assignment.key)
         settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.wake(assignment.key).waiting.append(settled)
         await asyncio.wait({settled}, timeout=BIND_PATIENCE_S)
         record = await self._journal.get(assignment.key)
         if not settled.done() and not self.reachable.is_set():
             record = await self._journal.refuse(assignment.key, "the host fell silent before it was started")
-        settled.cancel()  # from now on nobody waits: a refusal has to be told
+        settled.cancel()  # the caller no longer waits: a refusal has to be reported
         if record is not None and record.refused:
-            self._untold.discard(assignment.key)
+            self._end_unreported.discard(assignment.key)
             raise Refusal(record.reason)
 
     async def close(self) -> None:
@@ -132,10 +132,10 @@ class DockerAttempts:
                 backoff.reset()
             except DockerUnreachable:
                 self._trouble()
-                await asyncio.sleep(SETTLE_S)  # what was sent may still be on its way
-                await _unless(active.wake, self.reachable.wait())  # an end can be told without the host
+                await asyncio.sleep(SETTLE_S)  # a request may still be in flight
+                await _done_before(active.wake, self.reachable.wait())  # an end can be reported without the host
                 continue
-            except Exception:  # the receiver's trouble, a full disk, an engine's bad day: none may end the driving
+            except Exception:  # an error of the receiver, the disk or the engine must not end the task
                 _log.exception("attempt %s: trying again in %.1f s", key, backoff.pause_s)
                 await asyncio.sleep(backoff.next_s())
                 continue
@@ -145,15 +145,15 @@ class DockerAttempts:
                 return
 
     async def _step(self, key: str, active: _Active) -> bool:
-        """One step further; True at rest."""
+        """Take one step. True at rest."""
         record = await self._journal.get(key)
         if record is None:
-            self._untold.discard(key)
+            self._end_unreported.discard(key)
             return True
         name = self._identity.name(key)
         seen = None
         if record.state is not State.ENDED:
-            self._untold.add(key)
+            self._end_unreported.add(key)
             inspected = await self._api.inspect(name)
             seen = None if inspected is None else seen_in(inspected)
         step = decide(record, seen)
@@ -171,17 +171,17 @@ class DockerAttempts:
             case Do.END:
                 await self._end(key, name, step)
             case Do.TELL:
-                await self._tell_end(record, active)
+                await self._report_end(record, active)
                 return True
         return False
 
     async def _make(self, key: str, name: str, active: _Active) -> bool:
         assignment = self._orders.get(key)
-        if assignment is None:  # ordered before a restart; whoever ordered it asks again
+        if assignment is None:  # ordered before a restart; the caller repeats the bind
             return True
         try:
-            if not await _unless(active.wake, self._images.fetch(assignment.spec.run.image or "")):
-                return False  # something happened meanwhile: it may have been stopped
+            if not await _done_before(active.wake, self._images.fetch(assignment.spec.run.image or "")):
+                return False  # something happened meanwhile, such as a stop
             async with self._slots:
                 record = await self._journal.get(key)
                 if record is None or record.state is not State.ORDERED:
@@ -191,7 +191,7 @@ class DockerAttempts:
             await self._journal.end(key, None, f"the host refused its container: {error}", ran=False)
             return False
         if (await self._journal.created(key)).state is State.ENDED:
-            await self._api.remove(name)  # it was stopped while it was made
+            await self._api.remove(name)  # it was stopped while it was created
         return False
 
     async def _start(self, record: Record, name: str) -> None:
@@ -203,7 +203,7 @@ class DockerAttempts:
             except DockerApiError as error:
                 inspected = await self._api.inspect(name)
                 seen = None if inspected is None else seen_in(inspected)
-                if decide(record, seen).do is Do.START:  # it is as it was: only these words say why
+                if decide(record, seen).do is Do.START:  # its state has not changed: only this error says why
                     await self._end(record.key, name, could_not_start(0, str(error)))
 
     async def _stop(self, key: str, name: str, seen: Seen) -> None:
@@ -216,10 +216,10 @@ class DockerAttempts:
             await self._api.remove(name)
 
     async def _rest(self, key: str, seen: Seen) -> bool:
-        """False: it has run for as long as it may."""
-        if key not in self._said_started:
+        """False if its time limit has passed."""
+        if key not in self._start_reported:
             await self._report(TaskStarted(task_of_key(key), key))
-            self._said_started.add(key)
+            self._start_reported.add(key)
         if seen.run_for_s is not None and seen.started_at is not None and key not in self._limits:
             left_s = seen.started_at + seen.run_for_s - (time.time() + self._clock_ahead_s)
             if left_s <= 0:
@@ -233,24 +233,24 @@ class DockerAttempts:
         del self._limits[key]
         self.wake(key)
 
-    async def _tell_end(self, record: Record, active: _Active) -> None:
+    async def _report_end(self, record: Record, active: _Active) -> None:
         key = record.key
         heard = any(not future.done() for future in active.waiting)
-        said_by_bind = record.refused and record.stop_reason is None and heard
-        if key in self._untold and not said_by_bind:
+        reported_by_bind = record.refused and record.stop_reason is None and heard
+        if key in self._end_unreported and not reported_by_bind:
             task = task_of_key(key)
-            if record.ran and key not in self._said_started:
+            if record.ran and key not in self._start_reported:
                 await self._report(TaskStarted(task, key))
             await self._report(TaskFinished(task, key, record.exit_code, record.reason))
-        self._untold.discard(key)
-        self._said_started.discard(key)
+        self._end_unreported.discard(key)
+        self._start_reported.discard(key)
         self._orders.pop(key, None)
         if (limit := self._limits.pop(key, None)) is not None:
             limit.cancel()
 
 
-async def _unless(wake: asyncio.Event, work: Awaitable[object]) -> bool:
-    """Whether the work was done; False if the event came first, which leaves the work."""
+async def _done_before(wake: asyncio.Event, work: Awaitable[object]) -> bool:
+    """Whether the work was done. False if the event came first; the work is then cancelled."""
     doing = asyncio.ensure_future(work)
     waking = asyncio.create_task(wake.wait())
     try:

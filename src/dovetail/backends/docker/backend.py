@@ -1,7 +1,7 @@
 """Docker hosts as one backend: puts the pieces of this package together.
 
-Every method is safe to repeat, and none waits for a host but those that ask it something (`nodes`, `status`, `logs`,
-and `bind`, which waits a while to hear whether the container started).
+Every method may be repeated. Only `nodes`, `status`, `logs` and `bind` wait for a host; `bind` waits a while to learn
+whether the container started.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class DockerBackend:
         identity = Identity(cluster, self.name)
         self._report = report
         self._hosts = {
-            host.name: Host(host, self._settings, identity, self._journal, report, self._twin_of)
+            host.name: Host(host, self._settings, identity, self._journal, report, self._same_engine)
             for host in self._settings.hosts
         }
         for name in await self._journal.hosts():
@@ -51,8 +51,8 @@ class DockerBackend:
                 await report(NodeLeft(name, f"it is no longer one of the hosts of backend {self.name}"))
         await self._journal.keep_hosts(list(self._hosts))
         self._tasks = [asyncio.create_task(host.run(), name=f"docker: {name}") for name, host in self._hosts.items()]
-        # Each has been tried once, so that the nodes that are there are known; none is waited for longer than it may
-        # take to answer.
+        # Wait until each host was tried once, so that the nodes that answer are known, but not longer than
+        # `answer_within_s`.
         tried = [asyncio.create_task(host.met.wait()) for host in self._hosts.values()]
         _, silent = await asyncio.wait(tried, timeout=self._settings.answer_within_s)
         for task in silent:
@@ -62,7 +62,7 @@ class DockerBackend:
                   len(self._hosts))  # fmt: skip
 
     async def nodes(self) -> list[Node]:
-        """Those that answer. Raises DockerUnreachable if none does."""
+        """The hosts that answer. Raises DockerUnreachable if none does."""
         found = await asyncio.gather(*(host.describe() for host in self._hosts.values()), return_exceptions=True)
         nodes = [node for node in found if isinstance(node, Node)]
         for error in found:
@@ -97,8 +97,8 @@ class DockerBackend:
             raise Refusal(f"attempt {assignment.key} will not run: {record.reason}")
         if host.online:
             await host.attempts.launch(assignment)
-        else:  # it was ordered before the host fell silent, and begins when it is back
-            host.attempts.tell_again(assignment)
+        else:  # it was ordered before the host went offline, and starts when the host is back
+            host.attempts.report_again(assignment)
 
     async def stop(self, key: str, reason: str) -> None:
         record = await self._journal.stop(key, reason)
@@ -110,13 +110,13 @@ class DockerBackend:
 
     async def reconcile(self, assignments: list[Assignment]) -> None:
         for assignment in assignments:
-            # One that the journal does not know has a container on its host, or had one, or is lost.
+            # An attempt that the journal does not know has or had a container on its host, or is lost.
             record = await self._journal.order(assignment.key, assignment.node, created=True)
             host = self._hosts.get(record.node or "")
             if host is None:
                 await self._end_without_host(record)
             else:
-                host.attempts.tell_again(assignment)
+                host.attempts.report_again(assignment)
 
     async def logs(self, key: str, offset: int, limit: int) -> LogChunk:
         record = await self._journal.get(key)
@@ -135,13 +135,13 @@ class DockerBackend:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for host in self._hosts.values():
-            with contextlib.suppress(Exception):  # the others are to be closed as well
+            with contextlib.suppress(Exception):  # the other hosts are closed too
                 await host.close()
         self._tasks, self._hosts = [], {}
         await self._journal.close()
 
     async def _end_without_host(self, record: Record) -> None:
-        """Of an attempt that never had a host, or whose host is no longer in the settings."""
+        """End an attempt without a host, or with a host that is no longer in the settings."""
         if self._report is None:
             raise RuntimeError(f"backend {self.name!r} has not been started: call start() first")
         if record.state is not State.ENDED:
@@ -149,6 +149,6 @@ class DockerBackend:
             record = await self._journal.end(record.key, None, record.stop_reason or reason, ran=record.created)
         await self._report(TaskFinished(task_of_key(record.key), record.key, record.exit_code, record.reason))
 
-    def _twin_of(self, engine: str, host: str) -> str | None:
+    def _same_engine(self, engine: str, host: str) -> str | None:
         first = self._engines.setdefault(engine, host)
         return None if first == host else first

@@ -1,7 +1,7 @@
-"""How a host's engine is reached: a unix socket, TCP with or without TLS, or SSH.
+"""Connects to a host's engine: a unix socket, TCP with or without TLS, or SSH.
 
-Guarantees: an HTTP client that asks nobody but that engine (no proxy, no environment), and words for what went wrong on
-the way. What is asked is left to `engine_api`.
+Guarantees: an HTTP client that connects only to that engine (no proxy, no environment), and an error message for a
+failed connection. `engine_api` has the calls.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ KEPT_FOR_S = 30.0
 
 
 class DockerUnreachable(Exception):
-    """The engine did not answer; what was asked of it may or may not have happened."""
+    """The engine did not answer; the call may or may not have had an effect."""
 
 
 class Connection:
@@ -27,7 +27,7 @@ class Connection:
         self._relay: SshRelay | None = None
 
     async def open(self) -> httpx.AsyncClient:
-        """Nothing is sent yet. Raises DockerUnreachable for certificates that cannot be used."""
+        """Nothing is sent yet. Raises DockerUnreachable for unusable certificates."""
         parts = urlsplit(self._settings.url)
         limits = httpx.Limits(
             max_connections=None, max_keepalive_connections=KEPT_CONNECTIONS, keepalive_expiry=KEPT_FOR_S
@@ -40,7 +40,7 @@ class Connection:
             return _client("http://docker", httpx.AsyncHTTPTransport(uds=str(socket), limits=limits))
         if self._settings.tls is None:
             return _client(f"http://{parts.netloc}", httpx.AsyncHTTPTransport(limits=limits))
-        context = await asyncio.to_thread(_trusting, self._settings.tls)
+        context = await asyncio.to_thread(_tls_context, self._settings.tls)
         return _client(f"https://{parts.netloc}", httpx.AsyncHTTPTransport(verify=context, limits=limits))
 
     async def close(self) -> None:
@@ -48,8 +48,8 @@ class Connection:
             await self._relay.close()
 
     def words(self, error: Exception) -> str:
-        """What went wrong, with what ssh said of it."""
-        said = "" if self._relay is None else self._relay.last_words
+        """The error message, with ssh's own error if there is one."""
+        said = "" if self._relay is None else self._relay.last_error
         cause = said or str(error) or type(error).__name__
         return f"the engine at {self._settings.url} does not answer: {cause}"
 
@@ -58,7 +58,7 @@ def _client(base_url: str, transport: httpx.AsyncHTTPTransport) -> httpx.AsyncCl
     return httpx.AsyncClient(base_url=base_url, transport=transport, trust_env=False)
 
 
-def _trusting(tls: Tls) -> ssl.SSLContext:
+def _tls_context(tls: Tls) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=tls.ca)
         if tls.cert is not None:

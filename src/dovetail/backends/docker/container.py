@@ -1,14 +1,13 @@
-"""From an assignment to the container that runs it; refuses what this backend cannot run. Pure.
+"""Turns an assignment into a container, and refuses what this backend cannot run. Pure.
 
-What a task asks for becomes its share of the processor and a soft limit of memory; what it may use at most becomes a
-quota and a hard limit, without swap. The command is all that is run: it takes the place of the image's entry point and
-command, as everywhere in Dovetail. Beside the workload's own variables it sees
+Requests become CPU shares and a soft memory limit; limits become a CPU quota and a hard memory limit without swap. The
+command replaces the image's entry point and command. Besides the workload's own variables it sees
 
-    DOVETAIL_WORKLOAD  the workload's name        DOVETAIL_REPLICA   which of the replicas this is, from 0
-    DOVETAIL_TASK      `<workload id>.<replica>`  DOVETAIL_REPLICAS  of how many
-    DOVETAIL_NODE      the node's name            DOVETAIL_ATTEMPT   which attempt of the task this is
+    DOVETAIL_WORKLOAD  the workload's name        DOVETAIL_REPLICA   the number of this replica, from 0
+    DOVETAIL_TASK      `<workload id>.<replica>`  DOVETAIL_REPLICAS  the number of replicas
+    DOVETAIL_NODE      the node's name            DOVETAIL_ATTEMPT   the number of this attempt of the task
 
-and of the GPUs of the host only those that it was given. A share of a GPU is not enforced: it sees the whole of it.
+and only its own GPUs. A share of a GPU is not enforced: it sees the whole GPU.
 """
 
 import math
@@ -27,19 +26,19 @@ KEY, CLUSTER, BACKEND = "dovetail.key", "dovetail.cluster", "dovetail.backend"
 WORKLOAD, NAMESPACE, NODE = "dovetail.workload", "dovetail.namespace", "dovetail.node"
 RUN_FOR_S, GRACE_S = "dovetail.run_for_s", "dovetail.grace_s"
 SHARES_A_CORE, LEAST_SHARES, MOST_SHARES = 1024, 2, 262_144
-LEAST_NANO_CPUS = 10_000_000  # Docker takes no less than a hundredth of a core
-_LOG_FILES = 2  # the older one is dropped when the newer is full, so that `log_size` is kept at least
+LEAST_NANO_CPUS = 10_000_000  # Docker's minimum: a hundredth of a core
+_LOG_FILES = 2  # the older one is dropped when the newer is full, so at least `log_size` is kept
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whose containers they are: several control planes, and several backends of one, may share a host."""
+    """The owner of containers: several control planes and several backends may share a host."""
 
     cluster: str
     backend: str
 
     def name(self, key: str) -> str:
-        """The container of an attempt; the same name cannot be made twice."""
+        """The name of an attempt's container. Docker accepts each name only once."""
         return f"dovetail-{self.cluster}-{key}"
 
     @property
@@ -48,7 +47,7 @@ class Identity:
         return [f"{CLUSTER}={self.cluster}", f"{BACKEND}={self.backend}"]
 
     def key_of(self, labels: dict[str, str]) -> str | None:
-        """The attempt that a container belongs to; None for one that is not ours."""
+        """The key of a container's attempt; None if the container is not ours."""
         ours = labels.get(CLUSTER) == self.cluster and labels.get(BACKEND) == self.backend
         return labels.get(KEY) if ours else None
 
@@ -65,7 +64,7 @@ def refuse_what_cannot_run(spec: Workload, settings: DockerSettings) -> None:
 def container_body(
     assignment: Assignment, identity: Identity, host: HostSettings, settings: DockerSettings, host_cores: int
 ) -> dict[str, Any]:
-    """What the engine is asked to create."""
+    """The body of the create call."""
     spec = assignment.spec
     assert spec.run.image is not None
     grace_s = settings.grace_s if spec.disruption.grace is None else spec.disruption.grace
@@ -82,13 +81,13 @@ def container_body(
         labels[RUN_FOR_S] = repr(float(spec.deadline.run_for))
     body: dict[str, Any] = {
         "Image": canonical(spec.run.image),
-        "Env": [f"{name}={value}" for name, value in _environment(assignment).items()],
+        "Env": [f"{name}={value}" for name, value in (spec.run.env | assignment.variables()).items()],
         "Labels": labels,
         "StopTimeout": math.ceil(grace_s),
         "HostConfig": {
             **_limits(spec, host_cores),
             "NetworkMode": host.network or settings.network,
-            "RestartPolicy": {"Name": "no"},  # Dovetail decides about a second try, and where
+            "RestartPolicy": {"Name": "no"},  # Dovetail decides about retries and where they run
             "LogConfig": _log_config(settings),
             "Mounts": [_mount(volume) for volume in spec.run.volumes],
         },
@@ -97,7 +96,7 @@ def container_body(
         devices = devices_of(host.gpus, max(assignment.devices) + 1)
         body["HostConfig"]["DeviceRequests"] = [_gpus(assignment.devices, devices)]
     if spec.run.command:
-        # All of it as the entry point: an empty one is not told from none by every engine that speaks this API.
+        # The whole command is the entry point: some engines treat an empty entry point like none.
         body["Entrypoint"] = list(spec.run.command)
     if spec.run.workdir is not None:
         body["WorkingDir"] = spec.run.workdir
@@ -106,19 +105,11 @@ def container_body(
     return body
 
 
-def _environment(assignment: Assignment) -> dict[str, str]:
-    spec = assignment.spec
-    return {
-        **spec.run.env,
-        **assignment.variables(),
-    }
-
-
 def _limits(spec: Workload, host_cores: int) -> dict[str, int]:
     asked, most = spec.resources, spec.limits
     found = {"CpuShares": min(max(LEAST_SHARES, round(asked.cpu * SHARES_A_CORE)), MOST_SHARES)}
     if most.cpu is not None:
-        # More than the host has is no limit at all, and Docker refuses to write it down.
+        # Docker rejects a quota above the cores of the host.
         found["NanoCpus"] = min(max(LEAST_NANO_CPUS, round(most.cpu * 1e9)), host_cores * 1_000_000_000)
     if asked.memory:
         found["MemoryReservation"] = asked.memory
@@ -141,7 +132,7 @@ def _mount(volume: Volume) -> dict[str, Any]:
 
 
 def _gpus(slots: Sequence[int], devices: Sequence[Device]) -> dict[str, Any]:
-    """By UUID where all of them are known, since numbers change when a GPU fails; else by number."""
+    """By UUID if all are known, because numbers change when a GPU fails; else by number."""
     uuids = [devices[slot].uuid for slot in slots if slot < len(devices)]
     named = [uuid for uuid in uuids if uuid is not None]
     ids = named if len(named) == len(slots) else [str(slot) for slot in slots]

@@ -1,17 +1,18 @@
-"""What to do next for one attempt, from what the journal says and what the engine says. Pure.
+"""Decides the next step of one attempt from the journal and the engine. Pure.
 
-    the engine says     ordered                          stopping
-    ------------------  -------------------------------  --------------------------------------
-    no container        make it; it ended, if there was  it ended, as was asked
-                        one that somebody removed
-    made                start it                         it ended, as was asked; remove it
-    could not start     it ended: the command's fault    the same
-                        (126, 127), or refused
-    running             at rest                          stop it
-    exited              it ended with its exit code      the same, or as was asked once we have
-                                                         sent the stop
+    container         journal: ordered                 journal: stopping
+    ----------------  -------------------------------  --------------------------------------
+    none              create it; ended, if it existed  ended, as requested
+                      and was removed by others
+    created           start it                         ended, as requested; remove it
+    could not start   ended: the command's fault       the same
+                      (126, 127), or refused
+    running           at rest                          stop it
+    exited            ended with its exit code         the same, or as requested if we have
+                                                       sent the stop
 
-A container is started only from "made", where it never ran: a second start of one that has ended would run it twice.
+A container is started only in the state "created", where it has never run: starting an exited container would run it
+twice.
 """
 
 from dataclasses import dataclass
@@ -23,9 +24,9 @@ from dovetail.backends.docker.container import GRACE_S, RUN_FOR_S
 from dovetail.backends.docker.journal import Record, State
 from dovetail.model.text.quantity import show_bytes
 
-UNUSABLE_EXIT, NOT_FOUND_EXIT = 126, 127  # as shells and Docker have them
+UNUSABLE_EXIT, NOT_FOUND_EXIT = 126, 127  # as shells and Docker use them
 FIRST_SIGNAL_STATUS = 128
-USUAL_GRACE_S = 10  # as Docker has it
+USUAL_GRACE_S = 10  # Docker's default
 _NAMED_SIGNALS = {1: "SIGHUP", 2: "SIGINT", 6: "SIGABRT", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
 
 
@@ -38,7 +39,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A container as its engine describes it. Times are the host's."""
+    """A container as its engine describes it. Times are in the host's clock."""
 
     stage: Stage
     exit_code: int = 0
@@ -61,7 +62,7 @@ class Do(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AttemptStep:
-    """The rest goes with END. `ran`: its command began."""
+    """All fields but `do` belong to END. `ran`: its command was started."""
 
     do: Do
     exit_code: int | None = None
@@ -93,7 +94,7 @@ def seen_in(inspected: dict[str, Any]) -> Seen:
 
 
 def moment(text: str) -> float | None:
-    """Seconds since the epoch of a time as Go writes it; None for its zero, which stands for never."""
+    """Seconds since the epoch of a timestamp in Go's format; None for its zero, which means never."""
     if not text or text.startswith("0001-"):
         return None
     whole, dot, rest = text.partition(".")
@@ -125,7 +126,7 @@ def decide(record: Record, seen: Seen | None) -> AttemptStep:
 
 
 def could_not_start(exit_code: int, words: str) -> AttemptStep:
-    """A command that is not there or cannot be run failed, wherever it is tried; all else is the host's trouble."""
+    """A missing or unusable command fails on every host; anything else is the host's fault."""
     at_fault = exit_code in (UNUSABLE_EXIT, NOT_FOUND_EXIT)
     reason = f"its command could not be started: {words}" if at_fault else f"the host could not start it: {words}"
     return AttemptStep(Do.END, exit_code if at_fault else None, reason, remove=True)

@@ -1,8 +1,8 @@
 """The calls of the Docker Engine API that this backend makes, with types.
 
-Guarantees: a call returns, or raises DockerApiError (the engine refused) or DockerUnreachable (the outcome is unknown);
-no call waits for ever. The API's version is negotiated with each engine.
-Left to others: what the answers mean.
+Guarantees: a call returns, or raises DockerApiError (the engine refused) or DockerUnreachable (the outcome is
+unknown); every call has a timeout. The API version is negotiated with each engine. What the answers mean is left to
+others.
 """
 
 import json
@@ -13,16 +13,16 @@ import httpx
 
 from dovetail.backends.docker.connection import Connection, DockerUnreachable
 
-CALL_S = 60.0  # starting a container on a busy host takes its time
-PULL_SILENCE_S = 300.0  # a pull says something at every layer
-NEWEST = (1, 47)  # of the API, as far as its documentation was read
+CALL_S = 60.0  # starting a container on a busy host can take long
+PULL_SILENCE_S = 300.0  # a pull reports progress at every layer
+NEWEST = (1, 47)  # the newest version of the API that this module was written for
 _NOT_FOUND, _CONFLICT = 404, 409
 
 Json = dict[str, Any]
 
 
 class DockerApiError(Exception):
-    """The engine answered with an error, in its own words."""
+    """The engine answered with an error; the message is the engine's."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -42,7 +42,7 @@ class EngineApi:
         await self._connection.close()
 
     async def greet(self) -> None:
-        """A sign of life; agrees upon the version to speak."""
+        """Ping the engine and negotiate the API version."""
         response = await self._call("GET", "/_ping", timeout_s=self._answer_within_s)
         offered = response.headers.get("Api-Version", "")
         major, _, minor = offered.partition(".")
@@ -73,7 +73,7 @@ class EngineApi:
         return found
 
     async def create(self, name: str, body: Json) -> None:
-        """Twice is once: a container of that name is the one that was asked for."""
+        """Idempotent: a container of that name is the requested one."""
         try:
             await self._call("POST", "/containers/create", params={"name": name}, body=body)
         except DockerApiError as error:
@@ -84,15 +84,15 @@ class EngineApi:
         await self._call("POST", f"/containers/{name}/start")
 
     async def stop(self, name: str, grace_s: int) -> None:
-        """Returns when it has ended, or was not running."""
+        """Returns when it has ended or was not running."""
         await self._call("POST", f"/containers/{name}/stop", params={"t": str(grace_s)}, timeout_s=CALL_S + grace_s)
 
     async def remove(self, name: str) -> None:
-        """Whatever it does, with the volumes that have no name."""
+        """In any state, with its anonymous volumes."""
         try:
             await self._call("DELETE", f"/containers/{name}", params={"force": "true", "v": "true"})
         except DockerApiError as error:
-            if error.status not in (_NOT_FOUND, _CONFLICT):  # gone, or going
+            if error.status not in (_NOT_FOUND, _CONFLICT):  # it is removed, or being removed
                 raise
 
     async def stats(self, name: str) -> Json:
@@ -101,7 +101,7 @@ class EngineApi:
         return found
 
     async def output(self, name: str) -> AsyncIterator[bytes]:
-        """What it has printed and goes on printing, until it ends."""
+        """Its output so far and from now on, until it ends."""
         params = {"stdout": "true", "stderr": "true", "follow": "true"}
         async for block in self._stream("GET", f"/containers/{name}/logs", params, silence_s=None):
             yield block
@@ -127,7 +127,7 @@ class EngineApi:
         return found
 
     async def pull(self, image: str, login: str | None) -> None:
-        """`image` has a tag or a digest. Errors come as ApiError whether before or in the middle."""
+        """`image` has a tag or a digest. Raises DockerApiError, also for an error in the middle of the pull."""
         headers = {} if login is None else {"X-Registry-Auth": login}
         params = {"fromImage": image}
         blocks = self._stream("POST", "/images/create", params, silence_s=PULL_SILENCE_S, headers=headers)

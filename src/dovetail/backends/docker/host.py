@@ -1,9 +1,9 @@
-"""One host: keeps in touch with its engine, looks after what runs there, and tells how the host is.
+"""One host: keeps the connection to its engine, watches its containers, and reports the node's state.
 
-Guarantees: a host that does not answer is told to be offline and is tried again for ever, more and more slowly; when it
-is back, everything there is looked at before anything else. What happens there is heard from its events, and every
-`look_interval_s` also seen, so that an event that was lost delays a report and loses none. A container of ours that
-should not be there, because its end was told, is removed and not told again.
+Guarantees: a host that does not answer is reported offline and is tried again for ever, with backoff; when it is back,
+all of its containers are checked first. Changes come from its events and from a poll every `look_interval_s`, so a
+lost event delays a report but loses none. A container of ours whose end was reported is removed and not reported
+again.
 """
 
 import asyncio
@@ -31,9 +31,9 @@ from dovetail.model.node import Node
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 5.0
 TIDY_INTERVAL_S = 600.0
-EVENTS_BEFORE_S = 2.0  # heard again from so long before, in case the host's clock is coarse
+EVENTS_BEFORE_S = 2.0  # events are read from so long before, in case the host's clock is coarse
 LIVE = ["created", "running", "paused", "restarting"]
-HEARD = {
+EVENTS = {
     "type": ["container", "image"],
     "event": ["start", "die", "destroy", "pull", "tag", "untag", "delete", "import", "load"],
 }
@@ -48,27 +48,27 @@ class Host:
         identity: Identity,
         journal: Journal,
         report: Report,
-        twin_of: Callable[[str, str], str | None],
+        same_engine: Callable[[str, str], str | None],
     ) -> None:
-        """`twin_of(engine id, host)`: another host of the backend that is the same engine under another name."""
+        """`same_engine(engine id, host)`: another host of the backend that is the same engine under another name."""
         self.name = settings.name
         self.met = asyncio.Event()
-        """It was tried once, with whatever result."""
+        """It was tried once, successfully or not."""
         self.trouble = "it has not been asked yet"
         self._settings, self._backend = settings, backend
-        self._identity, self._journal, self._report, self._twin_of = identity, journal, report, twin_of
+        self._identity, self._journal, self._report, self._same_engine = identity, journal, report, same_engine
         self._api = EngineApi(Connection(settings), backend.answer_within_s)
         self._images = Images(self._api, backend.pull, backend.registries)
         self._info: dict[str, Any] = {}
-        self._told: Node | None = None  # as the node was announced; None: it is to be announced
-        self._said_offline = False
-        self._look_again = asyncio.Event()
+        self._told: Node | None = None  # as it was last reported; None: it has to be reported
+        self._offline_reported = False
+        self._poll_now = asyncio.Event()
         self._broken = asyncio.Event()
         self._adopted = False
         self._outputs = Outputs()
         self._observer = Observer(self._api)
         self.attempts = DockerAttempts(
-            identity, self._api, journal, self._images, report, self._body_of, backend.parallel, self._in_trouble
+            identity, self._api, journal, self._images, report, self._body_of, backend.parallel, self._check_connection
         )
 
     @property
@@ -80,15 +80,15 @@ class Host:
         backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
         while True:
             try:
-                await self._meet()
+                await self._connect()
                 backoff.reset()
                 self.met.set()
-                await self._keep_in_touch()
+                await self._stay_connected()
             except DockerUnreachable as error:
-                await self._fell_silent(str(error))
-            except Exception as error:  # an engine that answers oddly is no host to send work to
+                await self._mark_offline(str(error))
+            except Exception as error:  # an engine with unexpected answers gets no work
                 _log.exception("host %s: trying again in %.1f s", self.name, backoff.pause_s)
-                await self._fell_silent(f"{type(error).__name__}: {error}")
+                await self._mark_offline(f"{type(error).__name__}: {error}")
             self.met.set()
             await asyncio.sleep(backoff.next_s())
 
@@ -99,7 +99,7 @@ class Host:
         await self._api.close()
 
     async def describe(self) -> Node:
-        """As it is now, asked of the engine."""
+        """The current node, asked of the engine."""
         self._info = await self._api.info()
         images = await self._api.images() if self._backend.report_images else []
         return describe(
@@ -111,11 +111,11 @@ class Host:
             return Status(Phase.ENDED, record.exit_code, record.reason)
         inspected = await self._api.inspect(self._identity.name(record.key))
         stage = None if inspected is None else seen_in(inspected).stage
-        running = stage in (Stage.RUNNING, Stage.EXITED)  # exited: its end is about to be told
+        running = stage in (Stage.RUNNING, Stage.EXITED)  # exited: its end is reported soon
         return Status(Phase.RUNNING if running else Phase.ACCEPTED, reason=record.stop_reason or "")
 
     async def logs(self, record: Record, offset: int, limit: int) -> LogChunk:
-        """Raises KeyError when its container is gone."""
+        """Raises KeyError if its container was removed."""
         name = self._identity.name(record.key)
         inspected = await self._api.inspect(name)
         if inspected is None and (record.state is State.ENDED or record.created):
@@ -125,17 +125,17 @@ class Host:
         chunk, over = await self._outputs.read(name, offset, limit, lambda: self._api.output(name))
         if not over:
             return chunk
-        # The stream also ends when the engine does; only a container that has ended prints nothing more.
+        # The stream also ends when the engine stops; only an exited container prints nothing more.
         inspected = await self._api.inspect(name)
         ended = inspected is None or seen_in(inspected).stage is Stage.EXITED
         return LogChunk(chunk.text, chunk.next_offset, ended)
 
     # --- how the host is -------------------------------------------------------------------------------------
 
-    async def _meet(self) -> None:
+    async def _connect(self) -> None:
         await self._api.greet()
         node = await self.describe()
-        twin = self._twin_of(engine_id(self._info), self.name)
+        twin = self._same_engine(engine_id(self._info), self.name)
         if twin is not None:
             raise DockerUnreachable(
                 f"it is the same engine as host {twin!r} (same id, host name and folder); remove one of them from the "
@@ -152,20 +152,20 @@ class Host:
     async def _announce(self, node: Node) -> None:
         if node != self._told and await self._tell(NodeJoined(node)):
             self._told = node
-            self._said_offline = False
+            self._offline_reported = False
 
-    async def _fell_silent(self, reason: str) -> None:
+    async def _mark_offline(self, reason: str) -> None:
         self.attempts.reachable.clear()
         self.trouble = reason
-        if self._said_offline:
+        if self._offline_reported:
             return
         _log.warning("host %s is offline: %s", self.name, reason)
         if await self._tell(NodeHealthChanged(self.name, False, reason)):
-            self._said_offline = True
-            self._told = None  # when it is back, it joins again, which also says that it is online
+            self._offline_reported = True
+            self._told = None  # when it is back, NodeJoined also reports it as online
 
     async def _tell(self, event: NodeJoined | NodeHealthChanged | NodeObserved) -> bool:
-        """False if the receiver has trouble of its own, which says nothing about the host; it will be told again."""
+        """False if the receiver failed, which says nothing about the host. The report is repeated later."""
         try:
             await self._report(event)
         except Exception:
@@ -173,23 +173,23 @@ class Host:
             return False
         return True
 
-    def _in_trouble(self) -> None:
-        """Somebody got no answer: find out."""
+    def _check_connection(self) -> None:
+        """A call got no answer: connect again."""
         self.attempts.reachable.clear()
         self._broken.set()
 
     # --- what happens there ----------------------------------------------------------------------------------
 
-    async def _keep_in_touch(self) -> None:
-        """Until the connection breaks; then once more at once, and only if that fails the host is offline."""
+    async def _stay_connected(self) -> None:
+        """Until the connection breaks. `run` then reconnects once, and the host is offline if that fails."""
         tasks = [
             asyncio.create_task(work, name=f"docker: {what} of {self.name}")
             for what, work in (
-                ("events", self._hear()),
-                ("looks", self._look_on()),
-                ("use", self._observe_on()),
-                ("tidying", self._tidy_on()),
-                ("trouble", self._wait_for_trouble()),
+                ("events", self._follow_events()),
+                ("looks", self._poll()),
+                ("use", self._observe()),
+                ("tidying", self._remove_old()),
+                ("trouble", self._wait_until_broken()),
             )
         ]
         try:
@@ -202,35 +202,35 @@ class Host:
             if task in done and isinstance(error, Exception) and not isinstance(error, DockerUnreachable):
                 raise error
 
-    async def _wait_for_trouble(self) -> None:
+    async def _wait_until_broken(self) -> None:
         await self._broken.wait()
 
-    async def _hear(self) -> None:
+    async def _follow_events(self) -> None:
         since = moment(str(self._info.get("SystemTime", ""))) or time.time()
-        async for event in self._api.events(since - EVENTS_BEFORE_S, HEARD):
+        async for event in self._api.events(since - EVENTS_BEFORE_S, EVENTS):
             if event.get("Type") == "image":
-                self._look_again.set()
+                self._poll_now.set()
                 continue
             key = self._identity.key_of((event.get("Actor") or {}).get("Attributes") or {})
             if key is not None:
                 self.attempts.wake(key)
 
-    async def _look_on(self) -> None:
+    async def _poll(self) -> None:
         while True:
             try:
                 async with asyncio.timeout(self._backend.look_interval_s):
-                    await self._look_again.wait()
+                    await self._poll_now.wait()
             except TimeoutError:
                 pass
-            self._look_again.clear()
-            await self._api.greet()  # answers soon, or not at all
+            self._poll_now.clear()
+            await self._api.greet()  # a quick check whether the host answers
             await self._announce(await self.describe())
             await self._look()
             await self._outputs.close_idle()
 
     async def _look(self) -> None:
-        """At every container of ours that lives, and every attempt that should have one."""
-        statuses = LIVE if self._adopted else None  # at first also at those that ended and may be unknown
+        """Check every live container of ours, and every attempt that should have one."""
+        statuses = LIVE if self._adopted else None  # the first time also those that ended and may be unknown
         listed = await self._api.containers(self._identity.labels, statuses)
         running: set[str] = set()
         for container in listed:
@@ -251,12 +251,12 @@ class Host:
             if not (key in running and self.attempts.rests(key)):
                 self.attempts.wake(key)
 
-    async def _observe_on(self) -> None:
+    async def _observe(self) -> None:
         while True:
             await self._tell(NodeObserved(self.name, await self._observer.observe()))
             await asyncio.sleep(self._backend.observe_interval_s)
 
-    async def _tidy_on(self) -> None:
+    async def _remove_old(self) -> None:
         while True:
             await asyncio.sleep(TIDY_INTERVAL_S)
             ended_at = {}
@@ -272,7 +272,7 @@ class Host:
     async def _remove(self, name: str) -> None:
         try:
             await self._api.remove(name)
-        except DockerApiError as error:  # the host is well all the same; the next look tries again
+        except DockerApiError as error:  # the host is fine; the next poll tries again
             _log.warning("host %s: cannot remove container %s: %s", self.name, name, error)
 
     def _body_of(self, assignment: Assignment) -> dict[str, Any]:

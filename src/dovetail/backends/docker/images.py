@@ -1,7 +1,7 @@
-"""Images on one host: fetched when the settings say so, once however many containers wait for them.
+"""Images on one host: pulled as the settings say, once for all containers that wait for them.
 
-Guarantees: several attempts that need an image share one pull, and none of them is held up by a pull that it does not
-need. A pull goes on when the attempt that asked for it is stopped: the next one will want it.
+Guarantees: attempts that need the same image share one pull, and a pull delays only attempts that need it. A pull goes
+on when the attempt that asked for it is stopped: the next attempt will need the image.
 """
 
 import asyncio
@@ -14,12 +14,12 @@ from dovetail.backends.docker.engine_api import DockerApiError, EngineApi
 from dovetail.backends.docker.settings import Registry
 from dovetail.model.workloads.image import DEFAULT_REGISTRY, PRESENT, canonical, image_label, registry_of
 
-_DOCKER_HUB = "https://index.docker.io/v1/"  # what docker.io is called in a login
+_DOCKER_HUB = "https://index.docker.io/v1/"  # the name of docker.io in a login
 _NO_NAME = "<none>"
 
 
 def login_for(image: str, registries: Mapping[str, Registry]) -> str | None:
-    """The header that logs in where the image comes from; None where no login is known."""
+    """The login header for the image's registry; None without a login."""
     registry = registry_of(image)
     known = registries.get(registry)
     if known is None:
@@ -33,7 +33,7 @@ def login_for(image: str, registries: Mapping[str, Registry]) -> str | None:
 
 
 def labels_of_images(images: Iterable[dict[str, Any]], most: int) -> dict[str, str]:
-    """One label for each of the newest images of a host, by each of its names."""
+    """Labels for the newest images of a host, one per name."""
     found: dict[str, str] = {}
     newest = sorted(images, key=lambda image: -int(image.get("Created") or 0))
     for image in newest[:most]:
@@ -54,7 +54,7 @@ class Images:
         self._pulls: dict[str, asyncio.Task[None]] = {}
 
     async def fetch(self, image: str) -> None:
-        """The host has it, if it was to be fetched. Raises DockerApiError with the words of the engine."""
+        """Pull the image if the policy says so. Raises DockerApiError with the engine's message."""
         image = canonical(image)
         if self._policy == "never" or (self._policy == "missing" and await self._api.has_image(image)):
             return
@@ -70,7 +70,7 @@ class Images:
     def _done(self, image: str, pull: asyncio.Task[None]) -> None:
         del self._pulls[image]
         if not pull.cancelled():
-            pull.exception()  # whoever waits gets it; if nobody does any more, nobody misses it
+            pull.exception()  # mark it as retrieved: it is not an error if no attempt waits any more
 
     async def close(self) -> None:
         pulls = list(self._pulls.values())

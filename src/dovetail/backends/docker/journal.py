@@ -1,12 +1,12 @@
-"""What was ordered of this backend and what became of it: one row an attempt, in a SQLite file of its own.
+"""What was ordered of this backend and how it ended: one row per attempt, in a SQLite file of its own.
 
-Guarantees: what a call has written is on disk when it returns; a row is written before the engine of a host is asked
-for anything, so that after a crash there is no container that nobody remembers; an end is written once and stays.
+Guarantees: a write is on disk when its call returns; a row is written before the engine of a host is called, so after
+a crash there is no container without a row; an end is written once and stays.
 
-    ordered ──► stopping ──► ended          the first word on an attempt may be any of the three: one that is stopped
-       └───────────────────────┘            before it was bound ends at once, and is refused from then on
+    ordered ──► stopping ──► ended          an attempt may begin in any of the three: one that is stopped before it was
+       └───────────────────────┘            bound ends at once, and is refused from then on
 
-All calls go through one thread: they happen one after the other, and the event loop never waits for a disk.
+All calls run on one thread, one after the other, so the event loop never waits for a disk.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
 FILE = "attempts.db"
-KEPT_FOR_S = 90 * 86400.0  # far longer than any command may be on its way
+KEPT_FOR_S = 90 * 86400.0  # far longer than any command can be in flight
 T = TypeVar("T")
 
 _TABLES = """
@@ -42,7 +42,6 @@ CREATE TABLE IF NOT EXISTS attempts (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS unfinished ON attempts (node) WHERE state <> 'ended';
 """
-_COLUMNS = "key, node, state, created, stop_reason, stop_code, stop_sent, exit_code, reason, ran, changed_at"
 
 
 class State(StrEnum):
@@ -67,8 +66,11 @@ class Record:
 
     @property
     def refused(self) -> bool:
-        """It ended without having begun, and its command was not to blame: it may not be bound any more."""
+        """It ended before it started, and not because of its command: it cannot be bound again."""
         return self.state is State.ENDED and not self.ran and self.exit_code is None
+
+
+_COLUMNS = tuple(field.name for field in fields(Record))
 
 
 class Journal:
@@ -78,7 +80,7 @@ class Journal:
         self._database: sqlite3.Connection | None = None
 
     async def open(self, cluster: str | None) -> str:
-        """The name that marks our containers: the one given, or one made up at the first start."""
+        """The name that marks our containers: the given one, or a random one from the first start."""
         return await self._run(lambda: self._open(cluster))
 
     async def close(self) -> None:
@@ -97,7 +99,7 @@ class Journal:
         return await self._run(find)
 
     async def hosts(self) -> list[str]:
-        """Those that there were when `keep_hosts` was called last."""
+        """The hosts of the last call of `keep_hosts`."""
         return await self._run(lambda: [row[0] for row in self._sql("SELECT name FROM hosts")])
 
     async def keep_hosts(self, names: Sequence[str]) -> None:
@@ -111,7 +113,7 @@ class Journal:
         await self._run(write)
 
     async def order(self, key: str, node: str, *, created: bool = False) -> Record:
-        """As it is from now on: nothing changes for a key that is known. `created`: there is, or was, a container."""
+        """The row of the key, which is written only if there is none. `created`: there is, or was, a container."""
         return await self._write(
             key,
             "INSERT OR IGNORE INTO attempts (key, node, state, created, changed_at) VALUES (?, ?, 'ordered', ?, ?)",
@@ -119,11 +121,11 @@ class Journal:
         )
 
     async def created(self, key: str) -> Record:
-        """Written before a container is started: without it nothing can run. Ended: it must not be started any more."""
+        """Written before a container is started. If the row is ended, the container must not be started."""
         return await self._write(key, "UPDATE attempts SET created = 1 WHERE key = ?", key)
 
     async def stop(self, key: str, reason: str, code: int | None = None) -> Record:
-        """It is to end; or, if it has not got as far as a container, has ended. The first reason counts."""
+        """It is to end. Without a container it has ended. The first reason counts."""
 
         def write() -> Record:
             now = time.time()
@@ -141,7 +143,7 @@ class Journal:
         return await self._run(write)
 
     async def refuse(self, key: str, reason: str) -> Record:
-        """It is not to begin, if it has not got as far as a container."""
+        """End it, if it has no container yet."""
         return await self._write(
             key,
             "UPDATE attempts SET state = 'ended', reason = ?, changed_at = ? "
@@ -153,7 +155,7 @@ class Journal:
         return await self._write(key, "UPDATE attempts SET stop_sent = 1 WHERE key = ?", key)
 
     async def end(self, key: str, exit_code: int | None, reason: str, *, ran: bool) -> Record:
-        """The last word; a second one changes nothing."""
+        """Write the end; a second call changes nothing."""
         return await self._write(
             key,
             "UPDATE attempts SET state = 'ended', exit_code = ?, reason = ?, ran = ?, changed_at = ? "
@@ -180,7 +182,7 @@ class Journal:
     def _open(self, cluster: str | None) -> str:
         if self._database is None:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Each statement is its own transaction, on disk when it returns.
+            # Each statement is a transaction, on disk when it returns.
             self._database = sqlite3.connect(self._folder / FILE, isolation_level=None, timeout=30)
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA synchronous = FULL")
@@ -203,8 +205,8 @@ class Journal:
         return self._database.execute(statement, values).fetchall()
 
     def _get(self, key: str) -> Record | None:
-        rows = self._sql(f"SELECT {_COLUMNS} FROM attempts WHERE key = ?", key)  # noqa: S608 (our own column names)
-        return _record(*rows[0]) if rows else None
+        rows = self._sql(f"SELECT {', '.join(_COLUMNS)} FROM attempts WHERE key = ?", key)  # noqa: S608 (our own names)
+        return _record(dict(zip(_COLUMNS, rows[0], strict=True))) if rows else None
 
     def _known(self, key: str) -> Record:
         found = self._get(key)
@@ -212,21 +214,6 @@ class Journal:
         return found
 
 
-def _record(
-    key: str,
-    node: str | None,
-    state: str,
-    created: int,
-    stop_reason: str | None,
-    stop_code: int | None,
-    stop_sent: int,
-    exit_code: int | None,
-    reason: str,
-    ran: int,
-    changed_at: float,
-) -> Record:
-    flags = {"created": bool(created), "stop_sent": bool(stop_sent), "ran": bool(ran)}
-    return Record(
-        key, node, State(state), stop_reason=stop_reason, stop_code=stop_code, exit_code=exit_code, reason=reason,
-        changed_at=changed_at, **flags,
-    )  # fmt: skip
+def _record(row: dict[str, Any]) -> Record:
+    flags = {name: bool(row[name]) for name in ("created", "stop_sent", "ran")}
+    return Record(**row | flags | {"state": State(row["state"])})

@@ -1,4 +1,4 @@
-"""A host as a node: what its engine says of it, overlaid by what the settings say. Pure."""
+"""A host as a node: what its engine reports, overridden by the settings. Pure."""
 
 from typing import Any
 
@@ -40,5 +40,5 @@ def cores(info: dict[str, Any]) -> int:
 
 
 def engine_id(info: dict[str, Any]) -> str:
-    """What tells engines apart. Their own ids do not: they are copied with machines, and shared by engines on one."""
+    """Identifies an engine. Its own id is not enough: it is copied with machines, and shared by engines on one."""
     return "\n".join(str(info.get(name, "")) for name in ("ID", "Name", "DockerRootDir"))

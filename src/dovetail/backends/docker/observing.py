@@ -1,7 +1,6 @@
-"""What the containers of a host use, added up: processors since the last look, memory now.
+"""The resource use of a host's containers: CPU since the last call, memory now.
 
-All running containers count, ours and those of others, since all of them take from what the host has. What else runs
-on the host the engine does not know, and neither do we.
+All running containers count, also those of others. The engine does not know what else runs on the host.
 """
 
 import asyncio
@@ -16,13 +15,13 @@ _NANOSECONDS = 1e9
 
 
 def processor_time_s(stats: dict[str, Any]) -> float:
-    """Used since the container began."""
+    """Since the container started."""
     usage = (stats.get("cpu_stats") or {}).get("cpu_usage") or {}
     return float(usage.get("total_usage") or 0) / _NANOSECONDS
 
 
 def memory_in_use_bytes(stats: dict[str, Any]) -> int:
-    """Without what the kernel would give back at once: file contents that nobody has touched for a while."""
+    """Without page cache that the kernel would free at once."""
     memory = stats.get("memory_stats") or {}
     details = memory.get("stats") or {}
     idle = details.get("total_inactive_file", details.get("inactive_file", 0))
@@ -32,7 +31,7 @@ def memory_in_use_bytes(stats: dict[str, Any]) -> int:
 class Observer:
     def __init__(self, api: EngineApi) -> None:
         self._api = api
-        self._before: dict[str, tuple[float, float]] = {}  # processor time and moment of the last look, by container
+        self._before: dict[str, tuple[float, float]] = {}  # CPU time and time of the last call, by container
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     async def observe(self) -> Amounts:
@@ -56,5 +55,5 @@ class Observer:
         async with self._slots:
             try:
                 return await self._api.stats(container)
-            except DockerApiError:  # it has ended since
+            except DockerApiError:  # it has ended meanwhile
                 return None

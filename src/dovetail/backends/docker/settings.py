@@ -24,38 +24,38 @@ from dovetail.model.workloads.image import registry_of
 from dovetail.model.workloads.selection import Labels, Taint
 
 Text = Annotated[str, Field(min_length=1, max_length=3000)]
-#: As Docker takes them for the names of containers, of which this is a part.
+#: Part of container names, so restricted to what Docker accepts there.
 ClusterName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,39}$")]
 SCHEMES = ("unix", "tcp", "ssh")
 
 
 class Tls(Strict):
-    """Files in PEM. `ca` signed the host's certificate; `cert` and `key` show the host who calls."""
+    """PEM files. `ca` signed the host's certificate; `cert` and `key` authenticate this client."""
 
     ca: Text
     cert: Text | None = None
     key: Text | None = None
 
     @model_validator(mode="after")
-    def _a_certificate_has_its_key(self) -> Self:
+    def _check_certificate(self) -> Self:
         if (self.cert is None) != (self.key is None):
             raise AtField(("cert" if self.cert is None else "key",), "is missing: cert and key are given together")
         return self
 
 
 class Ssh(Strict):
-    """How `ssh` is called; what is left out, the configuration of its user says."""
+    """How `ssh` is called. Its user's configuration applies to what is not set here."""
 
     identity: Text | None = None
     known_hosts: Text | None = None
     program: Text = "ssh"
     options: Annotated[list[Text], Field(max_length=100)] = []
     command: Annotated[list[Text], Field(min_length=1, max_length=100)] = ["docker", "system", "dial-stdio"]
-    """What on the host joins its standard input and output to the engine."""
+    """The command on the host that connects its standard input and output to the engine."""
 
 
 class HostCapacityOverride(Strict):
-    """What the node offers instead of what its engine says; a field left out is the engine's, and of disk 0."""
+    """What the node offers instead of what its engine reports. The default of disk is 0."""
 
     cpu: Cores | None = None
     memory: Bytes | None = None
@@ -69,16 +69,16 @@ class HostSettings(Strict):
     tls: Tls | None = None
     ssh: Ssh = Ssh()
     labels: Labels = {}
-    """Beside, and instead of, `arch`, `os` and `hostname` as the engine says them."""
+    """Added to the engine's `arch`, `os` and `hostname`, which they override."""
     taints: Annotated[list[Taint], Field(max_length=100)] = []
     gpus: Annotated[list[Gpus], Field(max_length=MAX_DEVICES)] = []
-    """Its GPUs, in the order in which the host numbers them; with `uuids`, containers are given GPUs by those."""
+    """Its GPUs, in the order in which the host numbers them. With `uuids`, containers get GPUs by UUID."""
     capacity: HostCapacityOverride = HostCapacityOverride()
     network: Text | None = None
-    """The network of containers here, if it differs from that of the backend."""
+    """The network of containers on this host; default: that of the backend."""
 
     @model_validator(mode="after")
-    def _can_be_reached(self) -> Self:
+    def _check_url(self) -> Self:
         parts = urlsplit(self.url)
         if parts.scheme not in SCHEMES:
             forms = "unix:///var/run/docker.sock, tcp://host:2376 or ssh://user@host"
@@ -106,13 +106,13 @@ def _port(parts: object) -> int | None:
 
 
 class Registry(Strict):
-    """How to log in where images come from."""
+    """The login for an image registry."""
 
     username: Annotated[str, Field(min_length=1, max_length=500)]
     password: SecretStr
 
 
-def _each_by_itself(hosts: list[HostSettings]) -> list[HostSettings]:
+def _check_hosts(hosts: list[HostSettings]) -> list[HostSettings]:
     names: set[str] = set()
     urls: set[str] = set()
     for index, host in enumerate(hosts):
@@ -132,33 +132,33 @@ def _check_registry(name: str) -> str:
 
 
 class DockerSettings(Priced):
-    hosts: Annotated[list[HostSettings], Field(min_length=1, max_length=1000), AfterValidator(_each_by_itself)]
+    hosts: Annotated[list[HostSettings], Field(min_length=1, max_length=1000), AfterValidator(_check_hosts)]
     cluster: ClusterName | None = None
-    """What marks containers as ours where several share a host; made up once and kept when left out."""
+    """Marks containers as ours if several control planes share a host; default: a random name that is kept."""
     pull: Literal["missing", "always", "never"] = "missing"
-    """When an image is fetched: if the host lacks it, before every start, or not at all."""
+    """When an image is pulled: if the host lacks it, before every start, or never."""
     registries: Annotated[dict[Annotated[str, AfterValidator(_check_registry)], Registry], Field(max_length=100)] = {}
-    """By host name, as images are named: `registry.example.com:5000`; `docker.io` where none is named."""
+    """By host name as in image names: `registry.example.com:5000`; `docker.io` for images without one."""
     network: Text = "bridge"
     allow_paths: AllowedFolders = []
-    """Folders of the hosts that workloads may see as volumes, with what is below; without any, only named volumes."""
+    """Folders of the hosts that workloads may mount, with all below them; default: only named volumes."""
     user: Text | None = None
-    """Who commands run as, such as `1000:1000`; the image decides when left out."""
+    """The user of commands, such as `1000:1000`; default: the image's."""
     grace_s: Duration = 10.0
-    """From the stop signal to the kill, for workloads that say nothing of it themselves (`disruption.grace`)."""
+    """From the stop signal to the kill, for workloads without `disruption.grace`."""
     log_driver: Literal["json-file", "local"] = "json-file"
     log_size: Annotated[Bytes, Field(ge=1)] | None = None
-    """Of a container's output so much is kept at least; as the host has it when left out."""
+    """How much of a container's output is kept at least; default: as the host is configured."""
     look_interval_s: Annotated[Duration, Field(ge=0.1)] = 10.0
-    """How often a host is asked what runs there, beside the events it sends."""
+    """How often the containers of a host are polled, besides its events."""
     observe_interval_s: Annotated[Duration, Field(ge=0.1)] = 10.0
     answer_within_s: Annotated[Duration, Field(ge=0.1)] = 10.0
-    """A host that takes longer for a sign of life is offline."""
+    """A host that takes longer to answer a ping is offline."""
     parallel: Annotated[Count, Field(ge=1, le=1000)] = 8
-    """So many containers are started or stopped at once on a host."""
+    """How many containers are started or stopped at once on a host."""
     report_images: Annotated[Count, Field(le=10_000)] = 200
-    """So many of a host's images, the newest, are told as labels, for the score image_locality."""
+    """How many of a host's newest images become labels, for the score image_locality."""
     keep_containers: Count = 1000
-    """At most so many ended containers are kept on a host, for their output …"""
+    """The most ended containers to keep on a host, for their output …"""
     keep_for_s: Duration = 2 * 86400.0
-    """… and none for longer than this. Those that ended in the last ten minutes always stay."""
+    """… and for how long. Those that ended in the last ten minutes always stay."""

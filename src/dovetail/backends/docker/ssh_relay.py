@@ -1,8 +1,8 @@
-"""A local socket behind which every connection is one `ssh host docker system dial-stdio`.
+"""A local socket on which every connection is one `ssh host docker system dial-stdio`.
 
-This is how Docker's own client does it: logins, keys, agents and host keys are ssh's business, and the host needs
-nothing but its `docker` program. Guarantees: the socket is this user's alone and goes away with the relay, and so do
-the ssh processes; what ssh complained of last is kept for the error message.
+Docker's own client works the same way: ssh handles logins, keys, agents and host keys, and the host needs only its
+`docker` program. Guarantees: only this user can use the socket; socket and ssh processes end with the relay; ssh's
+last error is kept for the error message.
 """
 
 import asyncio
@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 from dovetail.backends.docker.settings import HostSettings
 
 BLOCK_BYTES = 64 * 1024
-LAST_WORDS_CHARACTERS = 500
+MAX_ERROR_CHARACTERS = 500
 CONNECT_S = 10
 
 
 def ssh_command(settings: HostSettings) -> list[str]:
-    """Never asks for a password: there is nobody to type one."""
+    """Never asks for a password: no user is there to type it."""
     parts, ssh = urlsplit(settings.url), settings.ssh
     command = [ssh.program, "-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}"]
     if ssh.identity is not None:
@@ -38,7 +38,7 @@ def ssh_command(settings: HostSettings) -> list[str]:
 
 class SshRelay:
     def __init__(self, settings: HostSettings) -> None:
-        self.last_words = ""
+        self.last_error = ""
         self._command = ssh_command(settings)
         self._folder: Path | None = None
         self._server: asyncio.Server | None = None
@@ -46,7 +46,7 @@ class SshRelay:
         self._closing = asyncio.Event()
 
     async def open(self) -> Path:
-        self._folder = Path(tempfile.mkdtemp(prefix="dovetail-ssh-"))  # in a short place: socket paths are short
+        self._folder = Path(tempfile.mkdtemp(prefix="dovetail-ssh-"))  # a short path: socket paths have a length limit
         path = self._folder / "engine.sock"
         self._server = await asyncio.start_unix_server(self._accept, path)
         return path
@@ -55,7 +55,7 @@ class SshRelay:
         if self._server is not None:
             self._server.close()
         self._closing.set()
-        while self._serving:  # not cancelled: each has a process to end and to wait for
+        while self._serving:  # not cancelled: each has to end and reap a process
             await asyncio.gather(*self._serving, return_exceptions=True)
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -70,7 +70,7 @@ class SshRelay:
         try:
             ssh = await asyncio.create_subprocess_exec(*self._command, stdin=pipe, stdout=pipe, stderr=pipe)
         except OSError as error:
-            self.last_words = f"cannot run {self._command[0]}: {error.strerror}"
+            self.last_error = f"cannot run {self._command[0]}: {error.strerror}"
             writer.close()
             return
         assert ssh.stdin is not None
@@ -82,7 +82,7 @@ class SshRelay:
         closing = asyncio.create_task(self._closing.wait())
         await asyncio.wait({there, back, closing}, return_when=asyncio.FIRST_COMPLETED)
         if back.done():
-            await asyncio.wait({words}, timeout=1)  # it has ended: with what words?
+            await asyncio.wait({words}, timeout=1)  # it has ended: wait for its error message
         with contextlib.suppress(ProcessLookupError):
             ssh.kill()
         tasks = (there, back, words, closing)
@@ -95,7 +95,7 @@ class SshRelay:
     async def _listen(self, stderr: asyncio.StreamReader) -> None:
         while line := await stderr.readline():
             if text := line.decode(errors="replace").strip():
-                self.last_words = text[:LAST_WORDS_CHARACTERS]
+                self.last_error = text[:MAX_ERROR_CHARACTERS]
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,14 +1,14 @@
-"""Runs tasks as pods of a Kubernetes cluster, one pod an attempt, on the node that was chosen.
+"""Runs tasks as pods of a Kubernetes cluster: one pod per attempt, on the chosen node.
 
-The cluster is the memory of this backend. A pod's name follows from the attempt's key, so that the API server itself
-makes twice equal once. A finalizer keeps the pod when it was deleted, by whomever, until its end has been known for a
-while; and an attempt that was stopped before there was a pod leaves one that never runs, in the way of a late bind.
+The cluster holds the state of this backend. The key determines the pod's name, so the API server makes a repeated bind
+harmless. A finalizer keeps a deleted pod until its end has been known for a while. An attempt that was stopped before
+it had a pod leaves one that never runs, which blocks a late bind.
 
-    settings   validated once at start          outcome    a pod: how far it has come, and how it ended
-    naming     keys, pods, nodes: their names   machines   nodes: what they have and what others take of it
-    manifest   an assignment as a pod           attempts   our pods: what was reported of each, what is to be
-    volumes    what a pod mounts                claims     whether the claims among it are of use
-    amounts    quantities of Kubernetes         output     what a pod printed, from a byte offset
-    upkeep     old pods, stuck, measured use    ownership  whose pods are ours
+    settings   validated once at start           outcome    the state and end of an attempt, from its pod
+    naming     names of pods, labels, ...        machines   nodes: capacity, and what others use of it
+    manifest   an assignment as a pod            attempts   our pods: what was reported of each
+    volumes    what a pod mounts                 claims     whether its claims can be mounted
+    amounts    quantities of Kubernetes          output     the output of a pod, from a byte offset
+    upkeep     old and stuck pods, measured use  ownership  which pods are ours
     backend    the contract
 """

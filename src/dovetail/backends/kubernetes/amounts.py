@@ -1,7 +1,7 @@
-"""Resources of nodes and pods under our names, in whole numbers of our smallest units.
+"""Resources of nodes and pods under Dovetail's names, as integers in its smallest units.
 
-What a pod requests is computed as for scheduling (`kubernetes_client.pod_requests`). Only GPUs differ: pieces of
-a vendor's extended resource are GPUs to Dovetail.
+Requests of a pod are computed as for scheduling (`kubernetes_client.pod_requests`). Only GPUs differ: Dovetail treats
+units of a vendor's extended resource as GPUs.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,18 +14,18 @@ from dovetail.model.resources import CORE_RESOURCES, EXTENDED_NAME, GPU, Amounts
 
 
 def amounts_of(resources: Mapping[str, Any], gpu_resource: str) -> Amounts:
-    """What an object lists by name and quantity. Raises ValueError for what is no quantity."""
+    """The amounts of a mapping of names to quantities. Raises ValueError for an invalid quantity."""
     read = ((resource_name(name), amount(name, nanos(str(text)))) for name, text in resources.items())
     return _as_ours(read, gpu_resource)
 
 
 def taken_by(pod: Mapping[str, Any], gpu_resource: str) -> Amounts:
-    """What a pod holds of its node, a slot among it."""
+    """What a pod takes of its node, including a slot."""
     return _as_ours(requests_of(pod, with_status=True), gpu_resource)
 
 
 def _as_ours(amounts: Iterable[tuple[str, int]], gpu_resource: str) -> Amounts:
-    """Without what no name of ours can be given to."""
+    """Resources whose name is not valid in Dovetail are left out."""
     found: Amounts = {}
     for name, number in amounts:
         if name == gpu_resource:

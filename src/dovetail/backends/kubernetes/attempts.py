@@ -1,7 +1,7 @@
-"""Our pods: what is known of each attempt, and what has been reported of it.
+"""Our pods: the state of each attempt, and what was reported of it.
 
-Handlers and calls only note what they saw; one task reports, in order for each attempt, and makes a report that failed
-again. An attempt's end is reported once it is sure, and nothing after it, unless somebody asks to hear it again.
+Handlers and calls only record what they see. One task reports, in order for each attempt, and repeats a report that
+failed. An attempt's end is reported once, when it is certain, and again only on request.
 """
 
 import asyncio
@@ -30,18 +30,18 @@ class PodAttempt:
     version: int
     outcome: PodOutcome
     never: bool = False
-    stopping: bool = False  # told to stop, or being deleted by anybody
+    stopping: bool = False  # stopped by us, or being deleted by anyone
     stuck_since: float | None = None
     ended_at: float | None = None
-    said_started: bool = False
-    said_end: bool = False
+    start_reported: bool = False
+    end_reported: bool = False
 
 
 class PodAttempts:
     def __init__(self, monotonic_s: Callable[[], float] = time.monotonic) -> None:
         self._monotonic_s = monotonic_s
         self._by_key: dict[str, PodAttempt] = {}
-        self._keys: dict[str, str] = {}  # by uid: a pod that was found missing has nothing else to be known by
+        self._keys: dict[str, str] = {}  # by uid: the only identification of a pod that was found missing
         self._due: dict[str, None] = {}
         self._wake = asyncio.Event()
 
@@ -52,15 +52,15 @@ class PodAttempts:
         return iter(list(self._by_key.values()))
 
     def take(self, changes: list[ObjectChange]) -> None:
-        """What a watch saw."""
+        """Record the changes of a watch."""
         for kind, pod in changes:
             if kind is ChangeKind.DELETED:
                 self._gone(pod)
             else:
-                self.note(pod, aloud=False)
+                self.note(pod, report=False)
 
-    def note(self, pod: Mapping[str, Any], *, aloud: bool) -> PodAttempt | None:
-        """What was seen of a pod. `aloud`: say how it is, even if that was said before. None: a pod without a key."""
+    def note(self, pod: Mapping[str, Any], *, report: bool) -> PodAttempt | None:
+        """Record the state of a pod. `report`: report it, even if it was reported before. None: the pod has no key."""
         metadata = pod["metadata"]
         key = (metadata.get("labels") or {}).get(KEY)
         if key is None:
@@ -75,19 +75,19 @@ class PodAttempts:
                 return None
             before, self._by_key[key] = self._by_key.get(key), known
             self._keys[known.uid] = key
-            # What was said of an attempt holds for it, whatever pod it has: a key ends once.
-            known.said_end = before is not None and before.said_end
-        if version > known.version:  # answers and watches overtake each other
+            # A key ends once: a reported end holds, whatever pod the attempt has.
+            known.end_reported = before is not None and before.end_reported
+        if version > known.version:  # answers and watch events may arrive out of order
             known.version = version
             self._update(known, pod)
-        if aloud:
-            known.said_started = known.said_end = False
-        self._due_if_news(known)
+        if report:
+            known.start_reported = known.end_reported = False
+        self._enqueue_if_changed(known)
         return known
 
-    def say_again(self, attempt: PodAttempt) -> None:
-        attempt.said_started = attempt.said_end = False
-        self._due_if_news(attempt)
+    def report_again(self, attempt: PodAttempt) -> None:
+        attempt.start_reported = attempt.end_reported = False
+        self._enqueue_if_changed(attempt)
 
     def forget(self, attempt: PodAttempt) -> None:
         if self._by_key.get(attempt.key) is attempt:
@@ -110,7 +110,7 @@ class PodAttempts:
             known.stuck_since = now
 
     def _gone(self, pod: Mapping[str, Any]) -> None:
-        """A pod that is no more, finalizer and all. Of one that had not ended nobody can say how it did."""
+        """A pod that was removed. If it had not ended, its exit code is unknown."""
         attempt = self._by_key.get(self._keys.pop(pod["metadata"]["uid"], ""))
         if attempt is None or attempt.uid != pod["metadata"]["uid"]:
             return
@@ -118,18 +118,18 @@ class PodAttempts:
         if not attempt.outcome.ended:
             lost = PodOutcome(Phase.ENDED, None, "lost: its pod was removed from the cluster", last.started)
             attempt.outcome, attempt.ended_at = last if last.ended else lost, self._monotonic_s()
-            self._due_if_news(attempt)
-        elif attempt.said_end:
+            self._enqueue_if_changed(attempt)
+        elif attempt.end_reported:
             self.forget(attempt)
 
-    def _due_if_news(self, attempt: PodAttempt) -> None:
+    def _enqueue_if_changed(self, attempt: PodAttempt) -> None:
         outcome = attempt.outcome
-        if (outcome.ended and not attempt.said_end) or (outcome.started and not attempt.said_started):
+        if (outcome.ended and not attempt.end_reported) or (outcome.started and not attempt.start_reported):
             self._due[attempt.key] = None
             self._wake.set()
 
-    async def report_on(self, report: Report) -> None:
-        """Until cancelled."""
+    async def run(self, report: Report) -> None:
+        """Report until cancelled."""
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -139,22 +139,22 @@ class PodAttempts:
                 if attempt is None:
                     continue
                 try:
-                    await self._say(attempt, report)
-                except Exception:  # the receiver's trouble must not end the reporting
+                    await self._report_attempt(attempt, report)
+                except Exception:  # an error of the receiver must not end the reporting
                     _log.exception("report about attempt %s failed; it will be made again", key)
                     self._due[key] = None
             if self._due and not self._wake.is_set():
                 await asyncio.sleep(AGAIN_S)
                 self._wake.set()
 
-    async def _say(self, attempt: PodAttempt, report: Report) -> None:
+    async def _report_attempt(self, attempt: PodAttempt, report: Report) -> None:
         task, key, outcome = task_of_key(attempt.key), attempt.key, attempt.outcome
-        if outcome.started and not attempt.said_started and not attempt.said_end:
+        if outcome.started and not attempt.start_reported and not attempt.end_reported:
             await report(TaskStarted(task, key))
-            attempt.said_started = True
-        if outcome.ended and not attempt.said_end:
+            attempt.start_reported = True
+        if outcome.ended and not attempt.end_reported:
             if outcome.refused:
                 await report(BindFailed(task, key, outcome.reason))
             else:
                 await report(TaskFinished(task, key, outcome.exit_code, outcome.reason))
-            attempt.said_end = True
+            attempt.end_reported = True

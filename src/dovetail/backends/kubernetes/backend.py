@@ -1,8 +1,8 @@
-"""The Kubernetes backend: implements the contract over pods of one namespace.
+"""The Kubernetes backend: implements the contract with pods of one namespace.
 
-Consistency: what a call did is seen by the next (the API server is asked, not the watch); what happens in the cluster
-is reported as the watch tells it. Whenever the API server is away, calls raise and may be repeated; what runs goes on
-running, and is caught up with afterwards. Deciding that a node is lost is left to the cluster.
+Consistency: a call sees the effect of earlier calls (it asks the API server, not the watch); changes in the cluster
+are reported from the watch. While the API server is away, calls raise and may be repeated; pods keep running, and the
+backend catches up afterwards. The cluster decides when a node is lost.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from typing import Any
 
 from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Price, Refusal, Report, Status
 from dovetail.backends.kubernetes.attempts import PodAttempts
-from dovetail.backends.kubernetes.claims import refuse_useless
+from dovetail.backends.kubernetes.claims import refuse_unusable_claims
 from dovetail.backends.kubernetes.machines import Machines
 from dovetail.backends.kubernetes.manifest import never_of, pod_of, refuse_what_cannot_run
 from dovetail.backends.kubernetes.naming import OWNER, STOP_REASON, pod_name
@@ -41,8 +41,8 @@ from dovetail.kubernetes_client.reflector import Reflector
 from dovetail.model.event import NodeObserved
 from dovetail.model.node import Node
 
-TELL_NODES_S = 0.5
-"""Nodes are told about so often at most: what others do changes their capacity all the time."""
+REPORT_NODES_S = 0.5
+"""The shortest time between two reports of nodes: other pods change their capacity all the time."""
 UPKEEP_S = 5.0
 TRIES = 10
 _log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class KubernetesBackend:
     # --- beginning and end -----------------------------------------------------------------------------------
 
     async def start(self, report: Report) -> None:
-        """Raises if the cluster cannot be reached; may then be called again."""
+        """Raises if the cluster cannot be reached, and may then be called again."""
         try:
             await self._start(report)
         except BaseException:
@@ -93,28 +93,28 @@ class KubernetesBackend:
             Reflector(api, collection(CORE, "pods", self._namespace), self._attempts.take, labels=ours),
             Reflector(api, PODS, self._machines.take_guests, labels=others, fields=alive),
         ]
-        for each in reflectors:  # what is wrong with address, credentials or rights is better said than waited for
+        for each in reflectors:  # raise an error for a wrong address, credentials or rights instead of waiting
             await each.check()
-        self._tasks = [self._go_on(each.run(), "watch") for each in reflectors]
-        await self._first_sight(reflectors)
-        await self._tell_nodes(report)
+        self._tasks = [self._start_task(each.run(), "watch") for each in reflectors]
+        await self._wait_until_listed(reflectors)
+        await self._report_nodes(report)
         adopted = sum(not attempt.outcome.ended for attempt in self._attempts)
         for attempt in self._attempts:
-            # Whoever waits to hear of one that ended before asks: `reconcile`, `bind`.
-            attempt.said_end = attempt.outcome.ended
+            # Ends from before are reported only on request: `reconcile`, `bind`.
+            attempt.end_reported = attempt.outcome.ended
         self._tasks += [
-            self._go_on(self._attempts.report_on(report), "report"),
-            self._go_on(self._tell_nodes_on(report), "nodes"),
-            self._go_on(self._regularly(UPKEEP_S, self._look_after), "upkeep"),
-            self._go_on(self._observe(report), "observe"),
+            self._start_task(self._attempts.run(report), "report"),
+            self._start_task(self._report_nodes_regularly(report), "nodes"),
+            self._start_task(self._regularly(UPKEEP_S, self._run_upkeep), "upkeep"),
+            self._start_task(self._observe(report), "observe"),
         ]
         _log.info(
             "backend %s: %s, namespace %s, owner %s, %d nodes, %d attempts found again",
             self.name, access.server, self._namespace, self._owner, len(self._machines.nodes()), adopted,
         )  # fmt: skip
 
-    async def _first_sight(self, reflectors: list[Reflector]) -> None:
-        """Until everything has been listed; raises what keeps it from being."""
+    async def _wait_until_listed(self, reflectors: list[Reflector]) -> None:
+        """Until every reflector has listed its objects. Raises the error of a reflector that cannot."""
         async with asyncio.timeout(self._settings.timeout_s * 4):
             for reflector, task in zip(reflectors, self._tasks, strict=True):
                 synced = asyncio.create_task(reflector.synced.wait())
@@ -137,7 +137,7 @@ class KubernetesBackend:
     # --- the contract ----------------------------------------------------------------------------------------
 
     async def nodes(self) -> list[Node]:
-        """As the watch has them; the API server is asked as well, so that its silence is known."""
+        """From the watch. The API server is asked too, so that an unreachable one is noticed."""
         await self._api.get(NODES, {"limit": 1})
         return self._machines.nodes()
 
@@ -149,7 +149,7 @@ class KubernetesBackend:
             found = await self._api.get(pod(self._namespace, self._pod_name(key)))
         except (ObjectNotFound, ValueError):
             raise KeyError(key) from None
-        known = self._attempts.note(found, aloud=False)
+        known = self._attempts.note(found, report=False)
         return (known.outcome if known is not None else outcome_of(found)).status()
 
     async def bind(self, assignment: Assignment) -> None:
@@ -160,10 +160,10 @@ class KubernetesBackend:
             body = pod_of(assignment, self._owner, assignment.node, self._settings)
         except ValueError as error:
             raise Refusal(str(error)) from None
-        found, made = await self._make(body, claims_of(assignment.spec.run.volumes))
+        found, made = await self._create(body, claims_of(assignment.spec.run.volumes))
         if (found["metadata"].get("labels") or {}).get(OWNER) != self._owner:
             raise Refusal(f"there is a pod {found['metadata']['name']} already that is not ours")
-        known = self._attempts.note(found, aloud=not made)
+        known = self._attempts.note(found, report=not made)
         if known is not None and known.never:
             raise Refusal(f"attempt {assignment.key} will not run: {known.outcome.reason}")
 
@@ -172,9 +172,9 @@ class KubernetesBackend:
         for _ in range(TRIES):
             known = self._attempts.get(key)
             if known is not None and known.outcome.ended:
-                # Whoever asks for a stop waits for an end, also of what never began.
+                # The caller of `stop` waits for an end, also if it never started.
                 known.outcome = replace(known.outcome, refused=False)
-                self._attempts.say_again(known)
+                self._attempts.report_again(known)
                 return
             try:
                 found = await self._api.get(pod(self._namespace, name))
@@ -184,23 +184,23 @@ class KubernetesBackend:
                     found = await self._api.patch(pod(self._namespace, name), note)
                 if not outcome_of(found).ended:
                     await delete(self._api, self._namespace, name, uid=found["metadata"]["uid"])
-                self._attempts.note(found, aloud=True)
+                self._attempts.note(found, report=True)
                 return
             except ObjectNotFound:
                 if await self._never(key, f"stopped before it started: {reason}"):
                     return
             except ObjectConflict:
-                continue  # it changed under our hands
+                continue  # it was changed meanwhile
         raise RuntimeError(f"attempt {key} could not be stopped: its pod {name} changes all the time; ask again")
 
     async def reconcile(self, assignments: list[Assignment]) -> None:
         for assignment in assignments:
             known = self._attempts.get(assignment.key)
             if known is not None:
-                self._attempts.say_again(known)
+                self._attempts.report_again(known)
             else:
                 self._traceless.add(assignment.key)
-        await self._bury_traceless()
+        await self._end_traceless()
 
     async def logs(self, key: str, offset: int, limit: int) -> LogChunk:
         try:
@@ -224,15 +224,15 @@ class KubernetesBackend:
     def _pod_name(self, key: str) -> str:
         return pod_name(self._settings.name_prefix, self._owner, key)
 
-    async def _make(self, body: dict[str, Any], claims: list[str]) -> tuple[dict[str, Any], bool]:
+    async def _create(self, body: dict[str, Any], claims: list[str]) -> tuple[dict[str, Any], bool]:
         try:
             scheduled = self._settings.scheduler is not None
-            await refuse_useless(self._api, self._namespace, claims, scheduled=scheduled)
+            await refuse_unusable_claims(self._api, self._namespace, claims, scheduled=scheduled)
             return await create(self._api, self._namespace, body)
         except (ObjectInvalid, BadRequest, Forbidden, Refusal) as error:
             if isinstance(error, Forbidden) and 'User "' in str(error):
-                raise  # we may not make pods at all: that is not about this one
-            # Claims, quotas and policies are looked at before names are: it may be there from an earlier try.
+                raise  # we may not create pods at all: that is not about this pod
+            # Claims, quotas and policies are checked before names: the pod may exist from an earlier call.
             try:
                 return await self._api.get(pod(self._namespace, body["metadata"]["name"])), False
             except ObjectNotFound:
@@ -240,39 +240,39 @@ class KubernetesBackend:
                 raise Refusal(words) from None
 
     async def _never(self, key: str, reason: str) -> bool:
-        """Make sure that this attempt never runs; False: there is a pod of it after all."""
+        """Prevent this attempt from ever running. False: it has a pod."""
         found, made = await create(self._api, self._namespace, never_of(key, self._owner, reason, self._settings))
-        self._attempts.note(found, aloud=True)
+        self._attempts.note(found, report=True)
         return made
 
-    async def _bury_traceless(self) -> None:
-        """What has no pod is lost, and never runs. If the cluster cannot be asked now, it is later."""
+    async def _end_traceless(self) -> None:
+        """An attempt without a pod is lost and must never run. Repeated later if the cluster cannot be asked now."""
         for key in list(self._traceless):
             await self._never(key, "lost: no pod of it is left in the cluster")
             self._traceless.discard(key)
 
     # --- going on --------------------------------------------------------------------------------------------
 
-    def _go_on(self, what: Any, word: str) -> asyncio.Task[None]:
+    def _start_task(self, what: Any, word: str) -> asyncio.Task[None]:
         task = asyncio.create_task(what, name=f"{self.name}: {word}")
-        task.add_done_callback(_tell_if_it_failed)
+        task.add_done_callback(_log_failure)
         return task
 
-    async def _tell_nodes(self, report: Report) -> None:
+    async def _report_nodes(self, report: Report) -> None:
         events = self._machines.changes()
         for position, event in enumerate(events):
             try:
                 await report(event)
             except Exception:
-                self._machines.say_again(events[position:])
+                self._machines.report_again(events[position:])
                 raise
 
-    async def _tell_nodes_on(self, report: Report) -> None:
-        await self._regularly(TELL_NODES_S, lambda: self._tell_nodes(report))
+    async def _report_nodes_regularly(self, report: Report) -> None:
+        await self._regularly(REPORT_NODES_S, lambda: self._report_nodes(report))
 
-    async def _look_after(self) -> None:
+    async def _run_upkeep(self) -> None:
         now = time.monotonic()
-        await self._bury_traceless()
+        await self._end_traceless()
         await end_stuck(self._api, self._namespace, self._attempts, self._settings.start_patience_s, now)
         gone = await remove_old(self._api, self._namespace, self._attempts, self._settings, now)
         if gone:
@@ -295,10 +295,10 @@ class KubernetesBackend:
                 await do()
             except KubernetesApiError as error:
                 _log.info("backend %s: %s", self.name, error)
-            except Exception:  # one round more or less does not matter; ending the task would
+            except Exception:  # a failed round does no harm; ending the task would
                 _log.exception("backend %s: will try again", self.name)
 
 
-def _tell_if_it_failed(task: asyncio.Task[None]) -> None:
+def _log_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and task.exception() is not None:
         _log.error("%s ended, which it must not", task.get_name(), exc_info=task.exception())

@@ -1,8 +1,9 @@
-"""Are the claims that a pod is to mount of use to it? The cluster takes any pod, and lets one wait for ever if not.
+"""Checks the claims that a pod is to mount. The cluster accepts any pod, and one with an unusable claim waits for
+ever.
 
-A claim has to be there. One that is bound, or will be by itself, is fine; a node waits for it. One whose class waits
-for the first pod (`WaitForFirstConsumer`) is bound by the scheduler that chooses the pod's node: where pods are made on
-their node, past all schedulers, nobody would. Left to the cluster: whether a volume can be had on that node.
+A claim must exist. A claim that is bound, or will be bound by itself, is usable. A claim whose class has
+`WaitForFirstConsumer` is bound by the scheduler that chooses the pod's node: if the backend sets the node itself, it
+would never be bound. Whether the volume can be attached to the node is left to the cluster.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,12 +17,12 @@ from dovetail.kubernetes_client.paths import CORE, one
 STORAGE = "/apis/storage.k8s.io/v1"
 LATER = "WaitForFirstConsumer"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
-#: Before there was a field for it, a claim's class was an annotation; that one still counts first.
+#: Before there was a field for the class, it was an annotation, which still takes precedence.
 CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
-async def refuse_useless(api: Api, namespace: str, claims: Sequence[str], *, scheduled: bool) -> None:
-    """Raises Refusal. `scheduled`: a scheduler of the cluster will bind the pod, and its claims with it."""
+async def refuse_unusable_claims(api: Api, namespace: str, claims: Sequence[str], *, scheduled: bool) -> None:
+    """Raises Refusal. `scheduled`: a scheduler of the cluster binds the pod and its claims."""
     for name in claims:
         try:
             claim = await api.get(one(CORE, "persistentvolumeclaims", name, namespace))
@@ -34,22 +35,22 @@ async def refuse_useless(api: Api, namespace: str, claims: Sequence[str], *, sch
             raise Refusal(f"whether there is a claim {name!r} cannot be seen: {error}; {_grant(namespace)}") from None
         kind = waits_for_scheduler(claim)
         if kind and not scheduled:
-            await _refuse_later(api, name, kind)
+            await _refuse_late_binding(api, name, kind)
 
 
 def waits_for_scheduler(claim: Mapping[str, Any]) -> str:
-    """The class of a claim that may wait for a scheduler; empty where it surely does not."""
+    """The class of a claim that may wait for a scheduler; empty if it does not."""
     annotations = claim["metadata"].get("annotations") or {}
     if claim["spec"].get("volumeName") or annotations.get(SELECTED_NODE):
         return ""
     return str(annotations.get(CLASS) or claim["spec"].get("storageClassName") or "")
 
 
-async def _refuse_later(api: Api, name: str, kind: str) -> None:
+async def _refuse_late_binding(api: Api, name: str, kind: str) -> None:
     try:
         found = await api.get(one(STORAGE, "storageclasses", kind))
     except ObjectNotFound:
-        return  # a class that is a mere word: such claims are bound as soon as a volume has it too
+        return  # a class without an object: such claims are bound to volumes of the same class
     except Forbidden as error:
         raise Refusal(
             f"claim {name!r} is not bound, and whether its class {kind!r} waits for a scheduler cannot be seen: "

@@ -1,8 +1,7 @@
-"""The cluster's nodes as ours: what each has left for us, its labels and taints, and whether it is well.
+"""The cluster's nodes as Dovetail's nodes: capacity, labels, taints and health.
 
-Capacity is what is true for us: what the node can allocate, less what pods that are not ours ask for. It therefore
-changes when others come and go, and a node is announced again then. The book is kept by handlers of watches, which only
-note; `changes` works out what has to be told since it was asked last.
+Capacity is what the node can allocate minus the requests of pods that are not ours. It changes with those pods, and
+the node is then reported again. Handlers of watches record changes; `changes` returns the events since the last call.
 """
 
 import logging
@@ -21,9 +20,8 @@ from dovetail.model.resources import GPU, SLOTS, Amounts, capacity_of
 from dovetail.model.workloads.selection import Effect, Taint
 
 CORDONED = "node.kubernetes.io/unschedulable"
-UNWELL = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
-"""Taints that say what the node's health says. Whom they drive away, and when, is the cluster's business: it lets every
-pod that does not say otherwise stay for five minutes."""
+NOT_READY_TAINTS = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+"""Taints that repeat the node's health. The cluster evicts for them: by default, pods stay for five minutes."""
 GPU_MODEL, GPU_MEMORY_MIB = "nvidia.com/gpu.product", "nvidia.com/gpu.memory"
 _MIB = 2**20
 _log = logging.getLogger(__name__)
@@ -31,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Machine:
-    """One node. `raw` is the little of the object that is needed; None when it has gone."""
+    """One node. `raw`: the fields of the object that are needed; None if it was removed."""
 
     raw: dict[str, Any] | None
     others: Amounts = field(default_factory=dict)
@@ -44,8 +42,8 @@ class Machines:
         self._backend = backend
         self._gpu_resource = gpu_resource
         self._machines: dict[str, _Machine] = {}
-        self._guests: dict[str, tuple[str, Amounts]] = {}  # others' pods by uid: where, and how much
-        self._elsewhere: dict[str, Amounts] = {}  # what others hold of nodes that are not known (yet)
+        self._guests: dict[str, tuple[str, Amounts]] = {}  # pods of others by uid: their node and amounts
+        self._unknown_nodes: dict[str, Amounts] = {}  # use of nodes that are not known (yet)
         self._dirty: set[str] = set()
 
     def __contains__(self, name: str) -> bool:
@@ -65,29 +63,29 @@ class Machines:
                     continue
                 machine.raw = None
             elif machine is None:
-                self._machines[name] = _Machine(_needed(item), self._elsewhere.pop(name, {}))
+                self._machines[name] = _Machine(_relevant_fields(item), self._unknown_nodes.pop(name, {}))
             else:
-                machine.raw = _needed(item)
+                machine.raw = _relevant_fields(item)
             self._dirty.add(name)
 
     def take_guests(self, changes: list[ObjectChange]) -> None:
-        """Pods of others that hold a node."""
+        """Changes of other pods that are on a node."""
         for kind, item in changes:
             uid = item["metadata"]["uid"]
             before = self._guests.pop(uid, None)
             if before is not None:
-                self._charge(before[0], before[1], -1)
+                self._add_use(before[0], before[1], -1)
             if kind is ChangeKind.DELETED:
                 continue
             where = item["spec"].get("nodeName")
             if where and (item.get("status") or {}).get("phase") not in ("Succeeded", "Failed"):
                 taken = taken_by(item, self._gpu_resource)
                 self._guests[uid] = (where, taken)
-                self._charge(where, taken, 1)
+                self._add_use(where, taken, 1)
 
-    def _charge(self, node: str, amounts: Amounts, sign: int) -> None:
+    def _add_use(self, node: str, amounts: Amounts, sign: int) -> None:
         machine = self._machines.get(node)
-        held = machine.others if machine is not None else self._elsewhere.setdefault(node, {})
+        held = machine.others if machine is not None else self._unknown_nodes.setdefault(node, {})
         for name, amount in amounts.items():
             held[name] = held.get(name, 0) + sign * amount
         if machine is not None:
@@ -96,7 +94,7 @@ class Machines:
     # --- what to tell ----------------------------------------------------------------------------------------
 
     def changes(self) -> list[Event]:
-        """Since the last time."""
+        """The events since the last call."""
         events: list[Event] = []
         for name in sorted(self._dirty):
             machine = self._machines[name]
@@ -105,21 +103,21 @@ class Machines:
                 continue
             try:
                 node = self._describe(name, machine.raw, machine.others)
-            except ValueError as error:  # what the cluster holds is not ours to choose
+            except ValueError as error:  # an object of the cluster may be invalid here
                 _log.error("node %s of backend %s is left out: %s", name, self._backend, error)
                 continue
             well, why = _health(machine.raw)
             if node != machine.announced:
                 events.append(NodeJoined(node))
-                machine.announced, machine.well = node, True  # as everybody takes a node that joins
+                machine.announced, machine.well = node, True  # a node that joins counts as healthy
             if well != machine.well:
                 events.append(NodeHealthChanged(node.name, well, why))
                 machine.well = well
         self._dirty.clear()
         return events
 
-    def say_again(self, events: list[Event]) -> None:
-        """These were not heard."""
+    def report_again(self, events: list[Event]) -> None:
+        """The report of these events failed."""
         for event in events:
             name = event.node.name if isinstance(event, NodeJoined) else getattr(event, "name", "")
             if name in self._machines:
@@ -130,8 +128,8 @@ class Machines:
         if machine.announced is not None:
             events.append(NodeLeft(machine.announced.name, "the node was removed from the cluster"))
         del self._machines[name]
-        if any(machine.others.values()):  # its pods go one by one
-            self._elsewhere[name] = machine.others
+        if any(machine.others.values()):  # its pods are removed one by one
+            self._unknown_nodes[name] = machine.others
 
     def _describe(self, name: str, raw: Mapping[str, Any], others: Amounts) -> Node:
         amounts = amounts_of(raw["allocatable"], self._gpu_resource)
@@ -148,7 +146,7 @@ class Machines:
         )
 
 
-def _needed(item: Mapping[str, Any]) -> dict[str, Any]:
+def _relevant_fields(item: Mapping[str, Any]) -> dict[str, Any]:
     spec, status = item.get("spec") or {}, item.get("status") or {}
     ready = next((each for each in status.get("conditions") or () if each.get("type") == "Ready"), None)
     return {
@@ -174,7 +172,7 @@ def _taints(raw: Mapping[str, Any]) -> list[Taint]:
     found = [
         Taint(key=taint["key"], value=taint.get("value") or "", effect=taint["effect"])
         for taint in raw["taints"]
-        if taint.get("effect") in known and taint["key"] not in UNWELL
+        if taint.get("effect") in known and taint["key"] not in NOT_READY_TAINTS
     ]
     if raw["cordoned"] and all(taint.key != CORDONED for taint in found):
         found.append(Taint(key=CORDONED, effect=Effect.NO_SCHEDULE))
@@ -182,7 +180,7 @@ def _taints(raw: Mapping[str, Any]) -> list[Taint]:
 
 
 def _gpus(labels: Mapping[str, str], count: int) -> list[Gpus]:
-    """What NVIDIA's feature discovery says of them, where it runs: all GPUs of a node are alike there."""
+    """From the labels of NVIDIA's feature discovery: all GPUs of a node are of one model."""
     product = labels.get(GPU_MODEL)
     if not count or not product:
         return []
@@ -192,7 +190,7 @@ def _gpus(labels: Mapping[str, str], count: int) -> list[Gpus]:
 
 
 def gpu_model(product: str) -> str:
-    """`NVIDIA-H100-80GB-HBM3` is an H100, `Tesla-T4` a T4; what is not so plain stays as it is."""
+    """`NVIDIA-H100-80GB-HBM3` is an H100, `Tesla-T4` a T4; other names stay as they are."""
     words = product.removeprefix("NVIDIA-").removeprefix("Tesla-")
     match = re.match(r"[A-Z]{1,3}\d{1,4}[a-z]{0,2}(?=-|$)", words)
     return match[0] if match else words

@@ -1,10 +1,9 @@
-"""From an assignment to the pod that runs it; refuses what this backend cannot run.
+"""Turns an assignment into a pod, and refuses what this backend cannot run.
 
-The pod has one container, which is run once (`restartPolicy: Never`): whether to try again is decided above. Requests
-are what the task was placed by, limits what it may use. Beside the workload's own variables it gets those that tasks
-of the local backend get (`DOVETAIL_WORKLOAD`, `DOVETAIL_TASK`, `DOVETAIL_REPLICA`, …).
+The pod has one container, which runs once (`restartPolicy: Never`): Dovetail decides about retries. Besides the
+workload's own variables it has those of every backend (`DOVETAIL_WORKLOAD`, `DOVETAIL_TASK`, `DOVETAIL_REPLICA`, …).
 
-A pod, not a Job: a Job would make pods anew by itself, under other names, and an attempt is to run once.
+It is a pod, not a Job: a Job would create more pods under other names, and an attempt runs once.
 """
 
 from math import ceil
@@ -47,13 +46,13 @@ def refuse_what_cannot_run(assignment: Assignment, settings: KubernetesSettings)
 
 
 def pod_of(assignment: Assignment, owner: str, node: str, settings: KubernetesSettings) -> dict[str, Any]:
-    """`node` as the cluster calls it."""
+    """`node`: its name in the cluster."""
     spec = assignment.spec
     grace_s = settings.grace_s if spec.disruption.grace is None else spec.disruption.grace
     body: dict[str, Any] = {
         "containers": [_container(assignment, settings)],
         "restartPolicy": "Never",
-        # Of 0 the API server would not wait for the node to say that nothing runs any more.
+        # With 0, the API server would not wait until the node confirms that nothing runs any more.
         "terminationGracePeriodSeconds": max(1, ceil(grace_s)),
         "tolerations": [_toleration(toleration) for toleration in spec.tolerations],
         "automountServiceAccountToken": settings.service_account is not None,
@@ -80,7 +79,7 @@ def pod_of(assignment: Assignment, owner: str, node: str, settings: KubernetesSe
 
 
 def never_of(key: str, owner: str, reason: str, settings: KubernetesSettings) -> dict[str, Any]:
-    """A pod that never runs: it has the name of an attempt that must not."""
+    """A pod that never runs. It takes the name of an attempt that must not run."""
     metadata = _metadata(key, "", owner, settings)
     metadata["labels"][STATE] = NEVER
     metadata["annotations"][END_REASON] = reason
@@ -92,7 +91,7 @@ def never_of(key: str, owner: str, reason: str, settings: KubernetesSettings) ->
 def _metadata(key: str, workload: str, owner: str, settings: KubernetesSettings) -> dict[str, Any]:
     labels = {OWNER: owner, KEY: key, "app.kubernetes.io/managed-by": "dovetail"}
     if workload:
-        # The full name is in the container's environment; a label has to be short.
+        # The container's environment has the full name; a label must be short.
         labels[WORKLOAD] = workload[:MAX_LABEL_VALUE].rstrip("._-")
     name = pod_name(settings.name_prefix, owner, key)
     return {"name": name, "labels": labels, "annotations": {}, "finalizers": [FINALIZER]}
@@ -105,7 +104,7 @@ def _container(assignment: Assignment, settings: KubernetesSettings) -> dict[str
         "image": spec.run.image or settings.default_image,
         "resources": _resources(spec.resources, spec.limits, settings.gpu_resource),
         "env": [{"name": name, "value": value} for name, value in _environment(assignment).items()],
-        # The last line printed says most where there is no other word for why it ended.
+        # The last lines of output are the best reason if there is no other.
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
     if spec.run.command:
@@ -120,16 +119,12 @@ def _container(assignment: Assignment, settings: KubernetesSettings) -> dict[str
 
 
 def _literal(word: str) -> str:
-    """Kubernetes replaces `$(NAME)` in commands; nobody else does."""
+    """Kubernetes replaces `$(NAME)` in commands; other backends do not."""
     return word.replace("$(", "$$(")
 
 
 def _environment(assignment: Assignment) -> dict[str, str]:
-    spec = assignment.spec
-    return {
-        **{name: _literal(value) for name, value in spec.run.env.items()},
-        **assignment.variables(),
-    }
+    return {name: _literal(value) for name, value in assignment.spec.run.env.items()} | assignment.variables()
 
 
 def _resources(request: ResourceRequest, limits: Limits, gpu_resource: str) -> dict[str, dict[str, str]]:
@@ -144,13 +139,13 @@ def _resources(request: ResourceRequest, limits: Limits, gpu_resource: str) -> d
             requests["ephemeral-storage"] = str(amount)
         elif name == GPU:
             requests[gpu_resource] = most[gpu_resource] = str(amount // _WHOLE)
-        elif name != SLOTS:  # of extended resources nothing is lent: Kubernetes wants the limit too
+        elif name != SLOTS:  # Kubernetes requires a limit equal to the request for extended resources
             requests[name] = most[name] = str(amount)
     if limits.cpu is not None:
         most["cpu"] = f"{round(limits.cpu * 1000)}m"
     if limits.memory is not None:
         most["memory"] = str(limits.memory)
-    # With a limit and no request, Kubernetes would take the limit for the request: more than was placed by.
+    # With a limit and no request, Kubernetes would use the limit as the request.
     for name in most:
         requests.setdefault(name, "0")
     return {"requests": requests, "limits": most}

@@ -1,9 +1,8 @@
-"""What a pod of ours says about its attempt: how far it has come and how it ended, from nothing but the pod.
+"""The state and the end of an attempt, from its pod alone.
 
-Ended is a pod that Kubernetes calls so, one that never may run, and one that was deleted by force, by which somebody
-says that it is gone. Exit codes are those of the container. A pod that a node did not take is no end of a task: it
-never was one (`refused`). After an order to stop, what a signal ended was stopped; what ended by itself first keeps its
-exit code.
+A pod has ended if Kubernetes says so, if it must never run, or if it was deleted by force. Exit codes are those of the
+container. A pod that its node rejected never was a running task (`refused`). After a stop, a container that a signal
+ended was stopped; one that ended by itself before keeps its exit code.
 """
 
 from collections.abc import Mapping
@@ -14,18 +13,18 @@ from dovetail.backends.contract import Phase, Status
 from dovetail.backends.kubernetes.naming import CONTAINER, END_REASON, NEVER, STATE, STOP_REASON
 
 FIRST_SIGNAL_STATUS = 128
-TIME_LIMIT_EXIT = 124  # as timeout(1) has it, and the local backend
-NOT_STARTED_EXIT = 125  # as `docker run` has it
+TIME_LIMIT_EXIT = 124  # as timeout(1) and the local backend use it
+NOT_STARTED_EXIT = 125  # as `docker run` uses it
 MAX_WORDS = 500
 
-#: Why a container cannot be made, by Kubernetes' word for it; each of them may pass by itself, except the last.
+#: Kubernetes' reasons why a container cannot be created; all but those in HOPELESS may pass.
 STUCK = frozenset({
     "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "RegistryUnavailable", "ImageInspectError",
     "CreateContainerError", "CreateContainerConfigError", "RunContainerError", "InvalidImageName",
 })  # fmt: skip
 HOPELESS = frozenset({"InvalidImageName", "ErrImageNeverPull"})
-#: A node's words for a pod that it did not take.
-NOT_TAKEN = frozenset({
+#: Reasons of a node that rejected a pod.
+NOT_ADMITTED = frozenset({
     "NodeAffinity", "NodeName", "NodePorts", "UnexpectedAdmissionError", "TopologyAffinityError", "PodOSNotSupported",
     "InvalidNodeInfo", "OutOfPods",
 })  # fmt: skip
@@ -37,9 +36,9 @@ class PodOutcome:
     exit_code: int | None = None
     reason: str = ""
     started: bool = False  # its container has run
-    refused: bool = False  # its node did not take it: nothing of it ever ran
-    stuck: str = ""  # why its container cannot be made, for now
-    hopeless: bool = False  # … nor ever
+    refused: bool = False  # its node rejected it: nothing of it ever ran
+    stuck: str = ""  # why its container cannot be created at the moment
+    hopeless: bool = False  # … and never will be
 
     @property
     def ended(self) -> bool:
@@ -61,7 +60,7 @@ def outcome_of(pod: Mapping[str, Any]) -> PodOutcome:
     if phase in ("Succeeded", "Failed"):
         return _ended(pod, state.get("terminated"), stop_reason, started)
     if metadata.get("deletionTimestamp") and metadata.get("deletionGracePeriodSeconds") == 0:
-        return PodOutcome(Phase.ENDED, None, _lost(stop_reason, "deleted by force"), started)
+        return PodOutcome(Phase.ENDED, None, _stopped_or_lost(stop_reason, "deleted by force"), started)
     if started:
         return PodOutcome(Phase.RUNNING, reason=stop_reason or "", started=True)
     waiting = state.get("waiting") or {}
@@ -82,7 +81,7 @@ def _ended(pod: Mapping[str, Any], terminated: Any, stop_reason: str | None, sta
     why = _short(f"{word}: {message}" if word and message else word or message)
     code = None if terminated is None else int(terminated.get("exitCode", 0))
     if terminated is not None and terminated.get("reason") == "ContainerStatusUnknown":
-        code = None  # the 137 that comes with it is made up
+        code = None  # the exit code 137 is made up by Kubernetes
     if status.get("phase") == "Succeeded":
         return PodOutcome(Phase.ENDED, code or 0, f"exited with status {code or 0}", started=True)
     if word == "DeadlineExceeded":
@@ -95,23 +94,25 @@ def _ended(pod: Mapping[str, Any], terminated: Any, stop_reason: str | None, sta
         return PodOutcome(Phase.ENDED, None if started else NOT_STARTED_EXIT, stuck, started)
     if stop_reason is not None and by_signal and (terminated or {}).get("reason") != "OOMKilled":
         return PodOutcome(Phase.ENDED, None, f"stopped: {stop_reason}", started)
-    if word in NOT_TAKEN or word.startswith("OutOf"):
+    if word in NOT_ADMITTED or word.startswith("OutOf"):
         return PodOutcome(Phase.ENDED, None, f"the node did not take it: {why}", refused=True)
     if word:  # Evicted, NodeLost, Shutdown, Preempting, …: the node's doing, whatever the container made of it
         return PodOutcome(Phase.ENDED, None, f"lost: {why}", started)
     disrupted = _disruption(status)
     if disrupted and by_signal:
-        return PodOutcome(Phase.ENDED, None, _lost(stop_reason, disrupted), started)
+        return PodOutcome(Phase.ENDED, None, _stopped_or_lost(stop_reason, disrupted), started)
     if pod["metadata"].get("deletionTimestamp") and by_signal:
-        return PodOutcome(Phase.ENDED, None, _lost(stop_reason, "its pod was deleted by somebody else"), started)
+        return PodOutcome(
+            Phase.ENDED, None, _stopped_or_lost(stop_reason, "its pod was deleted by somebody else"), started
+        )
     if code is None:
         return PodOutcome(
             Phase.ENDED, None, f"lost: {why}" if why else "lost: its container left no exit status", started
         )
-    return PodOutcome(Phase.ENDED, code, _words_of_exit(pod, terminated, code), started)
+    return PodOutcome(Phase.ENDED, code, _exit_reason(pod, terminated, code), started)
 
 
-def _words_of_exit(pod: Mapping[str, Any], terminated: Mapping[str, Any], code: int) -> str:
+def _exit_reason(pod: Mapping[str, Any], terminated: Mapping[str, Any], code: int) -> str:
     word = terminated.get("reason") or ""
     if word == "OOMKilled":
         limit = (pod["spec"]["containers"][0].get("resources") or {}).get("limits", {}).get("memory")
@@ -141,7 +142,7 @@ def _disruption(status: Mapping[str, Any]) -> str:
     return ""
 
 
-def _lost(stop_reason: str | None, otherwise: str) -> str:
+def _stopped_or_lost(stop_reason: str | None, otherwise: str) -> str:
     return f"lost: {otherwise}" if stop_reason is None else f"stopped: {stop_reason}"
 
 

@@ -1,4 +1,4 @@
-"""Whose pods are whose: a mark of this installation, drawn at its first start and kept in the backend's folder."""
+"""The owner id of this installation, which marks its pods: random, and kept in the backend's folder."""
 
 import contextlib
 import secrets
@@ -8,7 +8,7 @@ OWNER_FILE = "owner"
 
 
 def remembered_owner(folder: Path) -> str:
-    """Drawn once and for all for this folder."""
+    """Drawn once for this folder."""
     path = folder / OWNER_FILE
     if not path.exists():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

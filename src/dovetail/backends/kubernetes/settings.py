@@ -17,24 +17,23 @@ Owner = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,18}[a-z0-9])?$")]
 
 class KubernetesSettings(Priced):
     kubeconfig: Text | None = None
-    """A file; left out: KUBECONFIG, else the service account of the pod this runs in, else ~/.kube/config."""
+    """A file; default: KUBECONFIG, else the service account of this pod, else ~/.kube/config."""
     context: Text | None = None
-    """Of the kubeconfig; its current one when left out."""
+    """Of the kubeconfig; default: the current one."""
     namespace: ApiName | None = None
-    """Where pods are made; that of the context, or of the pod this runs in, when left out."""
+    """The namespace of the pods; default: that of the context or of this pod."""
     owner: Owner | None = None
-    """Marks our pods. Drawn at the first start and kept in the backend's folder when left out; give one that no other
-    Dovetail uses in this namespace if that folder does not last."""
+    """Marks our pods. Default: a random one that is kept in the backend's folder. If that folder is not persistent,
+    give one that no other Dovetail uses in this namespace."""
     nodes: Annotated[str, Field(max_length=1000)] = ""
-    """A label selector as kubectl takes it, such as `pool=batch,!gpu`: only these nodes are offered. Empty: all."""
+    """A label selector as for kubectl, such as `pool=batch,!gpu`: only these nodes are used. Empty: all."""
     scheduler: ApiName | None = None
-    """Let this scheduler of the cluster bind the pods, each to the one node that was chosen for it, so that its own
-    rules hold too (volumes, quotas of plugins). Left out: pods are made on their node, and a claim that waits for a
-    scheduler to be bound (`WaitForFirstConsumer`) is refused."""
+    """Let this scheduler of the cluster bind each pod to its chosen node, so that its own rules apply too (volumes,
+    quotas of plugins). Default: the backend sets the node, and refuses unbound `WaitForFirstConsumer` claims."""
     allow_paths: AllowedFolders = []
-    """Folders of the nodes that workloads may see as volumes, with what is below; without any, only claims, by name."""
+    """Folders of the nodes that workloads may mount, with all below them; default: only claims."""
     default_image: Text | None = None
-    """For work that names none; left out, such work is refused."""
+    """For workloads without an image; default: such workloads are refused."""
     pull: Literal["Always", "IfNotPresent", "Never"] | None = None
     pull_secrets: Annotated[list[ApiName], Field(max_length=20)] = []
     service_account: ApiName | None = None
@@ -43,16 +42,16 @@ class KubernetesSettings(Priced):
     runtime_class: ApiName | None = None
     gpu_resource: Annotated[str, Field(pattern=r"^[a-z0-9.-]+/[A-Za-z0-9._-]+$")] = "nvidia.com/gpu"
     grace_s: Annotated[Duration, Field(ge=1)] = 30.0
-    """From SIGTERM to SIGKILL, for workloads that say nothing of it themselves (`disruption.grace`)."""
+    """From SIGTERM to SIGKILL, for workloads without `disruption.grace`."""
     start_patience_s: Annotated[Duration, Field(ge=1)] = 300.0
-    """A pod whose image cannot be had, or whose container cannot be made, for so long has failed."""
+    """A pod has failed if its image cannot be pulled, or its container not be created, for so long."""
     observe_interval_s: Annotated[Duration, Field(ge=1)] = 15.0
     keep_pods: Count = 2_000
-    """At most so many pods that ended are kept, with their logs …"""
+    """The most ended pods to keep, with their logs …"""
     keep_for_s: Duration = 86400.0
-    """… and none for longer than this."""
+    """… and for how long."""
     connections: Annotated[Count, Field(ge=1, le=1000)] = 32
-    """To the API server at a time."""
+    """The most concurrent connections to the API server."""
     timeout_s: Annotated[Duration, Field(ge=1)] = 30.0
     name_prefix: Name = "dovetail"
     """Of the pods' names."""

@@ -1,4 +1,4 @@
-"""What has to be looked after while pods come and go: old ones, stuck ones, and what nodes really use."""
+"""Regular work on pods: removes old ones, ends stuck ones, and measures the use of nodes."""
 
 import contextlib
 import logging
@@ -7,6 +7,7 @@ from dovetail.backends.kubernetes.amounts import amounts_of
 from dovetail.backends.kubernetes.attempts import PodAttempt, PodAttempts
 from dovetail.backends.kubernetes.naming import END_REASON, FINALIZER
 from dovetail.backends.kubernetes.settings import KubernetesSettings
+from dovetail.backends.retention import to_remove
 from dovetail.kubernetes_client.api import JSON_PATCH, Api
 from dovetail.kubernetes_client.errors import (
     Forbidden,
@@ -20,35 +21,26 @@ from dovetail.kubernetes_client.paths import METRICS, collection, pod
 from dovetail.kubernetes_client.pods import delete
 from dovetail.model.resources import CPU, MEMORY, Amounts
 
-SPARE_S = 600.0
-"""Pods that ended so lately always stay: a command about them may still be on its way."""
 _log = logging.getLogger(__name__)
 
 
 async def remove_old(api: Api, namespace: str, attempts: PodAttempts, settings: KubernetesSettings, now: float) -> int:
-    """Pods whose end was reported, beyond what the settings keep; how many went."""
-    ended = sorted(
-        (attempt for attempt in attempts if attempt.said_end and attempt.ended_at is not None),
-        key=lambda attempt: attempt.ended_at or 0.0,
-    )
-    surplus = len(ended) - settings.keep_pods
-    gone = 0
-    for position, attempt in enumerate(ended):
-        age_s = now - (attempt.ended_at or now)
-        if age_s < SPARE_S or (position >= surplus and age_s < settings.keep_for_s):
-            continue
-        await remove(api, namespace, attempt)
-        attempts.forget(attempt)
-        gone += 1
-    return gone
+    """Remove pods whose end was reported, beyond what the settings keep; returns how many."""
+    reported = {attempt.key: attempt for attempt in attempts if attempt.end_reported}
+    ended_at = {key: attempt.ended_at for key, attempt in reported.items() if attempt.ended_at is not None}
+    surplus = to_remove(ended_at, settings.keep_pods, settings.keep_for_s, now)
+    for key in surplus:
+        await remove(api, namespace, reported[key])
+        attempts.forget(reported[key])
+    return len(surplus)
 
 
 async def remove(api: Api, namespace: str, attempt: PodAttempt) -> None:
-    """The pod, and with it the memory of the attempt."""
+    """Remove the pod, and with it the record of the attempt."""
     try:
         if not await delete(api, namespace, attempt.name, uid=attempt.uid, grace_s=0 if attempt.never else None):
             return
-        # Only our finalizer goes: others may have theirs. The test makes sure that nothing shifted meanwhile.
+        # Remove only our finalizer. The test op makes sure that the list has not changed meanwhile.
         found = await api.get(pod(namespace, attempt.name))
         finalizers = found["metadata"].get("finalizers") or []
         if found["metadata"]["uid"] == attempt.uid and FINALIZER in finalizers:
@@ -56,11 +48,11 @@ async def remove(api: Api, namespace: str, attempt: PodAttempt) -> None:
             steps = [{"op": "test", "path": at, "value": FINALIZER}, {"op": "remove", "path": at}]
             await api.patch(pod(namespace, attempt.name), steps, kind=JSON_PATCH)
     except (ObjectNotFound, ObjectConflict, ObjectInvalid):
-        pass  # somebody else was quicker, or it is another pod by now
+        pass  # it is gone, or it is another pod by now
 
 
 async def end_stuck(api: Api, namespace: str, attempts: PodAttempts, patience_s: float, now: float) -> None:
-    """A container that cannot be made for so long: its pod goes, and with it the attempt has failed for that reason."""
+    """Delete pods whose container cannot be created for `patience_s`: their attempts have failed for that reason."""
     for attempt in attempts:
         outcome = attempt.outcome
         if attempt.stuck_since is None or attempt.stopping or not outcome.stuck:
@@ -73,14 +65,14 @@ async def end_stuck(api: Api, namespace: str, attempts: PodAttempts, patience_s:
 
 
 class Meter:
-    """Measured use of nodes, where the cluster has a metrics API."""
+    """The measured use of nodes, if the cluster has a metrics API."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
         self._missing = False
 
     async def measure(self) -> dict[str, Amounts]:
-        """By node; empty where nobody measures."""
+        """By node; empty without a metrics API."""
         try:
             items = await self._api.items(collection(METRICS, "nodes"))
         except (ObjectNotFound, Forbidden, ServerTrouble) as error:

@@ -1,8 +1,7 @@
-"""What a pod mounts for the volumes of its workload: folders of its node, and claims of its namespace by their name.
+"""What a pod mounts for the volumes of its workload: folders of its node, and claims of its namespace by name.
 
-A source that is mounted in several places is one volume of the pod: a node does not mount a claim that stands twice
-among them. Whether a folder may be seen at all is said by `backends/host_folders`, whether a claim is of use by
-`claims`.
+A source that is mounted in several places is one volume of the pod: a node rejects a claim that is listed twice.
+Allowed folders are checked by `backends/host_folders`, claims by `claims`.
 """
 
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ def pod_volumes(volumes: Sequence[Volume]) -> list[dict[str, Any]]:
 
 
 def mounts(volumes: Sequence[Volume]) -> list[dict[str, Any]]:
-    """Of the container."""
+    """The mounts of the container."""
     names = _names(volumes)
     return [
         {"name": names[volume.source], "mountPath": volume.target, "readOnly": volume.read_only} for volume in volumes
@@ -33,14 +32,14 @@ def claims_of(volumes: Sequence[Volume]) -> list[str]:
 
 
 def _names(volumes: Sequence[Volume]) -> dict[str, str]:
-    """By source, in the order in which they are first mounted. Sources themselves are no names that the API takes."""
+    """Volume names by source, in the order of first use. Sources are not valid names in the API."""
     sources = dict.fromkeys(volume.source for volume in volumes)
     return {source: f"volume-{number}" for number, source in enumerate(sources)}
 
 
 def _source(source: str, uses: Sequence[Volume]) -> dict[str, Any]:
     if is_folder(uses[0]):
-        # With its type said, a folder that is not there is an error; the node would make an empty one otherwise.
+        # With a type, a missing folder is an error; otherwise the node would create an empty one.
         return {"hostPath": {"path": source, "type": "Directory"}}
-    # Read only as a whole where every use of it is: several nodes may have some volumes in no other way.
+    # Read-only if every use is: some volumes can be shared by nodes only that way.
     return {"persistentVolumeClaim": {"claimName": source, "readOnly": all(use.read_only for use in uses)}}

@@ -1,10 +1,10 @@
 """This machine as a backend with one node: puts the pieces of this package together.
 
-Every method is safe to repeat. What blocks (files, spawning) runs on threads, so the event loop never waits for a disk.
+Every method may be repeated. Blocking work (files, starting processes) runs on threads, never in the event loop.
+
 """
 
 import asyncio
-import contextlib
 import hashlib
 import logging
 import os
@@ -19,11 +19,12 @@ from dovetail.backends.local.enforcement import Enforcement, find_enforcement
 from dovetail.backends.local.launch import Launcher
 from dovetail.backends.local.machine import measure_capacity, measure_labels, measure_use
 from dovetail.backends.local.order import refuse_what_cannot_run, write_order
-from dovetail.backends.local.output import read_output
-from dovetail.backends.local.retention import SETTLE_S, prune, unfinished
+from dovetail.backends.local.output import read_attempt_output
+from dovetail.backends.local.retention import prune, unfinished
 from dovetail.backends.local.run_folder import LocalRunFolder, RunPhase
 from dovetail.backends.local.settings import LocalSettings
 from dovetail.backends.local.watcher import RunWatcher
+from dovetail.backends.retention import prune_regularly
 from dovetail.model.device import devices_of
 from dovetail.model.event import NodeJoined, NodeObserved
 from dovetail.model.node import Node
@@ -60,13 +61,13 @@ class LocalBackend:
         for run in adopted:
             self._watcher.watch(run)
         self._tasks = [
-            asyncio.create_task(self._watcher.go_on(), name=f"{self.name}: watch"),
+            asyncio.create_task(self._watcher.run(), name=f"{self.name}: watch"),
             asyncio.create_task(self._observe(report), name=f"{self.name}: observe"),
-            asyncio.create_task(self._tidy(), name=f"{self.name}: tidy"),
+            asyncio.create_task(prune_regularly(self.name, self._prune), name=f"{self.name}: tidy"),
         ]
 
     async def nodes(self) -> list[Node]:
-        """Raises OSError when the disk with the run folders is gone."""
+        """Raises OSError if the disk with the run folders is gone."""
         await asyncio.to_thread(lambda: os.scandir(self._folder).close())
         return [await asyncio.to_thread(self._describe)]
 
@@ -97,12 +98,12 @@ class LocalBackend:
 
     async def reconcile(self, assignments: list[Assignment]) -> None:
         runs = [LocalRunFolder(self._folder, assignment.key) for assignment in assignments]
-        children = await asyncio.to_thread(lambda: [self._find_again(run) for run in runs])
+        children = await asyncio.to_thread(lambda: [self._adopt(run) for run in runs])
         for run, child in zip(runs, children, strict=True):
             self._watching.watch(run, child)
 
     async def logs(self, key: str, offset: int, limit: int) -> LogChunk:
-        return await asyncio.to_thread(read_output, self._folder, key, offset, limit)
+        return await asyncio.to_thread(read_attempt_output, self._folder, key, offset, limit)
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -150,27 +151,21 @@ class LocalBackend:
             run.order(write_order(assignment, run.path, self._enforcement, self._settings.grace_s, self._devices))
         return self._launcher.launch(run)
 
-    def _find_again(self, run: LocalRunFolder) -> int | None:
-        """Of an attempt that was bound. One that nobody claimed has not been started: it is now."""
+    def _adopt(self, run: LocalRunFolder) -> int | None:
+        """Continue an attempt that was bound. One without a supervisor has not been started: start it now."""
         if run.look().phase is RunPhase.ABSENT:
             run.refuse("lost: no trace of it is left on this machine")
         return self._launcher.launch(run)
 
     async def _observe(self, report: Report) -> None:
-        await asyncio.to_thread(measure_use, self._folder)  # the processor is measured from one call to the next
+        await asyncio.to_thread(measure_use, self._folder)  # CPU use is measured between two calls
         while True:
             await asyncio.sleep(self._settings.observe_interval_s)
             try:
                 await report(NodeObserved(self._node, await asyncio.to_thread(measure_use, self._folder)))
-            except Exception:  # one measurement more or less does not matter; ending the task would
+            except Exception:  # a lost measurement does no harm; ending the task would
                 _log.exception("cannot report the use of node %s, will try again", self._node)
 
-    async def _tidy(self) -> None:
+    def _prune(self) -> int:
         keep_runs, keep_for_s = self._settings.keep_runs, self._settings.keep_for_s
-        while True:
-            await asyncio.sleep(SETTLE_S)
-            with contextlib.suppress(OSError):
-                gone = await asyncio.to_thread(
-                    prune, self._folder, keep_runs, keep_for_s, time.time(), self._watching.watches
-                )
-                _log.info("backend %s: removed %d old run folders", self.name, gone)
+        return prune(self._folder, keep_runs, keep_for_s, time.time(), self._watching.watches)

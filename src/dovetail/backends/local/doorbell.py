@@ -1,6 +1,7 @@
-"""A named pipe through which supervisors say "look at my run folder", those of an earlier control plane included.
+"""A named pipe through which supervisors ask the backend to look at their run folder, also those of an earlier start.
 
-A ring is a hint: it may come twice or be lost (nobody listening, pipe full), so the watcher also looks by itself.
+A ring is a hint: it may be repeated or lost (no listener, pipe full), so the watcher also looks at regular intervals.
+
 """
 
 import asyncio
@@ -20,11 +21,11 @@ class Doorbell:
         self._rest = b""
 
     def open(self) -> None:
-        """In the running event loop."""
+        """Needs a running event loop."""
         if not self._path.exists() or not stat.S_ISFIFO(self._path.stat().st_mode):
             self._path.unlink(missing_ok=True)
             os.mkfifo(self._path, 0o600)
-        # For reading and writing, so that it never reads as ended when the last supervisor closes it.
+        # Open for reading and writing: it then never reports end of file when the last supervisor closes it.
         self._file = os.open(self._path, os.O_RDWR | os.O_NONBLOCK)
         asyncio.get_running_loop().add_reader(self._file, self._hear)
 

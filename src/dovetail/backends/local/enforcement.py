@@ -1,14 +1,15 @@
-"""How limits are enforced here: cgroup v2, cgroup v1, or rlimits, whichever this machine lets us write.
+"""Enforces limits with cgroup v2, cgroup v1 or rlimits, whichever this machine allows.
 
-`limits` of a workload are enforced; `resources` are what placement counts with, and a task may use more than it asked
-for while the machine has it. Every attempt gets a cgroup where there are any, also without limits: it is how
-everything a command started can be found again and ended.
+`limits` of a workload are enforced. `resources` are what placement counts: a task may use more than it requests while
+the machine has it. Where there are cgroups, every attempt gets one, also without limits, so that all processes of a
+command can be found and ended.
 
-- cgroup2, cgroup1: memory (swap included) and CPU; a command that needs more memory is killed and the reason says so.
-- rlimit: RLIMIT_AS, so every process of a command may map that much; CPU is not limited; a process that starts a new
+- cgroup2, cgroup1: memory (swap included) and CPU; a command that exceeds its memory limit is killed with that reason.
+- rlimit: RLIMIT_AS, the address space of every process of a command; CPU is not limited; a process that starts a new
   session is not found when the attempt is stopped.
 
-What is in force is a label of the node (`limits`). This module probes and plans; the supervisor carries it out.
+The node's label `limits` says which is in force. This module probes and plans; the supervisor applies the plan.
+
 """
 
 import os
@@ -21,19 +22,19 @@ from dovetail.model.text.quantity import format_bytes
 Pairs = list[tuple[str, str]]
 
 _PERIOD_US = 100_000
-_LEAST_QUOTA_US = 1_000  # the kernel's own minimum: a hundredth of a core
+_LEAST_QUOTA_US = 1_000  # the kernel's minimum: a hundredth of a core
 
 
 @dataclass(frozen=True, slots=True)
 class Enforcement:
-    """`memory` and `cpu` are the folders below which attempts get cgroups: one and the same in v2, None for rlimits."""
+    """`memory` and `cpu`: the folders in which attempts get cgroups. They are the same in v2, and None for rlimits."""
 
     kind: str
     memory: Path | None = None
     cpu: Path | None = None
 
     def orders(self, key: str, limits: Limits) -> Pairs:
-        """The lines of an order that put an attempt under its limits."""
+        """The lines of an order that limit an attempt."""
         found: Pairs = [] if limits.memory is None else [("memory", format_bytes(limits.memory))]
         if self.memory is None or self.cpu is None:
             return found + ([] if limits.memory is None else [("rlimit_as", str(limits.memory))])
@@ -54,7 +55,7 @@ class Enforcement:
         return found
 
     def _memory_files(self, most_bytes: int) -> Pairs:
-        """Swap counts too, where the kernel counts it: else a limit would only make a command slow."""
+        """Swap is limited too, where the kernel counts it: otherwise a limit would only make a command slow."""
         assert self.memory is not None
         if self.kind == "cgroup2":
             swap = [("memory.swap.max", "0")] if (self.memory / "memory.swap.max").exists() else []
@@ -66,7 +67,7 @@ class Enforcement:
 
 
 def find_enforcement(parent: str, owner: str, mountinfo: str | None = None) -> Enforcement:
-    """The best this machine has. `owner` tells the attempts of one backend from those of another."""
+    """The best that this machine has. `owner` separates the attempts of one backend from those of another."""
     text = Path("/proc/self/mountinfo").read_text() if mountinfo is None else mountinfo
     mounts = cgroup_mounts(text)
     if "unified" in mounts:
@@ -106,7 +107,7 @@ def _make(folder: Path) -> bool:
 
 
 def _make_v2(root: Path, folder: Path) -> bool:
-    """Controllers are handed down one level at a time. Those that are missing above cannot be had below."""
+    """Controllers are delegated one level at a time. A controller that the root lacks is not available below it."""
     try:
         if not {"memory", "cpu"} <= set((root / "cgroup.controllers").read_text().split()):
             return False
@@ -120,7 +121,7 @@ def _make_v2(root: Path, folder: Path) -> bool:
 
 
 def _works(folder: Path, *files: str) -> bool:
-    """Try it: permissions of files say little about cgroups."""
+    """Whether the files can be written. Their permissions say little about cgroups, so it is tried."""
     probe = folder / f"probe-{os.getpid()}"
     try:
         probe.mkdir(exist_ok=True)

@@ -1,7 +1,8 @@
-"""Starts supervisors: detached, cheap, and without anything of the control plane but their run folder.
+"""Starts supervisors: detached, cheap, and with nothing of the control plane except their run folder.
 
-A supervisor is a session of its own with its own standard files, so no signal to the control plane's group or terminal
-reaches it. It is compiled once a start of the backend, which saves every attempt the time to do it again.
+A supervisor has its own session and standard files, so no signal to the control plane's group or terminal reaches it.
+It is compiled once per start of the backend, which saves that time for every attempt.
+
 """
 
 import os
@@ -17,13 +18,13 @@ from dovetail.backends.local.run_folder import SUPERVISOR_LOG, LocalRunFolder, R
 class Launcher:
     def __init__(self, folder: Path) -> None:
         self._program = folder / ".supervisor.pyc"
-        self._children: set[int] = set()  # ours until they are reaped, so their pids stay theirs
+        self._children: set[int] = set()  # their pids are not reused until they are reaped
 
     def compile(self) -> None:
         py_compile.compile(supervisor.__file__, cfile=str(self._program), doraise=True)
 
     def launch(self, run: LocalRunFolder) -> int | None:
-        """Start a supervisor for an attempt that has none; its pid. None: the attempt is somebody's already."""
+        """Start a supervisor for an attempt without one; returns its pid. None: the attempt already has one."""
         if run.look().phase is not RunPhase.ORDERED:
             return None
         log = str(run.path / SUPERVISOR_LOG)
@@ -48,11 +49,11 @@ class Launcher:
         for pid in list(self._children):
             try:
                 gone, _ = os.waitpid(pid, os.WNOHANG)
-            except ChildProcessError:  # somebody waited for all children of this process
+            except ChildProcessError:  # another part of this process waited for all children
                 gone = pid
             if gone:
                 self._children.discard(pid)
 
-    def starting(self, pid: int) -> bool:
-        """Has this supervisor not ended yet, as far as `reap` knows?"""
+    def is_running(self, pid: int) -> bool:
+        """Whether this supervisor is still running, as of the last `reap`."""
         return pid in self._children

@@ -1,7 +1,8 @@
-"""What this machine is, has and uses, measured with psutil.
+"""The capacity, labels and use of this machine, measured with psutil.
 
-A little is left for the system and the control plane: 5 % of the cores (at least a tenth of one), 10 % of the memory
-(at least 256 MiB, at most 4 GiB) and 5 % of the disk. Measured use is that of the whole machine.
+A part is reserved for the system and the control plane: 5 % of the cores (at least 0.1), 10 % of the memory (at least
+256 MiB, at most 4 GiB) and 5 % of the disk. Measured use is that of the whole machine.
+
 """
 
 import os
@@ -16,12 +17,12 @@ _MIB, _GIB = 2**20, 2**30
 
 
 def cores() -> int:
-    """Those this process may run on: fewer than the machine has when it was pinned."""
+    """The cores that this process may run on: fewer than the machine has if it is pinned."""
     return len(os.sched_getaffinity(0))
 
 
 def memory_bytes() -> int:
-    """Physical memory, or the limit of the container this runs in."""
+    """Physical memory, or the limit of the container that this process runs in."""
     import psutil
 
     found = int(psutil.virtual_memory().total)
@@ -39,7 +40,7 @@ def measure_capacity(folder: Path, override: CapacityOverride) -> Capacity:
     import psutil
 
     cpu, memory, disk = float(cores()), memory_bytes(), psutil.disk_usage(str(folder))
-    usable_disk = disk.used + disk.free  # not `total`: part of that may be kept for root
+    usable_disk = disk.used + disk.free  # part of that may be reserved for root
     return Capacity(
         cpu=round(cpu - max(0.1, 0.05 * cpu), 3) if override.cpu is None else override.cpu,
         memory=memory - min(max(memory // 10, 256 * _MIB), 4 * _GIB) if override.memory is None else override.memory,
@@ -58,7 +59,7 @@ def measure_labels() -> Labels:
 
 
 def measure_use(folder: Path) -> Amounts:
-    """In use now; the processor since the last call."""
+    """Current use; CPU since the last call."""
     import psutil
 
     memory = psutil.virtual_memory()

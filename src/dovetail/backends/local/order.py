@@ -1,13 +1,14 @@
-"""From an assignment to what a supervisor is told; refuses what this backend cannot run.
+"""Turns an assignment into the order for its supervisor, and refuses what this backend cannot run.
 
-The command sees a clean environment: PATH, HOME, LANG and TMPDIR of the control plane, then the workload's own, then
+The command gets a clean environment: PATH, HOME, LANG and TMPDIR of the control plane, the workload's own variables and
 
-    DOVETAIL_WORKLOAD  the workload's name        DOVETAIL_REPLICA   which of the replicas this is, from 0
-    DOVETAIL_TASK      `<workload id>.<replica>`  DOVETAIL_REPLICAS  of how many
-    DOVETAIL_NODE      the node's name            DOVETAIL_ATTEMPT   which attempt of the task this is
+    DOVETAIL_WORKLOAD  the workload's name        DOVETAIL_REPLICA   the number of this replica, from 0
+    DOVETAIL_TASK      `<workload id>.<replica>`  DOVETAIL_REPLICAS  the number of replicas
+    DOVETAIL_NODE      the node's name            DOVETAIL_ATTEMPT   the number of this attempt of the task
 
-and, where it was given GPUs, CUDA_VISIBLE_DEVICES and NVIDIA_VISIBLE_DEVICES: their UUIDs if the settings tell them,
-else their numbers. A share is not enforced: the task sees the whole of the GPU that it has a share of.
+and, if it has GPUs, CUDA_VISIBLE_DEVICES and NVIDIA_VISIBLE_DEVICES: their UUIDs if the settings give them, else their
+numbers. A share of a GPU is not enforced: the task sees the whole GPU.
+
 """
 
 import os
@@ -36,7 +37,7 @@ def write_order(
     usual_grace_s: float,
     devices: Sequence[Device] = (),
 ) -> bytes:
-    """What the workload says of its grace period counts before what is usual here."""
+    """The workload's grace period takes precedence over `usual_grace_s`."""
     spec = assignment.spec
     grace_s = usual_grace_s if spec.disruption.grace is None else spec.disruption.grace
     pairs = [("arg", argument) for argument in spec.run.command]
@@ -65,8 +66,7 @@ def _environment(assignment: Assignment, devices: Sequence[Device]) -> dict[str,
 
 
 def _visible(slots: Sequence[int], devices: Sequence[Device]) -> str | None:
-    """The GPUs of a task as CUDA names them; None where it has none. One way of naming for all of them: CUDA does not
-    take numbers and UUIDs together."""
+    """The task's GPUs as CUDA names them, or None. CUDA does not accept numbers and UUIDs mixed."""
     if not slots:
         return None
     uuids = [devices[slot].uuid for slot in slots if slot < len(devices)]

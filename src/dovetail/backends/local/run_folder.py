@@ -1,8 +1,8 @@
 """The run folder of one attempt, as the backend reads and writes it. Its files are listed in the package's docstring.
 
-Guarantees: `look` says what is true of the attempt, whoever wrote it and whichever control plane asks; `refuse` and a
-supervisor's claim exclude each other; `bury` ends what a killed supervisor left behind. Everything blocks for a
-moment: the backend calls it on threads.
+Guarantees: `look` returns the state of the attempt, whichever process wrote it; only one of `refuse` and a supervisor's
+claim succeeds; `bury` ends what a killed supervisor left behind. All methods block: the backend calls them on threads.
+
 """
 
 import contextlib
@@ -22,7 +22,7 @@ SUPERVISOR_LOG = "supervisor.log"
 
 
 class RunPhase(StrEnum):
-    ABSENT = "absent"  # no order: never bound here
+    ABSENT = "absent"  # no order: it was never bound here
     ORDERED = "ordered"  # no claim: nothing was started, and a supervisor may start it
     CLAIMED = "claimed"  # a living supervisor is about to start it
     RUNNING = "running"
@@ -43,7 +43,7 @@ class LocalRunFolder:
         self.task = task_of_key(key)
         self.key = key
         self.path = folder / key
-        self._claim: dict[str, Any] | None = None  # these two never change once they are there
+        self._claim: dict[str, Any] | None = None  # neither changes once it exists
         self._running: dict[str, Any] | None = None
 
     def look(self) -> RunStatus:
@@ -59,26 +59,26 @@ class LocalRunFolder:
         self._running = self._running or self._read(RUNNING)
         if alive:
             return RunStatus(RunPhase.RUNNING if self._running else RunPhase.CLAIMED)
-        # Only now is it sure that the supervisor will write no more: it may have just before it went.
+        # Look again: the supervisor may have written the result just before it ended.
         return self._finished() or RunStatus(RunPhase.LOST, None, self._why_lost())
 
     def was_started(self) -> bool:
         return (self.path / RUNNING).exists()
 
     def order(self, content: bytes) -> None:
-        """Write what is to be run, unless it has been written before."""
+        """Write the order, unless it exists."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not (self.path / ORDER).exists():
             supervisor.publish(str(self.path), ORDER, content, durable=False)
 
     def refuse(self, reason: str) -> bool:
-        """Make sure that this attempt never starts. False: somebody has claimed it before."""
+        """Prevent this attempt from ever starting. False: a supervisor or an earlier refusal has claimed it."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         content = json.dumps({"refused": reason}).encode()
         return supervisor.publish(str(self.path), CLAIM, content, durable=True)
 
     def stop(self, reason: str) -> None:
-        """Never start it, or end it."""
+        """Prevent its start, or end it."""
         if self.look().phase in (RunPhase.ABSENT, RunPhase.ORDERED) and self.refuse(
             f"stopped before it started: {reason}"
         ):
@@ -88,7 +88,7 @@ class LocalRunFolder:
         supervisor.publish(str(self.path), STOP, reason.encode("utf-8", "replace"), durable=False)
         assert self._claim is not None
         with contextlib.suppress(ProcessLookupError):
-            handle = os.pidfd_open(self._claim["pid"])  # before asking who that is: a pid can change hands
+            handle = os.pidfd_open(self._claim["pid"])  # before checking its identity: pids are reused
             try:
                 if _lives(self._claim):
                     signal.pidfd_send_signal(handle, signal.SIGTERM)
@@ -96,7 +96,7 @@ class LocalRunFolder:
                 os.close(handle)
 
     def bury(self) -> RunStatus:
-        """End what is left of a lost attempt, and write down that it is over."""
+        """End the processes of a lost attempt, and write its result."""
         look = self.look()
         if look.phase is not RunPhase.LOST:
             return look
@@ -106,12 +106,12 @@ class LocalRunFolder:
             supervisor.sweep_up(self._own_group(), cgroups)
             supervisor.remove_cgroups(cgroups)
         content = json.dumps({"exit_code": None, "reason": look.reason}).encode()
-        with contextlib.suppress(OSError):  # a full disk: the same will be found, and said, the next time
+        with contextlib.suppress(OSError):  # a full disk: the next look finds and reports the same
             supervisor.publish(str(self.path), RESULT, content, durable=True)
         return RunStatus(RunPhase.FINISHED, None, look.reason)
 
     def supervisor_log(self) -> str:
-        """Its last line, where an error says what it is."""
+        """The last line, which is the error message."""
         text = supervisor.read_text(str(self.path / SUPERVISOR_LOG)) or ""
         return text.strip().rpartition("\n")[2][:500]
 
@@ -129,7 +129,7 @@ class LocalRunFolder:
         return "lost: its supervisor was killed, so its exit status is unknown; what was left of the command was ended"
 
     def _own_group(self) -> int | None:
-        """The command's process group, unless another process has that number now: then the group is long empty."""
+        """The command's process group. None if another process has that pid now: the group is then empty."""
         running = self._read(RUNNING)
         if running is None or running["pid"] <= 1:
             return None
@@ -142,7 +142,7 @@ class LocalRunFolder:
         except FileNotFoundError:
             return None
         except ValueError:
-            # Files appear whole, so only a power cut makes one unreadable: what it says is gone, that it was is not.
+            # Files are published complete, so only a power failure damages one. That it existed is still known.
             return {"exit_code": None, "reason": f"lost: {name} was damaged", "pid": 0}
         return found
 

@@ -23,7 +23,7 @@ def _check_cgroup_parent(value: str) -> str:
 
 
 class CapacityOverride(Strict):
-    """What the node offers instead of what was measured; a field left out is measured."""
+    """What the node offers instead of the measured capacity. A missing field is measured."""
 
     cpu: Cores | None = None
     memory: Bytes | None = None
@@ -33,21 +33,21 @@ class CapacityOverride(Strict):
 
 class LocalSettings(Priced):
     folder: Annotated[str, Field(min_length=1, max_length=3000)] | None = None
-    """Where run folders go; the folder the control plane gives when left out."""
+    """The folder for run folders; default: a folder of the control plane."""
     node: NodeName | None = None
-    """The node's name; the host's name when left out."""
+    """The node's name; default: the host's name."""
     labels: Labels = {}
-    """Beside, and instead of, the measured `arch`, `os` and `hostname`."""
+    """Added to the measured `arch`, `os` and `hostname`, which they override."""
     capacity: CapacityOverride = CapacityOverride()
     gpus: Annotated[list[Gpus], Field(max_length=MAX_DEVICES)] = []
-    """Its GPUs, in the order in which programs number them; tasks see only those that they were given."""
+    """Its GPUs, in the order in which programs number them. A task sees only its own."""
     grace_s: Duration = 10.0
-    """From SIGTERM to SIGKILL, for workloads that say nothing of it themselves (`disruption.grace`)."""
+    """From SIGTERM to SIGKILL, for workloads without `disruption.grace`."""
     observe_interval_s: Annotated[Duration, Field(ge=0.1)] = 10.0
     keep_runs: Count = 10_000
-    """At most so many finished run folders are kept …"""
+    """The most finished run folders to keep …"""
     keep_for_s: Duration = 7 * 86400.0
-    """… and none for longer than this. Folders that ended in the last ten minutes always stay."""
+    """… and for how long. Folders of runs that ended in the last ten minutes always stay."""
     limits: Literal["auto", "rlimit"] = "auto"
     """auto: cgroups where they can be written, rlimits otherwise."""
     cgroup_parent: Annotated[str, AfterValidator(_check_cgroup_parent)] = "dovetail"
@@ -58,7 +58,7 @@ class LocalSettings(Priced):
 
 
 def node_name_of(hostname: str) -> str:
-    """A valid node name made of a host's name: `10-0-0-7` becomes `node-10-0-0-7`."""
+    """A valid node name for a host name: `10-0-0-7` becomes `node-10-0-0-7`."""
     words = [word for word in re.split(r"[^A-Za-z0-9.]+|\.{2,}", hostname) if word.strip(".")]
     name = "-".join(word.strip(".") for word in words)
     if not name[:1].isalpha():

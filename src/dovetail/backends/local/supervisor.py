@@ -28,7 +28,7 @@ ORDER, CLAIM, RUNNING, RESULT, STOP = "order", "claim.json", "running.json", "re
 OUTPUT, WORK, DOORBELL = "output.log", "work", ".doorbell"
 
 TIME_LIMIT_EXIT, UNUSABLE_EXIT, NOT_FOUND_EXIT = 124, 126, 127  # as timeout(1) and the shells have them
-NOTICE_S = 2.0  # a stop whose signal got lost is noticed all the same
+NOTICE_S = 2.0  # how soon a stop is noticed if its signal was lost
 SWEEP_UP_S = 5.0  # how long killed processes may take to go before the result is written anyway
 _STOPPING = (15, 2, 1)  # SIGTERM, SIGINT, SIGHUP
 _WAKING = (*_STOPPING, 17)  # and SIGCHLD
@@ -61,7 +61,7 @@ def to_json(value: object) -> str:
 
 
 def publish(run: str, name: str, content: bytes, durable: bool) -> bool:
-    """Make a file appear, whole, unless it is there already; says whether it was this call that did."""
+    """Make a complete file appear, unless it exists already. Returns whether this call did."""
     draft = f"{run}/.{name}.{os.getpid()}.{time.monotonic_ns()}"
     file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -98,7 +98,7 @@ def boot_id() -> str:
 
 
 def started_ticks(pid: int) -> int | None:
-    """When a living process started: with its pid and the boot it is a name that is never used again."""
+    """When a living process started: together with pid and boot id a name that is never reused."""
     stat = read_text(f"/proc/{pid}/stat")
     fields = stat.rpartition(")")[2].split() if stat else []
     return int(fields[19]) if fields and fields[0] not in "ZX" else None
@@ -109,7 +109,7 @@ def identity(pid: int) -> dict[str, object]:
 
 
 def ring(run: str) -> None:
-    """Tell a listening backend to look at this run. Nobody listening, or too much to hear: it looks by itself."""
+    """Ask a listening backend to look at this run. If none listens or the pipe is full, it looks by itself."""
     folder, _, key = run.rpartition("/")
     try:
         bell = os.open(f"{folder}/{DOORBELL}", os.O_WRONLY | os.O_NONBLOCK)
@@ -140,14 +140,14 @@ def _group_pids(group: int) -> set[int]:
 
 
 def remains(group: int | None, cgroups: list[str]) -> bool:
-    """Does anything of the attempt still live?"""
+    """Whether any process of the attempt still lives."""
     if cgroups:
         return bool(cgroup_pids(cgroups))
     return group is not None and bool(_group_pids(group))
 
 
 def signal_all(group: int | None, cgroups: list[str], signo: int) -> None:
-    """To the process group, and to those in the cgroups that left it; to each process once."""
+    """To the process group, and to processes in the cgroups that left it; once to each process."""
     if group is not None:
         try:
             os.killpg(group, signo)
@@ -187,7 +187,7 @@ def _prepare_cgroups(order: Fields) -> None:
     for path in order.get("cgroup", []):
         try:
             os.mkdir(path)
-        except FileExistsError:  # from a run folder somebody deleted: start with clean counters
+        except FileExistsError:  # left by a run folder that was deleted: start with clean counters
             remove_cgroups([path])
             os.mkdir(path)
     for setting in order.get("write", []):
@@ -197,7 +197,7 @@ def _prepare_cgroups(order: Fields) -> None:
 
 
 def _become(order: Fields, gate: int, fault: int, output: int) -> None:
-    """In the child: take on limits and surroundings, wait at the gate, turn into the command. Never returns."""
+    """In the child: apply limits and environment, wait at the gate, become the command. Never returns."""
     code, what = UNUSABLE_EXIT, "could not be set up"
     try:
         os.setsid()
@@ -208,7 +208,7 @@ def _become(order: Fields, gate: int, fault: int, output: int) -> None:
         for source, target in ((null, 0), (output, 1), (output, 2)):
             os.dup2(source, target)
         if not os.read(gate, 1):
-            os._exit(UNUSABLE_EXIT)  # the supervisor is gone: nobody recorded this process, so it must not go on
+            os._exit(UNUSABLE_EXIT)  # the supervisor is gone and has not recorded this process, so it must not go on
         os.umask(0o022)
         workdir, command = order["workdir"][0], order["arg"]
         what = f"working directory {workdir!r} cannot be used"
@@ -216,7 +216,7 @@ def _become(order: Fields, gate: int, fault: int, output: int) -> None:
         what = f"command {command[0]!r} cannot be run"
         env = dict(entry.split("=", 1) for entry in order.get("env", []))
         for signo in range(1, 32):  # Python ignores some, nohup or a shell's & others; commands expect none ignored
-            if signo not in (9, 19):  # SIGKILL, SIGSTOP: nobody can ignore them, or have them back
+            if signo not in (9, 19):  # SIGKILL, SIGSTOP: they cannot be ignored or reset
                 signal.signal(signo, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         for most in order.get("rlimit_as", []):  # last: from here on this process itself may run out
@@ -248,7 +248,7 @@ def _stop_asked(run: str, signo: int | None) -> str | None:
 
 
 def _watch(run: str, order: Fields, pid: int) -> Outcome | None:
-    """Until the command has ended (it is not reaped yet). Returns the outcome when this ended it, else None."""
+    """Until the command has ended (it is not reaped yet). Returns the outcome if this function ended it, else None."""
     cgroups, started = order.get("cgroup", []), time.monotonic()
     run_for_s = float(order["run_for_s"][0]) if "run_for_s" in order else None
     ending: Outcome | None = None
@@ -271,7 +271,7 @@ def _watch(run: str, order: Fields, pid: int) -> Outcome | None:
         woken = signal.sigtimedwait(_WAKING, wait_s)
         signo = woken.si_signo if woken else None
     while ending is not None and due is not None and time.monotonic() < due and remains(pid, cgroups):
-        time.sleep(0.02)  # the others got the same signal, and have the same time to end in good order
+        time.sleep(0.02)  # the others got the same signal and have the same grace period
     return ending
 
 
@@ -315,7 +315,7 @@ def _carry_out(run: str, order: Fields) -> tuple[Outcome, dict[str, object]]:
     failed = os.read(fault[0], 4096).decode(errors="replace")  # empty when the command took over: exec closed it
     ring(run)
     ending = _watch(run, order, pid)
-    sweep_up(pid, cgroups)  # before reaping: until then the pid, and so the group, cannot be somebody else's
+    sweep_up(pid, cgroups)  # before reaping: until then the pid, and so the group, cannot be reused
     _, status, used = os.wait4(pid, 0)
     if failed:
         code, _, reason = failed.partition(" ")
@@ -333,7 +333,7 @@ def main(run: str) -> None:
         return
     (code, reason), usage = _carry_out(run, order)
     result = to_json({"exit_code": code, "reason": reason, "finished_at": time.time(), "usage": usage}).encode()
-    for _ in range(60):  # a full disk may have room again in a moment; without a result the exit status is lost
+    for _ in range(60):  # a full disk may have space again soon; without a result the exit status is lost
         try:
             publish(run, RESULT, result, durable=True)
             break
@@ -347,4 +347,4 @@ def main(run: str) -> None:
 if __name__ == "__main__":
     main(sys.argv[1])
     sys.stdout.flush()
-    os._exit(0)  # nothing is left to clean up, and an interpreter takes its time to do so
+    os._exit(0)  # nothing is left to clean up, and the interpreter's own clean-up takes time

@@ -1,8 +1,9 @@
-"""Watches the unfinished attempts and reports what becomes of them, in order for each.
+"""Watches the unfinished attempts and reports their states, in order for each attempt.
 
-One task for all attempts: it looks at a run folder when its doorbell rings, and at all of them every second, in case a
-ring was lost or a supervisor was killed. A report that fails is made again. An attempt is watched until its end has
-been reported.
+One task serves all attempts: it looks at a run folder when its doorbell rings, and at all of them every second, in case
+a ring was lost or a supervisor was killed. It repeats a report that fails, and watches an attempt until its end was
+reported.
+
 """
 
 import asyncio
@@ -21,8 +22,8 @@ _log = logging.getLogger(__name__)
 @dataclass(slots=True)
 class WatchedRun:
     run: LocalRunFolder
-    child: int | None = None  # the supervisor this process started for it
-    said_started: bool = False
+    child: int | None = None  # the pid of the supervisor that this process started for it
+    start_reported: bool = False
 
 
 class RunWatcher:
@@ -34,10 +35,10 @@ class RunWatcher:
         self._wake = asyncio.Event()
 
     def watch(self, run: LocalRunFolder, child: int | None = None) -> None:
-        """From now on; also says again what may have been said before."""
+        """Watch it from now on, and report again what may have been reported before."""
         watched = self._watched.setdefault(run.key, WatchedRun(run))
         watched.child = child or watched.child
-        watched.said_started = False
+        watched.start_reported = False
         self.ring([run.key])
 
     def ring(self, keys: list[str]) -> None:
@@ -47,7 +48,7 @@ class RunWatcher:
     def watches(self, key: str) -> bool:
         return key in self._watched
 
-    async def go_on(self) -> None:
+    async def run(self) -> None:
         """Until cancelled."""
         loop = asyncio.get_running_loop()
         look_at_all = loop.time()
@@ -63,8 +64,8 @@ class RunWatcher:
             self._due.clear()
             for watched, look in await asyncio.to_thread(self._look_at, due):
                 try:
-                    await self._say(watched, look)
-                except Exception:  # the receiver's trouble must not end the watching; the next look says it again
+                    await self._report_status(watched, look)
+                except Exception:  # an error of the receiver must not end the watching; the next look reports again
                     _log.exception("report about attempt %s failed; it will be made again", watched.run.key)
 
     def _look_at(self, due: list[WatchedRun]) -> list[tuple[WatchedRun, RunStatus]]:
@@ -78,8 +79,8 @@ class RunWatcher:
         return found
 
     def _look(self, watched: WatchedRun) -> RunStatus:
-        # Asked before looking: what a supervisor wrote before it ended is then seen.
-        ended = watched.child is not None and not self._launcher.starting(watched.child)
+        # Checked before looking, so that the look sees what the supervisor wrote before it ended.
+        ended = watched.child is not None and not self._launcher.is_running(watched.child)
         look = watched.run.look()
         if look.phase is RunPhase.LOST:
             return watched.run.bury()
@@ -89,12 +90,12 @@ class RunWatcher:
             return watched.run.look()
         return look
 
-    async def _say(self, watched: WatchedRun, look: RunStatus) -> None:
+    async def _report_status(self, watched: WatchedRun, look: RunStatus) -> None:
         run = watched.run
-        if look.phase in (RunPhase.RUNNING, RunPhase.FINISHED) and not watched.said_started:
+        if look.phase in (RunPhase.RUNNING, RunPhase.FINISHED) and not watched.start_reported:
             if look.phase is RunPhase.RUNNING or run.was_started():
                 await self._report(TaskStarted(run.task, run.key))
-            watched.said_started = True
+            watched.start_reported = True
         if look.phase is RunPhase.FINISHED:
             await self._report(TaskFinished(run.task, run.key, look.exit_code, look.reason))
             if self._watched.get(run.key) is watched and run.key not in self._due:

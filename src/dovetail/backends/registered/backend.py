@@ -1,12 +1,13 @@
-"""What each registered node is to do, kept until the node says that it is done.
+"""Keeps the orders of each registered node until the node reports that they are done.
 
 Guarantees: an attempt is ordered from exactly one node, and is given up only when that node has reported its end or
-was never told of it. A node that runs something nobody ordered from it is told to stop it. Nothing here waits for a
-node: calls return at once, and orders go out with the node's next heartbeat.
+never received the order. A node that runs something that was not ordered from it is told to stop it. No call waits for
+a node: orders are sent with the reply to the node's next heartbeat.
 
-Orders live in memory: after a restart `reconcile` and commands that are sent again restore them. Until that has had
-time to happen (`SETTLE_S`), work that nobody has ordered is left alone rather than stopped. Noticing that a node has
-fallen silent is left to the control plane, and the output of tasks to the nodes.
+Orders live in memory: after a restart, `reconcile` and repeated commands restore them. For `SETTLE_S` after a start,
+work without an order is left alone and not stopped. The control plane detects silent nodes, and the nodes keep the
+output of tasks.
+
 """
 
 import time
@@ -33,21 +34,21 @@ __all__ = ["HeartbeatReply", "NotStarted", "RegisteredBackend", "TaskReport"]
 
 SETTLE_S = 15.0
 HEARTBEAT_S = 10.0
-ENDS_KEPT = 100_000  # ends that may be asked for again; a late report of an older one finds nobody who waits for it
+ENDS_KEPT = 100_000  # ends that may be asked for again; nobody waits for older ones
 FIRST_SIGNAL_STATUS = 128  # shells add the signal's number to this for a process that a signal ended
 
 
 @dataclass(slots=True)
 class _Order:
     assignment: Assignment
-    told: bool  # the node may have heard of it
-    running: bool = False  # the node has said so
+    told: bool  # the node may have received it
+    running: bool = False  # the node has reported it
     stop_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """The last word on an attempt. `node` None: it was stopped before any node was told, and never may run."""
+    """How an attempt ended. `node` None: it was stopped before any node received it, and must never run."""
 
     node: str | None
     exit_code: int | None
@@ -57,7 +58,7 @@ class _End:
 class RegisteredBackend:
     """Implements `dovetail.backends.contract.Backend`, and `heartbeat` for the nodes."""
 
-    # What its nodes report comes with heartbeats, whose interval they choose; this is what they are asked for.
+    # Nodes report with heartbeats. They choose the interval; this is what they are asked for.
     capabilities = Capabilities(processes=True, containers=True, gpus=True, observes=True, stale_for_s=HEARTBEAT_S)
 
     def __init__(self, name: str, monotonic_s: Callable[[], float] = time.monotonic) -> None:
@@ -70,7 +71,7 @@ class RegisteredBackend:
         self._ends: OrderedDict[str, _End] = OrderedDict()
 
     async def start(self, report: Report) -> None:
-        """Its nodes are introduced by whoever registers them, and restored with the rest of the cluster."""
+        """The control plane registers its nodes, and restores them with the rest of the cluster."""
         self._report = report
         self._settled_at = self._monotonic_s() + SETTLE_S
 
@@ -101,15 +102,15 @@ class RegisteredBackend:
         end = self._ends.get(key)
         if end is None:
             end = self._remember(key, _End(None, None, reason))
-        await self._tell(TaskFinished(task_of_key(key), key, end.exit_code, end.reason))
+        await self._send(TaskFinished(task_of_key(key), key, end.exit_code, end.reason))
 
     async def reconcile(self, assignments: list[Assignment]) -> None:
-        """Ordered again: the node reports what became of each, or starts what it never heard of."""
+        """Order each again: the node reports its state, or starts what it never received."""
         for assignment in assignments:
             try:
                 await self._order(assignment, told=True)
             except Refusal as refusal:
-                await self._tell(TaskFinished(assignment.task, assignment.key, None, str(refusal)))
+                await self._send(TaskFinished(assignment.task, assignment.key, None, str(refusal)))
 
     async def logs(self, key: str, offset: int, limit: int) -> LogChunk:  # noqa: ARG002
         raise KeyError(f"{key}: registered nodes keep the output of their tasks themselves")
@@ -118,8 +119,8 @@ class RegisteredBackend:
         self._report = None
 
     async def heartbeat(self, node: str, reports: list[TaskReport]) -> HeartbeatReply:
-        """A node speaks: take in what it says, answer with what it is to do."""
-        strangers = {report.key: None for report in reports if not await self._take(node, report)}
+        """Record what the node reports, and answer with its orders."""
+        unordered = {report.key: None for report in reports if not await self._record_report(node, report)}
         run, stop = [], []
         for key, order in self._by_node.get(node, {}).items():
             if order.stop_reason is not None:
@@ -127,7 +128,7 @@ class RegisteredBackend:
             elif not order.running:
                 order.told = True
                 run.append(order.assignment)
-        return HeartbeatReply(run, [*stop, *(key for key in strangers if key not in stop)])
+        return HeartbeatReply(run, [*stop, *(key for key in unordered if key not in stop)])
 
     # --- orders ----------------------------------------------------------------------------------------------
 
@@ -137,9 +138,9 @@ class RegisteredBackend:
         if end is not None and end.node is None:
             raise Refusal(f"it was stopped before it began: {end.reason}")
         if end is not None and end.node == assignment.node:
-            await self._tell(TaskFinished(assignment.task, key, end.exit_code, end.reason))
+            await self._send(TaskFinished(assignment.task, key, end.exit_code, end.reason))
         elif key not in self._orders:
-            self._ends.pop(key, None)  # what another node claimed of it counts for nothing
+            self._ends.pop(key, None)  # the report of another node does not count
             order = self._orders[key] = _Order(assignment, told)
             self._by_node.setdefault(assignment.node, {})[key] = order
 
@@ -159,43 +160,44 @@ class RegisteredBackend:
 
     # --- reports ---------------------------------------------------------------------------------------------
 
-    async def _take(self, node: str, report: TaskReport) -> bool:
-        """False when the node runs something that it has to stop because nobody ordered it there."""
+    async def _record_report(self, node: str, report: TaskReport) -> bool:
+        """False if the node runs something that was not ordered from it and must stop it."""
         order = self._orders.get(report.key)
         if order is None or order.assignment.node != node:
-            return self._take_from_stranger(node, report, ordered_elsewhere=order is not None)
+            return self._take_unordered(node, report, ordered_elsewhere=order is not None)
         task, key = order.assignment.task, report.key
         if report.state == "running":
             if not order.running:
-                await self._tell(TaskStarted(task, key))
+                await self._send(TaskStarted(task, key))
                 order.running = order.told = True
             return True
         exit_code, reason = _outcome(report, order.stop_reason)
-        await self._tell(TaskFinished(task, key, exit_code, reason))  # first: if it fails, the node reports again
+        await self._send(TaskFinished(task, key, exit_code, reason))  # first: if this fails, the node reports again
         self._drop(order)
         self._remember(key, _End(node, exit_code, reason))
         return True
 
-    def _take_from_stranger(self, node: str, report: TaskReport, *, ordered_elsewhere: bool) -> bool:
+    def _take_unordered(self, node: str, report: TaskReport, *, ordered_elsewhere: bool) -> bool:
         known = ordered_elsewhere or report.key in self._ends
         if report.state == "running":
             return not known and self._monotonic_s() < self._settled_at
         if not known:
-            # After a restart the node may speak before its orders are restored; then this end is waited for.
-            # It is told to nobody before that: a node has no say about an attempt that was not ordered from it.
+            # After a restart the node may report before its orders are restored. The end is reported only when the
+            # order is restored: a node cannot end an attempt that was not ordered from it.
             self._remember(report.key, _End(node, *_outcome(report, None)))
         return True
 
-    async def _tell(self, event: TaskStarted | TaskFinished) -> None:
+    async def _send(self, event: TaskStarted | TaskFinished) -> None:
         if self._report is None:
             raise NotStarted(f"backend {self.name} is not started; ask again when it is")
         await self._report(event)
 
 
 def _outcome(report: TaskReport, stop_reason: str | None) -> tuple[int | None, str]:
-    """Exit code and reason as the engine hears them.
+    """Exit code and reason for the engine.
 
-    Whatever a signal ended after the order to stop was stopped, also where the node tells it as an exit status.
+    An attempt that a signal ended after the order to stop was stopped, also if the node reports an exit status.
+
     """
     code = report.exit_code
     by_signal = code is not None and (code < 0 or code >= FIRST_SIGNAL_STATUS)

@@ -1,16 +1,17 @@
-"""What a registered node and the control plane tell each other.
+"""The messages between a registered node and the control plane.
 
-A heartbeat carries reports; its reply carries orders. Either may be lost, come twice or come late, so both sides repeat
-themselves: the control plane names an attempt under `run` until the node has reported it, and under `stop` until the
-node has reported its end. A node keeps five rules:
+A heartbeat carries reports; its reply carries orders. Messages may be lost, repeated or late, so both sides repeat
+them: the control plane lists an attempt under `run` until the node has reported it, and under `stop` until the node
+has reported its end. A node follows five rules:
 
-- an attempt is known by its key for ever; one that runs or has ended is never started again;
-- told to run what it has ended, it reports that end again;
-- told to stop what it never had, it reports `finished` without an exit code;
-- told to stop what it runs, it asks it to end, and kills it when `grace_s` of its order is over (null: as it likes);
-- what it lost (it was restarted, the process is gone) it reports as `finished` without an exit code and says why.
+- a key identifies an attempt for ever; an attempt that runs or has ended is never started again;
+- ordered to run an attempt that has ended, it reports that end again;
+- ordered to stop an unknown attempt, it reports `finished` without an exit code;
+- ordered to stop a running attempt, it asks it to end, and kills it after `grace_s` of its order (null: its choice);
+- it reports a lost attempt (the node restarted, the process is gone) as `finished` without an exit code, with a reason.
 
 A heartbeat need not mention what has not changed.
+
 """
 
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ class NotStarted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """What a node says of one attempt. `exit_code` None with `finished`: it was stopped or lost, as `reason` says."""
+    """A node's report on one attempt. `exit_code` None with `finished`: it was stopped or lost; `reason` says which."""
 
     key: str
     state: Literal["running", "finished"]
@@ -35,7 +36,7 @@ class TaskReport:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatReply:
-    """Attempts to start and keys to end, oldest first."""
+    """Attempts to start and keys to stop, oldest first."""
 
     run: list[Assignment]
     stop: list[str]

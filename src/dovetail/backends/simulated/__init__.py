@@ -1,5 +1,5 @@
-"""A backend that pretends: nodes, run times and failures for tests, benchmarks and the demo.
+"""A simulated backend: nodes, run times and failures for tests, benchmarks and the demo.
 
-`settings` says what to pretend, `fleet` and `rehearsal` work out the nodes and the fate of each attempt, `world` plays
-it on whatever clock it is given, and `backend` plays that world on the wall clock. All but `backend` are pure.
+`settings` describes what to simulate, `fleet` the nodes and `rehearsal` the fate of each attempt. `world` simulates
+them on any clock, and `backend` on the wall clock. All but `backend` are pure.
 """

@@ -1,7 +1,7 @@
-"""One attempt in the simulated world: its fate, and how far it has come.
+"""One attempt in the simulated world: its fate and its progress.
 
-It keeps what reports and logs need and not the workload itself, whose definition may be large while a hundred
-thousand attempts are remembered. Times are virtual seconds since the epoch.
+It keeps what reports and logs need, not the workload, whose definition may be large: a hundred thousand attempts are
+remembered. Times are virtual seconds since the epoch.
 """
 
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ class SimulatedAttempt:
     title: str  # the workload's name, for the log
     command: list[str]
     fate: Fate | None  # None: stopped before it was ever bound
-    amounts: Amounts | None  # what it asks of its node; kept only while somebody measures
-    grace_s: float = 0.0  # from being told to stop to being killed
-    stop_reason: str | None = None  # it was told to stop, and has its grace period
+    amounts: Amounts | None  # its request; kept only if use is observed
+    grace_s: float = 0.0  # from the stop to the kill
+    stop_reason: str | None = None  # it was stopped and is in its grace period
     started_at: float | None = None
     ended_at: float | None = None
     end: TaskFinished | None = None
@@ -33,5 +33,5 @@ class SimulatedAttempt:
 
     @property
     def cut_short(self) -> bool:
-        """Stopped or lost: it did not come to an end of its own, and is never to be started again."""
+        """Stopped or lost: it did not end by itself, and is never started again."""
         return self.end is not None and self.end.exit_code is None

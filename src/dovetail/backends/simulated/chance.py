@@ -1,7 +1,7 @@
-"""Chance by name: the same seed and name always give the same numbers, in whatever order they are asked for.
+"""Random numbers by name: the same seed and name always give the same numbers, in any order of calls.
 
-There is no generator and so no state: what happens to one attempt never depends on which others were asked about
-before it, and a restart gives every attempt the fate it had.
+There is no generator and so no state: the fate of one attempt never depends on others, and a restart does not change
+it.
 """
 
 import math

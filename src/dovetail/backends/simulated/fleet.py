@@ -1,7 +1,7 @@
 """The nodes that the settings describe.
 
-Pure, and the same every time: names, order and labels depend on the settings alone, so a restart finds the nodes it
-left. Switches are only labels here; what they mean for distance is the business of the cluster's topology.
+Pure and deterministic: names, order and labels depend only on the settings, so a restart has the same nodes. Switches
+are only labels here; the cluster's topology gives them a meaning.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ SPINE, LEAF, RACK = "spine", "leaf", "rack"
 
 
 def fleet(settings: SimulatedSettings, backend: str) -> list[Node]:
-    """All nodes, groups first, as nodes of the backend of this name."""
+    """All nodes of the backend of this name, groups first."""
     nodes: list[Node] = []
     for group in settings.groups:
         nodes.extend(_group(group, backend))
@@ -27,7 +27,7 @@ def fleet(settings: SimulatedSettings, backend: str) -> list[Node]:
 
 
 def _numbers(count: int) -> Iterator[str]:
-    """`01` to `40`: padded, so that sorting names sorts nodes."""
+    """`01` to `40`: padded, so that names sort by number."""
     width = len(str(count))
     return (f"{number:0{width}}" for number in range(1, count + 1))
 

@@ -1,7 +1,6 @@
-"""The log an attempt would have written: a few made-up lines with their times.
+"""The simulated log of an attempt: a few lines with their times.
 
-Guarantees: at any later moment the log only grew, so byte offsets stay good. ASCII only, so that a chunk never cuts a
-character in two.
+Guarantees: a log only grows, so byte offsets stay valid. It is ASCII, so a chunk never cuts a character.
 """
 
 import shlex
@@ -17,7 +16,7 @@ FIRST_SIGN_OF_LIFE_S = 60.0
 
 
 def read_log(attempt: SimulatedAttempt, now: float, offset: int, limit: int) -> LogChunk:
-    """At most `limit` bytes from `offset`; an offset past the end gets an empty chunk."""
+    """At most `limit` bytes from `offset`; empty after the end."""
     text = "".join(f"{_clock(at)} {line}\n" for at, line in _lines(attempt, now))
     whole = text.encode("ascii", "backslashreplace")
     start = min(max(offset, 0), len(whole))
@@ -49,7 +48,7 @@ def _progress(started_at: float, run_time_s: float, until: float) -> Iterator[tu
 
 
 def _signs_of_life(started_at: float, until: float) -> Iterator[tuple[float, str]]:
-    """Twice as far apart each time, so that the log of a year stays short."""
+    """The intervals double, so that the log of a year stays short."""
     passed_s = FIRST_SIGN_OF_LIFE_S
     while started_at + passed_s < until:
         yield started_at + passed_s, f"still running after {format_duration(passed_s)}"

@@ -1,7 +1,7 @@
-"""What will happen to one attempt, known before it happens.
+"""The fate of one attempt, known in advance.
 
 Pure: the same seed, key, workload and settings give the same fate, here, in the discrete-event simulator and after a
-restart. A retry has another key and so another fate. When things happen is left to whoever has a clock.
+restart. A retry has another key and so another fate. The caller has the clock.
 """
 
 import math
@@ -13,15 +13,15 @@ from dovetail.model.text.quantity import MAX_DURATION_S, format_duration
 from dovetail.model.workloads.workload import Workload
 
 FAILED = 1
-TIMED_OUT = 124  # as timeout(1) says it
+TIMED_OUT = 124  # as timeout(1) uses it
 
 
 class Fate(NamedTuple):
-    """Virtual seconds. Bound at 0, accepted after `bind_delay_s`, started `start_delay_s` after that."""
+    """In virtual seconds: bound at 0, accepted after `bind_delay_s`, started `start_delay_s` later."""
 
     bind_delay_s: float
     start_delay_s: float
-    run_time_s: float | None  # None: it runs until it is stopped
+    run_time_s: float | None  # None: until it is stopped
     exit_code: int
     reason: str
 

@@ -1,8 +1,8 @@
-"""What the simulated backend pretends: which nodes there are, how long attempts take and what goes wrong.
+"""What the simulated backend simulates: its nodes, the run times of attempts, and failures.
 
-Guarantees: settings that pass describe at least one and at most `MAX_NODES` nodes, all with different names. Every
-duration is virtual: `speed` says how many virtual seconds pass in a real one. `RehearsalSettings` is the part that
-concerns attempts only, for a simulator that brings its own nodes and clock.
+Guarantees: valid settings describe between one and `MAX_NODES` nodes with different names. All durations are virtual:
+`speed` is the number of virtual seconds per real second. `RehearsalSettings` is the part about attempts, for a
+simulator with its own nodes and clock.
 """
 
 from typing import Annotated, Self
@@ -22,7 +22,7 @@ MAX_SPEED = 1e6
 
 Positive = Annotated[Count, Field(ge=1, le=MAX_NODES)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Prefix = Annotated[NodeName, Field(max_length=70)]  # leaves room for numbers within the length of a name
+Prefix = Annotated[NodeName, Field(max_length=70)]  # leaves space for numbers within the length of a name
 
 
 class NodeGroup(Strict):
@@ -36,15 +36,15 @@ class NodeGroup(Strict):
     gpus: list[Gpus] = Field(default=[], max_length=MAX_DEVICES)
 
     @model_validator(mode="after")
-    def _counts_its_gpus(self) -> Self:
+    def _check_gpus(self) -> Self:
         counting_gpus(self.capacity, self.gpus)
         return self
 
 
 class LeafSpine(Strict):
-    """A GPU cluster: nodes under leaf switches under spine groups, labelled with where they are.
+    """A GPU cluster: nodes under leaf switches under spine switches, with labels for their place.
 
-    Spines are shared out over the zones in order, and the nodes of a leaf over its racks.
+    Spines are divided among the zones in order, and the nodes of a leaf among its racks.
     """
 
     prefix: Prefix = "sim"
@@ -68,7 +68,7 @@ class LeafSpine(Strict):
         return self.spines * self.leaves_per_spine * self.nodes_per_leaf
 
     @model_validator(mode="after")
-    def _counts_its_gpus(self) -> Self:
+    def _check_gpus(self) -> Self:
         described = sum(group.count for group in self.gpus)
         if self.gpus and "gpus_per_node" in self.model_fields_set and self.gpus_per_node != described:
             words = f"is {self.gpus_per_node}, but gpus describes {described}; leave gpus_per_node out"
@@ -76,7 +76,7 @@ class LeafSpine(Strict):
         return self
 
     @model_validator(mode="after")
-    def _no_empty_domains(self) -> Self:
+    def _check_domains(self) -> Self:
         if self.zones > self.spines:
             raise ValueError(f"{self.zones} zones cannot share {self.spines} spines; use at most one zone a spine")
         if self.racks_per_leaf > self.nodes_per_leaf:
@@ -95,28 +95,28 @@ class RunTime(Strict):
 
 
 class NodeFailureSettings(Strict):
-    """Each node fails after a random time of this mean, kills what it runs, and is back after `repair_time`."""
+    """Each node fails after a random time of this mean, loses its tasks, and is back after `repair_time`."""
 
     mean_time_between: Annotated[Duration, Field(ge=1)]
     repair_time: Annotated[Duration, Field(ge=1)] = 600.0
 
 
 class Observation(Strict):
-    """Measured use of each node, `every` so often: what its tasks asked for times a random share."""
+    """The measured use of each node, at this interval: its tasks' requests times a random share."""
 
     every: Annotated[Duration, Field(ge=1)] = 15.0
     least_share: Share = 0.3
     most_share: Share = 0.9
 
     @model_validator(mode="after")
-    def _least_below_most(self) -> Self:
+    def _check_shares(self) -> Self:
         if self.least_share > self.most_share:
             raise ValueError(f"least_share {self.least_share} is above most_share {self.most_share}")
         return self
 
 
 class RehearsalSettings(Strict):
-    """The fate of attempts whose workload does not say. `run.simulate` of a workload wins over all of it."""
+    """The fate of attempts. A workload's `run.simulate` overrides it."""
 
     run_time: RunTime | None = Field(default=RunTime(), description="null: the same as forever")
     forever: bool = Field(default=False, description="attempts run until they are stopped")
@@ -136,7 +136,7 @@ class SimulatedSettings(RehearsalSettings, Priced):
     ] = 1.0
 
     @model_validator(mode="after")
-    def _some_nodes_all_different(self) -> Self:
+    def _check_nodes(self) -> Self:
         total = sum(group.count for group in self.groups) + (self.leaf_spine.nodes if self.leaf_spine else 0)
         if not total:
             raise ValueError("describes no node; give groups: [{prefix: sim, count: 10}] or leaf_spine: {}")

@@ -1,12 +1,12 @@
-"""The simulated world: what is bound, what runs, what breaks, and what is reported of it.
+"""The simulated world: nodes and attempts, what happens to them, and the reports about it.
 
-Pure: time is an argument, chance comes from the seed, and nothing waits. `advance` plays everything due and returns
-the reports in the order in which things happened; whoever owns a clock calls it at `next_due`. One heap holds all that
-is to come, so an attempt costs a few microseconds however many there are.
+Pure: time is an argument, randomness comes from the seed, and nothing waits. `advance` processes everything that is
+due and returns the reports in order; the owner of the clock calls it at `next_due`. One heap holds all future steps,
+so an attempt costs a few microseconds at any scale.
 
-Guarantees: a key is started at most once, and never after it was stopped; reports of one key come in order, the end
-last. It remembers the last `REMEMBERED` ended keys: one that ended longer ago is as if it had never been heard of.
-It leaves capacity to the scheduler: a node takes whatever is bound to it.
+Guarantees: a key is started at most once, and never after it was stopped; reports of one key are in order, the end
+last. The world remembers the last `REMEMBERED` ended keys; older ones are unknown. It does not check capacity: a node
+accepts whatever is bound to it.
 """
 
 import heapq
@@ -28,12 +28,12 @@ from dovetail.model.node import Node
 from dovetail.model.resources import SLOTS, Amounts
 
 REMEMBERED = 50_000
-FEW_STALE = 1000  # fewer leftovers than this are not worth a sweep of the heap
+FEW_STALE = 1000  # with fewer stale entries the heap is not cleaned
 
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """A node, and what is on it now."""
+    """A node and the attempts on it."""
 
     node: Node
     attempts: dict[str, SimulatedAttempt] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class World:
         self._ended: OrderedDict[str, SimulatedAttempt] = OrderedDict()
         self._said: deque[Event] = deque()
         self._agenda: list[tuple[float, int, Callable[[Any, float], None], Any]] = []
-        self._planned = 0  # ties on the agenda are played in the order in which they were planned
+        self._planned = 0  # entries of the same time are processed in the order of planning
         self._stale = 0
         for place in self._places.values():
             self._plan_failure(place, now)
@@ -62,7 +62,7 @@ class World:
     # What the control plane asks.
 
     def introduce(self) -> list[Event]:
-        """Everything there is, for a listener who knows nothing: nodes, their health, what runs."""
+        """All nodes, their health and the running attempts, for a new listener."""
         found: list[Event] = []
         for place in self._places.values():
             found.append(NodeJoined(place.node))
@@ -72,7 +72,7 @@ class World:
         return found
 
     def bind(self, assignment: Assignment, now: float) -> float:
-        """Accept the attempt; returns the moment from which that counts as confirmed. Raises Refusal."""
+        """Accept the attempt; returns the time when that is confirmed. Raises Refusal."""
         key = assignment.key
         if key in self._live:
             return now
@@ -80,7 +80,7 @@ class World:
             assert past.end is not None
             if past.cut_short:
                 raise Refusal(f"{key} has ended ({past.end.reason}) and is not started again; bind a new attempt")
-            self._said.append(past.end)  # who binds it again has not heard of its end
+            self._said.append(past.end)  # the caller has not received its end
             return now
         place = self._places.get(assignment.node)
         if place is None:
@@ -94,8 +94,8 @@ class World:
         return accepted_at
 
     def stop(self, key: str, reason: str, now: float) -> None:
-        """Tell the attempt to end. One that runs is killed when its grace period is over, unless it ends by itself
-        before; one that has ended already is reported again as it ended."""
+        """Stop the attempt. A running one is killed after its grace period, unless it ends before; the end of an ended
+        one is reported again."""
         attempt = self._live.get(key)
         if attempt is None or not attempt.runs or not attempt.grace_s:
             self.lose(key, reason, now)
@@ -104,7 +104,7 @@ class World:
             self._plan(now + attempt.grace_s, self._kill, attempt)
 
     def lose(self, key: str, reason: str, now: float) -> None:
-        """End the attempt now, as when its node fails."""
+        """End the attempt now, as if its node failed."""
         if (past := self._ended.get(key)) is not None:
             assert past.end is not None
             self._said.append(past.end)
@@ -115,8 +115,8 @@ class World:
         self._cut_short(attempt, reason, now)
 
     def reconcile(self, assignments: Iterable[Assignment], now: float) -> None:
-        """Say again what became of each. An unknown one was bound in an earlier life of this world: it is taken to
-        run, and as nobody knows for how long it has, its run time begins anew."""
+        """Report the state of each again. An unknown attempt was bound before this world existed: it is assumed to
+        run, and its run time begins again."""
         for assignment in assignments:
             key = assignment.key
             place = self._places.get(assignment.node)
@@ -133,7 +133,7 @@ class World:
                 self._plan(now, self._begin, self._admit(assignment, place))
 
     def status(self, key: str, now: float) -> Status:
-        """Raises KeyError for an attempt of which nothing is known, or any longer."""
+        """Raises KeyError for an unknown or forgotten attempt."""
         attempt = self._live.get(key) or self._ended[key]
         if attempt.end is not None:
             return Status(Phase.ENDED, attempt.end.exit_code, attempt.end.reason)
@@ -149,13 +149,13 @@ class World:
     # The passing of time.
 
     def next_due(self) -> float:
-        """When `advance` has something to do: -inf for at once, inf for never."""
+        """When `advance` has something to do: -inf for now, inf for never."""
         if self._said:
             return -math.inf
         return self._agenda[0][0] if self._agenda else math.inf
 
     def advance(self, now: float, most: int) -> list[Event]:
-        """Play what is due, at most `most` things of it, and return what there is to report."""
+        """Process what is due, at most `most` steps, and return the reports."""
         agenda = self._agenda
         while most > 0 and agenda and agenda[0][0] <= now:
             at, _, act, subject = heapq.heappop(agenda)
@@ -253,7 +253,7 @@ class World:
     def _plan_observation(self, place: _Place, now: float) -> None:
         observe = self._settings.observe
         if observe is not None:
-            # Each node has its own moment in the first round, so that reports come evenly and not all at once.
+            # The first round is spread over the interval, so that reports do not come all at once.
             u, *_ = chances(self._settings.seed, f"first look at {place.node.name}")
             self._plan(now + u * observe.every, self._look, place)
 
@@ -273,7 +273,7 @@ def _is_over(subject: SimulatedAttempt | _Place) -> bool:
 
 
 def _use(place: _Place, share: float) -> Amounts:
-    """What the running attempts use: a share of what they asked for, and all of their slots."""
+    """The use of the running attempts: a share of their requests, and all of their slots."""
     asked: Amounts = {}
     for attempt in place.attempts.values():
         if attempt.runs and attempt.amounts is not None:

@@ -1,9 +1,9 @@
-"""Tells of Slurm's nodes: those that are there, what they have, which are silent and which take nothing new.
+"""Reports Slurm's nodes: which exist, their capacity, which do not respond and which are drained.
 
-A changed amount is told when two looks in a row have seen it: Slurm says what its nodes and what its jobs hold at two
-different moments, and in between a job may have started. What was told is written down, so that after a restart nodes
-that went meanwhile are reported as gone, and a node that was closed here is opened again when Slurm has opened it. One
-that somebody closed in Dovetail itself is opened, too, when it was closed in Slurm afterwards and is open there again.
+A changed capacity is reported when two looks in a row have seen it: Slurm reports nodes and jobs at different times,
+and a job may start in between. What was reported is written to disk. After a restart, nodes that left meanwhile are
+reported as gone, and a node that was cordoned here is opened again when Slurm has resumed it. A node that a user
+cordoned in Dovetail is opened too, if it was later drained and resumed in Slurm.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ from dovetail.model.event import NodeCordoned, NodeHealthChanged, NodeJoined, No
 from dovetail.model.node import Node
 from dovetail.model.resources import Amounts
 
-NOTICEABLE = 0.02  # a part of what the node has
+NOTICEABLE = 0.02  # as a share of the node's capacity
 _log = logging.getLogger(__name__)
 
 
 class Announcer:
-    """`described` says how the nodes are now."""
+    """`described` returns the current nodes."""
 
     def __init__(
         self,
@@ -35,27 +35,27 @@ class Announcer:
     ) -> None:
         self._described, self._report = described, report
         self._memory, self._interval_s = memory, interval_s
-        self._told: dict[str, Node] = {}
-        self._seen: dict[str, Node] = {}  # changed, and not told yet
+        self._reported: dict[str, Node] = {}
+        self._changed: dict[str, Node] = {}  # changed, and not reported yet
         self._silent: dict[str, str] = {}
         self._closed: dict[str, str] = {}
         self._closing: set[str] = set()
         self._used: dict[str, Amounts] = {}
-        self._written: object = None
+        self._last_written: object = None
 
     async def introduce(self, nodes: dict[str, Description]) -> None:
-        known, closed = await asyncio.to_thread(self._remember)
+        known, closed = await asyncio.to_thread(self._read_memory)
         self._closed = dict.fromkeys(closed, "")
         for name in known - set(nodes):
             await self._report(NodeLeft(name, "Slurm does not have it any more"))
             self._closed.pop(name, None)
         for name, each in nodes.items():
             await self._report(NodeJoined(each.node))
-            self._told[name] = each.node
-            await self._tell_state(name, each)
-        await asyncio.to_thread(self._write_down)
+            self._reported[name] = each.node
+            await self._report_state(name, each)
+        await asyncio.to_thread(self._write_memory)
 
-    async def go_on(self) -> None:
+    async def run(self) -> None:
         """Until cancelled."""
         while True:
             await asyncio.sleep(self._interval_s)
@@ -67,30 +67,30 @@ class Announcer:
                 _log.exception("looking at nodes failed, will try again")
 
     async def _compare(self, nodes: dict[str, Description]) -> None:
-        for name in set(self._told) - set(nodes):
+        for name in set(self._reported) - set(nodes):
             await self._report(NodeLeft(name, "Slurm does not have it any more"))
-            del self._told[name]
+            del self._reported[name]
             for memory in (self._silent, self._closed, self._used):
                 memory.pop(name, None)
         for name, each in nodes.items():
-            new = name not in self._told
-            # Announcing a node says that it is there: of a silent one, that waits until it is.
-            if not each.silent and each.node != self._told.get(name):
-                if new or self._seen.get(name) == each.node:
+            new = name not in self._reported
+            # NodeJoined also means that the node is online, so a silent node is reported when it responds again.
+            if not each.silent and each.node != self._reported.get(name):
+                if new or self._changed.get(name) == each.node:
                     await self._report(NodeJoined(each.node))
-                    self._told[name] = each.node
-                    self._seen.pop(name, None)
+                    self._reported[name] = each.node
+                    self._changed.pop(name, None)
                     self._silent.pop(name, None)
                 else:
-                    self._seen[name] = each.node
+                    self._changed[name] = each.node
             else:
-                self._seen.pop(name, None)
-            if name in self._told:
-                await self._tell_state(name, each)
-                await self._tell_use(name, each)
-        await asyncio.to_thread(self._write_down)
+                self._changed.pop(name, None)
+            if name in self._reported:
+                await self._report_state(name, each)
+                await self._report_use(name, each)
+        await asyncio.to_thread(self._write_memory)
 
-    async def _tell_state(self, name: str, each: Description) -> None:
+    async def _report_state(self, name: str, each: Description) -> None:
         if each.silent and self._silent.get(name) != each.silent:
             await self._report(NodeHealthChanged(name, False, each.silent))
             self._silent[name] = each.silent
@@ -98,8 +98,8 @@ class Announcer:
             await self._report(NodeHealthChanged(name, True, "answers Slurm again"))
             del self._silent[name]
         if each.closed and self._closed.get(name) != each.closed:
-            self._closing.add(name)  # written down first: who restarts in between must not forget to open it again
-            await asyncio.to_thread(self._write_down)
+            self._closing.add(name)  # written first, so that a restart in between does not forget to open it again
+            await asyncio.to_thread(self._write_memory)
             await self._report(NodeCordoned(name, True, each.closed))
             self._closed[name] = each.closed
             self._closing.discard(name)
@@ -107,8 +107,8 @@ class Announcer:
             await self._report(NodeCordoned(name, False, "open in Slurm again"))
             del self._closed[name]
 
-    async def _tell_use(self, name: str, each: Description) -> None:
-        """Where it differs enough for anybody to decide otherwise: a site has thousands of nodes."""
+    async def _report_use(self, name: str, each: Description) -> None:
+        """Only changes that are large enough to matter: a site has thousands of nodes."""
         if each.used is None:
             return
         told, there = self._used.get(name), each.node.capacity.amounts()
@@ -119,17 +119,17 @@ class Announcer:
             await self._report(NodeObserved(name, each.used))
             self._used[name] = each.used
 
-    def _remember(self) -> tuple[set[str], list[str]]:
+    def _read_memory(self) -> tuple[set[str], list[str]]:
         try:
-            said = json.loads(self._memory.read_bytes())
+            found = json.loads(self._memory.read_bytes())
         except (FileNotFoundError, ValueError):
             return set(), []
-        return set(said["nodes"]), list(said["closed"])
+        return set(found["nodes"]), list(found["closed"])
 
-    def _write_down(self) -> None:
-        told = {"nodes": sorted(self._told), "closed": sorted({*self._closed, *self._closing})}
-        if told != self._written:
+    def _write_memory(self) -> None:
+        told = {"nodes": sorted(self._reported), "closed": sorted({*self._closed, *self._closing})}
+        if told != self._last_written:
             beside = self._memory.with_suffix(".new")
             beside.write_text(json.dumps(told))
             beside.replace(self._memory)
-            self._written = told
+            self._last_written = told

@@ -1,8 +1,9 @@
-"""Job arrays: many jobs under one number, each an element with a number of its own. Pure.
+"""Job arrays: many jobs under one id, each an element with an index. Pure.
 
-Elements that wait are one record in Slurm, `0-7,9`, and become records of their own when they start; one that is
-cancelled before that leaves no record at all. A long list is cut off with `...` by whoever prints it: elements beyond
-its last number are then taken to be in it, since to take one that waits for gone would be worse.
+Slurm keeps pending elements in one record, such as `0-7,9`, and gives an element its own record when it starts. An
+element that is cancelled before that leaves no record. Long lists are truncated with `...`: elements after the last
+listed index then count as listed, because treating a pending element as gone would be worse.
+
 """
 
 import re
@@ -14,7 +15,7 @@ _RANGE = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
 
 
 def listed(elements: Iterable[int]) -> str:
-    """As Slurm writes them: `0-3,7`."""
+    """In Slurm's notation: `0-3,7`."""
     spans: list[list[int]] = []
     for element in sorted(elements):
         if spans and element == spans[-1][1] + 1:
@@ -25,7 +26,7 @@ def listed(elements: Iterable[int]) -> str:
 
 
 def has_element(elements: str, element: int) -> bool:
-    """Whether a list such as `0-6:2,9%4` has it; after `%` stands how many may run at once."""
+    """Whether a list such as `0-6:2,9%4` contains it. The number after `%` limits how many run at once."""
     last = -1
     for part in elements.partition("%")[0].split(","):
         match = _RANGE.fullmatch(part.strip("[]"))
@@ -40,7 +41,7 @@ def has_element(elements: str, element: int) -> bool:
 
 
 def matching(records: Sequence[JobRecord], jobs: Collection[SlurmJob]) -> dict[SlurmJob, JobRecord]:
-    """Of these jobs, those that one of the records is about."""
+    """The record of each of these jobs, where there is one."""
     single = {record.id: record for record in records}
     arrays: dict[int, list[JobRecord]] = {}
     for record in records:

@@ -1,7 +1,8 @@
 """A Slurm cluster as a backend: puts the pieces of this package together.
 
-Every method is safe to repeat. Calls about one key wait for each other, those about different keys never do. Files are
-read and written on threads, so the event loop never waits for a disk.
+Every method may be repeated. Calls about one key are serialized; calls about different keys never wait for each other.
+Files are read and written on threads, never in the event loop.
+
 """
 
 import asyncio
@@ -14,18 +15,18 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Phase, Price, Refusal, Report, Status
+from dovetail.backends.log_text import read_output
+from dovetail.backends.retention import prune_regularly
 from dovetail.backends.slurm.announcer import Announcer
 from dovetail.backends.slurm.driver import Driver
 from dovetail.backends.slurm.inventory import Description, Survey, describe
 from dovetail.backends.slurm.jobs import Jobs
 from dovetail.backends.slurm.naming import JobNames
-from dovetail.backends.slurm.output import read_output
 from dovetail.backends.slurm.records import JobSubmission, SlurmReservation
 from dovetail.backends.slurm.request import job_of, refuse_what_cannot_run, refuse_what_takes_too_long
-from dovetail.backends.slurm.retention import SETTLE_S, prune
-from dovetail.backends.slurm.run_folder import OUTPUT, JobRunFolder, JobRunStatus, runs
+from dovetail.backends.slurm.run_folder import OUTPUT, JobRunFolder, JobRunStatus, prune, runs
 from dovetail.backends.slurm.settings import SlurmSettings
-from dovetail.backends.slurm.states import End, JobProgress, course_of, in_words
+from dovetail.backends.slurm.states import End, JobProgress, in_words, progress_of
 from dovetail.backends.slurm.topology import labels_by_node
 from dovetail.backends.slurm.watcher import JobWatcher
 from dovetail.model.node import Node
@@ -38,7 +39,7 @@ class SlurmBackend:
 
     def __init__(self, name: str, settings: SlurmSettings, folder: Path) -> None:
         self.name = name
-        # Slurm gives a task as many GPUs of a model as were chosen for it; which of equal ones, it chooses itself.
+        # Slurm allocates as many GPUs of each model as were chosen, but picks the devices itself.
         self.capabilities = Capabilities(
             processes=True, gpus=True, logs=True, observes=True, stale_for_s=settings.jobs_interval_s
         )
@@ -51,7 +52,7 @@ class SlurmBackend:
         self._reservations: tuple[SlurmReservation, ...] = ()
         self._known: dict[str, Description] = {}
         self._names = JobNames("")
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # of keys that are asked about now
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # of keys with a call in progress
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, report: Report) -> None:
@@ -70,9 +71,9 @@ class SlurmBackend:
         announcer = Announcer(self._look, report, self._folder / "told.json", self._settings.nodes_interval_s)
         await announcer.introduce(await self._look())
         self._tasks = [
-            asyncio.create_task(watcher.go_on(), name=f"{self.name}: jobs"),
-            asyncio.create_task(announcer.go_on(), name=f"{self.name}: nodes"),
-            asyncio.create_task(self._tidy(), name=f"{self.name}: tidy"),
+            asyncio.create_task(watcher.run(), name=f"{self.name}: jobs"),
+            asyncio.create_task(announcer.run(), name=f"{self.name}: nodes"),
+            asyncio.create_task(prune_regularly(self.name, self._prune), name=f"{self.name}: tidy"),
         ]
 
     async def nodes(self) -> list[Node]:
@@ -88,7 +89,7 @@ class SlurmBackend:
         if not look.known:
             raise KeyError(key)
         record = None if look.job is None else await self._jobs.record(key, look.job)
-        if record is None or course_of(record) is JobProgress.WAITING:
+        if record is None or progress_of(record) is JobProgress.WAITING:
             return Status(Phase.ACCEPTED, reason=in_words(record) if record is not None else "")
         return Status(Phase.RUNNING, reason=in_words(record))
 
@@ -157,7 +158,7 @@ class SlurmBackend:
         return JobRunFolder(self._folder, key)
 
     def _submission(self, assignment: Assignment, run: JobRunFolder) -> JobSubmission:
-        """Raises Refusal for what this node cannot have."""
+        """Raises Refusal if the node cannot run it."""
         there = self._known.get(assignment.node)
         if there is None:
             raise Refusal(f"Slurm has no node {assignment.node!r} for this backend")
@@ -170,7 +171,7 @@ class SlurmBackend:
     # --- the rest ------------------------------------------------------------------------------------------------
 
     async def _look(self) -> dict[str, Description]:
-        """How the nodes are now."""
+        """The current nodes."""
         driver = self._asking
         asked = (
             asyncio.ensure_future(driver.nodes()),
@@ -179,7 +180,7 @@ class SlurmBackend:
         )
         try:
             nodes, partitions, reservations = await asyncio.gather(*asked)
-        finally:  # if one fails, or nobody waits any longer, the others end before this does
+        finally:  # if one fails or the caller is cancelled, the others end first
             for one in asked:
                 one.cancel()
             await asyncio.gather(*asked, return_exceptions=True)
@@ -241,13 +242,8 @@ class SlurmBackend:
         if driver is not None:
             await driver.close()
 
-    async def _tidy(self) -> None:
-        keep_runs, keep_for_s = self._settings.keep_runs, self._settings.keep_for_s
-        while True:
-            await asyncio.sleep(SETTLE_S)
-            with contextlib.suppress(OSError):
-                gone = await asyncio.to_thread(prune, self._folder, keep_runs, keep_for_s, time.time())
-                _log.info("backend %s: removed %d old run folders", self.name, gone)
+    def _prune(self) -> int:
+        return prune(self._folder, self._settings.keep_runs, self._settings.keep_for_s, time.time())
 
 
 def _driver(settings: SlurmSettings) -> Driver:

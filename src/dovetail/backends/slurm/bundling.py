@@ -1,11 +1,12 @@
-"""Sends jobs to Slurm: replicas of one workload that are bound at about the same time go out as one array.
+"""Submits jobs to Slurm: replicas of one workload that are bound at about the same time become one array.
 
-An array costs Slurm one submission and is one line for whoever looks at its queue. Its elements differ in nothing but
-their number, which is the replica's, so only what goes to the same place goes together: to one partition where Slurm
-chooses, to one node where Dovetail does. One that is alone goes as a job by itself.
+An array costs Slurm one submission and is one line in its queue. Its elements differ only in their index, which is the
+number of the replica. So only jobs for the same place are bundled: one partition if Slurm chooses the node, one node if
+Dovetail does. A single job is submitted on its own.
 
-Guarantees: every caller gets the job of its attempt, or what went wrong. Where Slurm refuses the array (a number beyond
-its MaxArraySize, a limit that only some of them would break), each is tried by itself.
+Guarantees: every caller gets the job of its attempt, or the error. If Slurm rejects the array (an index above its
+MaxArraySize, a limit that only some elements exceed), each job is submitted on its own.
+
 """
 
 import asyncio
@@ -25,7 +26,7 @@ class _Bundle:
 
 
 class Bundler:
-    """`submit` gives the number of a new job. Others are waited for `within_s` after the first; 0: nobody is."""
+    """`submit` returns the id of a new job. A bundle is submitted `within_s` after its first job; 0: no bundles."""
 
     def __init__(self, submit: Callable[[JobSubmission], Awaitable[int]], within_s: float) -> None:
         self._submit, self._within_s = submit, within_s
@@ -33,7 +34,7 @@ class Bundler:
         self._sending: set[asyncio.Task[None]] = set()
 
     async def send(self, alone: JobSubmission, together: JobSubmission | None, element: int) -> SlurmJob:
-        """`together`: the same job as an element of an array; None: it has no others. Raises Rejected, SlurmFault."""
+        """`together`: the same job as an array element; None if there are no others. Raises Rejected, SlurmFault."""
         if together is None or not self._within_s:
             return SlurmJob(await self._submit(alone))
         for bundle in self._open:
@@ -51,12 +52,12 @@ class Bundler:
         return await future
 
     async def close(self) -> None:
-        """Nobody waits any longer for what was not sent; what was sent meanwhile is found by its name."""
+        """Cancel what was not submitted. A job that was submitted meanwhile is found by its name."""
         tasks = list(self._sending)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for bundle in self._open:  # a task that is cancelled before it began has told nobody
+        for bundle in self._open:  # a task that is cancelled before it began has not cancelled its futures
             for future in bundle.waiting.values():
                 future.cancel()
 
@@ -64,7 +65,7 @@ class Bundler:
         try:
             await asyncio.sleep(self._within_s)
             self._open.remove(bundle)
-            # Whoever has given up meanwhile gets no job.
+            # Callers that were cancelled meanwhile get no job.
             elements = [element for element, future in bundle.waiting.items() if not future.done()]
             if len(elements) > 1:
                 await self._send_array(bundle, elements)

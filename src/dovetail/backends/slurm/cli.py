@@ -1,7 +1,8 @@
-"""Asks Slurm with its own commands: sbatch, scontrol, scancel and, where there is accounting, sacct.
+"""The driver over Slurm's commands: sbatch, scontrol, scancel and, with accounting, sacct.
 
-Every command gets a small environment of its own, so that what the control plane was started with does not end up in
-jobs. `scontrol` writes the same words since long before it could write JSON; that is what is read.
+Every command gets a small environment of its own, so that the control plane's variables do not reach jobs. The text
+output of `scontrol` is parsed: unlike JSON, all versions of Slurm have it.
+
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from dovetail.backends.slurm.cli_reading import (
     read_partition,
     read_reservation,
 )
-from dovetail.backends.slurm.driver import FEW_JOBS, Rejected, SlurmFault, is_passing
+from dovetail.backends.slurm.driver import FEW_JOBS, Rejected, SlurmFault, is_transient
 from dovetail.backends.slurm.records import (
     JobRecord,
     JobSubmission,
@@ -37,13 +38,13 @@ _UNKNOWN_JOB = "Invalid job id specified"
 
 
 async def show_topology(settings: SlurmSettings) -> str:
-    """Empty where Slurm knows of none."""
+    """Empty if Slurm has no topology."""
     status, said, _ = await _run(settings, "scontrol", "show", "topology")
     return said if status == 0 else ""
 
 
 async def accounted(settings: SlurmSettings, job: SlurmJob) -> JobRecord | None:
-    """What `sacct` knows of it; nothing where there is no accounting, or none that answers."""
+    """The record in `sacct`; None without accounting or without an answer."""
     asked = (f"--jobs={job}", f"--format={','.join(ACCOUNTED)}", "--allocations", "--noheader", "--parsable2")
     status, said, _ = await _run(settings, "sacct", *asked)
     lines = said.splitlines()
@@ -94,7 +95,7 @@ class CliDriver:
         if status == 0 and job.isdigit():
             return int(job)
         words = _last_line(wrong).removeprefix("sbatch: error: ").removeprefix("Batch job submission failed: ")
-        if status == 0 or not words or is_passing(wrong):
+        if status == 0 or not words or is_transient(wrong):
             raise SlurmFault(f"sbatch: {words or said.strip() or f'ended with status {status}'}")
         raise Rejected(words)
 
@@ -125,14 +126,14 @@ async def _run(
     script: str = "",
     environment: dict[str, str] | None = None,
 ) -> tuple[int, str, str]:
-    """Exit status, output and errors of one of Slurm's commands."""
+    """Exit status, standard output and standard error of one of Slurm's commands."""
     surroundings = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8", **(environment or {})}
     conf = settings.conf or os.environ.get("SLURM_CONF")
     if conf:
         surroundings["SLURM_CONF"] = conf
     if environment is None:
-        surroundings |= {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0"}  # lists of elements are not cut off
-    # A file, not a pipe: nothing is left to be fed, or to be closed, when we stop waiting.
+        surroundings |= {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0"}  # lists of elements are not truncated
+    # A file, not a pipe: there is nothing to feed or close when the call is cancelled.
     with tempfile.TemporaryFile() as given:
         given.write(script.encode())
         given.seek(0)
@@ -149,14 +150,14 @@ async def _run(
     except TimeoutError:
         raise SlurmFault(f"{program} did not end in {TIMEOUT_S:.0f} s") from None
     finally:
-        if not heard:  # nobody waits for it any longer
+        if not heard:  # the call timed out or was cancelled
             await _end(process)
     assert process.returncode is not None
     return process.returncode, said.decode(errors="replace"), wrong.decode(errors="replace")
 
 
 async def _begin(command: list[str], environment: dict[str, str], given: IO[bytes]) -> asyncio.subprocess.Process:
-    """Not given up halfway: a process that nobody has yet could be neither ended nor waited for."""
+    """Cancellation waits until the process exists, so that it can be killed and reaped."""
     pipe = asyncio.subprocess.PIPE
     making = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
@@ -172,7 +173,7 @@ async def _begin(command: list[str], environment: dict[str, str], given: IO[byte
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """With its pipes closed."""
+    """Kill it and close its pipes."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     await process.communicate()

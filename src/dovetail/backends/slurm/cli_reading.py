@@ -1,7 +1,8 @@
-"""Records out of what `scontrol --oneliner show …` and `sacct` print: `Key=value` words, one thing a line.
+"""Parses the output of `scontrol --oneliner show …` and `sacct`: `Key=value` words, one record per line.
 
-Values with spaces are cut at the first one, which none of those that are read here has, except the reason of a node: it
-comes last in its line.
+Values end at the first space. Of the fields that are read here only a node's reason contains spaces; it is the last
+field of its line.
+
 """
 
 import re
@@ -84,12 +85,12 @@ def read_job(line: str) -> JobRecord:
     )
 
 
-#: What `sacct` is asked for, in this order, with `--parsable2`.
+#: The fields that `sacct --parsable2` is asked for, in this order.
 ACCOUNTED = ("JobIDRaw", "JobID", "JobName", "State", "Reason", "ExitCode", "NodeList", "Start", "End")
 
 
 def read_accounted(line: str) -> JobRecord:
-    """`CANCELLED by 1000` says who: that becomes part of the reason."""
+    """The user in `CANCELLED by 1000` becomes part of the reason."""
     number, shown, name, state, reason, status, nodes, start, end = line.split("|")
     array, _, element = shown.partition("_")
     word, _, by = state.partition(" ")
@@ -111,7 +112,7 @@ def read_accounted(line: str) -> JobRecord:
 
 
 def minutes(text: str) -> int | None:
-    """`1-12:00:00`, `UNLIMITED`."""
+    """Parses `1-12:00:00` or `UNLIMITED`."""
     match = _DURATION.fullmatch(text)
     if match is None:
         return UNLIMITED
@@ -120,7 +121,7 @@ def minutes(text: str) -> int | None:
 
 
 def moment(text: str) -> float:
-    """Seconds since the epoch, which is how `scontrol` is told to write it."""
+    """Seconds since the epoch, the format that `scontrol` is asked for."""
     return float(text) if text.isdigit() else 0.0
 
 

@@ -1,4 +1,4 @@
-"""What the backend asks of Slurm. Two modules answer: `rest` and `cli`."""
+"""The interface to Slurm. `rest` and `cli` implement it."""
 
 from collections.abc import Collection
 from typing import Protocol
@@ -14,15 +14,15 @@ from dovetail.backends.slurm.records import (
 
 
 class SlurmFault(Exception):
-    """Slurm did not answer, or not as expected: what was asked may or may not have happened."""
+    """Slurm did not answer, or not as expected: the call may or may not have had an effect."""
 
 
 class Rejected(Exception):
-    """Slurm has looked at a submission and will not have it: there is no job."""
+    """Slurm has rejected a submission: there is no job."""
 
 
 class Driver(Protocol):
-    """Every method raises SlurmFault where Slurm cannot be asked."""
+    """Every method raises SlurmFault if Slurm cannot be asked."""
 
     async def nodes(self) -> list[SlurmNode]: ...
 
@@ -31,38 +31,38 @@ class Driver(Protocol):
     async def reservations(self) -> list[SlurmReservation]: ...
 
     async def topology(self) -> str:
-        """What `scontrol show topology` prints; empty where that cannot be asked."""
+        """The output of `scontrol show topology`; empty if it is not available."""
         ...
 
     async def jobs(self) -> list[JobRecord]:
-        """All that Slurm has not forgotten: ended ones stay for a while (MinJobAge)."""
+        """All jobs that Slurm still has: ended ones stay for a while (MinJobAge)."""
         ...
 
     async def find(self, jobs: Collection[SlurmJob]) -> dict[SlurmJob, JobRecord]:
-        """Those of these jobs that Slurm has not forgotten."""
+        """The records of those of these jobs that Slurm still has."""
         ...
 
     async def recorded(self, job: SlurmJob) -> JobRecord | None:
-        """A job that Slurm has forgotten, from its accounting where there is one."""
+        """The record of a job that Slurm has forgotten, from its accounting if there is one."""
         ...
 
     async def submit(self, submission: JobSubmission) -> int:
-        """The number of the new job. Raises Rejected."""
+        """The id of the new job. Raises Rejected."""
         ...
 
     async def cancel(self, job: SlurmJob) -> None:
-        """End a job; nothing happens to one that has ended or is not known."""
+        """End a job. Nothing happens to a job that has ended or is unknown."""
         ...
 
     async def close(self) -> None: ...
 
 
-#: So many jobs, or arrays, are asked for one by one; more, and the list of all is less trouble for Slurm.
+#: Up to this many jobs or arrays are asked for one by one; for more, listing all jobs is cheaper for Slurm.
 FEW_JOBS = 8
 
 
-#: What a submission fails with when it is not Slurm that refused, but Slurm that could not be asked, or is too busy.
-_PASSING = (
+#: Errors of a submission that Slurm did not reject: it could not be reached, or is too busy.
+_TRANSIENT = (
     "Unable to contact slurm controller",
     "Socket timed out",
     "Zero Bytes were transmitted",
@@ -74,6 +74,6 @@ _PASSING = (
 )
 
 
-def is_passing(words: str) -> bool:
-    """Whether asking again may help."""
-    return any(sign in words for sign in _PASSING)
+def is_transient(words: str) -> bool:
+    """Whether a retry may help."""
+    return any(sign in words for sign in _TRANSIENT)

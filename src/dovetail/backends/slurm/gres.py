@@ -1,7 +1,8 @@
-"""Slurm's generic resources, as nodes say them: `gpu:a100:2(S:0-1),fpga:1` and, in use, `gpu:a100:1(IDX:0)`.
+"""Parses Slurm's generic resources: `gpu:a100:2(S:0-1),fpga:1` and, in use, `gpu:a100:1(IDX:0)`.
 
-GPUs become GPUs, by their type; every other kind is an extended resource with the name that Slurm's accounting has for
-it, `gres/fpga`.
+GPUs become GPUs with their type as the model. Every other resource is an extended resource under the name that Slurm's
+accounting has for it, such as `gres/fpga`.
+
 """
 
 import re
@@ -14,7 +15,7 @@ _ENTRY = re.compile(r"([A-Za-z0-9_.-]+)(?::([A-Za-z_][A-Za-z0-9_.-]*))?:(\d+)([K
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _EXTENDED = re.compile(r"[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*", re.ASCII)
 
-Counted = Counter[tuple[str, str]]  # by kind and type; the type is empty where there is none
+Counted = Counter[tuple[str, str]]  # by kind and type, which may be empty
 
 
 def counted(text: str) -> Counted:
@@ -27,7 +28,7 @@ def counted(text: str) -> Counted:
 
 
 def gpus_of(there: Counted) -> list[Gpus]:
-    """One group for each type, at most as many as a node may have."""
+    """One group per type, up to the limit of GPUs per node."""
     groups, left = [], MAX_DEVICES
     for (kind, model), count in sorted(there.items()):
         count = min(count, left)
@@ -46,7 +47,7 @@ def extended_of(there: Counted) -> dict[str, int]:
 
 
 def asked_for(models: list[str], extended: dict[str, int]) -> str:
-    """What `--gres` is told: one entry for each GPU model, empty names without one, and the other resources."""
+    """The value of `--gres`: one entry per GPU model (empty: any model), and the other resources."""
     gpus = Counter(models)
     entries = [f"gpu:{model}:{count}" if model else f"gpu:{count}" for model, count in sorted(gpus.items())]
     return ",".join(entries + [f"{name.removeprefix('gres/')}:{count}" for name, count in sorted(extended.items())])

@@ -1,11 +1,12 @@
-"""Nodes as Dovetail has them, out of what Slurm says: pure.
+"""Turns Slurm's nodes into Dovetail's nodes. Pure.
 
-A node's capacity is what Slurm has free there plus what tasks of ours that hold a part of it asked for. So what others'
-jobs hold is not offered, and what Slurm gives beyond what was asked (whole cores, a least amount of memory) is not
-either. A job takes at least one CPU: a node has as many slots as CPUs.
+A node's capacity is what is free in Slurm plus the requests of our tasks that run there. So resources of other jobs are
+not offered, nor is what Slurm allocates beyond a request (whole cores, a minimum of memory). A job takes at least one
+CPU: a node has as many slots as CPUs.
 
-With `place: slurm` a node is a whole partition, and its amounts are those of its usable nodes together; whether a task
-fits one of them is for Slurm to say.
+With `place: slurm`, a node is a whole partition with the sum of its usable nodes. Whether a task fits one of them is
+left to Slurm.
+
 """
 
 import re
@@ -32,7 +33,7 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Everything that Slurm says of its nodes at one moment. `places`: labels by node, from the topology."""
+    """All that Slurm reports about its nodes at one time. `places`: labels by node, from the topology."""
 
     nodes: tuple[SlurmNode, ...]
     partitions: tuple[PartitionRecord, ...]
@@ -42,8 +43,8 @@ class Survey:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """One node. `slurm` is Slurm's name of it, or of the partition. `silent`: why nobody can say what it does.
-    `closed`: why it takes nothing new. `partition`: where a job for it goes, and `max_minutes`, how long it may run."""
+    """One node. `slurm`: the name of the node or partition in Slurm. `silent`: why its state is unknown. `closed`: why
+    it takes no new work. `partition`: where its jobs are submitted. `max_minutes`: the time limit there."""
 
     node: Node
     slurm: str
@@ -57,7 +58,7 @@ class Description:
 def describe(
     survey: Survey, settings: SlurmSettings, backend: str, ours: Mapping[str, Amounts], now: float
 ) -> dict[str, Description]:
-    """By node name. `ours`: what tasks of ours asked for that hold a part of the node now."""
+    """By node name. `ours`: what our tasks that hold a part of the node request."""
     partitions = [one for one in survey.partitions if not settings.partitions or one.name in settings.partitions]
     if settings.partitions:
         partitions.sort(key=lambda one: settings.partitions.index(one.name))
@@ -71,7 +72,7 @@ def describe(
 
 
 def node_name(settings: SlurmSettings, slurm: str) -> str:
-    """Slurm's name where it can be one here; made to fit where not."""
+    """Slurm's name, changed where it is not a valid node name."""
     name = f"{settings.node_prefix}{slurm}"[:MAX_NODE_NAME]
     try:
         return check_node_name(name)
@@ -158,7 +159,7 @@ def _node(name: str, backend: str, said: Iterable[SlurmNode], ours: Amounts, lab
 
 
 def _offered(there: Counted, idle: Counted, ours: int) -> Counted:
-    """GPUs that are free or ours. Of which type ours are is not written down: those types that are taken, in order."""
+    """GPUs that are free or ours. The types of ours are not recorded: types in use are taken in order."""
     found: Counted = Counter()
     for kind, count in sorted(there.items()):
         free = idle.get(kind, 0)
@@ -169,7 +170,7 @@ def _offered(there: Counted, idle: Counted, ours: int) -> Counted:
 
 
 def _preferred(partitions: list[PartitionRecord], settings: SlurmSettings) -> PartitionRecord:
-    """The first that the settings name, else Slurm's default, else any."""
+    """The first partition in the settings, else Slurm's default, else any."""
     if settings.partitions:
         return partitions[0]
     return next((one for one in partitions if one.default), partitions[0])
@@ -203,7 +204,7 @@ def _reserved(name: str, reservations: Iterable[SlurmReservation], settings: Slu
 def coming_reservation(
     name: str, reservations: Iterable[SlurmReservation], settings: SlurmSettings, now: float, minutes: int | None
 ) -> SlurmReservation | None:
-    """The first that a job of so many minutes would run into; Slurm would not start it before that is over."""
+    """The first reservation that a job of this length would overlap; Slurm would start the job after it."""
     until = float("inf") if minutes is None else now + 60 * minutes
     coming = sorted((one for one in reservations if now < one.start_s < until), key=lambda one: one.start_s)
     return next((one for one in coming if one.name != settings.reservation and name in hosts_of(one.nodes)), None)

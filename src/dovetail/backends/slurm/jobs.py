@@ -1,10 +1,9 @@
-"""The jobs of attempts: sends one to Slurm, finds it again when its reply was lost, and asks how it is.
+"""The jobs of attempts: submits a job, finds it again if the reply was lost, and asks for its state.
 
-An attempt's order is written into its run folder before its job is sent, and again with the job's number. An order
-without a number is that of a submission whose outcome nobody knows: `find` looks for its job, by what the run folder or
-Slurm has, before another is sent.
+An attempt's order is written to its run folder before its job is submitted, and again with the job id. An order without
+an id belongs to a submission whose outcome is unknown: before it is submitted again, `find` looks for its job in the
+run folder and in Slurm.
 
-What a node can have, and what becomes of an attempt afterwards, is left to others.
 """
 
 import asyncio
@@ -23,21 +22,21 @@ from dovetail.backends.slurm.states import End, in_words, is_hopeless
 
 
 class Jobs:
-    """`names` says what jobs are called."""
+    """`names`: the names of jobs."""
 
     def __init__(self, driver: Driver, names: JobNames, settings: SlurmSettings) -> None:
         self._driver, self._names, self._settings = driver, names, settings
         self._sending = Bundler(driver.submit, settings.array_within_s)
 
     async def close(self) -> None:
-        """What was not sent is not sent any more. The driver is whoever's it was."""
+        """Cancel what was not submitted. The caller closes the driver."""
         await self._sending.close()
 
     async def submit(
         self, assignment: Assignment, alone: JobSubmission, run: JobRunFolder, look: JobRunStatus
     ) -> JobRunStatus:
-        """The attempt with its job's number; others like it may go out with it. Raises Refusal, for ever, where Slurm
-        does not take it or would not start it."""
+        """The attempt's state with its job id. Similar jobs may be submitted with it as an array. Raises Refusal, for
+        ever, if Slurm rejects it or would not start it."""
         order = JobOrder(assignment.node, assignment.spec.resources.amounts())
         together = None
         if assignment.spec.replicas > 1:
@@ -49,7 +48,7 @@ class Jobs:
             await _refuse(run, f"Slurm does not take it: {rejected}")
         order = order.as_job(job)
         await asyncio.to_thread(run.order, order)
-        if job.element is not None:  # many ask at once: whether Slurm would start them, the next look at all jobs says
+        if job.element is not None:  # the watcher's next look at all jobs finds out whether Slurm would start it
             return replace(look, order=order)
         record = (await self._driver.find([job])).get(job)
         if record is not None and is_hopeless(record):
@@ -59,7 +58,7 @@ class Jobs:
         return replace(look, order=order)
 
     async def find(self, run: JobRunFolder, look: JobRunStatus) -> JobRunStatus:
-        """With the job's number, if it is not known and Slurm, or the run folder, has it."""
+        """The state with the job id, if it is not known yet and Slurm or the run folder has it."""
         if look.order is None or look.order.job is not None:
             return look
         job = look.claim.job if look.claim is not None else None
@@ -73,12 +72,12 @@ class Jobs:
         return replace(look, order=order)
 
     async def record(self, key: str, job: SlurmJob) -> JobRecord | None:
-        """What Slurm says of it; nothing where the number is somebody else's by now."""
+        """Slurm's record of the job; None if the id belongs to another job by now."""
         record = (await self._driver.find([job])).get(job)
         return record if record is not None and self._names.job_of(key, record) is not None else None
 
     async def cancel(self, key: str, job: SlurmJob) -> None:
-        """If Slurm has it."""
+        """Cancel it, if Slurm has it."""
         if await self.record(key, job) is not None:
             await self._driver.cancel(job)
 

@@ -1,7 +1,8 @@
-"""What jobs are called, so that they are found again although the reply to their submission was lost. Pure.
+"""The names of jobs: a job whose submission had no reply is found by its name. Pure.
 
-A job is named for its attempt's key. Attempts that went out as one array share a name, with an `x` for the replica,
-which is the number of the element.
+A job is named after its attempt's key. Attempts in one array share a name, with `x` in place of the replica, which is
+the index of the element.
+
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ REPLICA = "x"
 
 @dataclass(frozen=True, slots=True)
 class JobNames:
-    """`prefix` tells the jobs of one control plane's backend from those of another."""
+    """`prefix` separates the jobs of one backend of one control plane from those of another."""
 
     prefix: str
 
@@ -26,7 +27,7 @@ class JobNames:
         return f"{self.prefix}{shared_key(key, REPLICA)}"
 
     def job_of(self, key: str, record: JobRecord) -> SlurmJob | None:
-        """The attempt's job, if the record is about it."""
+        """The attempt's job, if the record belongs to it."""
         if record.name == self.alone(key):
             return SlurmJob(record.id)
         replica = task_of_key(key).replica
@@ -36,5 +37,5 @@ class JobNames:
 
 
 def shared_key(key: str, replica: str) -> str:
-    """The key with something else for the number of the replica."""
+    """The key with something else in place of the replica's number."""
     return f"{task_of_key(key).workload}.{replica}.{key.rpartition('.')[2]}"

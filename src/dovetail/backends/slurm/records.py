@@ -1,4 +1,4 @@
-"""What Slurm says of its nodes, partitions, reservations and jobs, whichever way it was asked."""
+"""Slurm's nodes, partitions, reservations and jobs, as both drivers return them."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -8,9 +8,10 @@ UNLIMITED = None
 
 @dataclass(frozen=True, slots=True)
 class SlurmNode:
-    """`state` is the base state (IDLE, MIXED, DOWN …), `flags` what stands beside it (DRAIN, NOT_RESPONDING …).
+    """`state` is the base state (IDLE, MIXED, DOWN …), `flags` are additions to it (DRAIN, NOT_RESPONDING …).
 
-    Allocated amounts are those of all jobs, whoever submitted them.
+    Allocated amounts include all jobs, not only ours.
+
     """
 
     name: str
@@ -33,7 +34,7 @@ class SlurmNode:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRecord:
-    """`nodes` as a hostlist. `max_minutes` None: without limit."""
+    """`nodes` is a hostlist. `max_minutes` None: no limit."""
 
     name: str
     nodes: str = ""
@@ -44,7 +45,7 @@ class PartitionRecord:
 
 @dataclass(frozen=True, slots=True)
 class SlurmReservation:
-    """Nodes (a hostlist) that Slurm keeps for somebody from one moment to another, in seconds since the epoch."""
+    """Nodes (a hostlist) that are reserved in Slurm for a time, in seconds since the epoch."""
 
     name: str
     nodes: str
@@ -53,7 +54,7 @@ class SlurmReservation:
 
 
 class SlurmJob(NamedTuple):
-    """What Slurm knows a job by: its number, and in an array the number of the element."""
+    """Identifies a job: its id, and in an array the index of the element."""
 
     id: int
     element: int | None = None
@@ -64,9 +65,9 @@ class SlurmJob(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """`exit_code` and `signal` are those of its script; `restarts` says how often Slurm has begun it anew. `array` is
-    the number of the array that it belongs to, 0 for none, and `elements` which of that it stands for: one, or all
-    those that wait (`3-7,9`). Only the accounting says from when to when it ran, in seconds since the epoch."""
+    """`exit_code` and `signal` are those of its script; `restarts` counts how often Slurm has restarted it. `array` is
+    the id of its array, 0 for none, and `elements` the elements that it stands for: one, or all pending ones
+    (`3-7,9`). Only the accounting has the start and end times, in seconds since the epoch."""
 
     id: int
     name: str
@@ -84,8 +85,8 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True)
 class JobSubmission:
-    """A job as it is asked for. `node` None: Slurm chooses. `time_limit_minutes` None: what the partition has. `array`:
-    the elements it has, where it is one."""
+    """A job to submit. `node` None: Slurm chooses. `time_limit_minutes` None: the partition's limit. `array`: the
+    elements, if it is an array."""
 
     name: str
     script: str

@@ -1,4 +1,4 @@
-"""From an assignment to what is asked of Slurm; refuses what cannot run here, and what its node cannot have."""
+"""Turns an assignment into a Slurm job, and refuses what the backend or the node cannot run."""
 
 import math
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from dovetail.model.device import devices_of
 from dovetail.model.workloads.workload import Workload
 
 ACCOUNT, QOS, PARTITION, DEPENDENCY = "slurm/account", "slurm/qos", "slurm/partition", "slurm/dependency"
-"""Labels of a workload. The last is for jobs that Slurm has from elsewhere; those of ours wait for each other here."""
+"""Labels of a workload. The last names jobs that were not submitted by Dovetail."""
 _MIB = 2**20
 
 
@@ -35,7 +35,7 @@ def refuse_what_takes_too_long(
     settings: SlurmSettings,
     now: float,
 ) -> None:
-    """Slurm would take it and let it wait, for a longer limit or for a reservation to pass."""
+    """Slurm would accept it and leave it pending, for a longer limit or until a reservation is over."""
     minutes = minutes_of(spec)
     if minutes is not None and there.max_minutes is not None and minutes > there.max_minutes:
         words = f"asks for {minutes} minutes; partition {there.partition} gives at most {there.max_minutes}"
@@ -55,9 +55,9 @@ def job_of(assignment: Assignment, there: Description, settings: SlurmSettings, 
         name=name,
         script=script_of(assignment, settings, run),
         comment=f"dovetail {spec.namespace}/{spec.name} {assignment.key}",
-        output=str(run / OUTPUT).replace("%", "%%"),  # Slurm reads %j and the like there
+        output=str(run / OUTPUT).replace("%", "%%"),  # Slurm replaces %j and others there
         workdir=str(run),
-        cpus=max(1, math.ceil(spec.resources.cpu)),  # whole ones
+        cpus=max(1, math.ceil(spec.resources.cpu)),  # whole CPUs
         memory_mib=math.ceil((spec.resources.memory or settings.least_memory) / _MIB),
         node=there.slurm if here else None,
         partition=spec.labels.get(PARTITION, there.partition) if here else there.partition,
@@ -74,7 +74,7 @@ def job_of(assignment: Assignment, there: Description, settings: SlurmSettings, 
 def element_of(
     assignment: Assignment, alone: JobSubmission, settings: SlurmSettings, run: Path, name: str
 ) -> JobSubmission:
-    """The job as an element of an array: the same for all replicas that may be in one. Which are is not said yet."""
+    """The job as an array element: the same for all replicas that may share an array. The elements are set later."""
     spec = assignment.spec
     folder = str(run.parent).replace("%", "%%")
     return replace(
@@ -88,7 +88,7 @@ def element_of(
 
 
 def minutes_of(spec: Workload) -> int | None:
-    """Slurm counts in minutes; the script keeps the time to the second."""
+    """Slurm counts in minutes; the script enforces the limit to the second."""
     run_for_s = spec.deadline.run_for
     return None if run_for_s is None else max(1, math.ceil(run_for_s / 60))
 

@@ -1,11 +1,11 @@
-"""Asks slurmrestd: over its unix socket, or over TCP with a token.
+"""The driver over slurmrestd: its unix socket, or TCP with a token.
 
-What it answers is in `errors`, whatever the HTTP status says: an unknown job is status 500 with error 2017, and a job
-that Slurm takes but does not expect to start has an error beside its number. Tokens expire, so the file with the token
-is read again when it has changed.
+The result is in `errors`, not in the HTTP status: an unknown job is status 500 with error 2017, and a job that Slurm
+accepts but does not expect to start has an error next to its id. Tokens expire, so the token file is read again when
+it has changed.
 
-slurmrestd of Slurm 22.05 ignores `requeue: false`, so a job of ours may be begun anew when its node fails; the job's
-script and `watcher` see to that.
+slurmrestd of Slurm 22.05 ignores `requeue: false`, so Slurm may restart a job when its node fails; the job's script
+and `watcher` handle that.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ import orjson
 
 from dovetail.backends.slurm.arrays import matching
 from dovetail.backends.slurm.cli import accounted, show_topology
-from dovetail.backends.slurm.driver import FEW_JOBS, Rejected, SlurmFault, is_passing
+from dovetail.backends.slurm.driver import FEW_JOBS, Rejected, SlurmFault, is_transient
 from dovetail.backends.slurm.records import (
     JobRecord,
     JobSubmission,
@@ -35,9 +35,9 @@ from dovetail.backends.slurm.settings import SlurmSettings
 _log = logging.getLogger(__name__)
 TIMEOUT_S = 30.0
 UNKNOWN_JOB, ALREADY_DONE, UNSPECIFIED = 2017, 2021, -1
-#: Numbers of what went wrong between Slurm's parts; from 2000 on it is the controller that says no.
+#: Error numbers of communication inside Slurm; from 2000 on the controller rejects.
 FIRST_REFUSAL, SOCKETS = 2000, range(5000, 6000)
-DISABLED = 1  # a field that slurmrestd does not take
+DISABLED = 1  # a field that slurmrestd does not accept
 
 
 class RestDriver:
@@ -45,11 +45,11 @@ class RestDriver:
         assert settings.url is not None
         self._settings = settings
         self._token_file = Path(settings.token_file) if settings.token_file else None
-        self._token: tuple[float, str] | None = None  # when the file was written, and what it held
+        self._token: tuple[float, str] | None = None  # its modification time and content
         unix = settings.url.removeprefix("unix:") if settings.url.startswith("unix:") else None
         base = "http://slurmrestd" if unix else settings.url.rstrip("/")
         self._accounting = f"{base}/slurmdb/{settings.api_version}"
-        # slurmrestd closes every connection after its answer, so none is kept.
+        # slurmrestd closes every connection after its answer, so none is reused.
         self._client = httpx.AsyncClient(
             base_url=f"{base}/slurm/{settings.api_version}",
             transport=httpx.AsyncHTTPTransport(uds=unix, limits=httpx.Limits(max_keepalive_connections=0)),
@@ -67,7 +67,7 @@ class RestDriver:
         return [read_reservation(said) for said in (await self._get("/reservations"))["reservations"]]
 
     async def topology(self) -> str:
-        """slurmrestd cannot say it: the command is asked, where it is installed."""
+        """slurmrestd has no topology: `scontrol` is asked, if it is installed."""
         return await show_topology(self._settings) if shutil.which("scontrol") else ""
 
     async def jobs(self) -> list[JobRecord]:
@@ -81,13 +81,13 @@ class RestDriver:
         return matching([record for records in found for record in records], jobs)
 
     async def recorded(self, job: SlurmJob) -> JobRecord | None:
-        """The command is asked first, where it is installed: slurmrestd 22.05 has 0 for every exit code but signals."""
+        """`sacct` is asked first, if it is installed: slurmrestd 22.05 reports exit code 0 except for signals."""
         record = await accounted(self._settings, job) if shutil.which("sacct") else None
         if record is not None:
             return record
         try:
             _, answer = await self._ask("GET", f"{self._accounting}/job/{job}")
-        except SlurmFault as fault:  # it has no such interface, or there is no accounting behind it
+        except SlurmFault as fault:  # slurmrestd has no such interface, or Slurm has no accounting
             _log.info("the accounting does not say what became of job %s: %s", job, fault)
             return None
         return matching([read_accounted(said) for said in answer.get("jobs") or ()], [job]).get(job)
@@ -102,7 +102,7 @@ class RestDriver:
         if not errors:
             raise SlurmFault(f"slurmrestd answered a submission with HTTP {status} and neither a job nor an error")
         words = "; ".join(text for _, text in errors)
-        if all(_is_passing(number) for number, _ in errors) or is_passing(words):
+        if all(_is_transient(number) for number, _ in errors) or is_transient(words):
             raise SlurmFault(f"the job could not be submitted: {words}")
         raise Rejected(words)
 
@@ -116,7 +116,7 @@ class RestDriver:
         await self._client.aclose()
 
     async def _numbered(self, number: int) -> list[JobRecord]:
-        """One of a job, several of an array."""
+        """One record of a job, several of an array."""
         _, answer = await self._ask("GET", f"/job/{number}")
         errors = _errors(answer)
         if any(code == UNKNOWN_JOB for code, _ in errors):
@@ -143,7 +143,7 @@ class RestDriver:
         if reply.status_code == httpx.codes.UNAUTHORIZED:
             raise SlurmFault(f"slurmrestd at {self._settings.url} wants a valid token; renew it")
         try:
-            # On a thread: a large cluster's answer is megabytes, and the event loop has others to serve.
+            # On a thread: the answer of a large cluster has megabytes and would block the event loop.
             answer = await asyncio.to_thread(orjson.loads, reply.content)
         except ValueError:
             words = reply.text.strip().splitlines()[:1]
@@ -166,7 +166,7 @@ class RestDriver:
         return _signed(self._settings.user, self._token[1])
 
 
-def _is_passing(number: int) -> bool:
+def _is_transient(number: int) -> bool:
     return (number < FIRST_REFUSAL and number != DISABLED) or number in SOCKETS
 
 
@@ -175,7 +175,7 @@ def _signed(user: str, token: str) -> dict[str, str]:
 
 
 def _errors(answer: Mapping[str, Any]) -> list[tuple[int, str]]:
-    """Number and words of each. The number has three names."""
+    """Number and message of each. The number has three names."""
     found = []
     for error in answer.get("errors") or ():
         number = next((error[key] for key in ("error_number", "error_code", "errno") if key in error), 0)

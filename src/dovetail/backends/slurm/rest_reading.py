@@ -1,7 +1,7 @@
-"""Records out of slurmrestd's JSON.
+"""Parses slurmrestd's JSON.
 
-Written for v0.0.38; later versions wrap numbers as {"set": …, "infinite": …, "number": …} and states as lists, which is
-read as well.
+Written for v0.0.38. Later versions write numbers as {"set": …, "infinite": …, "number": …} and states as lists; both
+forms are accepted.
 """
 
 from collections.abc import Mapping
@@ -73,7 +73,7 @@ def read_job(said: Json) -> JobRecord:
 
 
 def read_accounted(said: Json) -> JobRecord:
-    """As the accounting has it. Who cancelled a job becomes part of the reason."""
+    """A record of the accounting. The user that cancelled a job becomes part of the reason."""
     exit_code, signal = _status(said.get("exit_code"))
     state, array, when = said.get("state") or {}, said.get("array") or {}, said.get("time") or {}
     by = f"by user {said['kill_request_user']}" if said.get("kill_request_user") else ""
@@ -99,22 +99,22 @@ def _status(said: object) -> tuple[int, int]:
     if isinstance(said, Mapping) and "return_code" in said:
         signal = said.get("signal") or {}
         return _number(said["return_code"]) or 0, _number(signal.get("id", signal.get("signal_id"))) or 0
-    raw = _number(said) or 0  # as wait(2) has it
+    raw = _number(said) or 0  # as in wait(2)
     return raw >> 8 & 0xFF, raw & 0x7F
 
 
 def _elements(said: Json) -> str:
-    """Of an array, those that the record is about: one, or all that wait."""
+    """The array elements of the record: one, or all pending ones."""
     one = _number(said.get("array_task_id"))
     return str(said.get("array_task_string") or "") if one is None else str(one)
 
 
-#: What may stand beside a state and does not say how far the job has come.
+#: Flags in a list of states that say nothing about the progress of the job.
 _REMARKS = frozenset({"LAUNCH_FAILED", "UPDATE_DB", "RECONFIG_FAIL", "POWER_UP_NODE", "EXPEDITING"})
 
 
 def _job_state(words: list[str]) -> str:
-    """One word, as `squeue` has it: of several, the one that says it has not ended yet."""
+    """One state, as `squeue` shows it: of several, the one that says it has not ended yet."""
     states = [word.upper() for word in words if word.upper() not in _REMARKS] or [""]
     return "COMPLETING" if "COMPLETING" in states else states[-1]
 
@@ -126,7 +126,7 @@ def _reason(said: Json) -> str:
 
 
 def _words(said: object) -> list[str]:
-    """At least one, possibly empty."""
+    """At least one string, possibly empty."""
     if isinstance(said, list):
         return [str(word) for word in said] or [""]
     return str(said or "").split(",")

@@ -1,7 +1,7 @@
 """The run folder of one attempt, as the backend reads and writes it. Its files are listed in the package's docstring.
 
-Files appear whole: they are written beside their place and moved there. Everything blocks for a moment: the backend
-calls it on threads.
+Files are written under another name and renamed, so they are always complete. All methods block: the backend calls
+them on threads.
 """
 
 import contextlib
@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dovetail.backends.retention import remove_ended
 from dovetail.backends.slurm.records import SlurmJob
 from dovetail.backends.slurm.states import End, How, Result
 from dovetail.model.command import task_of_key
@@ -21,12 +22,12 @@ ORDER, STOP, CLAIM, RESULT, END, OUTPUT = "order.json", "stop", "claim", "result
 
 @dataclass(frozen=True, slots=True)
 class JobOrder:
-    """What was asked of Slurm. `job` None: that is not known yet. `asked`: what the task takes of its node."""
+    """What was submitted to Slurm. `job` None: the id is not known yet. `asked`: the task's resource request."""
 
     node: str
     asked: Amounts
     job: int | None = None
-    element: int | None = None  # where the job is an array
+    element: int | None = None  # if the job is an array
 
     @property
     def slurm_job(self) -> SlurmJob | None:
@@ -38,7 +39,7 @@ class JobOrder:
 
 @dataclass(frozen=True, slots=True)
 class RunClaim:
-    """Which job's script started the command, in which of its runs. `job` None: that cannot be read yet."""
+    """The job whose script started the command, and in which run. `job` None: the claim is not readable yet."""
 
     job: SlurmJob | None = None
     restarts: int = 0
@@ -63,7 +64,7 @@ class JobRunStatus:
 
 
 class JobRunFolder:
-    """Raises ValueError for what is not a key."""
+    """Raises ValueError for an invalid key."""
 
     def __init__(self, folder: Path, key: str) -> None:
         self.task = task_of_key(key)
@@ -71,10 +72,10 @@ class JobRunFolder:
         self.path = folder / key
 
     def look(self, *, certain: bool = False) -> JobRunStatus:
-        """The end first, and the result before the claim: what came later is never seen without what came before.
+        """Reads the end first, and the result before the claim: a later file is never seen without an earlier one.
 
-        `certain`: not from memory. A client of a network file system may remember for a while that a file is not there;
-        having written into the folder itself, it asks again.
+        `certain`: bypass the cache of a network file system, which may remember for a while that a file does not
+        exist. A write to the folder makes it ask the server again.
         """
         if certain:
             with contextlib.suppress(OSError):
@@ -120,7 +121,7 @@ class JobRunFolder:
         text = self._text(name)
         try:
             return dict(json.loads(text)) if text is not None else None
-        except ValueError:  # only a power cut makes one of them unreadable: what it says is gone, that it was is not
+        except ValueError:  # only a power failure damages one; that it existed is still known
             damaged: dict[str, dict[str, Any]] = {
                 ORDER: {"node": "", "asked": {}, "job": None},
                 END: {"exit_code": None, "reason": f"lost: {name} was damaged"},
@@ -152,3 +153,12 @@ def runs(folder: Path) -> list[JobRunFolder]:
         with contextlib.suppress(ValueError):
             found.append(JobRunFolder(folder, path.name))
     return found
+
+
+def prune(folder: Path, keep_runs: int, keep_for_s: float, now: float) -> int:
+    """Remove ended run folders that are too old or too many; returns how many were removed."""
+    ended_at = {}
+    for run in runs(folder):
+        with contextlib.suppress(OSError):
+            ended_at[run.path] = (run.path / END).stat().st_mtime
+    return remove_ended(folder, ended_at, keep_runs, keep_for_s, now)

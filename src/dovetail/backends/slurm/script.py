@@ -1,17 +1,16 @@
-"""The script of a job, which is the attempt's guardian on its node.
+"""The script of a job, which supervises the attempt on its node.
 
-It starts the command only if nobody has before (`claim/`) and nobody
-wants it to stop (`stop`), writes down how the command ended (`result`), ends it when its time is up, and looks every
-few seconds whether it is to stop, also when Slurm itself cannot tell it any more. Everything that users write is
-quoted: control characters are written as escapes, so that no line of theirs can pass for one of the script's.
+It starts the command only if no other script has (`claim/`) and no stop was requested (`stop`), writes the command's
+end (`result`), enforces its time limit, and checks every few seconds whether to stop, also when Slurm cannot signal
+it. User input is quoted: control characters become escapes, so that user input cannot become a line of the script.
 
-The command sees what the settings and then the workload say, and
+The command sees the variables of the settings, then those of the workload, and
 
-    DOVETAIL_WORKLOAD  the workload's name        DOVETAIL_REPLICA   which of the replicas this is, from 0
-    DOVETAIL_TASK      `<workload id>.<replica>`  DOVETAIL_REPLICAS  of how many
-    DOVETAIL_NODE      the node's name            DOVETAIL_ATTEMPT   which attempt of the task this is
+    DOVETAIL_WORKLOAD  the workload's name        DOVETAIL_REPLICA   the number of this replica, from 0
+    DOVETAIL_TASK      `<workload id>.<replica>`  DOVETAIL_REPLICAS  the number of replicas
+    DOVETAIL_NODE      the node's name            DOVETAIL_ATTEMPT   the number of this attempt of the task
 
-beside Slurm's own variables; where it was given GPUs, Slurm says which (CUDA_VISIBLE_DEVICES).
+besides Slurm's own variables. Slurm sets CUDA_VISIBLE_DEVICES.
 """
 
 import math
@@ -101,13 +100,13 @@ esac
 """
 
 
-# Whole seconds, as $SECONDS has them.
+# Whole seconds, like $SECONDS.
 _SHORTEN = "(( (left = {run_for_s} - SECONDS) < {notice_s} )) && pause=$(( left > 0 ? left : 0 )).1"
 _EXPIRE = '[ "$why" = 0 ] && (( SECONDS >= {run_for_s} )) && why=2'
 
 
 def script_of(assignment: Assignment, settings: SlurmSettings, run: Path, *, in_array: bool = False) -> str:
-    """`in_array`: for all replicas of the workload, which differ in the number of the array's element alone."""
+    """`in_array`: one script for all replicas of the workload, which differ only in the index of the array element."""
     spec = assignment.spec
     run_for_s = None if spec.deadline.run_for is None else max(1, math.ceil(spec.deadline.run_for))
     grace_s = settings.grace_s if spec.disruption.grace is None else spec.disruption.grace
@@ -131,15 +130,6 @@ def script_of(assignment: Assignment, settings: SlurmSettings, run: Path, *, in_
     )
 
 
-def _environment(assignment: Assignment, settings: SlurmSettings) -> dict[str, str]:
-    spec = assignment.spec
-    return {
-        **settings.env,
-        **spec.run.env,
-        **assignment.variables(),
-    }
-
-
 def _what(assignment: Assignment, in_array: bool) -> str:
     if in_array:
         return f"Attempts of Dovetail's: {shared_key(assignment.key, REPLICA)}"
@@ -154,7 +144,8 @@ def _run_folder(assignment: Assignment, run: Path, in_array: bool) -> str:
 
 
 def _exports(assignment: Assignment, settings: SlurmSettings, in_array: bool) -> list[str]:
-    words = {name: quoted(value) for name, value in _environment(assignment, settings).items()}
+    variables = settings.env | assignment.spec.run.env | assignment.variables()
+    words = {name: quoted(value) for name, value in variables.items()}
     if in_array:
         task = assignment.task
         words |= {"DOVETAIL_TASK": f'{task.workload}."$dovetail_element"', "DOVETAIL_REPLICA": '"$dovetail_element"'}

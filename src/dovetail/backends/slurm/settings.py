@@ -15,58 +15,55 @@ Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@+-]*$", max_leng
 
 class SlurmSettings(Priced):
     url: Annotated[str, Field(pattern=r"^(unix:/.+|https?://.+)$", max_length=3000)] | None = None
-    """slurmrestd: `unix:/run/slurmrestd.sock` or `https://head:6820`. Left out: Slurm's own commands are used."""
+    """slurmrestd: `unix:/run/slurmrestd.sock` or `https://head:6820`. Default: Slurm's commands are used."""
     api_version: Annotated[str, Field(pattern=r"^v0\.0\.\d\d$")] = "v0.0.38"
     user: Word | None = None
-    """Whose token it is; jobs run as this user."""
+    """The user of the token; jobs run as this user."""
     token: SecretStr | None = None
-    """For slurmrestd over TCP: one that does not expire soon …"""
+    """For slurmrestd over TCP: a token that does not expire soon …"""
     token_file: Text | None = None
-    """… or a file that holds one as `scontrol token` prints it, and is read again when it changes."""
+    """… or a file with the output of `scontrol token`. It is read again when it changes."""
     conf: Text | None = None
-    """slurm.conf, for Slurm's commands; where they look for it by themselves when left out."""
+    """slurm.conf for Slurm's commands; default: where they look for it."""
     folder: Text | None = None
-    """Where run folders go: seen by the nodes under the same path. The backend's own folder when left out."""
+    """The folder for run folders. Nodes must see it under the same path. Default: the backend's own folder."""
     place: Literal["node", "slurm"] = "node"
-    """node: every node of Slurm's is a node, and a job goes to the one that was chosen. slurm: every partition is one
-    node, and Slurm chooses within it."""
+    """node: every Slurm node is a node. slurm: every partition is a node, and Slurm chooses the node in it."""
     partitions: Annotated[list[Word], Field(max_length=1000)] = []
-    """Only these, the first first; all when empty."""
+    """Only these, in order of preference; all if empty."""
     node_prefix: Annotated[str, Field(pattern=r"^([A-Za-z][A-Za-z0-9.-]*)?$", max_length=50)] = ""
-    """Before every node's name, where two clusters have nodes of the same name."""
+    """A prefix for node names, if two clusters have nodes of the same name."""
     labels: Labels = {}
-    """For every node, beside what Slurm says of it."""
+    """Added to every node."""
     account: Word | None = None
     qos: Word | None = None
     reservation: Word | None = None
-    """Jobs go into this reservation of Slurm's; nodes in others are left alone while those last."""
+    """Jobs run in this Slurm reservation. Nodes in other active reservations are not used."""
     env: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], str] = {
         "PATH": "/usr/local/bin:/usr/bin:/bin"
     }
-    """What jobs begin with, before the workload's own."""
+    """The variables of every job; those of the workload override them."""
     least_memory: Annotated[Bytes, Field(ge=2**20)] = 100 * 2**20
-    """For tasks that ask for none: Slurm would give them the whole node's."""
+    """For tasks without a memory request: Slurm would give them all memory of the node."""
     array_within_s: Annotated[Duration, Field(le=10)] = 0.1
-    """Replicas of one workload that are bound within this time, and to the same place, go to Slurm as one array; 0:
-    each is a job of its own."""
+    """Replicas of one workload that are bound to the same place within this time become one array; 0: no arrays."""
     jobs_interval_s: Annotated[Duration, Field(ge=0.05)] = 2.0
-    """How often jobs are looked at …"""
+    """How often jobs are polled …"""
     nodes_interval_s: Annotated[Duration, Field(ge=0.05)] = 10.0
     """… and nodes."""
     start_within_s: Annotated[Duration, Field(gt=0)] | None = 600.0
-    """A job that Slurm lets wait for longer on the node that was chosen goes back, to be placed elsewhere. Not with
-    `place: slurm`: there waiting is Slurm's affair."""
+    """A job that is pending longer on the chosen node is cancelled and placed elsewhere. Not with `place: slurm`."""
     notice_s: Annotated[Duration, Field(ge=0.1)] = 10.0
-    """How often a running job looks whether it is to stop, for when Slurm cannot tell it: its node's daemon is gone."""
+    """How often a running job checks whether to stop, in case Slurm cannot signal it because slurmd is gone."""
     grace_s: Duration = 10.0
-    """From SIGTERM to SIGKILL for what a job's script ends itself; otherwise Slurm's KillWait counts."""
+    """From SIGTERM to SIGKILL if the job's script ends the command; if Slurm ends it, KillWait counts."""
     keep_runs: Count = 10_000
-    """At most so many ended run folders are kept …"""
+    """The most ended run folders to keep …"""
     keep_for_s: Duration = 7 * 86400.0
-    """… and none for longer than this."""
+    """… and for how long."""
 
     @model_validator(mode="after")
-    def _tokens_belong_to_somebody(self) -> Self:
+    def _check_token(self) -> Self:
         if self.token is not None and self.token_file is not None:
             raise AtField(("token_file",), "stands beside token; give one of them")
         given = "token" if self.token is not None else "token_file" if self.token_file is not None else None

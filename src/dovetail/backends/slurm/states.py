@@ -1,7 +1,7 @@
-"""Slurm's job states, one by one: how far a job has come, and what the end of one says about the attempt.
+"""Slurm's job states: the progress of a job, and what its end means for the attempt. Pure.
 
-Pure. Slurm's own words are kept: every reason begins with the state's name, followed by Slurm's reason where it gave
-one. Exit codes are those of the command; None where it was stopped or lost.
+Slurm's own words are kept: every reason begins with the name of the state, followed by Slurm's reason if there is one.
+Exit codes are those of the command; None if it was stopped or lost.
 """
 
 from dataclasses import dataclass
@@ -10,22 +10,22 @@ from enum import StrEnum
 
 from dovetail.backends.slurm.records import JobRecord
 
-TIME_LIMIT_EXIT, UNUSABLE_EXIT, KILLED_EXIT = 124, 126, 137  # as timeout(1) and the shells have them
+TIME_LIMIT_EXIT, UNUSABLE_EXIT, KILLED_EXIT = 124, 126, 137  # as timeout(1) and shells use them
 FIRST_SIGNAL_STATUS = 128
 _MOMENT = "%Y-%m-%dT%H:%M:%SZ"
-UNKNOWN_EXIT = 1  # of a job that failed with nobody knows what
-NOT_TO_START_EXIT = 113  # of a job's script that found its command started or stopped before; nothing in it ran
-OUTPUT_FAILED_SIGNAL = 53  # what Slurm says of a job whose output could not be opened
+UNKNOWN_EXIT = 1  # of a job that failed with an unknown exit code
+NOT_TO_START_EXIT = 113  # the script found its command started or stopped before, and ran nothing
+OUTPUT_FAILED_SIGNAL = 53  # Slurm reports it for a job whose output file could not be opened
 
 
 class JobProgress(StrEnum):
     WAITING = "waiting"
-    RUNNING = "running"  # or on its way in or out: something of it may run
+    RUNNING = "running"  # or starting or ending: some of it may run
     OVER = "over"
-    LOST = "lost"  # over, as far as Slurm knows; its node may see that differently
+    LOST = "lost"  # over as far as Slurm knows; it may still run on its node
 
 
-COURSES: dict[str, JobProgress] = {
+PROGRESS_OF_STATE: dict[str, JobProgress] = {
     "PENDING": JobProgress.WAITING,
     "REQUEUED": JobProgress.WAITING,
     "REQUEUE_HOLD": JobProgress.WAITING,
@@ -52,44 +52,44 @@ COURSES: dict[str, JobProgress] = {
     "NODE_FAIL": JobProgress.LOST,
 }
 
-#: Why a job waits that will go on waiting until somebody changes something: not what a scheduler should wait for.
+#: Reasons of a pending job that will not start until someone changes something.
 HOPELESS = (
     *("PartitionConfig", "PartitionTimeLimit", "PartitionNodeLimit", "PartitionInactive", "PartitionDown"),
     *("BadConstraints", "InvalidAccount", "InvalidQOS", "ReqNodeNotAvail", "ReservationDeleted"),
     *("AccountNotAllowed", "QOSNotAllowed"),
 )
-#: Why one waits that its user told to wait for other jobs, and that will wait for ever: one of those ended otherwise.
-FOR_OTHERS, IN_VAIN = "Dependency", "DependencyNeverSatisfied"
+#: Reasons of a job that waits for other jobs, and of one that waits for ever because one of those failed.
+DEPENDENCY, NEVER_SATISFIED = "Dependency", "DependencyNeverSatisfied"
 
 
-def course_of(job: JobRecord) -> JobProgress:
-    """A state that is not known is one that has not ended."""
-    return COURSES.get(job.state, JobProgress.RUNNING)
+def progress_of(job: JobRecord) -> JobProgress:
+    """An unknown state counts as not ended."""
+    return PROGRESS_OF_STATE.get(job.state, JobProgress.RUNNING)
 
 
 def is_hopeless(job: JobRecord) -> bool:
-    return course_of(job) is JobProgress.WAITING and job.reason.startswith(HOPELESS)
+    return progress_of(job) is JobProgress.WAITING and job.reason.startswith(HOPELESS)
 
 
-def waits_for_others(job: JobRecord) -> bool:
-    return course_of(job) is JobProgress.WAITING and job.reason.startswith(FOR_OTHERS)
+def waits_for_dependency(job: JobRecord) -> bool:
+    return progress_of(job) is JobProgress.WAITING and job.reason.startswith(DEPENDENCY)
 
 
-def is_vain(job: JobRecord) -> bool:
-    return course_of(job) is JobProgress.WAITING and job.reason.startswith(IN_VAIN)
+def never_starts(job: JobRecord) -> bool:
+    return progress_of(job) is JobProgress.WAITING and job.reason.startswith(NEVER_SATISFIED)
 
 
 def in_words(job: JobRecord) -> str:
-    """`PENDING (Resources)`."""
+    """Such as `PENDING (Resources)`."""
     return f"{job.state} ({job.reason})" if job.reason else job.state
 
 
 class How(StrEnum):
-    """What a job's script says of the end of its command."""
+    """How a command ended, according to its job's script."""
 
-    ENDED = "ended"  # by itself, or by a signal of somebody else's
-    STOPPED = "stopped"  # the script ended it because it was to stop
-    TIMEOUT = "timeout"  # the script ended it because its time was up
+    ENDED = "ended"  # by itself, or by a signal from outside
+    STOPPED = "stopped"  # the script ended it, on request
+    TIMEOUT = "timeout"  # the script ended it at its time limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """`refused`: it never was to run, and never will."""
+    """`refused`: it has not run, and never will."""
 
     exit_code: int | None
     reason: str
@@ -108,7 +108,7 @@ class End:
 
 
 def end_of_result(result: Result, stop_reason: str | None, state: str = "") -> End:
-    """Of a command whose end its script has written down."""
+    """The end of a command whose script wrote a result."""
     before = f"{state}: " if state else ""
     if result.how is How.STOPPED:
         return End(None, f"{before}stopped: {stop_reason or 'as it was told'}")
@@ -120,15 +120,15 @@ def end_of_result(result: Result, stop_reason: str | None, state: str = "") -> E
 
 
 def taken_back(job: JobRecord, node: str, waited_s: float) -> End:
-    """Of a job that never started and is not waited for any longer: it goes elsewhere, if that could help."""
-    if is_vain(job):
+    """The end of a job that was cancelled before it started: the task is placed elsewhere, if that can help."""
+    if never_starts(job):
         words = "a job that it depends on did not end as it should"
         return End(UNUSABLE_EXIT, f"{in_words(job)}: it could not be started: {words}")
     return End(None, f"Slurm did not start it on {node} in {waited_s:.0f} s: {in_words(job)}", refused=True)
 
 
 def _when(job: JobRecord) -> str:
-    """Of a job that only the accounting knows any more."""
+    """Start and end time, which only records of the accounting have."""
     if not job.started_s or not job.ended_s:
         return ""
     began, ended = (datetime.fromtimestamp(one, UTC).strftime(_MOMENT) for one in (job.started_s, job.ended_s))
@@ -136,7 +136,7 @@ def _when(job: JobRecord) -> str:
 
 
 def end_of_job(job: JobRecord, *, claimed: bool, result: Result | None, stop_reason: str | None, folder: str) -> End:
-    """Of a job that is over. `claimed`: its script got so far as to start the command."""
+    """The end of a job that is over. `claimed`: its script began to start the command."""
     said = f"{in_words(job)}{_when(job)}"
     if job.state == "CANCELLED":
         begun = "" if claimed else " before it started"

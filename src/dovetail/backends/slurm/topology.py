@@ -1,7 +1,7 @@
-"""Labels that say where nodes hang, out of what `scontrol show topology` prints.
+"""Labels for the place of nodes in the network, from the output of `scontrol show topology`.
 
-The levels are those of topology.conf as `model.topology_readers` has them: `leaf`, `spine`, `core` for switches,
-`block` and up for blocks. What scontrol adds to the file's own words is left out before reading.
+The levels are those of topology.conf in `model.topology_readers`: `leaf`, `spine`, `core` for switches, `block` and up
+for blocks. Words that scontrol adds to those of the file are removed before parsing.
 """
 
 import logging
@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 def labels_by_node(printed: str) -> dict[str, dict[str, str]]:
-    """By Slurm's name of the node. Empty where nothing is known, or what is cannot be read."""
+    """By the node's name in Slurm. Empty if the topology is unknown or cannot be parsed."""
     text = "\n".join(filter(None, map(_as_in_the_file, printed.splitlines())))
     if not text:
         return {}
@@ -33,7 +33,7 @@ def labels_by_node(printed: str) -> dict[str, dict[str, str]]:
 
 
 def _as_in_the_file(line: str) -> str:
-    """A switch above others also lists all nodes below it; the file has either."""
+    """A switch above others also lists all nodes below it; the file has one of the two."""
     words = dict(_KEPT.findall(line))
     if "Switches" in words:
         words.pop("Nodes", None)

@@ -1,15 +1,15 @@
-"""Watches the attempts that have not ended and reports what becomes of them, in order for each.
+"""Watches the attempts that have not ended and reports their states, in order for each.
 
-One task for all of them: every few seconds it asks Slurm for their jobs, looks into their run folders and decides. An
-end is written down before it is reported, so that it is the same for ever; a report that fails is made again.
+One task serves all attempts: every few seconds it asks Slurm for their jobs, reads their run folders and decides. An
+end is written to disk before it is reported, so it never changes. A report that fails is repeated.
 
-A run of which nobody can say whether it goes on is fenced first: its node failed, Slurm began its job anew, or has
-forgotten it. Its run folder tells its script to stop, and the end is reported when the script has done so, or has had
-the time to: a node that cannot see the folder then may still run it, and the report says so.
+A run that may or may not go on is fenced first: its node failed, or Slurm restarted or has forgotten its job. Its run
+folder tells its script to stop. The end is reported when the script has stopped, or has had the time to: a node that
+cannot see the folder may still run it, and the report says so.
 
-A job that waits too long on its node, or that Slurm would never start there, is taken back, and reported as not bound
-when Slurm has confirmed that it never ran: the task is then placed elsewhere, and no failure is counted. One that
-depends on a job that failed would be taken back everywhere: it has failed.
+A job that is pending too long on its node, or that Slurm would never start there, is cancelled. It is reported as not
+bound when Slurm has confirmed that it never ran: the task is placed elsewhere, and no failure is counted. A job that
+depends on a failed job would be cancelled everywhere: it has failed.
 """
 
 import asyncio
@@ -21,7 +21,15 @@ from dovetail.backends.slurm.driver import Driver, SlurmFault
 from dovetail.backends.slurm.naming import JobNames
 from dovetail.backends.slurm.records import JobRecord, SlurmJob
 from dovetail.backends.slurm.run_folder import JobRunFolder, JobRunStatus
-from dovetail.backends.slurm.states import End, JobProgress, course_of, end_of_job, end_of_result, in_words, taken_back
+from dovetail.backends.slurm.states import (
+    End,
+    JobProgress,
+    end_of_job,
+    end_of_result,
+    in_words,
+    progress_of,
+    taken_back,
+)
 from dovetail.backends.slurm.watched import WatchedJob
 from dovetail.model.event import BindFailed, TaskFinished, TaskStarted
 from dovetail.model.resources import Amounts
@@ -30,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Asked(NamedTuple):
-    """What Slurm said of an attempt, and of which job it was asked."""
+    """Slurm's record for an attempt, and the job that it was asked for."""
 
     watched: WatchedJob
     job: SlurmJob | None
@@ -38,11 +46,11 @@ class _Asked(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        return self.record is None or course_of(self.record) in (JobProgress.OVER, JobProgress.LOST)
+        return self.record is None or progress_of(self.record) in (JobProgress.OVER, JobProgress.LOST)
 
 
 class JobWatcher:
-    """`names` says what jobs are called. `patience_s`: how long one may wait on its node; None: as long as it takes."""
+    """`names`: the names of jobs. `patience_s`: how long a job may be pending on its node; None: no limit."""
 
     def __init__(
         self,
@@ -59,18 +67,18 @@ class JobWatcher:
         self._wake = asyncio.Event()
 
     def watch(self, run: JobRunFolder, look: JobRunStatus) -> None:
-        """From now on; also says again what may have been said before."""
+        """Watch it from now on, and report again what may have been reported before."""
         order = look.order
         watched = self._watched.get(run.key)
         if watched is None:
             watched = self._watched[run.key] = WatchedJob(run, None, "", {})
         if order is not None:
             watched.job, watched.node, watched.asked = order.slurm_job, order.node, order.asked
-        watched.said_started, watched.fresh = False, True
+        watched.start_reported, watched.fresh = False, True
         self._wake.set()
 
     def held(self) -> dict[str, Amounts]:
-        """By node, what attempts asked for that hold a part of it, as far as the last look knows."""
+        """By node, the requests of attempts that hold resources there, as of the last look."""
         found: dict[str, Amounts] = {}
         for watched in self._watched.values():
             if watched.holds:
@@ -79,7 +87,7 @@ class JobWatcher:
                     amounts[name] = amounts.get(name, 0) + amount
         return found
 
-    async def go_on(self) -> None:
+    async def run(self) -> None:
         """Until cancelled."""
         while True:
             await self._rest()
@@ -91,7 +99,7 @@ class JobWatcher:
                 _log.exception("looking at jobs failed, will try again")
 
     async def look_once(self) -> None:
-        """What holds a node is known afterwards. Nothing is reported."""
+        """Find out which attempts hold resources. Nothing is reported."""
         await self._ask_about(list(self._watched.values()))
 
     async def _rest(self) -> None:
@@ -103,7 +111,7 @@ class JobWatcher:
         self._wake.clear()
 
     async def _look_at_all(self) -> None:
-        """Slurm is asked before the folders are looked at: what a job wrote before it ended is then seen."""
+        """Slurm is asked before the folders are read, so that they show what a job wrote before it ended."""
         asked = await self._ask_about(list(self._watched.values()))
         now_s = _now_s()
         due = [one for one in asked if not one.watched.is_quiet(one.record, now_s, self._patience_s)]
@@ -111,7 +119,7 @@ class JobWatcher:
             one.watched.fresh = False
         looks = await asyncio.to_thread(lambda: [one.watched.run.look(certain=one.is_over) for one in due])
         for (watched, job, record), look in zip(due, looks, strict=True):
-            if watched.job != job:  # it was given its job meanwhile, which nobody has asked for yet
+            if watched.job != job:  # it got its job meanwhile, which was not asked for yet
                 watched.fresh = True
                 continue
             try:
@@ -119,12 +127,12 @@ class JobWatcher:
             except SlurmFault as fault:
                 _log.warning("attempt %s: %s; will try again", watched.run.key, fault)
                 watched.fresh = True
-            except Exception:  # one attempt's trouble, or the receiver's, must not keep the others waiting
+            except Exception:  # an error with one attempt must not delay the others
                 _log.exception("attempt %s: nothing could be reported; will try again", watched.run.key)
                 watched.fresh = True
 
     async def _ask_about(self, all_of_them: list[WatchedJob]) -> list[_Asked]:
-        """A controller that lost its state gives numbers anew: a job of another name is somebody else's."""
+        """A controller that lost its state reuses ids: a record with another name belongs to another job."""
         jobs = [watched.job for watched in all_of_them]
         ids = {job for job in jobs if job is not None}
         records = await self._driver.find(ids) if ids else {}
@@ -141,35 +149,35 @@ class JobWatcher:
 
     async def _decide(self, watched: WatchedJob, look: JobRunStatus, record: JobRecord | None) -> None:
         if look.end is not None:
-            await self._say_end(watched, look, look.end)
+            await self._report_end(watched, look, look.end)
             return
-        if watched.job is None:  # its bind is on its way, or its outcome is not known: whoever asked asks again
+        if watched.job is None:  # its bind is in progress, or its outcome is unknown and the caller repeats it
             return
-        course = None if record is None else course_of(record)
+        progress = None if record is None else progress_of(record)
         if watched.fence is not None:
-            await self._go_on_fencing(watched, look)
+            await self._continue_fencing(watched, look)
         elif look.claim is not None and look.claim.job is None and look.result is None and watched.may_be_writing():
             return
         elif look.claim is not None and look.claim.job is not None and look.claim.job != watched.job:
             await self._follow(watched, look, record, look.claim.job)
         elif record is None:
             await self._forgotten(watched, look)
-        elif look.claim is not None and record.restarts > look.claim.restarts and course is not JobProgress.OVER:
+        elif look.claim is not None and record.restarts > look.claim.restarts and progress is not JobProgress.OVER:
             await self._driver.cancel(watched.job)
             again = f"Slurm began the job anew ({in_words(record)}, restart {record.restarts})"
             await self._fence(watched, look, f"lost: {again}")
-        elif course is JobProgress.LOST and look.claim is not None:
+        elif progress is JobProgress.LOST and look.claim is not None:
             await self._fence(watched, look, f"{in_words(record)}: lost with node {look.claim.node or watched.node}")
-        elif course in (JobProgress.OVER, JobProgress.LOST):
+        elif progress in (JobProgress.OVER, JobProgress.LOST):
             await self._over(watched, look, record)
-        elif course is JobProgress.RUNNING and look.claim is not None:
+        elif progress is JobProgress.RUNNING and look.claim is not None:
             watched.restarts = look.claim.restarts
-            await self._say_started(watched)
-        elif course is JobProgress.WAITING and (look.stop_reason is None or watched.taken_back is not None):
+            await self._report_started(watched)
+        elif progress is JobProgress.WAITING and (look.stop_reason is None or watched.taken_back is not None):
             await self._wait(watched, record)
 
     async def _follow(self, watched: WatchedJob, look: JobRunStatus, surplus: JobRecord | None, job: SlurmJob) -> None:
-        """A submission whose reply was lost is the one that runs; the later one found that out and ended itself."""
+        """The submission without a reply is the one that runs; the later job has found that out and ended."""
         assert look.order is not None
         assert watched.job is not None
         await asyncio.to_thread(watched.run.order, look.order.as_job(job))
@@ -183,13 +191,13 @@ class JobWatcher:
         recorded = await self._driver.recorded(watched.job)
         if recorded is not None and self._names.job_of(watched.run.key, recorded) is None:
             recorded = None
-        if recorded is not None and course_of(recorded) is JobProgress.OVER:
+        if recorded is not None and progress_of(recorded) is JobProgress.OVER:
             await self._over(watched, look, recorded)
         elif look.result is not None:
             await self._end(watched, look, end_of_result(look.result, look.stop_reason))
         elif look.claim is not None:
             await self._fence(watched, look, f"lost: Slurm has no job {watched.job} any more")
-        elif watched.taken_back is not None:  # of an array's element that never started, nothing is left
+        elif watched.taken_back is not None:  # an array element that never started leaves no record
             await self._end(watched, look, watched.taken_back)
         else:
             why = f"stopped before it started: {look.stop_reason}" if look.stop_reason is not None else "lost"
@@ -214,7 +222,7 @@ class JobWatcher:
             stop_reason=look.stop_reason,
             folder=str(watched.run.path.parent),
         )
-        if look.claim is None:  # should Slurm begin it anew after all
+        if look.claim is None:  # in case Slurm restarts it after all
             await asyncio.to_thread(watched.run.stop, end.reason)
             if watched.taken_back is not None and record.state == "CANCELLED":
                 end = watched.taken_back
@@ -226,9 +234,9 @@ class JobWatcher:
         stopped = f"stopped: {look.stop_reason}; " if look.stop_reason is not None else ""
         await asyncio.to_thread(watched.run.stop, why)
         watched.fence, watched.fenced_at_s = f"{stopped}{why}", _now_s()
-        await self._go_on_fencing(watched, look)
+        await self._continue_fencing(watched, look)
 
-    async def _go_on_fencing(self, watched: WatchedJob, look: JobRunStatus) -> None:
+    async def _continue_fencing(self, watched: WatchedJob, look: JobRunStatus) -> None:
         if look.result is not None:
             await self._end(watched, look, End(None, f"{watched.fence}; what ran there has ended"))
         elif _now_s() >= watched.fenced_at_s + self._fence_s:
@@ -240,16 +248,16 @@ class JobWatcher:
     async def _end(self, watched: WatchedJob, look: JobRunStatus, end: End) -> None:
         watched.holds = False
         await asyncio.to_thread(watched.run.end, end)
-        await self._say_end(watched, look, end)
+        await self._report_end(watched, look, end)
 
-    async def _say_started(self, watched: WatchedJob) -> None:
-        if not watched.said_started:
+    async def _report_started(self, watched: WatchedJob) -> None:
+        if not watched.start_reported:
             await self._report(TaskStarted(watched.run.task, watched.run.key))
-            watched.said_started = True
+            watched.start_reported = True
 
-    async def _say_end(self, watched: WatchedJob, look: JobRunStatus, end: End) -> None:
+    async def _report_end(self, watched: WatchedJob, look: JobRunStatus, end: End) -> None:
         if look.claim is not None:
-            await self._say_started(watched)
+            await self._report_started(watched)
         task, key = watched.run.task, watched.run.key
         if watched.taken_back is not None and end.refused:
             await self._report(BindFailed(task, key, end.reason))

@@ -11,8 +11,8 @@ from tests.contract.backends.kubernetes.rig import NAMESPACE, Line, kubernetes_s
 from tests.servers.kubelet import Kubelet
 from tests.servers.kubernetes.server import KubeServer
 
+from dovetail.backends import retention
 from dovetail.backends.contract import Assignment, Phase, Refusal
-from dovetail.backends.kubernetes import upkeep
 from dovetail.kubernetes_client.errors import BadRequest
 from dovetail.model.event import BindFailed, NodeHealthChanged, NodeJoined, TaskFinished, TaskStarted
 from dovetail.model.workloads.workload import Workload
@@ -234,7 +234,7 @@ def test_old_pods_go_and_their_finalizers_with_them(
     tmp_path: Path, line: Line, kubelet: Kubelet, kube_server: KubeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dovetail.backends.kubernetes.backend.UPKEEP_S", 0.1)
-    monkeypatch.setattr(upkeep, "SPARE_S", 0.0)
+    monkeypatch.setattr(retention, "SETTLE_S", 0.0)
     subject = kubernetes_subject(tmp_path, line, kubelet, keep_pods=1)
 
     async def scene() -> None:

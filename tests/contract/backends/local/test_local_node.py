@@ -11,9 +11,10 @@ from tests.contract.backends.local.rig import local_subject, shell
 from tests.contract.backends.running import run_to_end
 
 from dovetail.backends.local import LocalSettings
-from dovetail.backends.local.output import read_output
-from dovetail.backends.local.retention import SETTLE_S, prune
+from dovetail.backends.local.output import read_attempt_output
+from dovetail.backends.local.retention import prune
 from dovetail.backends.local.settings import node_name_of
+from dovetail.backends.retention import SETTLE_S
 from dovetail.model.event import NodeJoined, NodeObserved
 from dovetail.model.node import Node
 from dovetail.model.text.strict import check_name
@@ -121,7 +122,7 @@ def test_old_and_surplus_finished_runs_are_removed_and_nothing_else(tmp_path: Pa
 
 def test_output_of_a_removed_run_is_a_key_error(tmp_path: Path) -> None:
     with pytest.raises(KeyError, match="has been removed"):
-        read_output(tmp_path, "1.0.1", 0, 10)
+        read_attempt_output(tmp_path, "1.0.1", 0, 10)
 
 
 def test_output_is_cut_between_characters_but_never_stuck(tmp_path: Path) -> None:
@@ -129,10 +130,10 @@ def test_output_is_cut_between_characters_but_never_stuck(tmp_path: Path) -> Non
     run.mkdir()
     (run / "order").touch()
     (run / "output.log").write_bytes("aé€".encode() + b"\xff" + "😀".encode()[:2])
-    chunk = read_output(tmp_path, "1.0.1", 0, 2)
+    chunk = read_attempt_output(tmp_path, "1.0.1", 0, 2)
     assert (chunk.text, chunk.next_offset, chunk.ended) == ("a", 1, False)
-    assert read_output(tmp_path, "1.0.1", 1, 100).text == "é€�"
-    assert read_output(tmp_path, "1.0.1", 7, 100).next_offset == 9
+    assert read_attempt_output(tmp_path, "1.0.1", 1, 100).text == "é€�"
+    assert read_attempt_output(tmp_path, "1.0.1", 7, 100).next_offset == 9
     (run / "result.json").write_text('{"exit_code": 0, "reason": ""}')
-    assert read_output(tmp_path, "1.0.1", 7, 100).ended
-    assert read_output(tmp_path, "1.0.1", 99, 100).ended
+    assert read_attempt_output(tmp_path, "1.0.1", 7, 100).ended
+    assert read_attempt_output(tmp_path, "1.0.1", 99, 100).ended

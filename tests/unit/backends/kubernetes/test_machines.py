@@ -102,7 +102,7 @@ def test_events_that_were_not_heard_are_told_again() -> None:
     machines = Machines("k", GPU)
     machines.take_nodes(added(node("10.0.0.7")))
     events = machines.changes()
-    machines.say_again(list(events))
+    machines.report_again(list(events))
     assert machines.changes() == events
 
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from dovetail.backends.log_text import read_output
 from dovetail.backends.registry import BackendEntry, build
-from dovetail.backends.slurm.output import read_output
-from dovetail.backends.slurm.retention import SETTLE_S, prune
-from dovetail.backends.slurm.run_folder import JobOrder, JobRunFolder
+from dovetail.backends.retention import SETTLE_S
+from dovetail.backends.slurm.run_folder import JobOrder, JobRunFolder, prune
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.states import End
 

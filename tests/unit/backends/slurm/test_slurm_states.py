@@ -12,21 +12,21 @@ import pytest
 from dovetail.backends.slurm import rest_reading
 from dovetail.backends.slurm.records import JobRecord
 from dovetail.backends.slurm.states import (
-    COURSES,
-    FOR_OTHERS,
+    DEPENDENCY,
     HOPELESS,
-    IN_VAIN,
+    NEVER_SATISFIED,
     NOT_TO_START_EXIT,
+    PROGRESS_OF_STATE,
     End,
     How,
     JobProgress,
     Result,
-    course_of,
     end_of_job,
     is_hopeless,
-    is_vain,
+    never_starts,
+    progress_of,
     taken_back,
-    waits_for_others,
+    waits_for_dependency,
 )
 
 BASE_STATES = range(256)
@@ -98,9 +98,9 @@ def test_a_job_that_never_began_because_of_its_folder_says_what_to_do() -> None:
 
 
 def test_what_is_on_its_way_has_not_ended() -> None:
-    assert course_of(job("COMPLETING")) is course_of(job("SUSPENDED")) is JobProgress.RUNNING
-    assert course_of(job("A_STATE_OF_TOMORROW")) is JobProgress.RUNNING
-    assert {state for state, course in COURSES.items() if course is JobProgress.LOST} == {
+    assert progress_of(job("COMPLETING")) is progress_of(job("SUSPENDED")) is JobProgress.RUNNING
+    assert progress_of(job("A_STATE_OF_TOMORROW")) is JobProgress.RUNNING
+    assert {state for state, course in PROGRESS_OF_STATE.items() if course is JobProgress.LOST} == {
         "NODE_FAIL",
         "BOOT_FAIL",
         "REVOKED",
@@ -117,11 +117,11 @@ def test_waiting_for_room_is_not_hopeless_and_waiting_for_an_administrator_is() 
 
 def test_a_job_that_waits_for_others_is_not_hopeless_until_they_have_failed() -> None:
     waiting, vain = job("PENDING", "Dependency"), job("PENDING", "DependencyNeverSatisfied")
-    assert waits_for_others(waiting)
-    assert not is_vain(waiting)
+    assert waits_for_dependency(waiting)
+    assert not never_starts(waiting)
     assert not is_hopeless(waiting)
-    assert is_vain(vain)
-    assert not waits_for_others(job("RUNNING", "Dependency"))
+    assert never_starts(vain)
+    assert not waits_for_dependency(job("RUNNING", "Dependency"))
     assert taken_back(vain, "n1", 5).exit_code == 126
     assert taken_back(job("PENDING", "Resources"), "n1", 5).refused
 
@@ -149,7 +149,7 @@ def word() -> Callable[[str, int], str]:
 def test_every_state_that_slurm_has_is_known(word: Callable[[str, int], str]) -> None:
     states = {word("slurm_job_state_string", number) for number in (*BASE_STATES, *FLAGS)} - {"?"}
     assert {"PENDING", "RUNNING", "SPECIAL_EXIT", "OUT_OF_MEMORY"} <= states
-    assert states == set(COURSES)
+    assert states == set(PROGRESS_OF_STATE)
 
 
 def test_every_flag_that_newer_versions_list_beside_a_state_leaves_it_what_it_is(
@@ -158,11 +158,13 @@ def test_every_flag_that_newer_versions_list_beside_a_state_leaves_it_what_it_is
     for flag in FLAGS:
         words = word("job_state_string_complete", flag | COMPLETED).split(",")
         state = rest_reading.read_job({"job_id": 1, "job_state": words}).state
-        assert state in COURSES, words
-        if len(words) > 1 and words[1] not in COURSES:  # a remark, such as UPDATE_DB: it has ended all the same
+        assert state in PROGRESS_OF_STATE, words
+        if (
+            len(words) > 1 and words[1] not in PROGRESS_OF_STATE
+        ):  # a remark, such as UPDATE_DB: it has ended all the same
             assert state == "COMPLETED"
 
 
 def test_reasons_that_are_acted_upon_are_reasons_of_slurms(word: Callable[[str, int], str]) -> None:
     reasons = {word("slurm_job_reason_string", number) for number in REASONS}
-    assert {*HOPELESS, FOR_OTHERS, IN_VAIN} <= reasons
+    assert {*HOPELESS, DEPENDENCY, NEVER_SATISFIED} <= reasons

@@ -63,7 +63,7 @@ def test_only_what_goes_on_as_it_did_is_quiet(watched: WatchedJob) -> None:
     watched.gives_up(waiting, NOW_S, PATIENCE_S)
     assert is_quiet(waiting)
     assert not is_quiet(waiting, NOW_S + PATIENCE_S)
-    watched.said_started = True
+    watched.start_reported = True
     assert is_quiet(running)
     assert not is_quiet(job("RUNNING", restarts=1))
     assert not is_quiet(job("COMPLETED"))

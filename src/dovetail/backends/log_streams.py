@@ -1,0 +1,123 @@
+"""Reads logs that a system sends from their beginning only, such as those of containers and pods, from a byte offset.
+
+To read from an offset, all bytes before it have to be received. So a stream stays open for a while after a read: the
+reader that continues there gets what is new, and nothing is sent twice. Offsets count bytes since the log began: they
+stay valid when a stream is closed or the control plane restarts. Whether the task has ended is left to the caller.
+
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncGenerator, Callable
+
+from dovetail.backends.contract import LogChunk
+from dovetail.backends.log_text import whole_characters
+
+WAIT_S = 0.2  # a read waits this long for more output
+MAX_OPEN, IDLE_S = 50, 60.0
+BLOCKS_AHEAD = 16
+
+Blocks = AsyncGenerator[bytes, None]
+
+
+class LogStream:
+    """One log and a position in it. A task reads a few blocks ahead."""
+
+    def __init__(self, blocks: Blocks) -> None:
+        self.offset = 0
+        self.used_at = time.monotonic()
+        self._ahead: asyncio.Queue[bytes | Exception | None] = asyncio.Queue(BLOCKS_AHEAD)
+        self._buffer = b""
+        self._error: Exception | None = None
+        self._received_all = False
+        self._reader = asyncio.create_task(self._read_ahead(blocks), name="log stream")
+
+    @property
+    def over(self) -> bool:
+        """The stream has ended, and all of it was read."""
+        return self._received_all and not self._buffer
+
+    async def skip_to(self, offset: int) -> bool:
+        """False if the log is shorter, or has not grown so far yet."""
+        self.used_at = time.monotonic()
+        while self.offset < offset and await self._receive(WAIT_S):
+            skipped = min(offset - self.offset, len(self._buffer))
+            self._buffer = self._buffer[skipped:]
+            self.offset += skipped
+        return self.offset == offset
+
+    async def read(self, limit: int, *, ended: bool) -> str:
+        """At most `limit` bytes. `ended`: if the stream has ended, so has the task, and a cut character stays cut."""
+        until = time.monotonic() + WAIT_S
+        while len(self._buffer) < limit and await self._receive(max(0.0, until - time.monotonic())):
+            pass
+        content = self._buffer[:limit]
+        if not (ended and self._received_all and len(content) == len(self._buffer)):
+            content = whole_characters(content)
+        self._buffer = self._buffer[len(content) :]
+        self.offset += len(content)
+        return content.decode("utf-8", "replace")
+
+    async def close(self) -> None:
+        self._reader.cancel()
+        await asyncio.gather(self._reader, return_exceptions=True)
+
+    async def _receive(self, wait_s: float) -> bool:
+        """Whether there is more in the buffer. An error of the stream is raised when the buffer is empty."""
+        if self._error is None and not self._received_all:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    block = await self._ahead.get()
+                if isinstance(block, bytes):
+                    self._buffer += block
+                    return True
+                self._error, self._received_all = block, block is None
+        if self._error is not None and not self._buffer:
+            raise self._error
+        return False
+
+    async def _read_ahead(self, blocks: Blocks) -> None:
+        try:
+            async with contextlib.aclosing(blocks):
+                async for block in blocks:
+                    await self._ahead.put(block)
+        except Exception as error:  # raised again where the stream is read
+            await self._ahead.put(error)
+        else:
+            await self._ahead.put(None)
+
+
+class LogStreams:
+    """Open streams by log and offset, the least recently used first."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[str, int], LogStream] = {}
+
+    async def read(
+        self, name: str, offset: int, limit: int, blocks: Callable[[], Blocks], *, ended: bool = True
+    ) -> tuple[LogChunk, bool]:
+        """A chunk, and whether the stream is over. `blocks` opens a new stream if none is open at that offset."""
+        stream = self._open.pop((name, offset), None) or LogStream(blocks())
+        try:
+            text = await stream.read(limit, ended=ended) if await stream.skip_to(offset) else ""
+        except BaseException:
+            await stream.close()
+            raise
+        place = (name, max(offset, stream.offset))
+        if stream.over or place in self._open:
+            await stream.close()
+        else:
+            self._open[place] = stream
+            await self.close_idle()
+        return LogChunk(text, place[1], ended=False), stream.over
+
+    async def close_idle(self, most: int = MAX_OPEN) -> None:
+        idle_since = time.monotonic() - IDLE_S
+        for place, stream in list(self._open.items()):
+            if len(self._open) > most or stream.used_at < idle_since:
+                del self._open[place]
+                await stream.close()
+
+    async def close(self) -> None:
+        await self.close_idle(0)
