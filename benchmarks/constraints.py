@@ -19,8 +19,8 @@ from benchmarks.measuring import middle, once, quiet
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.views.view import View
 from dovetail.constraints.error import ExpressionError
-from dovetail.constraints.program import NodeProgram
-from dovetail.constraints.syntax import parse, warm_up
+from dovetail.constraints.programs.program import NodeProgram
+from dovetail.constraints.syntax.parser import parse, warm_up
 
 NODES = 100_000
 SAMPLE, SLOW_SAMPLE = 10_000, 500  # nodes that the libraries are asked about

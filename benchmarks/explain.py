@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks import clusters
 from benchmarks.harness import Bar, Bench, Better, Measured, at_most, benchmark
 from benchmarks.measuring import middle, quantile, quiet
-from dovetail.constraints.syntax import warm_up
+from dovetail.constraints.syntax.parser import warm_up
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.settings import EngineSettings

@@ -16,8 +16,8 @@ from tests.examples import examples
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.views.view import View
-from dovetail.constraints.contradiction import find
-from dovetail.constraints.program import compile_node
+from dovetail.constraints.contradictions.contradiction import find
+from dovetail.constraints.programs.program import compile_node
 from dovetail.model.node import Node
 from dovetail.model.requests.shaping import shape_of
 from dovetail.model.workloads.workload import Workload

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import orjson
 import structlog
 
-from dovetail.constraints import syntax as parser
+from dovetail.constraints.syntax import parser
 from dovetail.control.backends.announcements import Announcements
 from dovetail.control.backends.roster import Backends
 from dovetail.control.errors import Conflict, NotFound, StoreError, Unavailable

@@ -12,7 +12,7 @@ import numpy as np
 from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.selector_counts import concerns, selects
 from dovetail.cluster.views.view import View
-from dovetail.constraints.program import compile_node
+from dovetail.constraints.programs.program import compile_node
 from dovetail.model.requests.asks import AffinityRule, Relation, Selector, SpreadRule
 from dovetail.model.workloads.constraint import ConstraintKind as Demand
 from dovetail.placement.contract import Request

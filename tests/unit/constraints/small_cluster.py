@@ -4,7 +4,7 @@ from typing import Any
 
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.views.view import View
-from dovetail.constraints.program import compile_node
+from dovetail.constraints.programs.program import compile_node
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
 from dovetail.model.task import TaskId

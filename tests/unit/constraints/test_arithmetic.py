@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from dovetail.constraints import arithmetic
-from dovetail.constraints.conversions import read_bool, read_double, read_int, show_double
-from dovetail.constraints.literals import INT_MAX, INT_MIN
-from dovetail.constraints.values import Column
+from dovetail.constraints.programs import arithmetic
+from dovetail.constraints.programs.conversions import read_bool, read_double, read_int, show_double
+from dovetail.constraints.programs.values import Column
+from dovetail.constraints.syntax.literals import INT_MAX, INT_MIN
 
 EXACT = 2**53
 

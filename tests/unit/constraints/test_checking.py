@@ -4,7 +4,7 @@
 import pytest
 
 from dovetail.constraints.error import ExpressionError
-from dovetail.constraints.program import compile_cluster, compile_node
+from dovetail.constraints.programs.program import compile_cluster, compile_node
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.views.view import View
 from dovetail.constraints.error import ExpressionError
-from dovetail.constraints.program import compile_node
-from dovetail.constraints.structure import text_of
+from dovetail.constraints.programs.program import compile_node
+from dovetail.constraints.programs.structure import text_of
 from dovetail.model.node import Node
 from dovetail.model.workloads.constraint import MAX_EXPRESSION, Structured
 

@@ -8,8 +8,8 @@ from tests.unit.constraints.small_cluster import SPACE, small_cluster
 
 from dovetail.cluster.views.view import View
 from dovetail.constraints.error import ExpressionError
-from dovetail.constraints.program import compile_node
-from dovetail.constraints.structure import structure_of, text_of
+from dovetail.constraints.programs.program import compile_node
+from dovetail.constraints.programs.structure import structure_of, text_of
 from dovetail.model.workloads.constraint import Structured
 
 

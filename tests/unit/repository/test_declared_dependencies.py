@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 NOT_IMPORTED = {"cel-python"}
-"""Its grammar is read as a file (`constraints/syntax.py`)."""
+"""Its grammar is read as a file (`constraints/syntax/parser.py`)."""
 
 
 def canonical(name: str) -> str:

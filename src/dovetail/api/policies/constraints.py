@@ -6,8 +6,8 @@ from dovetail.api.protocol.body import model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.replies import Json
 from dovetail.constraints.error import ExpressionError
-from dovetail.constraints.program import compile_node
-from dovetail.constraints.structure import structure_of, text_of
+from dovetail.constraints.programs.program import compile_node
+from dovetail.constraints.programs.structure import structure_of, text_of
 from dovetail.model.text.strict import Name, Strict
 from dovetail.model.workloads.constraint import Expression
 from dovetail.model.workloads.workload import DEFAULT_NAMESPACE

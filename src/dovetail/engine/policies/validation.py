@@ -14,7 +14,7 @@ from dovetail.model.workloads.workload import Workload
 from dovetail.placement.pipeline.profiles import ProfileSettings
 
 if TYPE_CHECKING:
-    from dovetail.constraints.ranges import ResourceCeiling
+    from dovetail.constraints.contradictions.ranges import ResourceCeiling
 
 
 def problems_of(
@@ -26,7 +26,7 @@ def problems_of(
     found = invalid_expressions(spec.constraints, source)
     if found:
         return found
-    from dovetail.constraints.contradiction import find
+    from dovetail.constraints.contradictions.contradiction import find
 
     contradiction = find(spec, _room(profile, overcommit))
     if contradiction is None:
@@ -38,7 +38,7 @@ def invalid_expressions(constraints: Sequence[Constraint], source: str) -> list[
     """A complaint for each expression that does not compile."""
     if not constraints:
         return []
-    from dovetail.constraints.program import compile_node
+    from dovetail.constraints.programs.program import compile_node
 
     expressions = (
         (("constraints", index, constraint.kind.value), constraint.expression, compile_node)
@@ -57,7 +57,7 @@ Compiled = tuple[tuple[str | int, ...], Expression, Callable[[str], object]]
 
 def _expressions(policy: Policy) -> Iterator[Compiled]:
     """All its expressions: field path, expression, compiler."""
-    from dovetail.constraints.program import compile_cluster, compile_node
+    from dovetail.constraints.programs.program import compile_cluster, compile_node
 
     for index, rule in enumerate(policy.rules):
         at = policy.field_of(index)
@@ -70,7 +70,7 @@ def _expressions(policy: Policy) -> Iterator[Compiled]:
 
 def _compile_errors(expressions: Iterable[Compiled], source: str) -> list[Complaint]:
     from dovetail.constraints.error import ExpressionError
-    from dovetail.constraints.structure import text_of
+    from dovetail.constraints.programs.structure import text_of
 
     found = []
     for path, expression, compile_text in expressions:
@@ -83,7 +83,7 @@ def _compile_errors(expressions: Iterable[Compiled], source: str) -> list[Compla
 
 
 def _room(profile: ProfileSettings, overcommit: Mapping[str, float]) -> "ResourceCeiling":
-    from dovetail.constraints.ranges import ResourceCeiling
+    from dovetail.constraints.contradictions.ranges import ResourceCeiling
 
     settings: dict[str, Any] = profile.settings.get("resources", {})
     return ResourceCeiling(tuple(sorted(overcommit.items())), measured=settings.get("basis") == "observed")

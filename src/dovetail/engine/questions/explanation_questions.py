@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dovetail.cluster.views.view import View
-from dovetail.constraints.program import NodeProgram
+from dovetail.constraints.programs.program import NodeProgram
 from dovetail.engine.gangs.gang_trial import layout_of, try_together
 from dovetail.engine.gangs.one_by_one import TrialSubject
 from dovetail.engine.gangs.requests import request_of

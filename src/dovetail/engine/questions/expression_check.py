@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.cluster.views.view import View
-from dovetail.constraints.explaining import why_not
-from dovetail.constraints.program import NodeProgram
+from dovetail.constraints.programs.explaining import why_not
+from dovetail.constraints.programs.program import NodeProgram
 from dovetail.engine.state.engine_state import EngineState
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from dovetail.constraints.structure import text_of
+from dovetail.constraints.programs.structure import text_of
 from dovetail.engine.state.terms import Terms
 from dovetail.model.policy import Adjustment, Policy
 from dovetail.model.record import PolicyRecord, PolicySwitch

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from dovetail.constraints.structure import text_of
+from dovetail.constraints.programs.structure import text_of
 from dovetail.engine.settings import Router
 from dovetail.model.requests.asks import ConstraintAsk
 from dovetail.model.requests.shaping import shape_of

@@ -126,7 +126,9 @@ def _about_expressions(whole: Shape, blank: Shape) -> Iterator[WorkloadRequireme
 
 def parts_of(text: str) -> tuple[str, ...]:
     """What is joined by && at the top of an expression, each in its own words."""
-    from dovetail.constraints.program import compile_node  # here: the parser is loaded for those who use it only
+    from dovetail.constraints.programs.program import (
+        compile_node,  # here: the parser is loaded for those who use it only
+    )
 
     return tuple(part.text for part in compile_node(text).parts)
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dovetail.constraints.error import ExpressionError
-from dovetail.constraints.syntax import parse_as_written
-from dovetail.constraints.tree import Call, Index, ListOf, Literal, Name, Select, Tree
+from dovetail.constraints.syntax.parser import parse_as_written
+from dovetail.constraints.syntax.tree import Call, Index, ListOf, Literal, Name, Select, Tree
 from dovetail.kubernetes.devices.cel_arithmetic import computed, minus
 from dovetail.kubernetes.devices.cel_functions import FUNCTIONS, METHODS, call
 from dovetail.kubernetes.devices.cel_values import (

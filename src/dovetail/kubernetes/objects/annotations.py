@@ -19,8 +19,8 @@ from typing import Annotated, Any, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from dovetail.constraints.error import ExpressionError
-from dovetail.constraints.program import compile_node
-from dovetail.constraints.structure import text_of
+from dovetail.constraints.programs.program import compile_node
+from dovetail.constraints.programs.structure import text_of
 from dovetail.model.requests.asks import ConstraintAsk, Layout
 from dovetail.model.requests.shaping import layout_of
 from dovetail.model.text.complaint import Invalid

@@ -13,7 +13,7 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.views.view import View
-from dovetail.constraints.program import compile_node
+from dovetail.constraints.programs.program import compile_node
 from dovetail.model.requests.asks import Relation, SpreadRule, WeightedMatch
 from dovetail.model.workloads.constraint import ConstraintKind as Demand
 from dovetail.placement.contract import Request

@@ -14,9 +14,9 @@ from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
-from dovetail.constraints.folding import FAILED, UNKNOWN, value_of
-from dovetail.constraints.syntax import parse, write
-from dovetail.constraints.tree import Call, Index, ListOf, Literal, Name, Select, Tree, children_of
+from dovetail.constraints.contradictions.folding import FAILED, UNKNOWN, value_of
+from dovetail.constraints.syntax.parser import parse, write
+from dovetail.constraints.syntax.tree import Call, Index, ListOf, Literal, Name, Select, Tree, children_of
 from dovetail.model.requests.asks import Match
 
 MOST_CASES = 64

@@ -12,9 +12,9 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from dovetail.cluster.labels import value_matches
-from dovetail.constraints.folding import FAILED, UNKNOWN, value_of
-from dovetail.constraints.normal_form import EQUAL, LESS, MORE, Matched, TextTest, can_lack, carries
-from dovetail.constraints.tree import Call, ListOf, Literal, Tree
+from dovetail.constraints.contradictions.folding import FAILED, UNKNOWN, value_of
+from dovetail.constraints.contradictions.normal_form import EQUAL, LESS, MORE, Matched, TextTest, can_lack, carries
+from dovetail.constraints.syntax.tree import Call, ListOf, Literal, Tree
 from dovetail.model.workloads.selection import Operator
 
 Test = TextTest | Matched

@@ -7,11 +7,20 @@ and what was found possible is not examined again when more is added.
 from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from dovetail.constraints.narrowing import Numbers
-from dovetail.constraints.normal_form import Case, Cases, Matched, Opaque, OrderTest, TextTest, is_text, texts_in
-from dovetail.constraints.ranges import ResourceCeiling, numbers_in
-from dovetail.constraints.texts import Tested, no_pair_fits, tested
-from dovetail.constraints.tree import Tree
+from dovetail.constraints.contradictions.narrowing import Numbers
+from dovetail.constraints.contradictions.normal_form import (
+    Case,
+    Cases,
+    Matched,
+    Opaque,
+    OrderTest,
+    TextTest,
+    is_text,
+    texts_in,
+)
+from dovetail.constraints.contradictions.ranges import ResourceCeiling, numbers_in
+from dovetail.constraints.contradictions.texts import Tested, no_pair_fits, tested
+from dovetail.constraints.syntax.tree import Tree
 
 MOST_WORK = 3000  # tests and comparisons looked at
 

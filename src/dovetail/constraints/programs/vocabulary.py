@@ -11,9 +11,9 @@ import numpy as np
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import LABELS, PLACEMENTS, RESOURCES, STATUS, TAINTS
-from dovetail.constraints.scene import AMOUNTS, NODES, TASKS, UTILISATION, EvaluationContext
-from dovetail.constraints.types import BOOL, DOUBLE, INT, STRING, Type, list_of
-from dovetail.constraints.values import Column, Value
+from dovetail.constraints.programs.evaluation_context import AMOUNTS, NODES, TASKS, UTILISATION, EvaluationContext
+from dovetail.constraints.programs.types import BOOL, DOUBLE, INT, STRING, Type, list_of
+from dovetail.constraints.programs.values import Column, Value
 from dovetail.model.resources import CORE_RESOURCES, CPU, EXTENDED_NAME, GPU
 
 THOUSANDTHS = frozenset({CPU, GPU})  # what is counted so in the tables

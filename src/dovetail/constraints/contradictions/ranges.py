@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from dovetail.cluster.network.distance import FARTHEST
-from dovetail.constraints.normal_form import EQUAL, LESS, NODE, OrderTest, ordered
-from dovetail.constraints.tree import Call, Index, Literal, Name, Select, Tree
+from dovetail.constraints.contradictions.normal_form import EQUAL, LESS, NODE, OrderTest, ordered
+from dovetail.constraints.syntax.tree import Call, Index, Literal, Name, Select, Tree
 from dovetail.model.resources import CPU, GPU
 
 KEPT = 1024

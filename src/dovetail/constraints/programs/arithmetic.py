@@ -9,8 +9,8 @@ from collections.abc import Callable
 import numpy as np
 
 from dovetail.cluster.arrays import B1
-from dovetail.constraints.literals import INT_MAX, INT_MIN
-from dovetail.constraints.values import CLEAN, Array, Column, either, truth
+from dovetail.constraints.programs.values import CLEAN, Array, Column, either, truth
+from dovetail.constraints.syntax.literals import INT_MAX, INT_MIN
 
 EXACT = 2**53  # doubles hold every whole number up to here
 

@@ -6,13 +6,13 @@ The second half of the checker; `checking` has the rest, and the recursion over 
 from collections.abc import Callable, Collection
 from typing import NoReturn
 
-from dovetail.constraints import comparison, functions, vocabulary
 from dovetail.constraints.error import ExpressionError
-from dovetail.constraints.scene import EvaluationContext
-from dovetail.constraints.tree import Call, Literal, Tree
-from dovetail.constraints.types import BOOL, DOUBLE, INT, NUMBERS, STRING, Type
-from dovetail.constraints.values import Strings, Value, decide
-from dovetail.constraints.vocabulary import Notes, VocabularyObject, VocabularyPart
+from dovetail.constraints.programs import comparison, functions, vocabulary
+from dovetail.constraints.programs.evaluation_context import EvaluationContext
+from dovetail.constraints.programs.types import BOOL, DOUBLE, INT, NUMBERS, STRING, Type
+from dovetail.constraints.programs.values import Strings, Value, decide
+from dovetail.constraints.programs.vocabulary import Notes, VocabularyObject, VocabularyPart
+from dovetail.constraints.syntax.tree import Call, Literal, Tree
 from dovetail.model.text.strict import closest, shown
 
 READERS = frozenset({"domain", "workload", "distance"})

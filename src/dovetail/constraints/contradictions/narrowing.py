@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import product
 
-from dovetail.constraints.folding import divided
-from dovetail.constraints.normal_form import EQUAL, LESS, MORE, NEITHER, OrderTest, is_text, mirrored
-from dovetail.constraints.ranges import COMPUTED, KEPT, Range, ResourceCeiling, granted, natural
-from dovetail.constraints.tree import Call, Literal, Tree
+from dovetail.constraints.contradictions.folding import divided
+from dovetail.constraints.contradictions.normal_form import EQUAL, LESS, MORE, NEITHER, OrderTest, is_text, mirrored
+from dovetail.constraints.contradictions.ranges import COMPUTED, KEPT, Range, ResourceCeiling, granted, natural
+from dovetail.constraints.syntax.tree import Call, Literal, Tree
 
 ROUNDS = 6
 EXACT = 2**53  # the columns do not distinguish larger whole numbers

@@ -1,7 +1,7 @@
 """What an expression reads: the parts of a tree that are read from the cluster and not computed."""
 
-from dovetail.constraints.calling import READERS
-from dovetail.constraints.tree import Call, Index, ListOf, Literal, Name, Select, Tree, children_of
+from dovetail.constraints.programs.calling import READERS
+from dovetail.constraints.syntax.tree import Call, Index, ListOf, Literal, Name, Select, Tree, children_of
 
 _LABELS = Select(Name("node"), "labels")
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from dovetail.cluster.arrays import F8, Rows
 from dovetail.cluster.views.view import View
-from dovetail.constraints.values import CLEAN, EVERYWHERE, Sets, Strings
+from dovetail.constraints.programs.values import CLEAN, EVERYWHERE, Sets, Strings
 from dovetail.model.resources import SLOTS
 from dovetail.model.workloads.workload import WorkloadKind
 

@@ -7,14 +7,14 @@ accepts, so recursion is safe.
 
 from typing import NoReturn
 
-from dovetail.constraints import comparison, functions, logic, vocabulary
-from dovetail.constraints.calling import READERS, Calls, a, near
 from dovetail.constraints.error import ExpressionError
-from dovetail.constraints.scene import EvaluationContext
-from dovetail.constraints.tree import Call, Index, ListOf, Literal, Name, Select, Tree
-from dovetail.constraints.types import ANYTHING, BOOL, DOUBLE, INT, NUMBERS, STRING, comparable, list_of
-from dovetail.constraints.values import Column, Items, Strings, Value, constant
-from dovetail.constraints.vocabulary import VocabularyObject, VocabularyPart
+from dovetail.constraints.programs import comparison, functions, logic, vocabulary
+from dovetail.constraints.programs.calling import READERS, Calls, a, near
+from dovetail.constraints.programs.evaluation_context import EvaluationContext
+from dovetail.constraints.programs.types import ANYTHING, BOOL, DOUBLE, INT, NUMBERS, STRING, comparable, list_of
+from dovetail.constraints.programs.values import Column, Items, Strings, Value, constant
+from dovetail.constraints.programs.vocabulary import VocabularyObject, VocabularyPart
+from dovetail.constraints.syntax.tree import Call, Index, ListOf, Literal, Name, Select, Tree
 from dovetail.model.text.strict import shown
 
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import combinations, islice
 from typing import NamedTuple
 
-from dovetail.constraints.normal_form import (
+from dovetail.constraints.contradictions.normal_form import (
     ALWAYS,
     EQUAL,
     MORE,
@@ -25,11 +25,11 @@ from dovetail.constraints.normal_form import (
     label,
     parts_of,
 )
-from dovetail.constraints.opposites import opposites
-from dovetail.constraints.ranges import IN_THOUSANDTHS, MARGIN, ResourceCeiling
-from dovetail.constraints.structure import text_of
-from dovetail.constraints.together import JointSearch, apart, subjects_of
-from dovetail.constraints.tree import Index, Literal, Select
+from dovetail.constraints.contradictions.opposites import opposites
+from dovetail.constraints.contradictions.ranges import IN_THOUSANDTHS, MARGIN, ResourceCeiling
+from dovetail.constraints.contradictions.together import JointSearch, apart, subjects_of
+from dovetail.constraints.programs.structure import text_of
+from dovetail.constraints.syntax.tree import Index, Literal, Select
 from dovetail.model.requests.asks import Match
 from dovetail.model.resources import CPU, DISK, MEMORY, SLOTS, show_amount
 from dovetail.model.text.complaint import field_name

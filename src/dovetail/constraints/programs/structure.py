@@ -13,18 +13,18 @@ import math
 import re
 from typing import Any
 
-from dovetail.constraints.checking import Checker
-from dovetail.constraints.conversions import show_double
 from dovetail.constraints.error import ExpressionError
-from dovetail.constraints.functions import quantity
-from dovetail.constraints.readings import is_reading
-from dovetail.constraints.scanning import MAX_DEPTH, MAX_TOKENS
-from dovetail.constraints.scene import AMOUNTS, UTILISATION
-from dovetail.constraints.syntax import parse
-from dovetail.constraints.tree import Call, Index, ListOf, Literal, Name, Select, Tree, joined, label_of
-from dovetail.constraints.types import DOUBLE, INT, STRING, Type
-from dovetail.constraints.vocabulary import Notes, VocabularyPart, node
-from dovetail.constraints.writing import IDENTIFIER, write
+from dovetail.constraints.programs.checking import Checker
+from dovetail.constraints.programs.conversions import show_double
+from dovetail.constraints.programs.evaluation_context import AMOUNTS, UTILISATION
+from dovetail.constraints.programs.functions import quantity
+from dovetail.constraints.programs.readings import is_reading
+from dovetail.constraints.programs.types import DOUBLE, INT, STRING, Type
+from dovetail.constraints.programs.vocabulary import Notes, VocabularyPart, node
+from dovetail.constraints.syntax.parser import parse
+from dovetail.constraints.syntax.scanning import MAX_DEPTH, MAX_TOKENS
+from dovetail.constraints.syntax.tree import Call, Index, ListOf, Literal, Name, Select, Tree, joined, label_of
+from dovetail.constraints.syntax.writer import IDENTIFIER, write
 from dovetail.model.resources import CPU, DISK, MEMORY
 from dovetail.model.text.strict import shown
 from dovetail.model.workloads.constraint import Comparison, Expression, Structured

@@ -11,12 +11,12 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.views.view import View
-from dovetail.constraints.checking import Checker
-from dovetail.constraints.macros import MACROS
-from dovetail.constraints.scene import EvaluationContext
-from dovetail.constraints.syntax import parse, write
-from dovetail.constraints.tree import Call, Tree
-from dovetail.constraints.values import Column
+from dovetail.constraints.programs.checking import Checker
+from dovetail.constraints.programs.evaluation_context import EvaluationContext
+from dovetail.constraints.programs.values import Column
+from dovetail.constraints.syntax.macros import MACROS
+from dovetail.constraints.syntax.parser import parse, write
+from dovetail.constraints.syntax.tree import Call, Tree
 
 KEPT = 4096
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dovetail.constraints.values import CLEAN, Column, Strings, either, truth
+from dovetail.constraints.programs.values import CLEAN, Column, Strings, either, truth
 
 
 def all_of(values: Sequence[Column]) -> Column:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from dovetail.constraints.literals import INT_MAX, INT_MIN
-from dovetail.constraints.values import Column, Strings
+from dovetail.constraints.programs.values import Column, Strings
+from dovetail.constraints.syntax.literals import INT_MAX, INT_MIN
 
 _WHOLE = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]{1,40})[ \t\n\v\f\r]*")
 _DOUBLE = re.compile(

@@ -5,8 +5,8 @@ Guarantees: what is written parses to the same tree. The tree is no deeper than 
 
 import re
 
-from dovetail.constraints.literals import write_number, write_string
-from dovetail.constraints.tree import Call, Index, ListOf, Literal, Name, Select, Tree
+from dovetail.constraints.syntax.literals import write_number, write_string
+from dovetail.constraints.syntax.tree import Call, Index, ListOf, Literal, Name, Select, Tree
 
 _TERNARY, _OR, _AND, _RELATION, _SUM, _PRODUCT, _UNARY, _MEMBER = range(8)
 _BINARY = {

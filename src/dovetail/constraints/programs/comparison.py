@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dovetail.constraints import arithmetic
-from dovetail.constraints.scene import EvaluationContext
-from dovetail.constraints.values import (
+from dovetail.constraints.programs import arithmetic
+from dovetail.constraints.programs.evaluation_context import EvaluationContext
+from dovetail.constraints.programs.values import (
     Column,
     Items,
     Sets,

@@ -7,7 +7,7 @@ Guarantees: a tree without macros and their variables, with the meaning CEL give
 from dataclasses import replace
 
 from dovetail.constraints.error import ExpressionError
-from dovetail.constraints.tree import Call, Index, ListOf, Literal, Name, Select, Tree, joined, size_of
+from dovetail.constraints.syntax.tree import Call, Index, ListOf, Literal, Name, Select, Tree, joined, size_of
 
 MAX_ITEMS = 100
 MAX_PARTS = 2000

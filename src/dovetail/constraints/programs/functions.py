@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dovetail.constraints import arithmetic
-from dovetail.constraints.conversions import read_bool, read_double, read_int, shown
-from dovetail.constraints.types import BOOL, DOUBLE, INT, STRING, Type
-from dovetail.constraints.values import (
+from dovetail.constraints.programs import arithmetic
+from dovetail.constraints.programs.conversions import read_bool, read_double, read_int, shown
+from dovetail.constraints.programs.types import BOOL, DOUBLE, INT, STRING, Type
+from dovetail.constraints.programs.values import (
     Column,
     Strings,
     Test,

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Final
 
-from dovetail.constraints.conversions import read_bool, read_double, read_int
-from dovetail.constraints.functions import QUANTITIES, pattern
-from dovetail.constraints.literals import INT_MAX, INT_MIN
-from dovetail.constraints.tree import Call, ListOf, Literal, Tree
+from dovetail.constraints.programs.conversions import read_bool, read_double, read_int
+from dovetail.constraints.programs.functions import QUANTITIES, pattern
+from dovetail.constraints.syntax.literals import INT_MAX, INT_MIN
+from dovetail.constraints.syntax.tree import Call, ListOf, Literal, Tree
 
 
 class Nothing(Enum):
