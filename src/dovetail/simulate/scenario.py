@@ -43,7 +43,7 @@ class ClusterFile(SimulatedSettings):
     topology: Topology | None = None
 
     @model_validator(mode="after")
-    def _some_nodes_all_different(self) -> Self:
+    def _check_nodes(self) -> Self:
         """Replaces the check of the base, which knows groups and leaves only."""
         total = len(self.nodes) + sum(group.count for group in self.groups)
         total += self.leaf_spine.nodes if self.leaf_spine is not None else 0
