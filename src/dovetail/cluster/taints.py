@@ -1,12 +1,15 @@
 """Taints as codes of distinct sets: `int32[node]`. Tolerations are checked once a set, never once a node."""
 
 from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from dovetail.cluster.arrays import B1, FIRST_CAPACITY, I4, grown
+from dovetail.cluster.arrays import FIRST_CAPACITY, I4, grown
 from dovetail.model.workloads.selection import Effect, Taint
 
+T = TypeVar("T", bool, float)
 TaintSet = tuple[Taint, ...]
 ANSWERS_KEPT = 64
 
@@ -19,7 +22,7 @@ class TaintTable:
         self.sets: list[TaintSet] = [()]
         self.any_soft = False
         self._code_of: dict[TaintSet, int] = {(): 0}
-        self._answers: dict[Hashable, B1 | bool] = {}
+        self._answers: dict[Hashable, Any] = {}
 
     def widen(self, width: int) -> None:
         self.codes = grown(self.codes, width)
@@ -37,13 +40,13 @@ class TaintTable:
             self.codes[row] = code
             self._answers.clear()
 
-    def ask(self, key: Hashable, of_set: Callable[[TaintSet], bool]) -> B1 | bool:
-        """bool[node]: does the node's set answer yes? Kept under `key` until taints change; a plain bool if all
+    def ask(self, key: Hashable, of_set: Callable[[TaintSet], T]) -> npt.NDArray[Any] | T:
+        """The answer for each node's set, a bool or a float. Kept under `key` until taints change; a plain value if all
         sets answer alike."""
         found = self._answers.get(key)
         if found is None:
-            by_set = np.array([of_set(taints) for taints in self.sets], dtype=np.bool_)
-            found = bool(by_set[0]) if (by_set == by_set[0]).all() else by_set.take(self.codes)
+            answers = [of_set(taints) for taints in self.sets]
+            found = answers[0] if len(set(answers)) == 1 else np.array(answers).take(self.codes)
             if len(self._answers) >= ANSWERS_KEPT:
                 self._answers.clear()
             self._answers[key] = found

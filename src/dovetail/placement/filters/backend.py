@@ -32,6 +32,7 @@ class BackendFilter(Filter):
     reason = "backend_not_allowed"
     reads = frozenset({STATUS})
     wakes_on = OWN_NODE
+    decided_by = ("shape.kind", "shape.backends")
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         return runnable(request, view)

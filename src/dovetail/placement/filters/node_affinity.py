@@ -35,6 +35,7 @@ class NodeAffinityFilter(Filter):
     reason = "node_affinity_mismatch"
     reads = frozenset({LABELS})
     wakes_on = OWN_NODE
+    decided_by = ("shape.required", "shape.insisted")
 
     def applies(self, request: Request) -> bool:
         return bool(request.shape.required or request.shape.insisted)

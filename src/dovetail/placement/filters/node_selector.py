@@ -13,6 +13,7 @@ class NodeSelectorFilter(Filter):
     reason = "node_selector_mismatch"
     reads = frozenset({LABELS})
     wakes_on = OWN_NODE
+    decided_by = ("shape.node_selector",)
 
     def applies(self, request: Request) -> bool:
         return bool(request.shape.node_selector)

@@ -15,6 +15,7 @@ class ReadyFilter(Filter):
     reads = frozenset({STATUS})
     concern = Concern.MOMENT
     wakes_on = OWN_NODE
+    decided_by = ()
 
     def mask(self, request: Request, view: View) -> B1 | bool:  # noqa: ARG002 (the same for every request)
         return view.ready

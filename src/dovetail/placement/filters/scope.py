@@ -34,6 +34,7 @@ class ScopeFilter(Filter):
     reads = frozenset({LABELS})
     concern = Concern.SCHEDULER
     wakes_on = OWN_NODE
+    decided_by = ("scope",)
 
     def applies(self, request: Request) -> bool:
         return bool(request.scope)
