@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from dovetail.cli import render
 from dovetail.cli.kubernetes.extender import extender
 from dovetail.cli.kubernetes.scheduler import scheduler
 from dovetail.cli.terminal.default_action import plain_group
@@ -40,7 +41,6 @@ def check_file(
     import json
     from itertools import islice
 
-    from dovetail.cli.render.kubernetes_check import summary
     from dovetail.kubernetes.checking.check import CheckReport, check
     from dovetail.kubernetes.checking.recorded_scenario import BadScenario, read_scenarios
 
@@ -60,6 +60,6 @@ def check_file(
     if as_json:
         typer.echo(json.dumps(report.to_dict() | {"lines": [one.to_dict() for one in unlike]}, indent=2))
     else:
-        typer.echo(summary(report))
+        typer.echo(render.kubernetes_check.summary(report))
     if not report.agrees:
         raise typer.Exit(ExitCode.FAILED)

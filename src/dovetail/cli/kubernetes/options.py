@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 import typer
 
 from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.files import read_file
 
 if TYPE_CHECKING:
     from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
@@ -41,10 +42,7 @@ def settings_of(model: type[Settings], names: list[str], config: Path | None) ->
 
     given = model()
     if config is not None:
-        try:
-            given = read_one(model, config.read_bytes(), str(config))
-        except OSError as error:
-            raise Failure(f"{config}: cannot be read: {error.strerror or error}", ExitCode.USAGE) from None
+        given = read_one(model, read_file(config), str(config))
     if names:
         by_name = {name.partition("=")[0]: name.partition("=")[2] or PROFILE for name in names}
         data = given.model_dump(mode="json") | {"names": by_name}
@@ -53,7 +51,7 @@ def settings_of(model: type[Settings], names: list[str], config: Path | None) ->
 
 
 LogLevel = Annotated[
-    Literal["debug", "info", "warning", "error"], typer.Option("--log-level", help="Seed of the faults.")
+    Literal["debug", "info", "warning", "error"], typer.Option("--log-level", help="How much is logged, on stderr.")
 ]
 
 

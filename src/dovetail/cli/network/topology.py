@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.output import Format, Output, show, stderr
 from dovetail.cli.terminal.server import Url, connect
@@ -42,16 +43,14 @@ def draw_tree(
             level = next(one["name"] for one in topology["levels"] if one["label"] == level)
         kept = names if level is None else names[: names.index(level) + 1]
         domains = [one for one in domains if one["level"] in kept]
-        if output in (Format.JSON, Format.YAML):
+        if output.is_data:
             whole: TopologyWithDomains = {**topology, "domains": domains}
             show(whole, output, str)
             return
         members = client.nodes() if nodes or (nodes is None and level is None) else []
     if nodes is None and len(members) > FEW_NODES:
         members = []
-    from dovetail.cli.render.topology import topology_tree
-
-    show(domains, output, lambda wide: topology_tree(topology, domains, members, wide))
+    show(domains, output, lambda wide: render.topology.topology_tree(topology, domains, members, wide))
 
 
 @command.command("set")
@@ -66,7 +65,7 @@ def set_topology(
 ) -> None:
     """Describe the network and replace the last description: our own YAML, Slurm's topology.conf, LLDP neighbours,
     a CSV of links or hosts, or nodes as kubectl lists them."""
-    from dovetail.cli.terminal.one_file import read_file
+    from dovetail.cli.terminal.files import read_file
     from dovetail.model.network.topology_readers.reading import read_topology
 
     topology = read_topology(read_file(file), str(file), of)
@@ -80,7 +79,7 @@ def show_definition(output: Output = Format.YAML, url: Url = None) -> None:
     """The topology as it was described, ready for `topology set`."""
     with connect(url) as client:
         definition: dict[str, Any] = client.topology()["definition"]
-    show(definition, Format.YAML if output in (Format.TABLE, Format.WIDE) else output, str)
+    show(definition, output if output.is_data else Format.YAML, str)
 
 
 @command.command("clear")
@@ -92,9 +91,7 @@ def clear(url: Url = None) -> None:
 
 
 def _show(made: "TopologyAnswer", output: Format) -> None:
-    from dovetail.cli.render.topology import level_list
-
-    show(made, output, lambda wide: level_list(made, wide))
+    show(made, output, lambda wide: render.topology.level_list(made, wide))
     if made["strangers"]:
         some = ", ".join(made["some_strangers"][:5])
         words = f"note: {made['strangers']} of the hosts described are no nodes (yet): {some}"

@@ -5,10 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
+from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.options import Cpu, Disk, Gpu, Memory, resources
 from dovetail.cli.terminal.output import Format, Output, show
-from dovetail.cli.terminal.resource_options import Cpu, Disk, Gpu, Memory, resources
 from dovetail.cli.terminal.server import NodeName, Url, connect
 
 command = default_group(
@@ -23,9 +24,7 @@ def list_reservations(output: Output = Format.TABLE, url: Url = None) -> None:
     """What is reserved, where, for whom and when. This is what `dovetail reserve` does."""
     with connect(url) as client:
         rows = client.reservations()
-    from dovetail.cli.render.reservations import reservation_list
-
-    show(rows, output, lambda wide: reservation_list(rows, time.time(), wide))
+    show(rows, output, lambda wide: render.reservations.reservation_list(rows, time.time(), wide))
 
 
 @command.command("show")
@@ -33,9 +32,7 @@ def show_reservation(reservation: ReservationId, output: Output = Format.TABLE, 
     """One reservation: its window, its nodes, and what is wrong with it."""
     with connect(url) as client:
         row = client.reservation(reservation)
-    from dovetail.cli.render.reservations import one_reservation
-
-    show(row, output, lambda _: one_reservation(row, time.time()))
+    show(row, output, lambda _: render.reservations.one_reservation(row, time.time()))
 
 
 @command.command("create")
@@ -126,9 +123,7 @@ def release(reservation: ReservationId, url: Url = None) -> None:
 def _make(wanted: dict[str, Any], output: Format, url: str | None) -> None:
     with connect(url) as client:
         made = client.reserve_ahead(wanted)
-    from dovetail.cli.render.reservations import reservation_list
-
-    show(made, output, lambda wide: reservation_list([made], time.time(), wide))
+    show(made, output, lambda wide: render.reservations.reservation_list([made], time.time(), wide))
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:

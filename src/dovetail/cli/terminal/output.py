@@ -25,6 +25,11 @@ class Format(StrEnum):
     JSON = "json"
     YAML = "yaml"
 
+    @property
+    def is_data(self) -> bool:
+        """The answer as it is, not drawn."""
+        return self in (Format.JSON, Format.YAML)
+
 
 Output = Annotated[
     Format, typer.Option("--output", "-o", metavar="FORMAT", help="table, wide, json or yaml.", show_default=True)

@@ -3,6 +3,7 @@
 import time
 from typing import TYPE_CHECKING
 
+from dovetail.cli import render
 from dovetail.cli.terminal.output import Format, Output, show
 from dovetail.cli.terminal.server import Namespace, Url, WorkloadName, connect
 
@@ -23,7 +24,5 @@ def command(
         tasks = client.tasks(id_, limit=MOST_TASKS)
         decisions = client.decisions(id_, limit=1)
         history = client.history(id_, limit=MOST_HISTORY)
-    from dovetail.cli.render.description import description
-
     whole: WorkloadDescription = {"workload": workload, "tasks": tasks, "decisions": decisions, "history": history}
-    show(whole, output, lambda wide: description(workload, tasks, decisions, history, time.time(), wide))
+    show(whole, output, lambda wide: render.description.description(**whole, now=time.time(), wide=wide))
