@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from dovetail.model.text.quantity import Bytes, Count, show_bytes
-from dovetail.model.text.strict import AtField, Strict, shared, shown
+from dovetail.model.text.strict import AtField, Strict, is_word, shared, shown
 
 #: Thousandths of one device.
 WHOLE = 1000
@@ -19,10 +19,9 @@ MAX_ISLANDS = 256
 
 
 def check_model(value: str) -> str:
-    if not value or len(value) > 100 or not value.isprintable() or any(letter.isspace() for letter in value):
-        raise ValueError(
-            f"{shown(value)} is not a GPU model; write it without spaces, at most 100 characters, such as H100"
-        )
+    if not is_word(value, 100):
+        words = "is not a GPU model; write it without spaces, at most 100 characters, such as H100"
+        raise ValueError(f"{shown(value)} {words}")
     return value
 
 

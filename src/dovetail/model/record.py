@@ -5,7 +5,8 @@ published. Times are seconds since the epoch. Frequent records are immutable by 
 three times as long to create.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import NamedTuple
 
 from dovetail.model.command import Bind, Stop
@@ -90,7 +91,7 @@ class TaskRecord:
 
     @property
     def is_preempted(self) -> bool:
-        """It was told to stop because other work needs its room."""
+        """It was told to stop because other work needs its capacity."""
         return self.state is TaskState.STOPPING and self.reason == Outcome.PREEMPTING
 
     @property
@@ -218,22 +219,10 @@ class Changes:
     preempted: int = 0
 
     def __bool__(self) -> bool:
-        return bool(
-            self.workloads
-            or self.tasks
-            or self.nodes
-            or self.nodes_gone
-            or self.reservations
-            or self.reservations_gone
-            or self.policies
-            or self.switches
-            or self.recoveries
-            or self.cursors
-            or self.outcomes
-            or self.notes
-            or self.memory
-            or self.decisions
-        )
+        return any(_changed(self))
+
+
+_changed = attrgetter(*[one.name for one in fields(Changes) if one.name != "preempted"])
 
 
 @dataclass(slots=True)

@@ -62,18 +62,9 @@ class _WithExtended(Strict):
 
     def amounts(self) -> Amounts:
         """Non-zero amounts in smallest units."""
-        found: Amounts = {}
-        if self.cpu:
-            found[CPU] = round(self.cpu * 1000)
-        if self.memory:
-            found[MEMORY] = self.memory
-        if self.disk:
-            found[DISK] = self.disk
-        if self.gpu:
-            found[GPU] = round(self.gpu * WHOLE)
-        if self.__pydantic_extra__:
-            found.update({name: amount for name, amount in self.__pydantic_extra__.items() if amount})
-        return found
+        cpu, gpu = round(self.cpu * 1000), round(self.gpu * WHOLE)
+        found = {CPU: cpu, MEMORY: self.memory, DISK: self.disk, GPU: gpu, **(self.__pydantic_extra__ or {})}
+        return {name: amount for name, amount in found.items() if amount}
 
 
 def _as_list(value: object) -> object:
@@ -101,9 +92,7 @@ class ResourceRequest(_WithExtended):
         return self
 
     def amounts(self) -> Amounts:
-        found = super().amounts()
-        found[SLOTS] = 1
-        return found
+        return super().amounts() | {SLOTS: 1}
 
 
 class Capacity(_WithExtended):

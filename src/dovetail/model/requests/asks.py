@@ -10,12 +10,7 @@ from dovetail.model.device import WHOLE
 from dovetail.model.text.quantity import show_bytes
 from dovetail.model.workloads.affinity import HOST
 from dovetail.model.workloads.constraint import ConstraintKind as Demand
-from dovetail.model.workloads.selection import (
-    Effect,
-    Operator,
-    Taint,
-    TolerationOperator,
-)
+from dovetail.model.workloads.selection import Effect, Operator, Taint, TolerationOperator
 
 _DECIMAL = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as people write whole numbers; fits 64 bits
 

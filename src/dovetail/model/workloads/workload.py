@@ -9,12 +9,11 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model
 from dovetail.model.resources import Limits, ResourceRequest
 from dovetail.model.text.quantity import Count, Duration
 from dovetail.model.text.strict import MAX_NAME, AtField, Name, Strict, check_name, shared, shown
-from dovetail.model.workloads.affinity import Affinity, ConflictField, Spread
+from dovetail.model.workloads.affinity import Affinity, ConflictField, Spread, Traffic
 from dovetail.model.workloads.arrangement import Arrangement
 from dovetail.model.workloads.constraint import MAX_CONSTRAINTS, Constraint
 from dovetail.model.workloads.roles import MAX_ROLES, Role
 from dovetail.model.workloads.selection import Labels, NodeAffinity, Toleration, as_text
-from dovetail.model.workloads.traffic import Traffic
 
 DEFAULT_NAMESPACE = "default"
 MAX_LIST = 1000
