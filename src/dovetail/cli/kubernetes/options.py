@@ -4,11 +4,13 @@ import asyncio
 import logging
 import signal
 import sys
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
+from dovetail.cli.program.loop import run_fast
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.files import read_file
 
@@ -55,9 +57,14 @@ LogLevel = Annotated[
 ]
 
 
-def log_to_stderr(level: str) -> None:
+def run_logged(whole: Coroutine[Any, Any, None], log_level: str) -> None:
+    """Run it with its log on stderr; Ctrl-C is a good end."""
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
-    logging.getLogger("dovetail").setLevel(level.upper())
+    logging.getLogger("dovetail").setLevel(log_level.upper())
+    try:
+        run_fast(whole)
+    except KeyboardInterrupt:
+        raise typer.Exit(ExitCode.DONE) from None
 
 
 def stop_on_signals() -> None:

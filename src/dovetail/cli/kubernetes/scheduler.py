@@ -13,12 +13,11 @@ from dovetail.cli.kubernetes.options import (
     Context,
     Kubeconfig,
     LogLevel,
-    log_to_stderr,
+    run_logged,
     settings_of,
     stop_on_signals,
     way_to,
 )
-from dovetail.cli.program.loop import run_fast
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import stderr
 
@@ -50,11 +49,7 @@ def scheduler(
     log_level: LogLevel = "warning",
 ) -> None:
     """Place the pods that name this scheduler. Ctrl-C stops it; pods that are bound stay where they are."""
-    log_to_stderr(log_level)
-    try:
-        run_fast(_run(kubeconfig, context, names or [], config, lease if elect else None, listen))
-    except KeyboardInterrupt:
-        raise typer.Exit(ExitCode.DONE) from None
+    run_logged(_run(kubeconfig, context, names or [], config, lease if elect else None, listen), log_level)
 
 
 async def _run(

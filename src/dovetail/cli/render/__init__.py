@@ -17,7 +17,6 @@ if TYPE_CHECKING:
         decision,
         description,
         fragmentation,
-        kubernetes_check,
         nodes,
         policies,
         profiles,
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
         workloads,
     )
 
-__all__ = ["backends", "batch", "cluster", "decision", "description", "fragmentation", "kubernetes_check"]
+__all__ = ["backends", "batch", "cluster", "decision", "description", "fragmentation"]
 __all__ += ["nodes", "policies", "profiles", "queues", "reservations", "simulation", "topology", "workloads"]
 
 

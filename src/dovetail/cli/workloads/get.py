@@ -1,4 +1,4 @@
-"""`dovetail get`: lists, and one workload by name."""
+"""`dovetail get` and `dovetail describe`: lists, workloads by name, and everything about one of them."""
 
 import time
 from collections.abc import Callable
@@ -9,10 +9,11 @@ import typer
 from dovetail.cli import render
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import Format, Output, say, show
-from dovetail.cli.terminal.server import Url, connect
+from dovetail.cli.terminal.server import Namespace, Url, WorkloadName, check_name, connect
 
 if TYPE_CHECKING:
     from dovetail.client import Client
+    from dovetail.responses.combined import WorkloadDescription
 
 #: What is only listed as a whole, by the name of the client's method, and how it is drawn.
 OTHERS: dict[str, Callable[[Any, bool], Any]] = {
@@ -23,12 +24,14 @@ OTHERS: dict[str, Callable[[Any, bool], Any]] = {
     "profiles": lambda found, wide: render.profiles.profile_list(found, wide),
 }
 KINDS = ("workloads", "nodes", *OTHERS)
+_TASKS_DESCRIBED = 20
+_HISTORY_DESCRIBED = 200
 
 
-def command(
+def get(
     what: Annotated[
         list[str] | None,
-        typer.Argument(metavar="KIND|NAME", help=f"{', '.join(KINDS)}, or names of workloads."),
+        typer.Argument(metavar="KIND|NAME", callback=check_name, help=f"{', '.join(KINDS)}, or names of workloads."),
     ] = None,
     namespace: Annotated[
         str | None, typer.Option("--namespace", "-n", metavar="NAME", help="Only this one; names: default.")
@@ -85,23 +88,31 @@ def _asked(what: list[str]) -> tuple[str, list[str]]:
 
 
 def _show_named(client: "Client", names: list[str], namespace: str, output: Format) -> None:
-    rows: list[Any] = [client.workload(_name(name), namespace) for name in names]
+    rows: list[Any] = [client.workload(name, namespace) for name in names]
     one_or_all = rows[0] if len(rows) == 1 else rows
     show(one_or_all, output, lambda wide: render.workloads.workload_list(rows, time.time(), wide))
 
 
-def _name(given: str) -> str:
-    if given in ("", ".", ".."):
-        raise Failure(f"{given!r} is not a name", ExitCode.USAGE)
-    return given
-
-
 def _list_other(client: "Client", kind: str, names: list[str], output: Format) -> None:
     if kind == "nodes":
-        nodes: list[Any] = [client.node(_name(name)) for name in names] if names else list(client.nodes())
+        nodes: list[Any] = [client.node(name) for name in names] if names else list(client.nodes())
         show(nodes[0] if len(names) == 1 else nodes, output, lambda wide: render.nodes.node_list(nodes, wide))
         return
     if names:
         raise Failure(f"{kind} are only listed as a whole; leave out {names[0]!r}", ExitCode.USAGE)
     found = getattr(client, kind)()
     show(found, output, lambda wide: OTHERS[kind](found, wide))
+
+
+def describe(
+    name: WorkloadName, namespace: Namespace = "default", output: Output = Format.TABLE, url: Url = None
+) -> None:
+    """Everything about one workload: timeline, tasks, the latest decision, history."""
+    with connect(url) as client:
+        workload = client.workload(name, namespace)
+        id_ = workload["id"]  # by id from here on, so that a newer one of the same name cannot mix in
+        tasks = client.tasks(id_, limit=_TASKS_DESCRIBED)
+        decisions = client.decisions(id_, limit=1)
+        history = client.history(id_, limit=_HISTORY_DESCRIBED)
+    whole: WorkloadDescription = {"workload": workload, "tasks": tasks, "decisions": decisions, "history": history}
+    show(whole, output, lambda wide: render.description.description(**whole, now=time.time(), wide=wide))

@@ -68,9 +68,7 @@ _RANKS = {priority: rank for rank, priority in enumerate(Priority)}
 class BackendChoice(Strict):
     """The backends that may run it: names or patterns such as `kubernetes/*`."""
 
-    allow: Annotated[list[Annotated[Printable, Field(min_length=1, max_length=200)]], Field(max_length=100)] = shared(
-        []
-    )
+    allow: Annotated[list[Pattern], Field(max_length=100)] = shared([])
 
 
 class Deadline(Strict):
