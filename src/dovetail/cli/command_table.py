@@ -58,8 +58,8 @@ COMMANDS: dict[str, CommandEntry] = {
     "serve": CommandEntry(_PROGRAM, "program.serve", "Run the control plane on this machine."),
     "demo": CommandEntry(_PROGRAM, "program.demo", "Run it on a simulated cluster with a stream of work."),
     "config": CommandEntry(_PROGRAM, "program.config", "Check or show the settings of the control plane."),
-    "completion": CommandEntry(_PROGRAM, "program.completion", "Print the completion script of a shell."),
-    "version": CommandEntry(_PROGRAM, "program.version", "Print the version, here and of the server."),
+    "completion": CommandEntry(_PROGRAM, "program.about:completion", "Print the completion script of a shell."),
+    "version": CommandEntry(_PROGRAM, "program.about:version", "Print the version, here and of the server."),
 }
 
 

@@ -6,16 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dovetail.cli.kubernetes.options import (
-    Config,
-    Context,
-    Kubeconfig,
-    LogLevel,
-    run_logged,
-    settings_of,
-    stop_on_signals,
-    way_to,
-)
+from dovetail.cli.kubernetes import options
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import stderr
 
@@ -38,8 +29,8 @@ def extender(
     insecure_http: Annotated[
         bool, typer.Option("--insecure-http", help="Without TLS: others can read and change the answers.")
     ] = False,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
+    kubeconfig: options.Kubeconfig = None,
+    context: options.Context = None,
     names: Annotated[
         list[str] | None,
         typer.Option(
@@ -48,8 +39,8 @@ def extender(
             help="schedulerName of the kube-scheduler that asks. [default: default-scheduler]",
         ),
     ] = None,
-    config: Config = None,
-    log_level: LogLevel = "warning",
+    config: options.Config = None,
+    log_level: options.LogLevel = "warning",
 ) -> None:
     """Answer the extender webhooks (filter, prioritize, preempt, bind) of a stock kube-scheduler.
 
@@ -57,7 +48,7 @@ def extender(
     Ctrl-C stops it; what kube-scheduler does then depends on its own settings (`ignorable`).
     """
     certificates = _certificates(tls_cert, tls_key, client_ca, insecure_http)
-    run_logged(_run(host, port, certificates, kubeconfig, context, names or [], config), log_level)
+    options.run_logged(_run(host, port, certificates, kubeconfig, context, names or [], config), log_level)
 
 
 def _certificates(
@@ -95,8 +86,8 @@ async def _run(
     from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
     from dovetail.kubernetes_client.api import Api
 
-    settings = settings_of(KubernetesExtenderSettings, names, config)
-    access = way_to(kubeconfig, context)
+    settings = options.settings_of(KubernetesExtenderSettings, names, config)
+    access = options.way_to(kubeconfig, context)
     try:
         listener = listen(host, port)
     except OSError as error:
@@ -109,7 +100,7 @@ async def _run(
             found = Extender(api, settings)
         except ValueError as error:
             raise Failure(f"{config or 'settings'}: {error}", ExitCode.USAGE) from None
-        stop_on_signals()
+        options.stop_on_signals()
         # On stdout, so that a script can read where it listens.
         typer.echo(f"answers {', '.join(settings.names)} on {url}, about {access.server}")
         try:

@@ -52,9 +52,7 @@ def settings_of(model: type[Settings], names: list[str], config: Path | None) ->
     return given
 
 
-LogLevel = Annotated[
-    Literal["debug", "info", "warning", "error"], typer.Option("--log-level", help="How much is logged, on stderr.")
-]
+LogLevel = Annotated[Literal["debug", "info", "warning", "error"], typer.Option("--log-level", help="How much to log.")]
 
 
 def run_logged(whole: Coroutine[Any, Any, None], log_level: str) -> None:

@@ -13,7 +13,6 @@ from dovetail.model.network.topology_format import TopologyFormat
 
 if TYPE_CHECKING:
     from dovetail.responses.combined import TopologyWithDomains
-    from dovetail.responses.network import TopologyAnswer
 
 command = default_group("Show the network as a tree of domains (`topology`), or describe it (`topology set FILE`).")
 
@@ -71,7 +70,11 @@ def set_topology(
     topology = read_topology(read_file(file), str(file), of)
     with connect(url) as client:
         made = client.set_topology(topology)
-    _show(made, output)
+    show(made, output, lambda wide: render.topology.level_list(made, wide))
+    if made["strangers"]:
+        some = ", ".join(made["some_strangers"][:5])
+        words = f"note: {made['strangers']} of the hosts described are no nodes (yet): {some}"
+        stderr().print(words + ("" if made["strangers"] <= 5 else ", …"), style="yellow", soft_wrap=True)
 
 
 @command.command("show")
@@ -88,11 +91,3 @@ def clear(url: Url = None) -> None:
     with connect(url) as client:
         client.forget_topology()
     typer.echo("topology cleared")
-
-
-def _show(made: "TopologyAnswer", output: Format) -> None:
-    show(made, output, lambda wide: render.topology.level_list(made, wide))
-    if made["strangers"]:
-        some = ", ".join(made["some_strangers"][:5])
-        words = f"note: {made['strangers']} of the hosts described are no nodes (yet): {some}"
-        stderr().print(words + ("" if made["strangers"] <= 5 else ", …"), style="yellow", soft_wrap=True)
