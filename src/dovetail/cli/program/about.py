@@ -1,4 +1,4 @@
-"""`dovetail version`, here and of the server; and `dovetail completion`, the script that lets a shell complete words."""
+"""`dovetail version`, here and of the server; and `dovetail completion`, with which a shell completes commands."""
 
 import os
 from enum import StrEnum

@@ -75,7 +75,7 @@ class ConstraintAsk(NamedTuple):
     text: str
     weight: float = 1.0
     priority: int | None = None
-    source: str = ""  # whose it is, where it is not the workload's own: `policy ssd-only`
+    source: str = ""  # where it comes from, if not from the workload itself: `policy ssd-only`
 
     @property
     def must_hold(self) -> bool:
