@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,9 +12,6 @@ from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.options import By, Note, login
 from dovetail.cli.terminal.output import Format, Output, show
 from dovetail.cli.terminal.server import Url, check_name, connect
-
-if TYPE_CHECKING:
-    from dovetail.responses.backends import BackendDetail
 
 command = default_group("The systems that run work; `backend` alone lists them, `backend NAME` shows one.")
 
@@ -35,7 +32,7 @@ def show_backend(name: BackendName, output: Output = Format.TABLE, url: Url = No
     """One backend: its health, what it can do and its settings. Secrets are shown as •••."""
     with connect(url) as client:
         row = client.backend(name)
-    _show(row, output)
+    show(row, output, lambda _: render.backends.one_backend(row, time.time()))
 
 
 @command.command("add")
@@ -73,7 +70,7 @@ def add(
         raise Failure("say what it is: --kind KIND, or kind: in the file", ExitCode.USAGE)
     with connect(url) as client:
         row = client.add_backend(name, entry, replace=replace, by=by or login(), note=note)
-    _show(row, output)
+    show(row, output, lambda _: render.backends.one_backend(row, time.time()))
 
 
 @command.command("remove")
@@ -101,10 +98,6 @@ def history(name: BackendName, output: Output = Format.TABLE, url: Url = None) -
     with connect(url) as client:
         rows = client.backend_history(name)
     show(rows, output, lambda wide: render.backends.backend_history(name, rows, time.time(), wide))
-
-
-def _show(row: "BackendDetail", output: Format) -> None:
-    show(row, output, lambda _: render.backends.one_backend(row, time.time()))
 
 
 def _from_file(path: Path) -> dict[str, Any]:

@@ -62,9 +62,18 @@ class _WithExtended(Strict):
 
     def amounts(self) -> Amounts:
         """Non-zero amounts in smallest units."""
-        cpu, gpu = round(self.cpu * 1000), round(self.gpu * WHOLE)
-        found = {CPU: cpu, MEMORY: self.memory, DISK: self.disk, GPU: gpu, **(self.__pydantic_extra__ or {})}
-        return {name: amount for name, amount in found.items() if amount}
+        found: Amounts = {}
+        if self.cpu:
+            found[CPU] = round(self.cpu * 1000)
+        if self.memory:
+            found[MEMORY] = self.memory
+        if self.disk:
+            found[DISK] = self.disk
+        if self.gpu:
+            found[GPU] = round(self.gpu * WHOLE)
+        if self.__pydantic_extra__:
+            found.update({name: amount for name, amount in self.__pydantic_extra__.items() if amount})
+        return found
 
 
 def _as_list(value: object) -> object:
@@ -92,7 +101,9 @@ class ResourceRequest(_WithExtended):
         return self
 
     def amounts(self) -> Amounts:
-        return super().amounts() | {SLOTS: 1}
+        found = super().amounts()
+        found[SLOTS] = 1
+        return found
 
 
 class Capacity(_WithExtended):

@@ -42,9 +42,7 @@ def settings_of(model: type[Settings], names: list[str], config: Path | None) ->
     from dovetail.model.text.document import Document
     from dovetail.model.text.reading import check_documents, read_one
 
-    given = model()
-    if config is not None:
-        given = read_one(model, read_file(config), str(config))
+    given = model() if config is None else read_one(model, read_file(config), str(config))
     if names:
         by_name = {name.partition("=")[0]: name.partition("=")[2] or PROFILE for name in names}
         data = given.model_dump(mode="json") | {"names": by_name}
