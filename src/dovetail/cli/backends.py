@@ -2,18 +2,16 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from dovetail.cli.terminal.authorship import By, Note, login
+from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.options import By, Note, login
 from dovetail.cli.terminal.output import Format, Output, show
 from dovetail.cli.terminal.server import Url, check_name, connect
-
-if TYPE_CHECKING:
-    from dovetail.responses.backends import BackendDetail
 
 command = default_group("The systems that run work; `backend` alone lists them, `backend NAME` shows one.")
 
@@ -26,9 +24,7 @@ def list_backends(output: Output = Format.TABLE, url: Url = None) -> None:
     """Every backend: its state, its nodes, how long its calls take. `dovetail backend` does this."""
     with connect(url) as client:
         rows = client.backends()
-    from dovetail.cli.render.backends import backend_list
-
-    show(rows, output, lambda wide: backend_list(rows, time.time(), wide))
+    show(rows, output, lambda wide: render.backends.backend_list(rows, time.time(), wide))
 
 
 @command.command("show")
@@ -36,7 +32,7 @@ def show_backend(name: BackendName, output: Output = Format.TABLE, url: Url = No
     """One backend: its health, what it can do and its settings. Secrets are shown as •••."""
     with connect(url) as client:
         row = client.backend(name)
-    _show(row, output)
+    show(row, output, lambda _: render.backends.one_backend(row, time.time()))
 
 
 @command.command("add")
@@ -74,7 +70,7 @@ def add(
         raise Failure("say what it is: --kind KIND, or kind: in the file", ExitCode.USAGE)
     with connect(url) as client:
         row = client.add_backend(name, entry, replace=replace, by=by or login(), note=note)
-    _show(row, output)
+    show(row, output, lambda _: render.backends.one_backend(row, time.time()))
 
 
 @command.command("remove")
@@ -101,19 +97,11 @@ def history(name: BackendName, output: Output = Format.TABLE, url: Url = None) -
     """When it was added, changed and removed, by whom and why. Also of a removed backend."""
     with connect(url) as client:
         rows = client.backend_history(name)
-    from dovetail.cli.render.backends import backend_history
-
-    show(rows, output, lambda wide: backend_history(name, rows, time.time(), wide))
-
-
-def _show(row: "BackendDetail", output: Format) -> None:
-    from dovetail.cli.render.backends import one_backend
-
-    show(row, output, lambda _: one_backend(row, time.time()))
+    show(rows, output, lambda wide: render.backends.backend_history(name, rows, time.time(), wide))
 
 
 def _from_file(path: Path) -> dict[str, Any]:
-    from dovetail.cli.terminal.one_file import read_file
+    from dovetail.cli.terminal.files import read_file
     from dovetail.model.text.complaint import Complaint, Invalid
     from dovetail.model.text.document import read_documents
 

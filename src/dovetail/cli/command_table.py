@@ -4,6 +4,8 @@ Guarantees: help and completion of the names come from this table alone. A comma
 docstring become options and help, or a `typer.Typer` with actions of its own.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -25,8 +27,10 @@ _WORK, _ASK, _RULES, _NODES, _SUBSYSTEMS, _PROGRAM = _SECTIONS
 
 COMMANDS: dict[str, CommandEntry] = {
     "submit": CommandEntry(_WORK, "workloads.submit", "Submit workloads from files, or one command."),
-    "get": CommandEntry(_WORK, "workloads.get", "List workloads, or show one."),
-    "describe": CommandEntry(_WORK, "workloads.describe", "Everything about one workload, from timeline to history."),
+    "get": CommandEntry(_WORK, "workloads.get:get", "List workloads, or show one."),
+    "describe": CommandEntry(
+        _WORK, "workloads.get:describe", "Everything about one workload, from timeline to history."
+    ),
     "logs": CommandEntry(_WORK, "workloads.logs", "Print what a task wrote."),
     "cancel": CommandEntry(_WORK, "workloads.cancel", "Cancel workloads."),
     "queue": CommandEntry(_WORK, "queues.queues:queue", "Pending workloads in order, and why they wait."),
@@ -54,8 +58,8 @@ COMMANDS: dict[str, CommandEntry] = {
     "serve": CommandEntry(_PROGRAM, "program.serve", "Run the control plane on this machine."),
     "demo": CommandEntry(_PROGRAM, "program.demo", "Run it on a simulated cluster with a stream of work."),
     "config": CommandEntry(_PROGRAM, "program.config", "Check or show the settings of the control plane."),
-    "completion": CommandEntry(_PROGRAM, "program.completion", "Print the completion script of a shell."),
-    "version": CommandEntry(_PROGRAM, "program.version", "Print the version, here and of the server."),
+    "completion": CommandEntry(_PROGRAM, "program.about:completion", "Print the completion script of a shell."),
+    "version": CommandEntry(_PROGRAM, "program.about:version", "Print the version, here and of the server."),
 }
 
 
@@ -110,20 +114,24 @@ class Commands(TyperGroup):
         return self.commands.get(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        known = self.commands
-        is_known = args[0] in COMMANDS or args[0] in installed()
-        self.commands = known if is_known else {**{name: _named(name) for name in installed()}, **known}
-        try:
+        if args[0] in COMMANDS or args[0] in installed():
+            return super().resolve_command(ctx, args)
+        with self._all_named():
             return super().resolve_command(ctx, args)  # suggests from the names that it knows
-        finally:
-            self.commands = known
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        known, self.commands = self.commands, {name: _named(name) for name in installed()}
-        try:
+        with self._all_named():
             return super().shell_complete(ctx, incomplete)
+
+    @contextmanager
+    def _all_named(self) -> Iterator[None]:
+        """Inside the block every command has a stand-in, enough to list it."""
+        loaded, commands = self.commands, installed().items()
+        self.commands = {name: TyperCommand(name, help=entry.help) for name, entry in commands}
+        try:
+            yield
         finally:
-            self.commands = known
+            self.commands = loaded
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - Typer's signature
         commands = installed()
@@ -143,8 +151,3 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         with reported():
             return super().invoke(ctx)
-
-
-def _named(name: str) -> TyperCommand:
-    """A stand-in for a command, enough to list it."""
-    return TyperCommand(name, help=installed()[name].help)

@@ -5,11 +5,13 @@ from typing import Annotated
 
 import typer
 
+from dovetail.cli import render
 from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.files import Files
+from dovetail.cli.terminal.options import Cpu, Disk, Gpu, Memory, resources
 from dovetail.cli.terminal.output import Format, Output, show
-from dovetail.cli.terminal.resource_options import Cpu, Disk, Gpu, Memory, resources
 from dovetail.cli.terminal.server import Namespace, NodeName, Url, WorkloadName, connect
-from dovetail.cli.workloads.submission import Files, described, read_submission
+from dovetail.cli.workloads.submission import described, read_submission
 
 
 def plan(
@@ -37,9 +39,7 @@ def explain(
     """
     with connect(url) as client:
         answer = client.explain(name, namespace)
-    from dovetail.cli.render.decision import explain_view
-
-    show(answer, output, lambda wide: explain_view(answer, time.time(), wide))
+    show(answer, output, lambda wide: render.decision.explain_view(answer, time.time(), wide))
 
 
 def why_not(
@@ -52,9 +52,7 @@ def why_not(
     """Why a workload is not on a certain node: every filter that refuses the node, or how it ranks against the best."""
     with connect(url) as client:
         answer = client.why_not(name, node, namespace)
-    from dovetail.cli.render.decision import why_not_view
-
-    show(answer, output, lambda wide: why_not_view(answer, wide))
+    show(answer, output, lambda wide: render.decision.why_not_view(answer, wide))
 
 
 def capacity(
@@ -77,9 +75,7 @@ def capacity(
         raise Failure(f"{file} holds {len(work.workloads)} workloads; give one with one", ExitCode.USAGE)
     with connect(url) as client, work.located():
         answer = client.capacity(work.workloads[0])
-    from dovetail.cli.render.decision import capacity_view
-
-    show(answer, output, lambda wide: capacity_view(answer, wide))
+    show(answer, output, lambda wide: render.decision.capacity_view(answer, wide))
     if not answer["total"]:
         raise typer.Exit(ExitCode.FAILED)
 
@@ -90,6 +86,4 @@ def fragmentation(output: Output = Format.TABLE, url: Url = None) -> None:
     """
     with connect(url) as client:
         found = client.fragmentation()
-    from dovetail.cli.render.fragmentation import fragmentation_report
-
-    show(found, output, lambda wide: fragmentation_report(found, wide))
+    show(found, output, lambda wide: render.fragmentation.fragmentation_report(found, wide))

@@ -9,8 +9,9 @@ from typing import Annotated, NamedTuple, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from dovetail.model.text.listing import count
 from dovetail.model.text.quantity import Bytes, Count, show_bytes
-from dovetail.model.text.strict import AtField, Strict, shared, shown
+from dovetail.model.text.strict import AtField, Strict, is_word, shared, shown
 
 #: Thousandths of one device.
 WHOLE = 1000
@@ -19,10 +20,9 @@ MAX_ISLANDS = 256
 
 
 def check_model(value: str) -> str:
-    if not value or len(value) > 100 or not value.isprintable() or any(letter.isspace() for letter in value):
-        raise ValueError(
-            f"{shown(value)} is not a GPU model; write it without spaces, at most 100 characters, such as H100"
-        )
+    if not is_word(value, 100):
+        words = "is not a GPU model; write it without spaces, at most 100 characters, such as H100"
+        raise ValueError(f"{shown(value)} {words}")
     return value
 
 
@@ -97,10 +97,10 @@ def describe_slots(slots: Sequence[int], node: str) -> str:
     return f"gpu {', '.join(map(str, slots))} of {node}"
 
 
-def describe_gpus(groups: Sequence[Gpus], count: int) -> str:
+def describe_gpus(groups: Sequence[Gpus], number: int) -> str:
     """What a node has: `8 x H100 (80GiB) in 2 islands`, `2 GPUs of unknown model`, `no GPU`."""
     if not groups:
-        return f"{count} GPU{'' if count == 1 else 's'} of unknown model" if count else "no GPU"
+        return f"{count(number, 'GPU')} of unknown model" if number else "no GPU"
     parts = []
     for group in groups:
         memory = f" ({show_bytes(group.memory)})" if group.memory else ""

@@ -13,8 +13,14 @@ from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Condition, Workload
 
 
+class Event:
+    """What the engine handles: a report, or a wish of a user."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Submitted:
+class Submitted(Event):
     """`after`: the unfinished workloads that it depends on."""
 
     workload: int
@@ -23,7 +29,7 @@ class Submitted:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkArrived:
+class WorkArrived(Event):
     """Work from an adapter that has computed its terms. `nodes`: where its first tasks run already; they count there,
     and no command is sent for them. `since`: their start, if not now."""
 
@@ -38,7 +44,7 @@ class WorkArrived:
 
 
 @dataclass(frozen=True, slots=True)
-class Nominated:
+class Nominated(Event):
     """Prefer this node for the work's next task if it passes the filters. An empty name removes the nomination."""
 
     workload: int
@@ -46,27 +52,27 @@ class Nominated:
 
 
 @dataclass(frozen=True, slots=True)
-class CancelAsked:
+class CancelAsked(Event):
     workload: int
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class DisruptionBudgetsSet:
+class DisruptionBudgetsSet(Event):
     """All disruption budgets of an adapter, instead of those it set before: preemption keeps within them if it can."""
 
     budgets: tuple[DisruptionBudget, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class NodeJoined:
+class NodeJoined(Event):
     """A node joined, or its definition changed. It is online from now on."""
 
     node: Node
 
 
 @dataclass(frozen=True, slots=True)
-class NodeLeft:
+class NodeLeft(Event):
     """A node left for good. Its tasks are pending again."""
 
     name: str
@@ -74,7 +80,7 @@ class NodeLeft:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeHealthChanged:
+class NodeHealthChanged(Event):
     """A node is silent, or back. Its tasks keep their capacity: a silent node may still run them."""
 
     name: str
@@ -83,14 +89,14 @@ class NodeHealthChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeCordoned:
+class NodeCordoned(Event):
     name: str
     cordoned: bool
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class NodeDrained:
+class NodeDrained(Event):
     """Cordon the node and move its tasks elsewhere."""
 
     name: str
@@ -98,7 +104,7 @@ class NodeDrained:
 
 
 @dataclass(frozen=True, slots=True)
-class DomainFailed:
+class DomainFailed(Event):
     """All nodes of a domain were reported as failed: their tasks are lost. Level `node`: a single node."""
 
     level: str
@@ -107,7 +113,7 @@ class DomainFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeObserved:
+class NodeObserved(Event):
     """Measured usage, which some profiles use instead of allocations."""
 
     name: str
@@ -115,26 +121,26 @@ class NodeObserved:
 
 
 @dataclass(frozen=True, slots=True)
-class BackendHealthChanged:
+class BackendHealthChanged(Event):
     backend: str
     available: bool
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class TaskBound:
+class TaskBound(Event):
     task: TaskId
     key: str
 
 
 @dataclass(frozen=True, slots=True)
-class TaskStarted:
+class TaskStarted(Event):
     task: TaskId
     key: str
 
 
 @dataclass(frozen=True, slots=True)
-class TaskFinished:
+class TaskFinished(Event):
     """The backend's final report on one attempt. `exit_code` None: it was stopped or lost, see `reason`."""
 
     task: TaskId
@@ -144,7 +150,7 @@ class TaskFinished:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskMoved:
+class TaskMoved(Event):
     """The backend migrated a running attempt: it continues on this node, under the same key."""
 
     task: TaskId
@@ -153,7 +159,7 @@ class TaskMoved:
 
 
 @dataclass(frozen=True, slots=True)
-class MoveAsked:
+class MoveAsked(Event):
     """Somebody wants a running task to continue on another node. Ignored where that node may not take it now."""
 
     task: TaskId
@@ -162,7 +168,7 @@ class MoveAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class BindFailed:
+class BindFailed(Event):
     """The backend refused the task for certain: nothing runs under this key."""
 
     task: TaskId
@@ -171,7 +177,7 @@ class BindFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class ReservationMade:
+class ReservationMade(Event):
     """A user asks for a reservation. It is made if it can be met now, otherwise nothing changes. The caller checks
     before, and looks afterwards whether it exists."""
 
@@ -180,12 +186,12 @@ class ReservationMade:
 
 
 @dataclass(frozen=True, slots=True)
-class ReservationReleased:
+class ReservationReleased(Event):
     id: int
 
 
 @dataclass(frozen=True, slots=True)
-class PolicySet:
+class PolicySet(Event):
     """A policy was created or changed. `author` and `note` say who changed it and why, if known."""
 
     policy: Policy
@@ -195,7 +201,7 @@ class PolicySet:
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyRemoved:
+class PolicyRemoved(Event):
     """Remove a policy, unless live work names it. The caller checks before, and looks afterwards whether it is gone.
     The removal is a version of its own."""
 
@@ -206,57 +212,26 @@ class PolicyRemoved:
 
 
 @dataclass(frozen=True, slots=True)
-class TopologySet:
+class TopologySet(Event):
     """Replace the network description. An empty one removes it."""
 
     topology: Topology
 
 
 @dataclass(frozen=True, slots=True)
-class DistancesSet:
+class DistancesSet(Event):
     """Set distances (0 to 100, symmetric) between pairs of nodes. None removes one."""
 
     pairs: tuple[tuple[str, str, float | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class DistancesCleared:
+class DistancesCleared(Event):
     """Remove all distances that were set by hand."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
+class Tick(Event):
     """Run a scheduling cycle of at most `limit` decisions, so that the cycle stays short."""
 
     limit: int
-
-
-Event = (
-    Submitted
-    | WorkArrived
-    | Nominated
-    | DisruptionBudgetsSet
-    | CancelAsked
-    | NodeJoined
-    | NodeLeft
-    | NodeHealthChanged
-    | NodeCordoned
-    | NodeDrained
-    | DomainFailed
-    | NodeObserved
-    | BackendHealthChanged
-    | TaskBound
-    | TaskStarted
-    | TaskFinished
-    | TaskMoved
-    | MoveAsked
-    | BindFailed
-    | ReservationMade
-    | ReservationReleased
-    | PolicySet
-    | PolicyRemoved
-    | TopologySet
-    | DistancesSet
-    | DistancesCleared
-    | Tick
-)

@@ -69,18 +69,17 @@ class PolicyScope(Strict):
         return self._made(lambda mine, theirs: [one for one in mine if one not in theirs], less)
 
     def _made(self, of: Callable[[list[str], list[str]], list[str]], other: "PolicyScope") -> "PolicyScope":
-        kinds = ("namespaces", "services", "workloads")
-        found = {kind: of(getattr(self, kind), getattr(other, kind)) for kind in kinds}
+        found = {kind: of(getattr(self, kind), getattr(other, kind)) for kind in type(self).model_fields}
         return PolicyScope.model_validate({kind: places for kind, places in found.items() if places})
 
     def missing(self, other: "PolicyScope") -> list[str]:
         """What `other` contains and this scope does not, for messages."""
-        kinds = (
-            ("namespace", self.namespaces, other.namespaces),
-            ("service", self.services, other.services),
-            ("workload", self.workloads, other.workloads),
-        )
-        return [f"{word} {one}" for word, mine, theirs in kinds for one in theirs if one not in mine]
+        return [
+            f"{kind.removesuffix('s')} {one}"
+            for kind in type(self).model_fields
+            for one in getattr(other, kind)
+            if one not in getattr(self, kind)
+        ]
 
 
 class Adjustment(Strict):

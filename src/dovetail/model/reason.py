@@ -25,12 +25,12 @@ class Outcome(StrEnum):
     DEPENDENCY = "dependency"
 
 
-#: The rest of the world keeps work with these outcomes waiting: no change of nodes or of its own definition would help.
+#: Other work keeps work with these outcomes waiting: no change of nodes or of its own definition would help.
 _WAITS_FOR_OTHERS = frozenset({Outcome.DEPENDENCY, Outcome.PREEMPTING, Outcome.LANE_KEPT})
 
 
 def waits_for_others(reason: str) -> bool:
-    """Whether work waits until other work ends or gives way, so that suggestions about it would mislead."""
+    """Whether work waits until other work ends or is preempted, so that suggestions about it would mislead."""
     return reason in _WAITS_FOR_OTHERS
 
 

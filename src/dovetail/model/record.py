@@ -5,7 +5,8 @@ published. Times are seconds since the epoch. Frequent records are immutable by 
 three times as long to create.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import NamedTuple
 
 from dovetail.model.command import Bind, Stop
@@ -90,7 +91,7 @@ class TaskRecord:
 
     @property
     def is_preempted(self) -> bool:
-        """It was told to stop because other work needs its room."""
+        """It was told to stop because other work needs its capacity."""
         return self.state is TaskState.STOPPING and self.reason == Outcome.PREEMPTING
 
     @property
@@ -188,18 +189,8 @@ class Outcomes(NamedTuple):
 
 @dataclass(slots=True)
 class Changes:
-    """Everything that one scheduling cycle changed, each record once, in its latest state.
-
-    `cursors`: by round-robin profile, the row chosen last (a row, since the node may leave).
-
-    `outcomes`: statistics by node, for nodes where they changed.
-
-    `notes`: by workload, what a restart needs beside its definition and tasks, as JSON. `memory`: by name, what the
-    scheduler learned (past usage of tenants, run times), as JSON. `preempted` (number of preempted tasks), `switches`
-    (adjustments of policies) and `recoveries` (steps of gang recoveries) are only for metrics and messages.
-
-    `policies`: every new version, in order.
-    """
+    """Everything that one scheduling cycle changed, each record once, in its latest state. `switches`, `recoveries` and
+    `preempted` are only for metrics and messages."""
 
     workloads: list[WorkloadRecord] = field(default_factory=list)
     tasks: list[TaskRecord] = field(default_factory=list)
@@ -207,33 +198,21 @@ class Changes:
     nodes_gone: list[str] = field(default_factory=list)
     reservations: list[ReservationRecord] = field(default_factory=list)
     reservations_gone: list[int] = field(default_factory=list)
-    policies: list[PolicyRecord] = field(default_factory=list)
+    policies: list[PolicyRecord] = field(default_factory=list)  # every new version, in order
     switches: list[PolicySwitch] = field(default_factory=list)
     recoveries: list[RecoveryNote] = field(default_factory=list)
-    cursors: dict[str, int] = field(default_factory=dict)
-    outcomes: dict[str, Outcomes] = field(default_factory=dict)
-    notes: dict[int, str] = field(default_factory=dict)
-    memory: dict[str, str] = field(default_factory=dict)
+    cursors: dict[str, int] = field(default_factory=dict)  # by round-robin profile, the row (not node) chosen last
+    outcomes: dict[str, Outcomes] = field(default_factory=dict)  # by node
+    notes: dict[int, str] = field(default_factory=dict)  # by workload: what a restart needs beside it, as JSON
+    memory: dict[str, str] = field(default_factory=dict)  # by name: what the scheduler learned, as JSON
     decisions: list[Decision] = field(default_factory=list)
-    preempted: int = 0
+    preempted: int = 0  # tasks
 
     def __bool__(self) -> bool:
-        return bool(
-            self.workloads
-            or self.tasks
-            or self.nodes
-            or self.nodes_gone
-            or self.reservations
-            or self.reservations_gone
-            or self.policies
-            or self.switches
-            or self.recoveries
-            or self.cursors
-            or self.outcomes
-            or self.notes
-            or self.memory
-            or self.decisions
-        )
+        return any(_changed(self))
+
+
+_changed = attrgetter(*[one.name for one in fields(Changes) if one.name != "preempted"])
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ that may use the capacity; without one no work may, as for maintenance. The engi
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -33,25 +33,18 @@ class Target:
     selector: tuple[tuple[str, str], ...] = ()
 
     def to_json(self) -> str:
-        found = {
-            "nodes": self.nodes,
-            "domain": self.domain,
-            "count": self.count,
-            "amounts": self.amounts,
-            "selector": self.selector,
-        }
-        return json.dumps({name: value for name, value in found.items() if value}, separators=(",", ":"))
+        found = {name: value for name, value in asdict(self).items() if value}
+        return json.dumps(found, separators=(",", ":"))
 
     @staticmethod
     def from_json(text: str) -> "Target":
         found = json.loads(text)
-        domain = found.get("domain")
         return Target(
             nodes=tuple(found.get("nodes", ())),
-            domain=(domain[0], domain[1]) if domain else None,
+            domain=tuple(found["domain"]) if "domain" in found else None,
             count=found.get("count", 0),
             amounts=found.get("amounts"),
-            selector=tuple((key, value) for key, value in found.get("selector", ())),
+            selector=tuple(map(tuple, found.get("selector", ()))),
         )
 
 

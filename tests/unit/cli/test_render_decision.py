@@ -3,9 +3,7 @@
 import pytest
 from tests.unit.cli.answers import NOW, candidate, drawn, explanation, refused_everywhere, widest, workload
 
-from dovetail.cli.render.decision import capacity_view, explain_view, plan_view, why_not_view
-from dovetail.cli.render.parts.funnel import funnel
-from dovetail.cli.render.parts.scores import score_table
+from dovetail.cli.render.decision import capacity_view, explain_view, funnel, plan_view, score_table, why_not_view
 
 
 def test_the_funnel_narrows_and_names_what_each_filter_refused() -> None:
@@ -80,7 +78,7 @@ def test_waiting_work_is_explained_by_what_is_short_and_whether_moving_work_help
     text = drawn(explain_view(answer, NOW))  # type: ignore[arg-type]
     assert "64GiB" in text
     assert "32.8GiB" in text
-    assert "moving other work away could make room" in text
+    assert "moving other work away could free enough capacity" in text
 
 
 def test_why_not_shows_every_refusal_whole() -> None:

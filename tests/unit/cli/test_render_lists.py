@@ -6,12 +6,11 @@ import pytest
 from tests.unit.cli.answers import NOW, drawn, explanation, node, task, waiting, widest, workload
 
 from dovetail.cli.render.cluster import cluster_frame
-from dovetail.cli.render.description import description
+from dovetail.cli.render.description import description, timeline
 from dovetail.cli.render.nodes import node_list
 from dovetail.cli.render.parts.bars import bar, gauge
-from dovetail.cli.render.parts.spans import span
-from dovetail.cli.render.parts.timeline import timeline
-from dovetail.cli.render.queue import queue_list
+from dovetail.cli.render.parts.times import span
+from dovetail.cli.render.queues import queue_list
 from dovetail.cli.render.workloads import task_list, workload_list
 
 

@@ -4,11 +4,12 @@ from typing import Any
 
 from tests.unit.cli.answers import NOW, drawn, widest
 
-from dovetail.cli.render.constraints import checked, mistake
 from dovetail.cli.render.policies import (
     affinity_list,
     changed_affinity,
     changed_policies,
+    checked,
+    mistake,
     one_policy,
     one_version,
     policy_list,

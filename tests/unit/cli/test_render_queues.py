@@ -6,7 +6,7 @@ import pytest
 from tests.unit.cli.answers import NOW, drawn, explanation, widest, workload
 
 from dovetail.cli.render.decision import explain_view, plan_view
-from dovetail.cli.render.parts.starts import starts_about, starts_in
+from dovetail.cli.render.parts.times import starts_about, starts_in
 from dovetail.cli.render.queues import queue_tree, use_bar
 from dovetail.responses.queues import QueueResource, QueuesAnswer
 from dovetail.responses.workloads import PredictedStart

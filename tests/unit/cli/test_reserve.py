@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from tests.unit.cli.answers import NOW, drawn, widest
 
+from dovetail.cli.queues.reserve import local_last, local_moment
 from dovetail.cli.render.reservations import one_reservation, reservation_list
 from dovetail.cli.terminal.failure import Failure
-from dovetail.cli.terminal.local_time import local_last, local_moment
 from dovetail.responses.queues import ReservationRow
 
 NOON = datetime(2026, 3, 4, 12, 0, 30).timestamp()

@@ -12,8 +12,7 @@ from tests.unit.engine.test_gang_layout import fabric, labels_of, take, told
 
 from dovetail.model.event import DomainFailed
 from dovetail.model.text.complaint import Invalid
-from dovetail.model.workloads.grouping import by_role
-from dovetail.model.workloads.reading import read_workloads
+from dovetail.model.workloads.reading import by_role, read_workloads
 from dovetail.model.workloads.workload import Workload
 
 

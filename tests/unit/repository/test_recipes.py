@@ -1,5 +1,6 @@
 """Recipes of CONTRIBUTING that no example package runs as built-in parts, followed with the stated number of files."""
 
+import asyncio
 import importlib
 import re
 import sys
@@ -7,12 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.patience import until
 from tests.unit.placement.scene import cluster_of, request_for, scored
 
+from dovetail.control.plane import ControlPlane
 from dovetail.control.settings import Settings
 from dovetail.control.subsystems import registry as subsystems
 from dovetail.control.subsystems.declaration import SubsystemDeclaration
-from dovetail.model.plugin_loading import load_object
+from dovetail.model.workloads.workload import Workload
 from dovetail.placement import registry
 
 ROOT = Path(__file__).parents[3]
@@ -48,7 +51,7 @@ class StepCount(Subsystem):
     steps = 0
 
     async def take(self, step: DurableStep) -> None:
-        self.steps += 1
+        StepCount.steps += 1
 '''
 
 
@@ -84,8 +87,18 @@ def test_a_subsystem_is_one_file_and_one_declaration(folder: Path, monkeypatch: 
     (folder / "step_count.py").write_text(SUBSYSTEM)
     declaration = SubsystemDeclaration("step_count", "step_count:StepCount")
     monkeypatch.setitem(subsystems.BUILT_IN, declaration.name, declaration)  # the line
-    settings = Settings.model_validate({"subsystems": {"step_count": {}}})
-    assert "step_count" in settings.subsystems
-    found = subsystems.find_subsystem("step_count")
-    assert load_object(found.build).__name__ == "StepCount"
-    subsystems.checked_settings(found, {})
+    asyncio.run(_hears_a_step(folder / "data"))
+
+
+async def _hears_a_step(data: Path) -> None:
+    """A control plane whose settings name the subsystem builds it, starts it, and tells it what was written."""
+    cluster = {"kind": "simulated", "groups": [{"count": 1, "prefix": "n", "capacity": {"cpu": 1}}]}
+    fields = {"data": str(data), "backends": {"sim": cluster}, "logging": {"level": "error", "decisions": False}}
+    plane = ControlPlane(Settings.model_validate({**fields, "subsystems": {"step_count": {}}}))
+    await plane.start()
+    try:
+        await plane.submit([Workload(name="a")])
+        count = importlib.import_module("step_count").StepCount
+        await until(lambda: count.steps > 0, "the subsystem hears a step")
+    finally:
+        await plane.stop()

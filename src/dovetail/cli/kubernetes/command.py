@@ -1,7 +1,7 @@
 """`dovetail kubernetes`: commands for Kubernetes; `check` compares our verdicts with those of kube-scheduler."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,9 @@ from dovetail.cli.kubernetes.scheduler import scheduler
 from dovetail.cli.terminal.default_action import plain_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import stderr
+
+if TYPE_CHECKING:
+    from dovetail.kubernetes.checking.check import AgreementCount, CheckReport
 
 command = plain_group(
     "Schedule pods of Kubernetes (`scheduler`), extend kube-scheduler (`extender`), compare verdicts (`check`)."
@@ -40,7 +43,6 @@ def check_file(
     import json
     from itertools import islice
 
-    from dovetail.cli.render.kubernetes_check import summary
     from dovetail.kubernetes.checking.check import CheckReport, check
     from dovetail.kubernetes.checking.recorded_scenario import BadScenario, read_scenarios
 
@@ -60,6 +62,35 @@ def check_file(
     if as_json:
         typer.echo(json.dumps(report.to_dict() | {"lines": [one.to_dict() for one in unlike]}, indent=2))
     else:
-        typer.echo(summary(report))
+        typer.echo(_summary(report))
     if not report.agrees:
         raise typer.Exit(ExitCode.FAILED)
+
+
+def _summary(report: "CheckReport") -> str:
+    """A table by plugin of kube-scheduler, and the three figures that count."""
+    rows = [(plugin or "(may go there)", tally) for plugin, tally in report.plugins()]
+    width = max([len(name) for name, _ in rows], default=0)
+    lines = [f"{name.ljust(width)}  {tally.agreed:>6} of {tally.compared:<6} {_percent(tally)}" for name, tally in rows]
+    victims = f"the same victims in {report.same_victims}"
+    return "\n".join(
+        [
+            f"{report.scenarios} scenarios",
+            "",
+            *lines,
+            "",
+            f"Feasible nodes agree on {_words(report.feasible, 'pairs of pod and node')}.",
+            f"Whether eviction could help agrees on {_words(report.eviction, 'refused pairs')}.",
+            f"Where it nominates a node, so do we, and no worse, in {_words(report.nominated, 'cases')}; {victims}.",
+        ]
+    )
+
+
+def _words(tally: "AgreementCount", what: str) -> str:
+    return f"{tally.agreed} of {tally.compared} {what} ({_percent(tally)})"
+
+
+def _percent(tally: "AgreementCount") -> str:
+    """Never 100 unless it is all of them."""
+    share = tally.share * 100
+    return f"{min(share, 99.99) if tally.agreed < tally.compared else share:.2f} %"

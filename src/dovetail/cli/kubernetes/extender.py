@@ -6,17 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dovetail.cli.kubernetes.options import (
-    Config,
-    Context,
-    Kubeconfig,
-    LogLevel,
-    log_to_stderr,
-    settings_of,
-    stop_on_signals,
-    way_to,
-)
-from dovetail.cli.program.loop import run_fast
+from dovetail.cli.kubernetes import options
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import stderr
 
@@ -39,8 +29,8 @@ def extender(
     insecure_http: Annotated[
         bool, typer.Option("--insecure-http", help="Without TLS: others can read and change the answers.")
     ] = False,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
+    kubeconfig: options.Kubeconfig = None,
+    context: options.Context = None,
     names: Annotated[
         list[str] | None,
         typer.Option(
@@ -49,26 +39,25 @@ def extender(
             help="schedulerName of the kube-scheduler that asks. [default: default-scheduler]",
         ),
     ] = None,
-    config: Config = None,
-    log_level: LogLevel = "warning",
+    config: options.Config = None,
+    log_level: options.LogLevel = "warning",
 ) -> None:
     """Answer the extender webhooks (filter, prioritize, preempt, bind) of a stock kube-scheduler.
 
     With the scheduler that the cluster has, gangs start together and near each other, and annotations of pods count.
     Ctrl-C stops it; what kube-scheduler does then depends on its own settings (`ignorable`).
     """
-    files = _files(tls_cert, tls_key, client_ca, insecure_http)
-    log_to_stderr(log_level)
-    try:
-        run_fast(_run(host, port, files, kubeconfig, context, names or [], config))
-    except KeyboardInterrupt:
-        raise typer.Exit(ExitCode.DONE) from None
+    certificates = _certificates(tls_cert, tls_key, client_ca, insecure_http)
+    options.run_logged(_run(host, port, certificates, kubeconfig, context, names or [], config), log_level)
 
 
-Files = tuple[Path, Path, Path | None]
+def _certificates(
+    certificate: Path | None, key: Path | None, client_ca: Path | None, plain: bool
+) -> "Certificates | None":
+    from ssl import SSLError
 
+    from dovetail.kubernetes.extender.certificates import Certificates
 
-def _files(certificate: Path | None, key: Path | None, client_ca: Path | None, plain: bool) -> Files | None:
     if plain:
         if certificate or key or client_ca:
             raise Failure("--insecure-http goes without certificates: leave it out, or them", ExitCode.USAGE)
@@ -76,13 +65,17 @@ def _files(certificate: Path | None, key: Path | None, client_ca: Path | None, p
     if certificate is None or key is None:
         words = "give a certificate with --tls-cert and --tls-key, or say --insecure-http to go without TLS"
         raise Failure(words, ExitCode.USAGE)
-    return certificate, key, client_ca
+    try:
+        return Certificates(certificate, key, client_ca)
+    except (OSError, SSLError) as error:
+        words = f"the certificate cannot be used ({certificate}, {key}): {error.strerror or error}"
+        raise Failure(words, ExitCode.USAGE) from None
 
 
 async def _run(
     host: str,
     port: int,
-    files: Files | None,
+    certificates: "Certificates | None",
     kubeconfig: str | None,
     context: str | None,
     names: list[str],
@@ -93,22 +86,21 @@ async def _run(
     from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
     from dovetail.kubernetes_client.api import Api
 
-    settings = settings_of(KubernetesExtenderSettings, names, config)
-    certificates = None if files is None else _certificates(*files)
-    access = way_to(kubeconfig, context)
+    settings = options.settings_of(KubernetesExtenderSettings, names, config)
+    access = options.way_to(kubeconfig, context)
     try:
         listener = listen(host, port)
     except OSError as error:
         words = f"cannot listen on {host} port {port}: {error.strerror or error}; choose another with --host and --port"
         raise Failure(words) from None
     shown = f"[{host}]" if ":" in host else host
-    url = f"{'http' if files is None else 'https'}://{shown}:{listener.getsockname()[1]}"
+    url = f"{'http' if certificates is None else 'https'}://{shown}:{listener.getsockname()[1]}"
     async with Api(access, width=settings.bindings_at_once, agent="dovetail-extender") as api:
         try:
             found = Extender(api, settings)
         except ValueError as error:
             raise Failure(f"{config or 'settings'}: {error}", ExitCode.USAGE) from None
-        stop_on_signals()
+        options.stop_on_signals()
         # On stdout, so that a script can read where it listens.
         typer.echo(f"answers {', '.join(settings.names)} on {url}, about {access.server}")
         try:
@@ -116,15 +108,3 @@ async def _run(
                 await serve(found, listener, certificates)
         except asyncio.CancelledError:
             stderr().print(f"stopped; {found.bind_verb.bound} pods were bound")
-
-
-def _certificates(certificate: Path, key: Path, client_ca: Path | None) -> "Certificates":
-    from ssl import SSLError
-
-    from dovetail.kubernetes.extender.certificates import Certificates
-
-    try:
-        return Certificates(certificate, key, client_ca)
-    except (OSError, SSLError) as error:
-        words = f"the certificate cannot be used ({certificate}, {key}): {error.strerror or error}"
-        raise Failure(words, ExitCode.USAGE) from None

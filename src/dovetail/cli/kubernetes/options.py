@@ -4,12 +4,15 @@ import asyncio
 import logging
 import signal
 import sys
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
+from dovetail.cli.program.loop import run_fast
 from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.files import read_file
 
 if TYPE_CHECKING:
     from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
@@ -39,12 +42,7 @@ def settings_of(model: type[Settings], names: list[str], config: Path | None) ->
     from dovetail.model.text.document import Document
     from dovetail.model.text.reading import check_documents, read_one
 
-    given = model()
-    if config is not None:
-        try:
-            given = read_one(model, config.read_bytes(), str(config))
-        except OSError as error:
-            raise Failure(f"{config}: cannot be read: {error.strerror or error}", ExitCode.USAGE) from None
+    given = model() if config is None else read_one(model, read_file(config), str(config))
     if names:
         by_name = {name.partition("=")[0]: name.partition("=")[2] or PROFILE for name in names}
         data = given.model_dump(mode="json") | {"names": by_name}
@@ -52,14 +50,17 @@ def settings_of(model: type[Settings], names: list[str], config: Path | None) ->
     return given
 
 
-LogLevel = Annotated[
-    Literal["debug", "info", "warning", "error"], typer.Option("--log-level", help="Seed of the faults.")
-]
+LogLevel = Annotated[Literal["debug", "info", "warning", "error"], typer.Option("--log-level", help="How much to log.")]
 
 
-def log_to_stderr(level: str) -> None:
+def run_logged(whole: Coroutine[Any, Any, None], log_level: str) -> None:
+    """Run it with its log on stderr; Ctrl-C is a good end."""
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
-    logging.getLogger("dovetail").setLevel(level.upper())
+    logging.getLogger("dovetail").setLevel(log_level.upper())
+    try:
+        run_fast(whole)
+    except KeyboardInterrupt:
+        raise typer.Exit(ExitCode.DONE) from None
 
 
 def stop_on_signals() -> None:

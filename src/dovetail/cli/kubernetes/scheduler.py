@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dovetail.cli.kubernetes.options import (
-    Config,
-    Context,
-    Kubeconfig,
-    LogLevel,
-    log_to_stderr,
-    settings_of,
-    stop_on_signals,
-    way_to,
-)
-from dovetail.cli.program.loop import run_fast
+from dovetail.cli.kubernetes import options
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import stderr
 
@@ -30,15 +20,15 @@ LEASE = "dovetail-scheduler"
 
 
 def scheduler(
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
+    kubeconfig: options.Kubeconfig = None,
+    context: options.Context = None,
     names: Annotated[
         list[str] | None,
         typer.Option(
             "--name", metavar="NAME[=PROFILE]", help="schedulerName of the pods to place. [default: dovetail]"
         ),
     ] = None,
-    config: Config = None,
+    config: options.Config = None,
     lease: Annotated[
         str, typer.Option(metavar="NAMESPACE/NAME", help="Of several instances with this lease, one is active.")
     ] = f"kube-system/{LEASE}",
@@ -47,14 +37,10 @@ def scheduler(
         str | None,
         typer.Option(metavar="[HOST:]PORT", help="Serve /metrics, /healthz and /readyz there. [default: nowhere]"),
     ] = None,
-    log_level: LogLevel = "warning",
+    log_level: options.LogLevel = "warning",
 ) -> None:
     """Place the pods that name this scheduler. Ctrl-C stops it; pods that are bound stay where they are."""
-    log_to_stderr(log_level)
-    try:
-        run_fast(_run(kubeconfig, context, names or [], config, lease if elect else None, listen))
-    except KeyboardInterrupt:
-        raise typer.Exit(ExitCode.DONE) from None
+    options.run_logged(_run(kubeconfig, context, names or [], config, lease if elect else None, listen), log_level)
 
 
 async def _run(
@@ -70,7 +56,7 @@ async def _run(
     from dovetail.kubernetes_client.errors import KubernetesApiError
     from dovetail.kubernetes_client.paths import NODES, PODS
 
-    access = way_to(kubeconfig, context)
+    access = options.way_to(kubeconfig, context)
     identity = f"{socket.gethostname()}_{os.getpid()}"
     async with Api(access, agent="dovetail-scheduler") as api:
         if lease is None:
@@ -89,7 +75,7 @@ async def _run(
             stderr().print(f"decides for {', '.join(settings.names)} on {access.server}")
             await found.run()
 
-        stop_on_signals()  # the lease is given back before it goes
+        options.stop_on_signals()  # the lease is given back before it goes
         try:
             if lease is None:
                 await lead()
@@ -109,7 +95,7 @@ def _load(names: list[str], config: Path | None) -> "tuple[type[PodScheduler], K
     from dovetail.kubernetes.scheduler.scheduler import PodScheduler
     from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
 
-    return PodScheduler, settings_of(KubernetesSchedulerSettings, names, config)
+    return PodScheduler, options.settings_of(KubernetesSchedulerSettings, names, config)
 
 
 def _listen(found: "PodScheduler", where: str) -> None:

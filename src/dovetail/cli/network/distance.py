@@ -5,10 +5,12 @@ from typing import Annotated
 
 import typer
 
+from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import Format, Output, show
 from dovetail.cli.terminal.server import Url, connect
+from dovetail.model.text.listing import count
 
 command = default_group("Distances between nodes, 0 to 100; `distance` alone lists those that were set by hand.")
 
@@ -21,9 +23,7 @@ def list_distances(output: Output = Format.TABLE, url: Url = None) -> None:
     """Every distance that was set by hand."""
     with connect(url) as client:
         rows = client.distances()
-    from dovetail.cli.render.topology import distance_list
-
-    show(rows, output, lambda wide: distance_list(rows))  # noqa: ARG005 - it has nothing more to show
+    show(rows, output, lambda _: render.topology.distance_list(rows))
 
 
 @command.command("get")
@@ -31,9 +31,7 @@ def get(one: One, other: Other, output: Output = Format.TABLE, url: Url = None) 
     """How far two nodes are from each other, and what is between them."""
     with connect(url) as client:
         found = client.distance(one, other)
-    from dovetail.cli.render.topology import apart
-
-    show(found, output, lambda wide: apart(found))  # noqa: ARG005 - it has nothing more to show
+    show(found, output, lambda _: render.topology.apart(found))
 
 
 @command.command("set")
@@ -60,8 +58,8 @@ def clear(
     if everything == (one is not None) or (one is None) != (other is None):
         raise Failure("name two nodes, or give --all", ExitCode.USAGE)
     with connect(url) as client:
-        count = client.clear_distances(one, other)
-    typer.echo("1 distance cleared" if count == 1 else f"{count} distances cleared")
+        cleared = client.clear_distances(one, other)
+    typer.echo(f"{count(cleared, 'distance')} cleared")
 
 
 @command.command("import")
@@ -69,7 +67,7 @@ def import_table(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV or JSON; - reads stdin.")], url: Url = None
 ) -> None:
     """Set many distances: CSV with the header from,to,distance, or JSON as `distance list -o json` prints it."""
-    from dovetail.cli.terminal.one_file import read_file
+    from dovetail.cli.terminal.files import read_file
     from dovetail.model.network.distance_list import NodeDistances, read_distances
     from dovetail.model.text.document import decode
     from dovetail.model.text.reading import read_one
@@ -81,8 +79,8 @@ def import_table(
     else:
         items = read_distances(text, source)
     with connect(url) as client:
-        count = client.set_distances([(one.start, one.end, one.distance) for one in items])
-    typer.echo("1 distance set" if count == 1 else f"{count} distances set")
+        number = client.set_distances([(one.start, one.end, one.distance) for one in items])
+    typer.echo(f"{count(number, 'distance')} set")
 
 
 @command.command("export")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.output import Format, Output, show, stderr
 from dovetail.cli.terminal.server import Url, connect
@@ -12,7 +13,6 @@ from dovetail.model.network.topology_format import TopologyFormat
 
 if TYPE_CHECKING:
     from dovetail.responses.combined import TopologyWithDomains
-    from dovetail.responses.network import TopologyAnswer
 
 command = default_group("Show the network as a tree of domains (`topology`), or describe it (`topology set FILE`).")
 
@@ -42,16 +42,14 @@ def draw_tree(
             level = next(one["name"] for one in topology["levels"] if one["label"] == level)
         kept = names if level is None else names[: names.index(level) + 1]
         domains = [one for one in domains if one["level"] in kept]
-        if output in (Format.JSON, Format.YAML):
+        if output.is_data:
             whole: TopologyWithDomains = {**topology, "domains": domains}
             show(whole, output, str)
             return
         members = client.nodes() if nodes or (nodes is None and level is None) else []
     if nodes is None and len(members) > FEW_NODES:
         members = []
-    from dovetail.cli.render.topology import topology_tree
-
-    show(domains, output, lambda wide: topology_tree(topology, domains, members, wide))
+    show(domains, output, lambda wide: render.topology.topology_tree(topology, domains, members, wide))
 
 
 @command.command("set")
@@ -66,13 +64,17 @@ def set_topology(
 ) -> None:
     """Describe the network and replace the last description: our own YAML, Slurm's topology.conf, LLDP neighbours,
     a CSV of links or hosts, or nodes as kubectl lists them."""
-    from dovetail.cli.terminal.one_file import read_file
+    from dovetail.cli.terminal.files import read_file
     from dovetail.model.network.topology_readers.reading import read_topology
 
     topology = read_topology(read_file(file), str(file), of)
     with connect(url) as client:
         made = client.set_topology(topology)
-    _show(made, output)
+    show(made, output, lambda wide: render.topology.level_list(made, wide))
+    if made["strangers"]:
+        some = ", ".join(made["some_strangers"][:5])
+        words = f"note: {made['strangers']} of the hosts described are no nodes (yet): {some}"
+        stderr().print(words + ("" if made["strangers"] <= 5 else ", …"), style="yellow", soft_wrap=True)
 
 
 @command.command("show")
@@ -80,7 +82,7 @@ def show_definition(output: Output = Format.YAML, url: Url = None) -> None:
     """The topology as it was described, ready for `topology set`."""
     with connect(url) as client:
         definition: dict[str, Any] = client.topology()["definition"]
-    show(definition, Format.YAML if output in (Format.TABLE, Format.WIDE) else output, str)
+    show(definition, output if output.is_data else Format.YAML, str)
 
 
 @command.command("clear")
@@ -89,13 +91,3 @@ def clear(url: Url = None) -> None:
     with connect(url) as client:
         client.forget_topology()
     typer.echo("topology cleared")
-
-
-def _show(made: "TopologyAnswer", output: Format) -> None:
-    from dovetail.cli.render.topology import level_list
-
-    show(made, output, lambda wide: level_list(made, wide))
-    if made["strangers"]:
-        some = ", ".join(made["some_strangers"][:5])
-        words = f"note: {made['strangers']} of the hosts described are no nodes (yet): {some}"
-        stderr().print(words + ("" if made["strangers"] <= 5 else ", …"), style="yellow", soft_wrap=True)

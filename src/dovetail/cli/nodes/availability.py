@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from dovetail.cli.terminal.server import NodeName, Url, connect
+from dovetail.model.text.listing import count
 
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why, shown with the node.")]
 LevelName = Annotated[str, typer.Argument(metavar="LEVEL", help="node, or a level such as rack, leaf or zone.")]
@@ -40,7 +41,6 @@ def fail(level: LevelName, name: DomainName, reason: Reason = "", url: Url = Non
     as possible; what is done for them at once is printed. `uncordon` brings a node back."""
     with connect(url) as client:
         report = client.fail(level, name, reason=reason)
-    count = len(report["nodes"])
-    typer.echo(f"{level} {name} failed: {count} node{'' if count == 1 else 's'} cordoned, their work is lost")
+    typer.echo(f"{level} {name} failed: {count(len(report['nodes']), 'node')} cordoned, their work is lost")
     for line in report["recoveries"]:
         typer.echo(line)

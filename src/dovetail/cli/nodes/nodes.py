@@ -1,15 +1,16 @@
 """`dovetail nodes`: `nodes` lists nodes, `nodes NAME` shows one, the other actions change one."""
 
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.files import Files, read_all
 from dovetail.cli.terminal.output import Format, Output, draw, show
 from dovetail.cli.terminal.server import NodeName, Url, connect
-from dovetail.cli.workloads.submission import Files, read_all
 
 if TYPE_CHECKING:
     from dovetail.responses.combined import NodeWithTasks
@@ -22,48 +23,30 @@ def list_nodes(output: Output = Format.TABLE, url: Url = None) -> None:
     """All nodes with bars of use. This is what `dovetail nodes` does."""
     with connect(url) as client:
         nodes = client.nodes()
-    from dovetail.cli.render.nodes import node_list
-
-    show(nodes, output, lambda wide: node_list(nodes, wide))
+    show(nodes, output, lambda wide: render.nodes.node_list(nodes, wide))
 
 
 @command.command("show")
 def show_node(node: NodeName, output: Output = Format.TABLE, url: Url = None) -> None:
     """One node described in text, and its tasks. This is what `dovetail nodes NAME` does."""
     with connect(url) as client:
-        if output in (Format.JSON, Format.YAML):
+        if output.is_data:
             found: NodeWithTasks = {**client.node(node), "running": client.node_tasks(node)}
             show(found, output, str)
             return
         words, tasks = client.diagnostics(node), client.node_tasks(node)
-    from rich.console import Group
-    from rich.text import Text
-
-    from dovetail.cli.render.nodes import node_task_list
-
-    parts: list[Any] = [Text(words.rstrip("\n"))]
-    if tasks:
-        parts += [Text(""), node_task_list(tasks, time.time())]
-    draw(Group(*parts), wide=output is Format.WIDE)
+    draw(render.nodes.one_node(words, tasks, time.time()), wide=output is Format.WIDE)
 
 
 @command.command("register")
 def register(file: Files = [], url: Url = None) -> None:  # noqa: B006 - Typer wants the default itself
     """Register nodes from files: name, capacity, labels, taints. Their agents then send heartbeats."""
     from dovetail.model.node import Node
-    from dovetail.model.text.complaint import Complaint, Invalid
     from dovetail.model.text.reading import read_as
 
     if not file:
         raise Failure("say which node: -f FILE with name and capacity", ExitCode.USAGE)
-    complaints: list[Complaint] = []
-    nodes = [
-        node
-        for _, found in read_all(file, lambda content, source: read_as(Node, content, source), complaints)
-        for node in found
-    ]
-    if complaints:
-        raise Invalid(complaints)
+    nodes = read_all(file, lambda content, source: read_as(Node, content, source))
     with connect(url) as client:
         for node in nodes:
             client.register_node(node)

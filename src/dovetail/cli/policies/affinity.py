@@ -1,16 +1,19 @@
 """`dovetail affinity`: the nodes that the tasks of a service should run on, and those to avoid."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dovetail.cli.terminal.authorship import By
+from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.options import By
 from dovetail.cli.terminal.output import Format, Output, show, stderr
 from dovetail.cli.terminal.server import Namespace, Url, check_name, connect
 
 if TYPE_CHECKING:
+    from dovetail.client import Client
     from dovetail.responses.policies import ChangedAffinity
 
 command = default_group("Which nodes services should be on, and which not; `affinity` alone lists them.")
@@ -25,41 +28,36 @@ def list_rules(output: Output = Format.TABLE, url: Url = None) -> None:
     """Every service that has a rule, and its nodes."""
     with connect(url) as client:
         rows = client.service_affinities()
-    from dovetail.cli.render.policies import affinity_list
-
-    show(rows, output, lambda wide: affinity_list(rows, wide))
+    show(rows, output, lambda wide: render.policies.affinity_list(rows, wide))
 
 
-@command.command("set")
-def set_rule(
-    service: Service,
-    nodes: Nodes,
-    required: Annotated[bool, typer.Option("--required", help="It must be on one of them.")] = False,
-    namespace: Namespace = "default",
-    by: By = "",
-    output: Output = Format.TABLE,
-    url: Url = None,
-) -> None:
-    """Prefer these nodes for a service: dovetail affinity set cart n1 n2. What was set before is replaced."""
-    with connect(url) as client:
-        made = client.set_service_affinity(service, nodes, required=required, namespace=namespace, by=by)
-    _show(made, output)
+def _rule(change: "Callable[[Client], Callable[..., ChangedAffinity]]", required_help: str) -> Callable[..., None]:
+    """`set` and `avoid` differ only in what they ask of the client."""
+
+    def changed(
+        service: Service,
+        nodes: Nodes,
+        required: Annotated[bool, typer.Option("--required", help=required_help)] = False,
+        namespace: Namespace = "default",
+        by: By = "",
+        output: Output = Format.TABLE,
+        url: Url = None,
+    ) -> None:
+        with connect(url) as client:
+            made = change(client)(service, nodes, required=required, namespace=namespace, by=by)
+        show(made, output, lambda wide: render.policies.changed_affinity(made, wide))
+        for warning in made["warnings"]:
+            stderr().print(f"note: {warning}", style="yellow", soft_wrap=True)
+
+    return changed
 
 
-@command.command("avoid")
-def avoid(
-    service: Service,
-    nodes: Nodes,
-    required: Annotated[bool, typer.Option("--required", help="It must not be on any of them.")] = False,
-    namespace: Namespace = "default",
-    by: By = "",
-    output: Output = Format.TABLE,
-    url: Url = None,
-) -> None:
-    """Avoid these nodes for a service: dovetail affinity avoid cart n3. What was avoided before is replaced."""
-    with connect(url) as client:
-        made = client.set_service_antiaffinity(service, nodes, required=required, namespace=namespace, by=by)
-    _show(made, output)
+_SET = "Prefer these nodes for a service: dovetail affinity set cart n1 n2. What was set before is replaced."
+_AVOID = "Avoid these nodes for a service: dovetail affinity avoid cart n3. What was avoided before is replaced."
+command.command("set", help=_SET)(_rule(lambda client: client.set_service_affinity, "It must be on one of them."))
+command.command("avoid", help=_AVOID)(
+    _rule(lambda client: client.set_service_antiaffinity, "It must not be on any of them.")
+)
 
 
 @command.command("clear")
@@ -81,11 +79,3 @@ def clear(service: Service, namespace: Namespace = "default", url: Url = None) -
         words = f"service {service!r} in namespace {namespace!r} has no affinity and no anti-affinity"
         raise Failure(words, ExitCode.NOT_FOUND)
     typer.echo(f"{namespace}/{service}: {' and '.join(cleared)} cleared")
-
-
-def _show(made: "ChangedAffinity", output: Format) -> None:
-    from dovetail.cli.render.policies import changed_affinity
-
-    show(made, output, lambda wide: changed_affinity(made, wide))
-    for warning in made["warnings"]:
-        stderr().print(f"note: {warning}", style="yellow", soft_wrap=True)

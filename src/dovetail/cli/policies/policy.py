@@ -1,21 +1,23 @@
 """`dovetail policy`: constraints with a name, applied to namespaces, services and workloads."""
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from dovetail.cli.terminal.authorship import By, Note
+from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.files import COMMAND_LINE, field_path, located, read_all
+from dovetail.cli.terminal.options import By, Note
 from dovetail.cli.terminal.output import Format, Output, show
 from dovetail.cli.terminal.server import Url, check_name, connect
-from dovetail.cli.workloads.submission import COMMAND_LINE, field_path, read_all
 
 if TYPE_CHECKING:
+    from dovetail.client import Client
+    from dovetail.model.text.complaint import Complaint
     from dovetail.model.text.document import Document
     from dovetail.responses.policies import ChangedPolicy
 
@@ -42,9 +44,7 @@ def list_policies(output: Output = Format.TABLE, url: Url = None) -> None:
     """Every policy: what it says, what it applies to, and whether it is adjusted now. `dovetail policy` does this."""
     with connect(url) as client:
         rows = client.policies()
-    from dovetail.cli.render.policies import policy_list
-
-    show(rows, output, lambda wide: policy_list(rows, wide))
+    show(rows, output, lambda wide: render.policies.policy_list(rows, wide))
 
 
 @command.command("show")
@@ -57,15 +57,13 @@ def show_policy(
     url: Url = None,
 ) -> None:
     """One policy as it counts now: each constraint, and why it differs from what was written."""
-    from dovetail.cli.render.policies import one_policy, one_version
-
     with connect(url) as client:
         if version is not None:
             old = client.policy_version(name, version)
-            show(old, output, lambda _: one_version(old, time.time()))
+            show(old, output, lambda _: render.policies.one_version(old, time.time()))
             return
         row = client.policy(name)
-    show(row, output, lambda _: one_policy(row, time.time()))
+    show(row, output, lambda _: render.policies.one_policy(row, time.time()))
 
 
 @command.command("set")
@@ -94,30 +92,23 @@ def set_policy(
 
     dovetail policy set nvme-only --require 'node.labels.disk == "nvme"' -n 'db-*'
     """
+    from dovetail.model.text.document import Document
+
     given = {"require": require, "prefer": prefer, "avoid": avoid, "weight": weight, "priority": priority}
     if any(value is not None for value in (require, prefer, avoid)):
-        reach = _reach(namespace, service, workload)
-        fields = {"name": what, "description": description, **given, "applies_to": reach or None}
-        policy = {name: value for name, value in fields.items() if value is not None}
-        _send([(COMMAND_LINE, policy)], by, note, output, url)
-        return
-    if any(value is not None for value in (*given.values(), description, namespace, service, workload)):
+        scope = _scope(namespace, service, workload)
+        fields = {"name": what, "description": description, **given, "applies_to": scope or None}
+        policies = [Document({name: value for name, value in fields.items() if value is not None}, COMMAND_LINE)]
+    elif any(value is not None for value in (*given.values(), description, namespace, service, workload)):
         words = "with --require, --prefer or --avoid the policy is written here; a file says everything itself"
         raise Failure(words, ExitCode.USAGE)
-    _send_file(what, by, note, output, url)
-
-
-def _send_file(source: str, by: str, note: str, output: Format, url: str | None) -> None:
-    """Check all policies here first, so that every mistake has its line; send all of them or none."""
-    from dovetail.model.text.complaint import Complaint, Invalid
-
-    complaints: list[Complaint] = []
-    documents = [document for _, found in read_all([source], _policies_in, complaints) for document in found]
-    if complaints:
-        raise Invalid(complaints)
-    if not documents:
-        raise Invalid([Complaint(source, None, "", "holds no policy")])
-    _send([(document, document.data) for document in documents], by, note, output, url)
+    else:  # all policies are checked here first, so that every mistake has its line
+        policies = read_all([what], _policies_in)
+        if not policies:
+            raise Failure(f"{what}: holds no policy", ExitCode.USAGE)
+    with connect(url) as client:
+        made = [_send(client, policy, by, note) for policy in policies]
+    _show_changes(made, output)
 
 
 def _policies_in(text: bytes, source: str) -> "list[Document]":
@@ -131,41 +122,19 @@ def _policies_in(text: bytes, source: str) -> "list[Document]":
     return found
 
 
-def _send(
-    policies: "Sequence[tuple[Document | str, Any]]", by: str, note: str, output: Format, url: str | None
-) -> None:
-    made: list[ChangedPolicy] = []
-    with connect(url) as client:
-        for where, policy in policies:
-            with _located(where):
-                made.append(client.set_policy(policy, by=by, note=note))
-    _show_changes(made, output)
+def _send(client: "Client", policy: "Document", by: str, note: str) -> "ChangedPolicy":
+    def locate(complaint: "Complaint") -> "Complaint":
+        return replace(complaint, source=policy.source, line=policy.line_of(field_path(complaint.field)))
+
+    try:
+        with located(locate):
+            return client.set_policy(cast("dict[str, Any]", policy.data), by=by, note=note)
+    except ValueError as error:  # the name makes no address
+        raise Failure(str(error), ExitCode.USAGE) from None
 
 
 def _show_changes(made: "list[ChangedPolicy]", output: Format) -> None:
-    from dovetail.cli.render.policies import changed_policies
-
-    show(made[0] if len(made) == 1 else made, output, lambda wide: changed_policies(made, wide))
-
-
-@contextmanager
-def _located(where: "Document | str") -> Iterator[None]:
-    """Turn complaints of the server about a policy into complaints about its file and line."""
-    from dovetail.client import DovetailError
-    from dovetail.model.text.complaint import Invalid
-
-    try:
-        yield
-    except ValueError as error:  # the name makes no address
-        raise Failure(str(error), ExitCode.USAGE) from None
-    except DovetailError as error:
-        if not error.complaints:
-            raise
-        if isinstance(where, str):
-            raise Invalid([replace(one, source=where) for one in error.complaints]) from None
-        lines = [where.line_of(field_path(one.field)) for one in error.complaints]
-        found = zip(error.complaints, lines, strict=True)
-        raise Invalid([replace(one, source=where.source, line=line) for one, line in found]) from None
+    show(made[0] if len(made) == 1 else made, output, lambda wide: render.policies.changed_policies(made, wide))
 
 
 @command.command("history")
@@ -173,43 +142,35 @@ def history(name: PolicyName, output: Output = Format.TABLE, url: Url = None) ->
     """Every version: when, by whom, and which fields changed. Also of a policy that was deleted."""
     with connect(url) as client:
         rows = client.policy_versions(name)
-    from dovetail.cli.render.policies import version_list
-
-    show(rows, output, lambda wide: version_list(rows, time.time(), wide))
+    show(rows, output, lambda wide: render.policies.version_list(rows, time.time(), wide))
 
 
-@command.command("attach")
-def attach(
-    name: PolicyName,
-    namespace: Namespaces = None,
-    service: Services = None,
-    workload: Workloads = None,
-    by: By = "",
-    output: Output = Format.TABLE,
-    url: Url = None,
-) -> None:
-    """Let it apply to more: dovetail policy attach nvme-only --namespace 'db-*' --service shop/cart"""
-    reach = _some(_reach(namespace, service, workload))
-    with connect(url) as client:
-        made = client.attach_policy(name, **reach, by=by)
-    _show_changes([made], output)
+def _change_scope(change: "Callable[[Client], Callable[..., ChangedPolicy]]") -> Callable[..., None]:
+    """`attach` and `detach` differ only in what they ask of the client."""
+
+    def changed(
+        name: PolicyName,
+        namespace: Namespaces = None,
+        service: Services = None,
+        workload: Workloads = None,
+        by: By = "",
+        output: Output = Format.TABLE,
+        url: Url = None,
+    ) -> None:
+        scope = _scope(namespace, service, workload)
+        if not scope:
+            raise Failure("say what to: --namespace PATTERN, --service NAME or --workload NAME", ExitCode.USAGE)
+        with connect(url) as client:
+            made = change(client)(name, **scope, by=by)
+        _show_changes([made], output)
+
+    return changed
 
 
-@command.command("detach")
-def detach(
-    name: PolicyName,
-    namespace: Namespaces = None,
-    service: Services = None,
-    workload: Workloads = None,
-    by: By = "",
-    output: Output = Format.TABLE,
-    url: Url = None,
-) -> None:
-    """Let it no longer apply to these, written as they were attached."""
-    reach = _some(_reach(namespace, service, workload))
-    with connect(url) as client:
-        made = client.detach_policy(name, **reach, by=by)
-    _show_changes([made], output)
+_ATTACH = "Let it apply to more: dovetail policy attach nvme-only --namespace 'db-*' --service shop/cart"
+_DETACH = "Let it no longer apply to these, written as they were attached."
+command.command("attach", help=_ATTACH)(_change_scope(lambda client: client.attach_policy))
+command.command("detach", help=_DETACH)(_change_scope(lambda client: client.detach_policy))
 
 
 @command.command("delete")
@@ -225,21 +186,13 @@ def violations(name: PolicyName, output: Output = Format.TABLE, url: Url = None)
     """The tasks that run where the policy does not allow it now. Exit code 1 when there is any."""
     with connect(url) as client:
         rows = client.policy_violations(name)
-    from dovetail.cli.render.policies import violation_list
-
-    show(rows, output, lambda wide: violation_list(rows, wide))
+    show(rows, output, lambda wide: render.policies.violation_list(rows, wide))
     if rows:
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _reach(
+def _scope(
     namespaces: list[str] | None, services: list[str] | None, workloads: list[str] | None
 ) -> dict[str, list[str]]:
     given = {"namespaces": namespaces, "services": services, "workloads": workloads}
     return {kind: places for kind, places in given.items() if places}
-
-
-def _some(reach: dict[str, list[str]]) -> Any:
-    if not reach:
-        raise Failure("say what to: --namespace PATTERN, --service NAME or --workload NAME", ExitCode.USAGE)
-    return reach

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.options import seconds
 from dovetail.cli.terminal.server import DEFAULT_URL
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def command(
     from dovetail.cli.program.demo_crowd import DemoCrowd
     from dovetail.cli.program.serving import serve_until_stopped
 
-    ends_after_s = _seconds(duration)
+    ends_after_s = seconds("--duration", duration)
     crowd = DemoCrowd(rate=rate, speed=speed, gpus=SPINES * LEAVES * NODES * GPUS, target=TARGET, seed=seed)
     kept: AbstractContextManager[Any] = (
         nullcontext(data)
@@ -58,15 +58,6 @@ def command(
         settings = _settings(str(folder), host, port, speed, seed)
         serve_until_stopped(settings, demo.announce, demo.beside)
     typer.echo("the demo has ended" + ("" if data is not None else "; its folder is removed"))
-
-
-def _seconds(duration: str | None) -> float | None:
-    from dovetail.model.text.quantity import parse_duration_s
-
-    try:
-        return None if duration is None else parse_duration_s(duration)
-    except ValueError as error:
-        raise Failure(f"--duration: {error}", ExitCode.USAGE) from None
 
 
 def _settings(folder: str, host: str, port: int, speed: float, seed: int) -> Any:

@@ -75,7 +75,7 @@ class DemoCrowd:
                 due = [spec for _, spec in islice(arrivals, int(owed))]
                 owed -= len(due)
                 for batch in _batches(due):
-                    self._remember_wishes(client.submit(batch))
+                    self._wishes.extend(one for one in client.submit(batch) if "-wish-" in one["name"])
                 self._give_up(client)
             except (ConnectError, DovetailError):
                 continue
@@ -84,9 +84,6 @@ class DemoCrowd:
         gpu = client.summary()["resources"].get("gpu")
         share = float(gpu["share"]) if gpu is not None else 0.0
         return min(MOST_FACTOR, max(0.0, 1.0 + EAGERNESS * (self.target - share)))
-
-    def _remember_wishes(self, accepted: "list[AcceptedWorkload]") -> None:
-        self._wishes.extend(one for one in accepted if "-wish-" in one["name"])
 
     def _give_up(self, client: Client) -> None:
         while len(self._wishes) > WISHES_KEPT:

@@ -52,10 +52,6 @@ def command(
 
 def announce(plane: "ControlPlane", url: str) -> None:
     """Print the address on stdout, so that a script can read it; logs go to stderr."""
-    typer.echo("\n".join(announcement(plane, url)))
-
-
-def announcement(plane: "ControlPlane", url: str) -> list[str]:
     from dovetail import __version__
 
     lines = [f"Dovetail {__version__} listens on {url}"]
@@ -66,13 +62,8 @@ def announcement(plane: "ControlPlane", url: str) -> list[str]:
     lines.append("try in another terminal:")
     if url != DEFAULT_URL:
         lines.append(f"  export DOVETAIL_URL={url}")
-    return [
-        *lines,
-        "  dovetail submit --name hello --wait -- echo hi",
-        "  dovetail explain hello",
-        "  dovetail top",
-        "Ctrl-C stops it.",
-    ]
+    lines += ["  dovetail submit --name hello --wait -- echo hi", "  dovetail explain hello", "  dovetail top"]
+    typer.echo("\n".join([*lines, "Ctrl-C stops it."]))
 
 
 def _nodes(plane: "ControlPlane") -> str:

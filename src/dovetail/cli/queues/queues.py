@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from dovetail.cli import render
 from dovetail.cli.terminal.output import Format, Output, show
 from dovetail.cli.terminal.server import Url, connect
 
@@ -20,9 +21,7 @@ def queue(
     """
     with connect(url) as client:
         items = client.queue(limit=limit)
-    from dovetail.cli.render.queue import queue_list
-
-    show(items, output, lambda wide: queue_list(items, time.time(), wide))
+    show(items, output, lambda wide: render.queues.queue_list(items, time.time(), wide))
 
 
 def queues(output: Output = Format.TABLE, url: Url = None) -> None:
@@ -31,6 +30,4 @@ def queues(output: Output = Format.TABLE, url: Url = None) -> None:
     """
     with connect(url) as client:
         found = client.queues()
-    from dovetail.cli.render.queues import queue_tree
-
-    show(found, output, lambda wide: queue_tree(found, wide))
+    show(found, output, lambda wide: render.queues.queue_tree(found, wide))

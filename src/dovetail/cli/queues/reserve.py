@@ -1,14 +1,17 @@
 """`dovetail reserve`: capacity held on nodes, in a domain or for so many tasks, now or later, once or repeatedly."""
 
+import re
 import time
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 import typer
 
+from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.options import Cpu, Disk, Gpu, Memory, resources
 from dovetail.cli.terminal.output import Format, Output, show
-from dovetail.cli.terminal.resource_options import Cpu, Disk, Gpu, Memory, resources
 from dovetail.cli.terminal.server import NodeName, Url, connect
 
 command = default_group(
@@ -17,15 +20,16 @@ command = default_group(
 ReservationId = Annotated[int, typer.Argument(metavar="ID", min=1, help="The reservation's number.")]
 Holder = Annotated[str, typer.Option(metavar="TEXT", help="Who asked for it.")]
 
+_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+
 
 @command.command("list")
 def list_reservations(output: Output = Format.TABLE, url: Url = None) -> None:
     """What is reserved, where, for whom and when. This is what `dovetail reserve` does."""
     with connect(url) as client:
         rows = client.reservations()
-    from dovetail.cli.render.reservations import reservation_list
-
-    show(rows, output, lambda wide: reservation_list(rows, time.time(), wide))
+    show(rows, output, lambda wide: render.reservations.reservation_list(rows, time.time(), wide))
 
 
 @command.command("show")
@@ -33,9 +37,7 @@ def show_reservation(reservation: ReservationId, output: Output = Format.TABLE, 
     """One reservation: its window, its nodes, and what is wrong with it."""
     with connect(url) as client:
         row = client.reservation(reservation)
-    from dovetail.cli.render.reservations import one_reservation
-
-    show(row, output, lambda _: one_reservation(row, time.time()))
+    show(row, output, lambda _: render.reservations.one_reservation(row, time.time()))
 
 
 @command.command("create")
@@ -75,8 +77,6 @@ def create(
 
     dovetail reserve create --count 8 --cpu 4 --at +2h --for 1h --every 1d --tenant research
     """
-    from dovetail.cli.terminal.local_time import local_last, local_moment
-
     now = time.time()
     wanted: dict[str, Any] = {
         "nodes": node,
@@ -123,12 +123,48 @@ def release(reservation: ReservationId, url: Url = None) -> None:
     typer.echo(f"reservation {reservation} released")
 
 
+# --- times as a person at this machine types them ----------------------------------------------------------------
+#
+# A time without a zone is local. Times are sent with their zone, because the server may be in another one. What is
+# neither a time of day nor a calendar time (`now`, `+2h`) is sent unchanged: the server says what it accepts.
+
+
+def local_moment(text: str, now: float) -> str:
+    """`14:00` is the next one."""
+    text = text.strip()
+    if text.lower() == "now" or text.startswith("+"):
+        return text
+    today = datetime.fromtimestamp(now)
+    clock = _CLOCK.fullmatch(text)
+    try:
+        if clock is None:
+            return datetime.fromisoformat(text).astimezone().isoformat()
+        hour, minute, second = (int(part or 0) for part in clock.groups())
+        found = today.replace(hour=hour, minute=minute, second=second, microsecond=0)
+    except (ValueError, OverflowError):
+        raise Failure(
+            f"{text[:60]!r} is not a time; write now, +2h, 14:00 or 2026-12-01T08:00", ExitCode.USAGE
+        ) from None
+    if found < today.replace(second=0, microsecond=0):
+        found += timedelta(days=1)
+    return found.astimezone().isoformat()
+
+
+def local_last(text: str, now: float) -> str:
+    """A date alone is the end of that day."""
+    if not _DATE.fullmatch(text.strip()):
+        return local_moment(text, now)
+    try:
+        day = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise Failure(f"{text[:60]!r} is not a date; write one such as 2026-12-01", ExitCode.USAGE) from None
+    return (day + timedelta(days=1, seconds=-1)).astimezone().isoformat()
+
+
 def _make(wanted: dict[str, Any], output: Format, url: str | None) -> None:
     with connect(url) as client:
         made = client.reserve_ahead(wanted)
-    from dovetail.cli.render.reservations import reservation_list
-
-    show(made, output, lambda wide: reservation_list([made], time.time(), wide))
+    show(made, output, lambda wide: render.reservations.reservation_list([made], time.time(), wide))
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:

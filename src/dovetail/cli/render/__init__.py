@@ -1,5 +1,37 @@
 """What commands print for people: pure functions from an answer of the API to Rich renderables, one module a noun.
 
 Guarantees: no I/O and no clock (`now` is an argument). At 80 columns nothing important is cut off. Values come from
-users and are shown as text, never interpreted as markup.
+users and are shown as text, never interpreted as markup. `render.NOUN` imports its module, and with it Rich, when a
+command first draws something.
 """
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dovetail.cli.render import (
+        backends,
+        batch,
+        cluster,
+        decision,
+        description,
+        fragmentation,
+        nodes,
+        policies,
+        profiles,
+        queues,
+        reservations,
+        simulation,
+        topology,
+        workloads,
+    )
+
+__all__ = ["backends", "batch", "cluster", "decision", "description", "fragmentation"]
+__all__ += ["nodes", "policies", "profiles", "queues", "reservations", "simulation", "topology", "workloads"]
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f"{__name__}.{name}")

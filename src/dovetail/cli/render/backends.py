@@ -6,50 +6,32 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.parts.spans import age, moment
-from dovetail.cli.render.parts.table import Header, table
+from dovetail.cli.render.parts.table import Column, table
+from dovetail.cli.render.parts.times import age, moment
 from dovetail.responses.backends import BackendDetail, BackendRow
 from dovetail.responses.system import HistoryRow
 
-_BACKENDS = (
-    Header("BACKEND", shrinks=True),
-    Header("KIND"),
-    Header("STATE"),
-    Header("NODES", right=True),
-    Header("TASKS", right=True),
-    Header("P50", right=True),
-    Header("P99", right=True),
-    Header("ERRORS", right=True),
-    Header("ANSWERED", right=True),
-    Header("FROM", wide=True),
-    Header("WAITING", right=True, wide=True),
-    Header("CAN", wide=True),
-)
-_HISTORY = (Header("WHEN"), Header("WHAT", folds=True))
 _STATES = {"closed": "in use", "open": "left alone", "half-open": "being tried"}
 _FACT = 14
 
 
 def backend_list(rows: Sequence[BackendRow], now: float, wide: bool = False) -> RenderableType:
-    lines = [
-        [
-            row["name"],
-            row["kind"],
-            _state(row),
-            row["nodes"],
-            row["tasks"],
-            _took(row["latency_p50_s"]),
-            _took(row["latency_p99_s"]),
-            row["errors"],
-            _ago(row["last_success_at"], now),
-            row["source"],
-            row["waiting"],
-            ", ".join(row["capabilities"]),
-        ]
-        for row in rows
+    columns: list[Column[BackendRow]] = [
+        Column("BACKEND", lambda row: row["name"], shrinks=True),
+        Column("KIND", lambda row: row["kind"]),
+        Column("STATE", _state),
+        Column("NODES", lambda row: row["nodes"], right=True),
+        Column("TASKS", lambda row: row["tasks"], right=True),
+        Column("P50", lambda row: _took(row["latency_p50_s"]), right=True),
+        Column("P99", lambda row: _took(row["latency_p99_s"]), right=True),
+        Column("ERRORS", lambda row: row["errors"], right=True),
+        Column("ANSWERED", lambda row: _ago(row["last_success_at"], now), right=True),
+        Column("FROM", lambda row: row["source"], wide=True),
+        Column("WAITING", lambda row: row["waiting"], right=True, wide=True),
+        Column("CAN", lambda row: ", ".join(row["capabilities"]), wide=True),
     ]
     problems = [Text(f"{row['name']}: {row['problem']}") for row in rows if row["problem"]]
-    return Group(table(_BACKENDS, lines, wide), *([Text()] if problems else []), *problems)
+    return Group(table(columns, rows, wide), *([Text()] if problems else []), *problems)
 
 
 def one_backend(row: BackendDetail, now: float) -> RenderableType:
@@ -78,7 +60,11 @@ def _facts(row: BackendDetail, now: float) -> Iterator[tuple[str, str]]:
 def backend_history(name: str, rows: Sequence[HistoryRow], now: float, wide: bool = False) -> RenderableType:
     if not rows:
         return Text(f"nothing is remembered of a backend {name}: it stands in the settings, or never was")
-    return table(_HISTORY, [[moment(row["at"], now), row["message"]] for row in rows], wide)
+    columns: list[Column[HistoryRow]] = [
+        Column("WHEN", lambda row: moment(row["at"], now)),
+        Column("WHAT", lambda row: row["message"], folds=True),
+    ]
+    return table(columns, rows, wide)
 
 
 def _state(row: BackendRow) -> str:

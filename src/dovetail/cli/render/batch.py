@@ -1,15 +1,13 @@
 """Policies on a batch log: a row each, the best figure of each column marked, and how good predicted starts were."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.parts.spans import span
-from dovetail.cli.render.parts.table import Header, Listing, table
+from dovetail.cli.render.parts.table import Header, Listing, grid, marked
+from dovetail.cli.render.parts.times import span
 from dovetail.simulate.comparison import BatchRun, yardstick
-
-_BEST = "bold green"
 
 
 def comparison(runs: Sequence[BatchRun], headline: str, wide: bool = False) -> RenderableType:
@@ -21,47 +19,26 @@ def comparison(runs: Sequence[BatchRun], headline: str, wide: bool = False) -> R
 
 def _figures(runs: Sequence[BatchRun], wide: bool) -> Listing:
     fcfs = yardstick(runs)
-    columns = [Header("POLICY"), Header("BACKFILL"), Header("SLOWDOWN", right=True), Header("MEDIAN", right=True)]
-    columns += [Header("MEAN WAIT", right=True), Header("LONGEST", right=True), Header("OF FCFS", right=True)]
-    columns += [Header("USED", right=True), Header("BY SEQUENCE", wide=True)]
-    slowdowns = _marked([run.figures.mean_slowdown for run in runs], lambda value: f"{value:.2f}")
-    medians = _marked([run.figures.median_slowdown for run in runs], lambda value: f"{value:.2f}")
-    means = _marked([run.figures.mean_wait_s for run in runs], span)
-    longest = _marked([run.figures.longest_wait_s for run in runs], span)
-    rows = []
-    for place, run in enumerate(runs):
-        share = None if fcfs is None else run.figures.longest_against(fcfs.figures)
-        rows.append(
-            [
-                run.policy,
-                run.backfill,
-                slowdowns[place],
-                medians[place],
-                means[place],
-                longest[place],
-                None if share is None else f"{share:.2f}×",
-                f"{run.figures.utilisation:.1%}",
-                " ".join(f"{one.mean_slowdown:.2f}" for one in run.figures.sequences),
-            ]
-        )
-    return table(columns, rows, wide)
-
-
-def _marked(values: Sequence[float], shown: Callable[[float], str]) -> list[Text]:
-    """The lowest stands out, unless all look the same."""
-    words = [shown(value) for value in values]
-    best = min(values) if len(set(words)) > 1 else None
-    return [Text(word, style=_BEST if value == best else "") for word, value in zip(words, values, strict=True)]
+    figures = [run.figures for run in runs]
+    shares = [None if fcfs is None else one.longest_against(fcfs.figures) for one in figures]
+    numbers: dict[str, Sequence[object]] = {
+        "SLOWDOWN": marked([one.mean_slowdown for one in figures], "{:.2f}".format),
+        "MEDIAN": marked([one.median_slowdown for one in figures], "{:.2f}".format),
+        "MEAN WAIT": marked([one.mean_wait_s for one in figures], span),
+        "LONGEST": marked([one.longest_wait_s for one in figures], span),
+        "OF FCFS": [None if share is None else f"{share:.2f}×" for share in shares],
+        "USED": [f"{one.utilisation:.1%}" for one in figures],
+    }
+    headers = [Header("POLICY"), Header("BACKFILL"), *(Header(title, right=True) for title in numbers)]
+    columns = [[run.policy for run in runs], [run.backfill for run in runs], *numbers.values()]
+    if wide:
+        headers.append(Header("BY SEQUENCE"))
+        columns.append([" ".join(f"{part.mean_slowdown:.2f}" for part in one.sequences) for one in figures])
+    return grid(headers, zip(*columns, strict=True))
 
 
 def _predictions(runs: Sequence[BatchRun]) -> Listing:
-    columns = (
-        Header("PREDICTED STARTS"),
-        Header("WAITED", right=True),
-        Header("TOLD", right=True),
-        Header("MEDIAN ERROR", right=True),
-        Header("IN RANGE", right=True),
-    )
+    titles = ("WAITED", "TOLD", "MEDIAN ERROR", "IN RANGE")
     rows = [
         [
             f"{run.policy} {run.backfill}",
@@ -73,4 +50,4 @@ def _predictions(runs: Sequence[BatchRun]) -> Listing:
         for run in runs
         if (found := run.predictions) is not None
     ]
-    return table(columns, rows)
+    return grid([Header("PREDICTED STARTS"), *(Header(title, right=True) for title in titles)], rows)

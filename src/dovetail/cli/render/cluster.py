@@ -7,11 +7,12 @@ from rich.text import Text
 
 from dovetail.cli.render.nodes import node_table
 from dovetail.cli.render.parts.bars import bar
-from dovetail.cli.render.parts.spans import span
 from dovetail.cli.render.parts.state import tally
-from dovetail.cli.render.parts.table import Header, Listing, count, table
-from dovetail.cli.render.queue import queue_table
+from dovetail.cli.render.parts.table import Header, Listing, grid
+from dovetail.cli.render.parts.times import span
+from dovetail.cli.render.queues import queue_table
 from dovetail.client.amounts import shown
+from dovetail.model.text.listing import count
 from dovetail.responses.nodes import NodeRow, ResourceUse
 from dovetail.responses.queues import QueueItem
 from dovetail.responses.system import ClusterSummary
@@ -27,13 +28,16 @@ def cluster_frame(
     lines: int,
     now: float,
     wide: bool = False,
+    trouble: str = "",
 ) -> RenderableType:
-    """`lines` is the height of the screen: nodes and queue share what the summary leaves."""
-    bars = use_bars(summary["resources"])
+    """`lines` is the height of the screen: nodes and queue share what the summary leaves. `trouble`: why this is not
+    the present state."""
+    bars = _use_bars(summary["resources"])
     left = max(6, lines - len(bars.rows) - _LINES_AROUND)
     waiting = min(len(queue), left // 2)
     busiest = sorted(nodes, key=lambda row: (-row["load"], row["name"]))[: left - waiting]
-    parts: list[RenderableType] = [summary_lines(summary), bars]
+    parts: list[RenderableType] = [Text(f"as it was last; {trouble}", style="red")] if trouble else []
+    parts += [_summary(summary), bars]
     if busiest:
         which = f"the busiest {len(busiest)} of {len(nodes)} nodes" if len(busiest) < len(nodes) else "nodes"
         parts += [Text(f"\n{which}", style="dim"), node_table(busiest, wide)]
@@ -43,7 +47,7 @@ def cluster_frame(
     return Group(*parts)
 
 
-def summary_lines(summary: ClusterSummary) -> Text:
+def _summary(summary: ClusterSummary) -> Text:
     nodes = summary["nodes"]
     statuses = {
         "online": nodes["online"],
@@ -59,11 +63,11 @@ def summary_lines(summary: ClusterSummary) -> Text:
     return line
 
 
-def use_bars(resources: Mapping[str, ResourceUse], width: int = 30) -> Listing:
+def _use_bars(resources: Mapping[str, ResourceUse]) -> Listing:
     lines = []
-    for name in [*(name for name in _FIRST if name in resources), *(n for n in resources if n not in _FIRST)]:
-        use = resources[name]
-        if use["capacity"]:
+    for name in dict.fromkeys([*_FIRST, *resources]):
+        use = resources.get(name)
+        if use is not None and use["capacity"]:
             amounts = Text(f"{shown(name, use['allocated'])} of {shown(name, use['capacity'])}", style="dim")
-            lines.append([name, bar(use["share"], width, track=True), f"{use['share']:.0%}", amounts])
-    return table((Header(), Header(), Header(right=True), Header()), lines)
+            lines.append([name, bar(use["share"], 30, track=True), f"{use['share']:.0%}", amounts])
+    return grid((Header(), Header(), Header(right=True), Header()), lines)

@@ -1,21 +1,42 @@
 """The answers of explain, why-not, plan and capacity: the sentence first, then the details."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import isnan, nan
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.impasse import impasse_view
-from dovetail.cli.render.parts.funnel import funnel
-from dovetail.cli.render.parts.scores import candidate_table, score_table
-from dovetail.cli.render.parts.spans import span
-from dovetail.cli.render.parts.starts import starts_about
-from dovetail.cli.render.parts.table import Header, count, table
-from dovetail.responses.decisions import DecisionExplanation, ExplainAnswer, ResourceShortage, WhyNotAnswer
+from dovetail.cli.render.parts.bars import bar, height
+from dovetail.cli.render.parts.table import Column, Header, Listing, grid, table
+from dovetail.cli.render.parts.times import clock, span, starts_about
+from dovetail.model.text.listing import count
+from dovetail.responses.decisions import (
+    DecisionExplanation,
+    ExplainAnswer,
+    PlacementBlockers,
+    RankedNode,
+    ResourceShortage,
+    WhyNotAnswer,
+)
 from dovetail.responses.plans import CapacityAnswer, PlanAnswer, VictimRow
 
 MOST_NODES = 20
+FUNNEL_WIDTH = 28
+
+_SHORTAGES: list[Column[ResourceShortage]] = [
+    Column("RESOURCE", lambda row: row["resource"]),
+    Column("NEEDED", lambda row: row["needed"], right=True),
+    Column("FREE", lambda row: row["best_free"], right=True),
+    Column("SHORT BY", lambda row: row["short_by"], right=True),
+    Column("NODE", lambda row: row["best_node"], shrinks=True),
+]
+_VICTIMS: list[Column[VictimRow]] = [
+    Column("TASK", lambda row: f"{row['name']}.{row['replica']}"),
+    Column("PRIORITY", lambda row: row["priority"]),
+    Column("NODE", lambda row: row["node"]),
+    Column("WORK LOST", lambda row: span(row["lost_s"]), right=True),
+]
 
 
 def looked_at_nodes(explanation: DecisionExplanation) -> bool:
@@ -30,26 +51,80 @@ def explanation_view(explanation: DecisionExplanation, chosen: str | None = None
         title = f"\npoints by profile {explanation['profile']}, 0 to 1 each, and the weighted total"
         parts += [Text(title, style="dim"), score_table(explanation, chosen, wide=wide)]
     if explanation["shortages"]:
-        parts += [Text("\nwhat is short on the nearest node", style="dim"), _shortages(explanation["shortages"], wide)]
+        title = "\nwhat is short on the nearest node"
+        parts += [Text(title, style="dim"), table(_SHORTAGES, explanation["shortages"], wide)]
         helps = explanation["eviction"] == "helps"
-        parts.append(Text("moving other work away could make room" if helps else "no node is large enough when empty"))
+        words = "moving other work away could free enough capacity" if helps else "no node is large enough when empty"
+        parts.append(Text(words))
     parts += [Text(f"note: {note}") for note in explanation["notes"]]
     return Group(*parts)
 
 
-def _shortages(rows: Sequence[ResourceShortage], wide: bool) -> RenderableType:
-    columns = (
-        Header("RESOURCE"),
-        Header("NEEDED", right=True),
-        Header("FREE", right=True),
-        Header("SHORT BY", right=True),
-        Header("NODE", shrinks=True),
-    )
-    return table(
-        columns,
-        [[row["resource"], row["needed"], row["best_free"], row["short_by"], row["best_node"]] for row in rows],
-        wide,
-    )
+def funnel(explanation: DecisionExplanation, chosen: str | None = None) -> RenderableType:
+    """Narrowing bars: how many nodes each filter left. Filters that refused no node are named in one line."""
+    nodes = explanation["nodes"]
+    lines: list[list[object]] = [[nodes, "nodes", bar(1.0 if nodes else 0.0, FUNNEL_WIDTH), ""]]
+    before = nodes
+    idle: list[str] = []
+    for step in explanation["funnel"]:
+        remaining = step["remaining"]
+        if remaining == before:
+            idle.append(step["filter"])
+            continue
+        lost = Text(f"-{before - remaining} {step['reason']}", style="dim")
+        lines.append([remaining, step["filter"], bar(remaining / nodes, FUNNEL_WIDTH), lost])
+        before = remaining
+        if not remaining:
+            break
+    if chosen is not None:
+        lines.append([1, "chosen", bar(1 / max(1, nodes), FUNNEL_WIDTH, style="green"), Text(chosen, style="bold")])
+    steps = grid((Header(right=True), Header(), Header(), Header(shrinks=True)), lines)
+    return Group(steps, Text(f"refused no node: {', '.join(idle)}", style="dim")) if idle and nodes else steps
+
+
+# --- scores ------------------------------------------------------------------------------------------------------
+
+
+def score_table(
+    explanation: DecisionExplanation, chosen: str | None = None, most: int = 10, wide: bool = False
+) -> Listing:
+    """The best candidates, and the chosen one wherever it ranks."""
+    lines = explanation["best"]
+    shown = lines[:most] + [line for line in lines[most:] if line["node"] == chosen]
+    return _candidates(shown, explanation["weights"], chosen, wide)
+
+
+def _candidates(
+    lines: Sequence[RankedNode], weights: Mapping[str, float | None], marked: str | None, wide: bool
+) -> Listing:
+    """Points are 0 to 1 before weighting; a weight that is not known is left out."""
+
+    def style(line: RankedNode) -> str:
+        return "bold" if line["node"] == marked else ""
+
+    columns: list[Column[RankedNode]] = [
+        Column("", lambda line: Text("▶" if line["node"] == marked else " ", style="green")),
+        Column("NODE", lambda line: Text(line["node"], style=style(line)), shrinks=True),
+        *(_score_column(name, weight) for name, weight in weights.items()),
+        Column("load", lambda line: None if isnan(line["load"]) else f"{line['load']:.2f}", right=True, wide=True),
+        Column("TOTAL", lambda line: Text(f"{line['total']:.2f}", style=style(line)), right=True),
+    ]
+    return table(columns, lines, wide)
+
+
+def _score_column(name: str, weight: float | None) -> Column[RankedNode]:
+    """Long names go on several lines, so that five scores fit."""
+    title = name.replace("_", "\n") + ("" if weight is None else f"\nx {weight:g}")
+    return Column(title, lambda line: _points(line["points"].get(name)), right=True)
+
+
+def _points(points: float | None) -> Text:
+    if points is None:
+        return Text("-", style="dim")
+    return Text.assemble((height(points), "blue"), f" {points:.2f}")
+
+
+# --- the answers -------------------------------------------------------------------------------------------------
 
 
 def explain_view(answer: ExplainAnswer, now_s: float, wide: bool = False) -> RenderableType:
@@ -57,7 +132,7 @@ def explain_view(answer: ExplainAnswer, now_s: float, wide: bool = False) -> Ren
     parts: list[RenderableType] = [Text(answer["answer"], style="bold")]
     if start := starts_about(answer, now_s, rest=answer["workload"]["active"] > 0):
         parts.append(Text(start))
-    parts += impasse_view(answer, now_s, wide)
+    parts += _blockers(answer, now_s)
     decision, now = answer["decision"], answer["now"]
     if now:
         parts += [Text(""), explanation_view(now, wide=wide)]
@@ -66,15 +141,34 @@ def explain_view(answer: ExplainAnswer, now_s: float, wide: bool = False) -> Ren
     return Group(*parts)
 
 
+def _blockers(answer: PlacementBlockers, now_s: float | None = None) -> Iterator[RenderableType]:
+    """Requirements that no node satisfies together, and what would help. Nothing where nothing blocks the work, or
+    where an older server does not say. With `now_s`, times are shown as times of day."""
+    core, suggestions = answer.get("core") or [], answer.get("suggestions") or []
+    if core:
+        smallest = "the smallest set" if answer["core_exact"] else "a small set"
+        yield Text(f"\n{smallest} of its requirements that no node satisfies together", style="dim")
+        headers = (Header("REQUIREMENT", folds=True), Header("FIELD", shrinks=True), Header("HAVE IT"))
+        yield grid(headers, [(one["requirement"], one["field"], count(one["nodes_alone"], "node")) for one in core])
+    if suggestions:
+        yield Text("\nwhat would help; each was tried", style="dim")
+    for number, one in enumerate(suggestions, 1):
+        line = Text.assemble(f"{number}. ", ("✓", "green"), f" {one['words']}")
+        until = (one.get("action") or {}).get("wait_until")
+        if until is not None and now_s is not None:
+            line.append(f" ({clock(until, now_s)})", style="dim")
+        yield line
+
+
 def why_not_view(answer: WhyNotAnswer, wide: bool = False) -> RenderableType:
     parts: list[RenderableType] = [Text(answer["answer"], style="bold")]
     if answer["refused"]:
-        columns = (Header("FILTER"), Header("SAYS", folds=True), Header("MOVING WORK AWAY"))
+        headers = (Header("FILTER"), Header("SAYS", folds=True), Header("MOVING WORK AWAY"))
         rows = [
             [row["filter"], row["message"], "could help" if row["eviction"] == "helps" else "cannot help"]
             for row in answer["refused"]
         ]
-        parts += [Text(""), table(columns, rows)]
+        parts += [Text(""), grid(headers, rows)]
     else:
         parts += [
             Text(f"\nrank {answer['rank']} of {count(answer['feasible'], 'node')} that could take it", style="dim"),
@@ -88,10 +182,17 @@ def _against_the_best(answer: WhyNotAnswer, wide: bool) -> RenderableType:
     lines = list(answer["best"][:5])
     if all(line["node"] != answer["node"] for line in lines):
         points = answer["points"]
-        load = float("nan")  # the answer does not say it, and the column is not shown
-        lines.append({"node": answer["node"], "total": points["total"], "points": points["scores"], "load": load})
+        # The answer does not say the node's load.
+        lines.append({"node": answer["node"], "total": points["total"], "points": points["scores"], "load": nan})
     weights = dict.fromkeys(answer["points"]["scores"])
-    return candidate_table(lines, weights, answer["node"], wide)
+    return _candidates(lines, weights, answer["node"], wide)
+
+
+def plan_list(plans: Sequence[PlanAnswer], wide: bool = False) -> RenderableType:
+    parts: list[RenderableType] = []
+    for plan in plans:
+        parts += [Text(""), plan_view(plan, wide)] if parts else [plan_view(plan, wide)]
+    return Group(*parts)
 
 
 def plan_view(plan: PlanAnswer, wide: bool = False) -> RenderableType:
@@ -99,18 +200,20 @@ def plan_view(plan: PlanAnswer, wide: bool = False) -> RenderableType:
     tasks = plan["tasks"]
     parts: list[RenderableType] = [Text(plan["answer"], style="bold")]
     if displaced := plan.get("displaces"):
-        parts += [Text("\nwho would have to give way", style="dim"), _victims(displaced["victims"], wide)]
-    parts += impasse_view(plan, wide=wide)
+        victims = displaced["victims"]
+        shown = victims if wide else victims[:MOST_NODES]
+        parts += [Text("\nwhat would be preempted", style="dim"), table(_VICTIMS, shown, wide)]
+        parts += _more(len(victims) - len(shown), "more task")
+    parts += _blockers(plan)
     if talk := plan.get("communication"):
         parts.append(Text(talk["message"]))
         if wide:
             parts.append(Text(f"by {talk['algorithm']}, held up by {talk['busiest']}", style="dim"))
     used = Counter(task["node"] for task in tasks if task["node"] is not None)
     if len(used) > 1:
-        lines = [[node, number] for node, number in used.most_common(MOST_NODES)]
-        parts += [Text(""), table((Header("NODE"), Header("TASKS", right=True)), lines, wide)]
+        parts += [Text(""), grid((Header("NODE"), Header("TASKS", right=True)), used.most_common(MOST_NODES))]
         if len(used) > MOST_NODES:
-            parts.append(Text(f"and {count(len(used) - MOST_NODES, 'more node', 'more nodes')}", style="dim"))
+            parts.append(Text(f"and {count(len(used) - MOST_NODES, 'more node')}", style="dim"))
     told = [task for task in tasks if task["node"] is None][:1] or list(tasks[:1])
     for task in told:
         if looked_at_nodes(task["explanation"]):
@@ -121,25 +224,18 @@ def plan_view(plan: PlanAnswer, wide: bool = False) -> RenderableType:
     return Group(*parts)
 
 
-def _victims(rows: Sequence[VictimRow], wide: bool) -> RenderableType:
-    columns = (Header("TASK"), Header("PRIORITY"), Header("NODE"), Header("WORK LOST", right=True))
-    shown = rows if wide else rows[:MOST_NODES]
-    lines = [[f"{row['name']}.{row['replica']}", row["priority"], row["node"], span(row["lost_s"])] for row in shown]
-    found = table(columns, lines, wide)
-    if len(shown) == len(rows):
-        return found
-    return Group(found, Text(f"and {count(len(rows) - len(shown), 'more task')}; -o wide lists them", style="dim"))
-
-
 def capacity_view(answer: CapacityAnswer, wide: bool = False) -> RenderableType:
-    parts: list[RenderableType] = [Text(answer["answer"], style="bold")]
+    parts: list[RenderableType] = [Text(answer["answer"], style="bold"), Text("")]
     nodes = answer["by_node"]
     if nodes:
         shown = nodes if wide else nodes[:MOST_NODES]
-        columns = (Header("NODE"), Header("FITS", right=True))
-        parts += [Text(""), table(columns, [[row["node"], row["fits"]] for row in shown], wide)]
-        if len(shown) < len(nodes):
-            parts.append(Text(f"and {count(len(nodes) - len(shown), 'more node')}; -o wide lists them", style="dim"))
+        headers = (Header("NODE"), Header("FITS", right=True))
+        parts.append(grid(headers, [(row["node"], row["fits"]) for row in shown]))
+        parts += _more(len(nodes) - len(shown), "more node")
     else:
-        parts += [Text(""), explanation_view(answer["explanation"], wide=wide)]
+        parts.append(explanation_view(answer["explanation"], wide=wide))
     return Group(*parts)
+
+
+def _more(number: int, word: str) -> list[Text]:
+    return [Text(f"and {count(number, word)}; -o wide lists them", style="dim")] if number else []

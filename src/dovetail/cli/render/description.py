@@ -1,5 +1,6 @@
 """One workload on one page: definition, timeline, tasks, latest decision, history."""
 
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,17 +8,17 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from dovetail.cli.render.decision import explanation_view, looked_at_nodes
-from dovetail.cli.render.parts.spans import moment, span
-from dovetail.cli.render.parts.starts import starts_about
 from dovetail.cli.render.parts.state import state
-from dovetail.cli.render.parts.table import Header, count, pairs, table
-from dovetail.cli.render.parts.timeline import timeline
+from dovetail.cli.render.parts.table import Column, joined, pairs, table
+from dovetail.cli.render.parts.times import moment, span, starts_about
 from dovetail.cli.render.workloads import task_list
+from dovetail.model.text.listing import count
 from dovetail.responses.decisions import DecisionRow
 from dovetail.responses.system import HistoryRow
-from dovetail.responses.workloads import TaskRow, WorkloadDetail
+from dovetail.responses.workloads import TaskRow, WorkloadDetail, WorkloadRow
 
 MOST_HISTORY = 15
+_ENDED = frozenset({"succeeded", "failed", "cancelled"})
 
 
 def description(
@@ -34,13 +35,15 @@ def description(
         parts.append(Text(workload["message"]))
     if start := starts_about(workload, now, rest=workload["active"] > 0):
         parts.append(Text(start))
+    total = count(workload["replicas"], "task")
+    first = "" if len(tasks) == workload["replicas"] else f", the first {len(tasks)}"
     parts += [
         timeline(workload, tasks, now),
         Text(""),
         pairs(_facts(workload, now)),
-        _title(_task_title(workload, tasks)),
+        _title(f"{total}{first}"),
+        task_list(tasks, workload["submitted_at"], now, wide),
     ]
-    parts.append(task_list(tasks, workload["submitted_at"], now, wide))
     if decisions and looked_at_nodes(decisions[0]["explanation"]):
         latest = decisions[0]
         parts.append(_title(f"latest decision, about replica {latest['replica']}, at {moment(latest['at'], now)}"))
@@ -54,9 +57,37 @@ def _title(words: str) -> Text:
     return Text(f"\n{words}", style="bold")
 
 
-def _task_title(workload: WorkloadDetail, tasks: Sequence[TaskRow]) -> str:
-    total = count(workload["replicas"], "task")
-    return total if len(tasks) == workload["replicas"] else f"{total}, the first {len(tasks)}"
+def _steps(workload: WorkloadRow, tasks: Sequence[TaskRow]) -> list[tuple[str, float]]:
+    """The steps that happened and when, in order."""
+    placed = min((task["placed_at"] for task in tasks if task["placed_at"] is not None), default=None)
+    happened = [
+        ("submitted", workload["submitted_at"]),
+        ("placed", placed),
+        ("running", workload["started_at"]),
+        (workload["state"], workload["finished_at"]),
+    ]
+    return [(word, at) for word, at in happened if at is not None]
+
+
+def timeline(workload: WorkloadRow, tasks: Sequence[TaskRow], now: float) -> Text:
+    """`submitted 12:01:03 ─ 1.2s ─ placed ─ 0.1s ─ ● running 14s so far`"""
+    line = Text()
+    reached = _steps(workload, tasks)
+    ended = workload["state"] in _ENDED
+    for index, (word, at) in enumerate(reached):
+        if index:
+            line.append(f" ─ {span(at - reached[index - 1][1])} ─ ", style="dim")
+        last = index == len(reached) - 1
+        line.append_text(state(word) if last and word == workload["state"] else Text(word))
+        if not index:
+            line.append(f" {moment(at, now)}", style="dim")
+    if not ended:
+        word, at = reached[-1]
+        if word != workload["state"]:
+            line.append(" ─ ", style="dim")
+            line.append_text(state(workload["state"]))
+        line.append(f" {span(now - at)} so far", style="dim")
+    return line
 
 
 def _facts(workload: WorkloadDetail, now: float) -> list[tuple[str, object]]:
@@ -79,7 +110,7 @@ def _facts(workload: WorkloadDetail, now: float) -> list[tuple[str, object]]:
         ("and may use", _amounts(spec.get("limits"))),
         ("node selector", _amounts(spec.get("node_selector"), "=")),
         ("labels", _amounts(spec.get("labels"), "=")),
-        ("runs", " ".join(map(_quoted, run.get("command") or []))),
+        ("runs", shlex.join(run.get("command") or [])),
         ("image", run.get("image")),
     ]
 
@@ -94,22 +125,18 @@ def _after(spec: dict[str, Any]) -> str:
 
 
 def _amounts(values: dict[str, Any] | None, between: str = " ") -> str:
-    given = {name: value for name, value in (values or {}).items() if value not in (None, 0, "0")}
-    return ", ".join(f"{name}{between}{value}" for name, value in given.items())
-
-
-def _quoted(word: str) -> str:
-    """As it could be typed in a shell."""
-    import shlex
-
-    return shlex.quote(word)
+    return joined({name: value for name, value in (values or {}).items() if value not in (None, 0, "0")}, between)
 
 
 def _history(rows: Sequence[HistoryRow], since: float, wide: bool) -> RenderableType:
-    columns = (Header("AFTER", right=True), Header("WHAT"), Header("REPLICA", right=True), Header("", shrinks=True))
+    columns: list[Column[HistoryRow]] = [
+        Column("AFTER", lambda row: span(row["at"] - since), right=True),
+        Column("WHAT", lambda row: row["kind"]),
+        Column("REPLICA", lambda row: row["replica"], right=True),
+        Column("", lambda row: row["message"], shrinks=True),
+    ]
     shown = rows if wide else rows[-MOST_HISTORY:]
-    lines = [[span(row["at"] - since), row["kind"], row["replica"], row["message"]] for row in shown]
-    found = table(columns, lines, wide)
+    found = table(columns, shown, wide)
     if len(shown) == len(rows):
         return found
     return Group(Text(f"the last {len(shown)} of {len(rows)} lines; -o wide shows all", style="dim"), found)

@@ -6,21 +6,39 @@ from itertools import groupby
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.parts.bars import bar
-from dovetail.cli.render.parts.table import Header, Listing, count, table
+from dovetail.cli.render.parts.bars import bar, gauge
+from dovetail.cli.render.parts.table import Column, table
+from dovetail.model.text.listing import count
 from dovetail.responses.fragmentation import FragmentationReport, FragmentedDomain, TypicalTask
 
 WORST_DOMAINS = 5  # of a level; all when wide
 FIRST_ASKS = 10
+
+_DOMAINS: list[Column[FragmentedDomain]] = [
+    Column("LEVEL", lambda one: one["level"]),
+    Column("DOMAIN", lambda one: "" if one["level"] == one["name"] else one["name"], shrinks=True),
+    Column("GPUS", lambda one: f"{one['gpus']:g}", right=True),
+    Column("FREE", lambda one: f"{one['free_gpus']:.4g}", right=True),
+    Column("UNUSABLE", lambda one: f"{one['unusable_gpus']:.1f}", right=True),
+    Column("OF WHAT IS FREE", lambda one: gauge(one["unusable_gpus"], one["free_gpus"] or 1, 12)),
+    Column("USELESS", lambda one: f"{one['useless_gpus']:.1f}", right=True),
+]
+_ASKS: list[Column[TypicalTask]] = [
+    Column("A TASK ASKS FOR", lambda one: one["ask"], shrinks=True),
+    Column("HOW OFTEN", lambda one: Text.assemble(bar(one["share"], 10), f" {one['share']:5.1%}")),
+    Column("NODES", lambda one: one["nodes"], right=True),
+    Column("TASKS THAT FIT", lambda one: one["tasks"] or Text("none", style="red"), right=True),
+]
 
 
 def fragmentation_report(found: FragmentationReport, wide: bool = False) -> RenderableType:
     whole = found["cluster"]
     if not whole["gpus"]:
         return Text("no node that takes work has GPUs")
-    parts: list[RenderableType] = [_summary(found), _domain_table([whole, *_shown(found["domains"], wide)])]
+    parts: list[RenderableType] = [_summary(found), table(_DOMAINS, [whole, *_shown(found["domains"], wide)])]
     if found["typical"]:
-        parts += [Text(_title(found, wide), style="dim"), _ask_table(found["typical"], wide)]
+        asks = found["typical"] if wide else found["typical"][:FIRST_ASKS]
+        parts += [Text(_title(found, wide), style="dim"), table(_ASKS, asks)]
     return Group(*parts)
 
 
@@ -57,26 +75,6 @@ def _shown(domains: Sequence[FragmentedDomain], wide: bool) -> list[FragmentedDo
     return found
 
 
-def _domain_table(domains: Sequence[FragmentedDomain]) -> Listing:
-    columns = (
-        Header("LEVEL"),
-        Header("DOMAIN", shrinks=True),
-        Header("GPUS", right=True),
-        Header("FREE", right=True),
-        Header("UNUSABLE", right=True),
-        Header("OF WHAT IS FREE"),
-        Header("USELESS", right=True),
-    )
-    rows = []
-    for one in domains:
-        share = one["unusable_gpus"] / one["free_gpus"] if one["free_gpus"] else 0.0
-        name = "" if one["level"] == one["name"] else one["name"]
-        drawn = Text.assemble(bar(share, 12, track=True), f" {share:4.0%}")
-        amounts = (f"{one['gpus']:g}", f"{one['free_gpus']:.4g}", f"{one['unusable_gpus']:.1f}")
-        rows.append([one["level"], name, *amounts, drawn, f"{one['useless_gpus']:.1f}"])
-    return table(columns, rows)
-
-
 def _title(found: FragmentationReport, wide: bool) -> str:
     known = len(found["typical"])
     if not found["tasks_seen"]:
@@ -84,18 +82,3 @@ def _title(found: FragmentationReport, wide: bool) -> str:
     which = f"the {FIRST_ASKS} commonest of {known}" if known > FIRST_ASKS and not wide else f"all {known}"
     nowhere = found["unplaceable_share"]
     return f"\ntypical work ({which}; {nowhere:.0%} of tasks fit nowhere)"
-
-
-def _ask_table(asks: Sequence[TypicalTask], wide: bool) -> Listing:
-    columns = (
-        Header("A TASK ASKS FOR", shrinks=True),
-        Header("HOW OFTEN"),
-        Header("NODES", right=True),
-        Header("TASKS THAT FIT", right=True),
-    )
-    rows = []
-    for one in asks if wide else asks[:FIRST_ASKS]:
-        often = Text.assemble(bar(one["share"], 10), f" {one['share']:5.1%}")
-        fits: object = one["tasks"] or Text("none", style="red")
-        rows.append([one["ask"], often, one["nodes"], fits])
-    return table(columns, rows)

@@ -7,10 +7,11 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from dovetail.cli.render.parts.bars import gauge
-from dovetail.cli.render.parts.spans import age
 from dovetail.cli.render.parts.state import state, tally
-from dovetail.cli.render.parts.table import Header, Listing, count, table
+from dovetail.cli.render.parts.table import Column, Listing, table
+from dovetail.cli.render.parts.times import age
 from dovetail.client.amounts import shown
+from dovetail.model.text.listing import count
 from dovetail.responses.nodes import NodeRow, NodeTask
 
 _RESOURCES = ("cpu", "memory", "gpu", "disk")
@@ -23,9 +24,8 @@ def node_list(rows: Sequence[NodeRow], wide: bool = False) -> RenderableType:
         return Text("no nodes; register one (dovetail nodes register -f FILE) or configure a backend")
     found = Counter(row["status"] for row in rows)
     tasks = count(sum(row["tasks"] for row in rows), "task")
-    parts: list[RenderableType] = [Text(f"{count(len(rows), 'node')}: {tally(found)}; {tasks} there")]
-    parts.append(node_table(rows, wide))
-    return Group(*parts, *([] if wide else _troubles(rows)))
+    head = Text(f"{count(len(rows), 'node')}: {tally(found)}; {tasks} there")
+    return Group(head, node_table(rows, wide), *([] if wide else _troubles(rows)))
 
 
 def _troubles(rows: Sequence[NodeRow]) -> list[RenderableType]:
@@ -38,35 +38,29 @@ def _troubles(rows: Sequence[NodeRow]) -> list[RenderableType]:
 
 def node_table(rows: Sequence[NodeRow], wide: bool = False) -> Listing:
     """A bar for each resource that any of these nodes has."""
-    names = [name for name in _RESOURCES if any(_has(row, name) for row in rows)]
-    columns = (
-        Header("NAME"),
-        Header("STATUS"),
-        Header("TASKS", right=True),
-        *(Header(name.upper(), wide=name in _ONLY_WIDE) for name in names),
-        Header("BACKEND", wide=True),
-        Header("LABELS", wide=True),
-        Header("TAINTS", wide=True),
-        Header("NOTE", wide=True),
-    )
-    return table(columns, [_node(row, names, wide) for row in rows], wide)
+    columns: list[Column[NodeRow]] = [
+        Column("NAME", lambda row: row["name"]),
+        Column("STATUS", lambda row: state(row["status"])),
+        Column("TASKS", lambda row: row["tasks"], right=True),
+        *(_use_column(name, wide) for name in _RESOURCES if any(_has(row, name) for row in rows)),
+        Column("BACKEND", lambda row: row["backend"], wide=True),
+        Column("LABELS", _labels, wide=True),
+        Column("TAINTS", lambda row: ",".join(row["taints"]), wide=True),
+        Column("NOTE", lambda row: row["reason"], wide=True),
+    ]
+    return table(columns, rows, wide)
+
+
+def _labels(row: NodeRow) -> str:
+    return ",".join(f"{key}={value}" for key, value in sorted(row["labels"].items()))
 
 
 def _has(row: NodeRow, name: str) -> bool:
     return name in row["resources"] and row["resources"][name]["capacity"] > 0
 
 
-def _node(row: NodeRow, names: Sequence[str], wide: bool) -> list[object]:
-    return [
-        row["name"],
-        state(row["status"]),
-        row["tasks"],
-        *(_use(row, name, wide) for name in names),
-        row["backend"],
-        ",".join(f"{key}={value}" for key, value in sorted(row["labels"].items())),
-        ",".join(row["taints"]),
-        row["reason"],
-    ]
+def _use_column(name: str, wide: bool) -> Column[NodeRow]:
+    return Column(name.upper(), lambda row: _use(row, name, wide), wide=name in _ONLY_WIDE)
 
 
 def _use(row: NodeRow, name: str, wide: bool) -> Text:
@@ -80,13 +74,19 @@ def _use(row: NodeRow, name: str, wide: bool) -> Text:
     return found
 
 
-def node_task_list(rows: Sequence[NodeTask], now: float) -> RenderableType:
-    columns = [Header("WORKLOAD"), Header("REPLICA", right=True), Header("STATE"), Header("HERE FOR", right=True)]
-    lines: list[list[object]] = [
-        [f"{row['namespace']}/{row['name']}", row["replica"], state(row["state"]), age(row["placed_at"], now)]
-        for row in rows
+def one_node(words: str, tasks: Sequence[NodeTask], now: float) -> RenderableType:
+    """A node described in text, and its tasks."""
+    described = Text(words.rstrip("\n"))
+    return Group(described, Text(""), _tasks(tasks, now)) if tasks else described
+
+
+def _tasks(rows: Sequence[NodeTask], now: float) -> Listing:
+    columns: list[Column[NodeTask]] = [
+        Column("WORKLOAD", lambda row: f"{row['namespace']}/{row['name']}"),
+        Column("REPLICA", lambda row: row["replica"], right=True),
+        Column("STATE", lambda row: state(row["state"])),
+        Column("HERE FOR", lambda row: age(row["placed_at"], now), right=True),
     ]
     if any(row.get("devices") for row in rows):
-        columns.append(Header("GPU"))
-        lines = [[*line, ", ".join(map(str, row.get("devices", ())))] for line, row in zip(lines, rows, strict=True)]
-    return table(columns, lines)
+        columns.append(Column("GPU", lambda row: ", ".join(map(str, row.get("devices", ())))))
+    return table(columns, rows)

@@ -1,15 +1,17 @@
-"""Policies as a list and one by one, their versions and violations; and the node affinity of services."""
+"""Policies, their versions and violations; the node affinity of services; and the check of an expression."""
 
 from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.parts.spans import age, moment
-from dovetail.cli.render.parts.table import Header, count, table
+from dovetail.cli.render.parts.table import Column, Header, grid, pairs, table
+from dovetail.cli.render.parts.times import age, moment
+from dovetail.model.text.listing import count
 from dovetail.responses.policies import (
     ChangedAffinity,
     ChangedPolicy,
+    CheckedConstraint,
     ConstraintInForce,
     PolicyAttachments,
     PolicyDetail,
@@ -18,53 +20,27 @@ from dovetail.responses.policies import (
     ViolationRow,
 )
 
-_POLICIES = (
-    Header("POLICY"),
-    Header("VERSION", right=True),
-    Header("SAYS", shrinks=True),
-    Header("APPLIES TO", shrinks=True),
-    Header("WORKLOADS", right=True),
-    Header("NOW"),
-    Header("DESCRIPTION", wide=True),
-)
-_VERSIONS = (
-    Header("VERSION", right=True),
-    Header("WHEN"),
-    Header("BY", shrinks=True),
-    Header("CHANGED", shrinks=True),
-    Header("NOTE", shrinks=True),
-)
-_VIOLATIONS = (
-    Header("TASK", shrinks=True),
-    Header("NODE", shrinks=True),
-    Header("WHY IT MAY NOT BE THERE", folds=True),
-)
-_AFFINITIES = (
-    Header("SERVICE"),
-    Header("RULE"),
-    Header("NODES", shrinks=True),
-    Header("WORKLOADS", right=True),
-    Header("POLICY", wide=True),
-)
+_VIOLATIONS: list[Column[ViolationRow]] = [
+    Column("TASK", lambda row: f"{row['namespace']}/{row['name']}.{row['replica']}", shrinks=True),
+    Column("NODE", lambda row: row["node"], shrinks=True),
+    Column("WHY IT MAY NOT BE THERE", lambda row: row["why"], folds=True),
+]
 _FACT = 10
 
 
 def policy_list(rows: Sequence[PolicyDetail], wide: bool = False) -> RenderableType:
     if not rows:
         return Text("no policies; make one with dovetail policy set")
-    lines = [
-        [
-            row["name"],
-            row["version"],
-            _says(row),
-            reach(row["applies_to"]) or "whoever names it",
-            row["workloads"],
-            Text("adjusted", style="yellow") if any(one["because"] for one in row["in_force"]) else "",
-            row["description"],
-        ]
-        for row in rows
+    columns: list[Column[PolicyDetail]] = [
+        Column("POLICY", lambda row: row["name"]),
+        Column("VERSION", lambda row: row["version"], right=True),
+        Column("SAYS", _says, shrinks=True),
+        Column("APPLIES TO", lambda row: reach(row["applies_to"]), shrinks=True),
+        Column("WORKLOADS", lambda row: row["workloads"], right=True),
+        Column("NOW", lambda row: Text("adjusted" if any(one["because"] for one in row["in_force"]) else "", "yellow")),
+        Column("DESCRIPTION", lambda row: row["description"], wide=True),
     ]
-    return Group(Text(count(len(rows), "policy", "policies")), table(_POLICIES, lines, wide))
+    return Group(Text(count(len(rows), "policy", "policies")), table(columns, rows, wide))
 
 
 def one_policy(row: PolicyDetail, now: float) -> RenderableType:
@@ -72,14 +48,15 @@ def one_policy(row: PolicyDetail, now: float) -> RenderableType:
     facts = [
         ("Policy", f"{row['name']}, version {row['version']}, set {age(row['set_at'], now)} ago"),
         ("For", row["description"]),
-        ("Applies to", reach(row["applies_to"]) or "whoever names it"),
+        ("Applies to", reach(row["applies_to"])),
         ("Workloads", f"{row['workloads']} unfinished"),
         *_others(row),
     ]
-    parts: list[RenderableType] = [_facts(facts)]
+    parts: list[RenderableType] = [pairs(facts, _FACT)]
     for one in row["in_force"]:
         name = f"  ({one['name']})" if one["name"] else ""
-        parts += [Text(""), Text(f"{one['asked']}  {_one_line(one['expression'])}{name}"), _facts(_counting(one, now))]
+        line = Text(f"{one['asked']}  {_one_line(one['expression'])}{name}")
+        parts += [Text(""), line, pairs(_counting(one, now), _FACT)]
     return Group(*parts)
 
 
@@ -117,7 +94,7 @@ def one_version(row: PolicyVersion, now: float) -> RenderableType:
     by = f" by {row['author']}" if row["author"] else ""
     what = "removed" if row["removed"] else "set"
     head = f"{row['name']}, version {row['version']}, {what} {moment(row['at'], now)}{by}"
-    lines: list[RenderableType] = [_facts([("Policy", head), ("Note", row["note"])])]
+    lines: list[RenderableType] = [pairs([("Policy", head), ("Note", row["note"])], _FACT)]
     if row["definition"] is not None:
         lines += [Text(""), Text(yaml.safe_dump(row["definition"], sort_keys=False, allow_unicode=True).rstrip())]
     return Group(*lines)
@@ -125,17 +102,18 @@ def one_version(row: PolicyVersion, now: float) -> RenderableType:
 
 def version_list(rows: Sequence[PolicyVersion], now: float, wide: bool = False) -> RenderableType:
     oldest = min(row["version"] for row in rows)
-    lines = [
-        [
-            row["version"],
-            moment(row["at"], now),
-            row["author"] or "-",
-            "removed" if row["removed"] else "made" if row["version"] == oldest else ", ".join(row["changed"]),
-            row["note"] or "-",
-        ]
-        for row in rows
+
+    def change(row: PolicyVersion) -> str:
+        return "removed" if row["removed"] else "made" if row["version"] == oldest else ", ".join(row["changed"])
+
+    columns: list[Column[PolicyVersion]] = [
+        Column("VERSION", lambda row: row["version"], right=True),
+        Column("WHEN", lambda row: moment(row["at"], now)),
+        Column("BY", lambda row: row["author"] or "-", shrinks=True),
+        Column("CHANGED", change, shrinks=True),
+        Column("NOTE", lambda row: row["note"] or "-", shrinks=True),
     ]
-    return Group(Text(f"{rows[0]['name']}: {count(len(rows), 'version')}"), table(_VERSIONS, lines, wide))
+    return Group(Text(f"{rows[0]['name']}: {count(len(rows), 'version')}"), table(columns, rows, wide))
 
 
 def changed_policies(rows: Sequence[ChangedPolicy], wide: bool = False) -> RenderableType:
@@ -164,28 +142,26 @@ def _against(rows: Sequence[ViolationRow], number: int, wide: bool) -> list[Rend
         return []
     head = f"{count(number, 'task runs', 'tasks run')} against it, and will go on running:"
     more = [Text(f"and {number - len(rows)} more", style="dim")] if number > len(rows) else []
-    return [Text(head, style="yellow"), _violations(rows, wide), *more]
+    return [Text(head, style="yellow"), table(_VIOLATIONS, rows, wide), *more]
 
 
 def violation_list(rows: Sequence[ViolationRow], wide: bool = False) -> RenderableType:
     if not rows:
         return Text("nothing runs against it")
-    return Group(Text(f"{count(len(rows), 'task runs', 'tasks run')} against it"), _violations(rows, wide))
-
-
-def _violations(rows: Sequence[ViolationRow], wide: bool) -> RenderableType:
-    lines = [[f"{row['namespace']}/{row['name']}.{row['replica']}", row["node"], row["why"]] for row in rows]
-    return table(_VIOLATIONS, lines, wide)
+    return Group(Text(f"{count(len(rows), 'task runs', 'tasks run')} against it"), table(_VIOLATIONS, rows, wide))
 
 
 def affinity_list(rows: Sequence[ServiceAffinityRow], wide: bool = False) -> RenderableType:
     if not rows:
         return Text("no service has an affinity; give it one with dovetail affinity set")
-    lines = [
-        [f"{row['namespace']}/{row['service']}", _rule(row), ", ".join(row["nodes"]), row["workloads"], row["policy"]]
-        for row in rows
+    columns: list[Column[ServiceAffinityRow]] = [
+        Column("SERVICE", lambda row: f"{row['namespace']}/{row['service']}"),
+        Column("RULE", _rule),
+        Column("NODES", lambda row: ", ".join(row["nodes"]), shrinks=True),
+        Column("WORKLOADS", lambda row: row["workloads"], right=True),
+        Column("POLICY", lambda row: row["policy"], wide=True),
     ]
-    return Group(Text(count(len(rows), "rule")), table(_AFFINITIES, lines, wide))
+    return Group(Text(count(len(rows), "rule")), table(columns, rows, wide))
 
 
 def _rule(row: ServiceAffinityRow) -> str:
@@ -195,34 +171,44 @@ def _rule(row: ServiceAffinityRow) -> str:
 
 
 def reach(attached: PolicyAttachments) -> str:
-    """`namespaces db-*, service shop/cart`."""
-    parts = [
-        f"{word if len(places) == 1 else word + 's'} {', '.join(places)}"
-        for word, places in (
-            ("namespace", attached["namespaces"]),
-            ("service", attached["services"]),
-            ("workload", attached["workloads"]),
-        )
-        if places
-    ]
-    return "; ".join(parts)
+    """`namespaces db-*, web; service shop/cart`."""
+    kinds = (
+        ("namespace", attached["namespaces"]),
+        ("service", attached["services"]),
+        ("workload", attached["workloads"]),
+    )
+    parts = [f"{word}{'' if len(places) == 1 else 's'} {', '.join(places)}" for word, places in kinds if places]
+    return "; ".join(parts) or "whoever names it"
 
 
 def _says(row: PolicyDetail) -> str:
     said = [f"{one['demand']} {_one_line(one['expression'])}" for one in row["in_force"]]
-    return "; ".join([*said, *filter(None, [_also(row)])])
-
-
-def _also(row: PolicyDetail) -> str:
     kinds = (("affinity", row["affinity"]), ("spread", row["spread"]), ("conflicts", row["conflicts"]))
-    return ", ".join(f"{word} ({number})" for word, number in kinds if number)
-
-
-def _facts(facts: Iterable[tuple[str, object]]) -> RenderableType:
-    """Names and values; values may take several lines, empty ones are left out."""
-    rows = [(Text(f"{name:<{_FACT}}", style="dim"), value) for name, value in facts if value]
-    return table((Header(), Header(folds=True)), rows)
+    also = ", ".join(f"{word} ({number})" for word, number in kinds if number)
+    return "; ".join([*said, also] if also else said)
 
 
 def _one_line(text: str) -> str:
     return "".join(sign if sign.isprintable() else " " for sign in " ".join(text.split()))
+
+
+def checked(found: CheckedConstraint) -> RenderableType:
+    """How many nodes satisfy an expression, and some that do not."""
+    nodes = found["nodes"]
+    number, of = nodes["satisfying"], nodes["of"]
+    head = Text.assemble(("✓ good", "green"), f": satisfied by {number} of {count(of, 'node')}")
+    if not nodes["failing"]:
+        return head
+    more = of - number - len(nodes["failing"])
+    rows = [(row["node"], row["why"]) for row in nodes["failing"]]
+    tail = [Text(f"and {more} more", style="dim")] if more else []
+    return Group(head, grid((Header("NODE"), Header("WHY NOT", folds=True)), rows), *tail)
+
+
+def mistake(found: CheckedConstraint) -> Text:
+    """The words, the text of the expression, and a caret under the place."""
+    words, *lines = (found.get("caret") or found.get("error") or "").splitlines()
+    drawn = Text.assemble(("✗ ", "red"), (words, "bold"))
+    for line in lines:
+        drawn.append(f"\n  {line}", style="bold red" if line.strip() == "^" else "")
+    return drawn

@@ -1,71 +1,113 @@
-"""The tree of queues: a bar of use for each, who borrows from whom, and how fair it is between tenants.
+"""The pending queue; and the tree of queues: a bar of use for each, who borrows from whom, how fair it is to tenants.
 
 A bar is as long as the queue's maximum, or as the cluster where it has none: `█` is held within the guarantee, `▒` is
 borrowed, `│` marks where the guarantee ends.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from dovetail.cli.render.parts.bars import ACCENT
-from dovetail.cli.render.parts.table import Header, count, table
+from dovetail.cli.render.parts.table import Column, Listing, table
+from dovetail.cli.render.parts.times import span, starts_in
 from dovetail.client.amounts import shown
-from dovetail.responses.queues import LoanPart, LoanRow, QueueResource, QueueRow, QueuesAnswer, TenantRow
+from dovetail.model.text.listing import count
+from dovetail.responses.queues import LoanPart, LoanRow, QueueItem, QueueResource, QueueRow, QueuesAnswer, TenantRow
 
 WIDTH = 16
 _NAMED = 3
-_QUEUES = (
-    Header("QUEUE"),
-    Header("WEIGHT", right=True),
-    Header("SHARE", right=True),
-    Header("USE"),
-    Header("HELD", shrinks=True),
-    Header("WAITING", right=True),
-    Header("EVERYTHING ELSE", wide=True),
-    Header("A USER AT MOST", wide=True),
-)
-_TENANTS = (
-    Header("TENANT", shrinks=True),
-    Header("WEIGHT", right=True),
-    Header("SHARE", right=True),
-    Header("FROM FAIR", right=True),
-)
+_TENANTS: list[Column[TenantRow]] = [
+    Column("TENANT", lambda row: row["tenant"] or "(none)", shrinks=True),
+    Column("WEIGHT", lambda row: f"{row['weight']:g}", right=True),
+    Column("SHARE", lambda row: f"{row['share']:.1%}", right=True),
+    Column("FROM FAIR", lambda row: f"{row['deviation']:+.0%}", right=True),
+]
+
+
+def queue_list(rows: Sequence[QueueItem], now: float, wide: bool = False) -> RenderableType:
+    if not rows:
+        return Text("nothing waits")
+    tasks = sum(row["pending"] for row in rows)
+    longest = max(row["waited_s"] for row in rows)
+    head = f"{count(len(rows), 'workload')} with {count(tasks, 'task')} waiting, the longest for {span(longest)}"
+    return Group(Text(head), queue_table(rows, now, wide))
+
+
+def queue_table(rows: Sequence[QueueItem], now: float, wide: bool = False) -> Listing:
+    """TASKS counts tasks without a node, of all tasks."""
+    columns: list[Column[QueueItem]] = [
+        Column("#", lambda row: row["position"], right=True),
+        Column("ID", lambda row: row["id"], right=True, wide=True),
+        Column("NAMESPACE", lambda row: row["namespace"], wide=True),
+        Column("NAME", lambda row: row["name"]),
+        Column("QUEUE", lambda row: row.get("queue"), wide=True),
+        Column("USER", lambda row: row.get("user"), wide=True),
+        Column("PRIORITY", lambda row: _priority(row, wide)),
+        Column("TASKS", lambda row: f"{row['pending']}/{row['replicas']}", right=True),
+        Column("WAITED", lambda row: span(row["waited_s"]), right=True),
+        Column("STARTS", lambda row: starts_in(row, now)),
+        Column("REASON", lambda row: row["reason"], wide=True),
+        Column("WHY", lambda row: row["message"] or row.get("waits_for") or row["reason"], shrinks=True),
+    ]
+    return table(columns, rows, wide)
+
+
+def _priority(row: QueueItem, wide: bool) -> str:
+    """The priority, with a mark if waiting has raised it."""
+    before = row.get("promoted_from")
+    if before is None:
+        return row["priority"]
+    return f"{row['priority']} (was {before})" if wide else f"{row['priority']} ↑"
+
+
+# --- the tree ----------------------------------------------------------------------------------------------------
 
 
 def queue_tree(answer: QueuesAnswer, wide: bool = False) -> RenderableType:
     rows = answer["queues"]
     waiting = sum(row["waiting"] for row in rows if row["depth"] == 1)
     parts: list[RenderableType] = [Text(f"{count(len(rows), 'queue')}, {count(waiting, 'workload')} waiting")]
-    parts.append(table(_QUEUES, [_queue(row) for row in rows], wide))
+    columns: list[Column[QueueRow]] = [
+        Column("QUEUE", lambda row: Text("  " * (row["depth"] - 1) + row["name"])),  # a string would lose its indent
+        Column("WEIGHT", lambda row: f"{row['weight']:g}", right=True),
+        Column("SHARE", lambda row: f"{row['share']:.0%}", right=True),
+        Column("USE", lambda row: use_bar(row["resources"].get(row["dominant"] or ""))),
+        Column("HELD", lambda row: _held(row, dominant=True), shrinks=True),
+        Column("WAITING", _waiting, right=True),
+        Column("EVERYTHING ELSE", lambda row: _held(row, dominant=False), wide=True),
+        Column("A USER AT MOST", lambda row: _amounts(row["user_limits"]), wide=True),
+    ]
+    parts.append(table(columns, rows, wide))
     if any(row["dominant"] for row in rows):
         parts.append(Text("█ within its guarantee  ▒ borrowed  │ end of its guarantee", style="dim"))
     parts += [Text(f"\n{line}" if not index else line) for index, line in enumerate(map(_loan, answer["loans"]))]
     if answer["tenants"]:
         words = f"\ntenants (by {answer['fair_between']}): what each holds, against its fair part by weight"
-        parts += [Text(words, style="dim"), table(_TENANTS, [_tenant(row) for row in answer["tenants"]], wide)]
+        parts += [Text(words, style="dim"), table(_TENANTS, answer["tenants"], wide)]
     return Group(*parts)
 
 
-def _queue(row: QueueRow) -> list[object]:
-    resource = row["dominant"]
-    use = None if resource is None else row["resources"][resource]
+def _held(row: QueueRow, dominant: bool) -> str:
+    """What it holds of its dominant resource, or of all others."""
+    uses = row["resources"].items()
+    return "; ".join(held(name, use) for name, use in uses if (name == row["dominant"]) is dominant)
+
+
+def _waiting(row: QueueRow) -> str:
     most = row["max_workloads"]
-    return [
-        Text("  " * (row["depth"] - 1) + row["name"]),  # a plain string would lose its indent
-        f"{row['weight']:g}",
-        f"{row['share']:.0%}",
-        Text("-", style="dim") if use is None else use_bar(use),
-        "" if use is None or resource is None else held(resource, use),
-        row["waiting"] if most is None else f"{row['waiting']} of {most}",
-        "; ".join(held(name, other) for name, other in row["resources"].items() if name != resource),
-        ", ".join(f"{name} {shown(name, amount)}" for name, amount in row["user_limits"].items()),
-    ]
+    return f"{row['waiting']}" if most is None else f"{row['waiting']} of {most}"
 
 
-def use_bar(use: QueueResource, width: int = WIDTH) -> Text:
-    """Used, guaranteed and borrowed of the most it may hold."""
+def _amounts(amounts: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {shown(name, amount)}" for name, amount in amounts.items())
+
+
+def use_bar(use: QueueResource | None, width: int = WIDTH) -> Text:
+    """Used, guaranteed and borrowed of the most it may hold; a dash where it holds nothing."""
+    if use is None:
+        return Text("-", style="dim")
     maximum = use["maximum"]
     whole = max(maximum if maximum is not None else use["cluster"], use["used"], use["guaranteed"])
     if not whole:
@@ -107,7 +149,3 @@ def _parts(resource: str, parts: Sequence[LoanPart], verb: str) -> str:
     named = [f"{part['queue']} {verb} {shown(resource, part['amount'])}" for part in parts[:_NAMED]]
     more = [f"{len(parts) - _NAMED} more"] if len(parts) > _NAMED else []
     return ", ".join(named + more)
-
-
-def _tenant(row: TenantRow) -> list[object]:
-    return [row["tenant"] or "(none)", f"{row['weight']:g}", f"{row['share']:.1%}", f"{row['deviation']:+.0%}"]

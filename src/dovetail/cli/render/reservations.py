@@ -5,44 +5,30 @@ from collections.abc import Mapping, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.parts.spans import moment, span
-from dovetail.cli.render.parts.table import Header, count, table
+from dovetail.cli.render.parts.table import Column, joined, table
+from dovetail.cli.render.parts.times import moment, span
+from dovetail.model.text.listing import count
 from dovetail.responses.queues import ReservationRow
 
-_COLUMNS = (
-    Header("ID", right=True),
-    Header("STATUS"),
-    Header("NODE", shrinks=True),
-    Header("HELD", shrinks=True),
-    Header("FOR", shrinks=True),
-    Header("WHEN", right=True),
-    Header("EVERY", right=True),
-    Header("STARTS AT", wide=True),
-    Header("ENDS AT", wide=True),
-    Header("HOLDER", wide=True),
-)
 _NODES_SHOWN = 20
 
 
 def reservation_list(rows: Sequence[ReservationRow], now: float, wide: bool = False) -> RenderableType:
     if not rows:
         return Text("nothing is reserved")
-    lines = [
-        [
-            row["id"],
-            row["status"],
-            nodes(row),
-            held(row["resources"]),
-            row["tenant"] or ("nobody" if wide or not row["holder"] else row["holder"]),
-            when(row, now),
-            span(row["every_s"]),
-            moment(row["start"], now),
-            moment(row["until"], now),
-            row["holder"],
-        ]
-        for row in rows
+    columns: list[Column[ReservationRow]] = [
+        Column("ID", lambda row: row["id"], right=True),
+        Column("STATUS", lambda row: row["status"]),
+        Column("NODE", _nodes, shrinks=True),
+        Column("HELD", lambda row: _held(row["resources"]), shrinks=True),
+        Column("FOR", lambda row: row["tenant"] or (not wide and row["holder"]) or "nobody", shrinks=True),
+        Column("WHEN", lambda row: _when(row, now), right=True),
+        Column("EVERY", lambda row: span(row["every_s"]), right=True),
+        Column("STARTS AT", lambda row: moment(row["start"], now), wide=True),
+        Column("ENDS AT", lambda row: moment(row["until"], now), wide=True),
+        Column("HOLDER", lambda row: row["holder"], wide=True),
     ]
-    return Group(Text(f"{count(len(rows), 'reservation')}"), table(_COLUMNS, lines, wide))
+    return Group(Text(count(len(rows), "reservation")), table(columns, rows, wide))
 
 
 def one_reservation(row: ReservationRow, now: float) -> RenderableType:
@@ -53,7 +39,7 @@ def one_reservation(row: ReservationRow, now: float) -> RenderableType:
         ("Asked for", row["target"]),
         ("For", f"namespace {row['tenant']}" if row["tenant"] is not None else "nobody"),
         ("Holder", row["holder"] or "-"),
-        ("Window", f"{moment(row['start'], now)} to {moment(row['until'], now)} ({when(row, now)})"),
+        ("Window", f"{moment(row['start'], now)} to {moment(row['until'], now)} ({_when(row, now)})"),
     ]
     if row["every_s"] is not None:
         last = row["repeats_until"]
@@ -62,24 +48,24 @@ def one_reservation(row: ReservationRow, now: float) -> RenderableType:
     lines = [Text(f"{name + ':':<13}{value}") for name, value in facts]
     names = list(row["nodes"].items())
     lines += [
-        Text(f"{'Nodes:' if not i else '':<13}{name} ({held(a)})") for i, (name, a) in enumerate(names[:_NODES_SHOWN])
+        Text(f"{'Nodes:' if not i else '':<13}{name} ({_held(a)})") for i, (name, a) in enumerate(names[:_NODES_SHOWN])
     ]
     if len(names) > _NODES_SHOWN:
         lines.append(Text(f"{'':<13}and {len(names) - _NODES_SHOWN} more"))
     return Group(*lines)
 
 
-def nodes(row: ReservationRow) -> str:
+def _nodes(row: ReservationRow) -> str:
     if row["node"] is not None:
         return row["node"]
     return f"{len(row['nodes'])} nodes" if row["nodes"] else "-"
 
 
-def held(amounts: Mapping[str, str | int]) -> str:
-    return ", ".join(f"{name} {amount}" for name, amount in amounts.items()) or "-"
+def _held(amounts: Mapping[str, str | int]) -> str:
+    return joined(amounts, " ") or "-"
 
 
-def when(row: ReservationRow, now: float) -> str:
+def _when(row: ReservationRow, now: float) -> str:
     if row["start"] > now:
         return f"in {span(row['start'] - now)}"
     return f"{span(row['until'] - now)} left"

@@ -11,14 +11,23 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from dovetail.cli.render.parts.bars import ACCENT, height
-from dovetail.cli.render.parts.spans import span
 from dovetail.cli.render.parts.state import tally
-from dovetail.cli.render.parts.table import Header, Listing, count, table
-from dovetail.simulate.outcome import SimulationOutcome, Utilisation
+from dovetail.cli.render.parts.table import Better, Column, Header, Listing, grid, marked, table
+from dovetail.cli.render.parts.times import span
+from dovetail.model.text.listing import count
+from dovetail.simulate.ledger import SimulationLedger
+from dovetail.simulate.outcome import SimulationOutcome, Unplaced, Utilisation
 
 STRIP_COLUMNS = 44
 UNPLACED_SHOWN = 10
 _HIDDEN_WHEN_UNUSED = ("disk", "slots", "gpu")
+_WHOLE, _SHARE = "{:.0f}".format, "{:.0%}".format
+_UNPLACED: list[Column[Unplaced]] = [
+    Column("NAME", lambda one: f"{one.namespace}/{one.name}"),
+    Column("WAITING", lambda one: f"{one.pending}/{one.replicas}", right=True),
+    Column("FOR", lambda one: span(one.waited_s), right=True),
+    Column("WHY", lambda one: one.message or one.reason, shrinks=True),
+]
 
 
 class SimulationRun(NamedTuple):
@@ -36,6 +45,11 @@ def _one(run: SimulationRun, wide: bool) -> RenderableType:
     if len(outcome.tenants) > 1:
         parts += [Text(""), _tenants(outcome)]
     return Group(*parts, *_trouble(outcome, wide))
+
+
+def progress(now: float, ledger: SimulationLedger) -> str:
+    ended = len(ledger.lives) - ledger.live
+    return f"{span(now)} played, {ended} of {len(ledger.lives)} workloads ended, {ledger.waiting} tasks wait"
 
 
 def headline(outcome: SimulationOutcome) -> str:
@@ -71,7 +85,7 @@ def squeezed(samples: Sequence[float], columns: int) -> list[float]:
 
 def _course(outcome: SimulationOutcome) -> Listing:
     """Shares are drawn against full, counts against their own highest."""
-    columns = (Header(), Header("MEAN", right=True), Header("PEAK", right=True), Header(f"OVER {_length(outcome)}"))
+    over = Header(f"OVER {span(outcome.ended_at_s).upper()}")
     rows: list[list[object]] = [
         [name, f"{use.mean:.0%}", f"{use.peak:.0%}", strip(use, 1.0)]
         for name, use in outcome.utilisation.items()
@@ -79,16 +93,11 @@ def _course(outcome: SimulationOutcome) -> Listing:
     ]
     for name, use in (("tasks running", outcome.running), ("tasks waiting", outcome.queue)):
         rows.append([name, f"{use.mean:.1f}", f"{use.peak:.0f}", strip(use, use.peak)])
-    return table(columns, rows)
-
-
-def _length(outcome: SimulationOutcome) -> str:
-    return span(outcome.ended_at_s).upper()
+    return grid((Header(), Header("MEAN", right=True), Header("PEAK", right=True), over), rows)
 
 
 def _tenants(outcome: SimulationOutcome) -> Listing:
-    columns = [Header("TENANT"), Header("WORKLOADS", right=True), Header("ENDED", right=True)]
-    columns += [Header("MEAN WAIT", right=True), Header("CPU SHARE", right=True), Header("GPU SHARE", right=True)]
+    titles = ("WORKLOADS", "ENDED", "MEAN WAIT", "CPU SHARE", "GPU SHARE")
     rows = [
         [
             name,
@@ -99,7 +108,7 @@ def _tenants(outcome: SimulationOutcome) -> Listing:
         ]
         for name, tenant in outcome.tenants.items()
     ]
-    return table(columns, rows)
+    return grid([Header("TENANT"), *(Header(title, right=True) for title in titles)], rows)
 
 
 # --- what went wrong ---------------------------------------------------------------------------------------------
@@ -115,17 +124,7 @@ def _trouble(outcome: SimulationOutcome, wide: bool) -> list[RenderableType]:
         reasons = ", ".join(f"{number} {reason}" for reason, number in outcome.unplaced_by_reason.items())
         head = f"{count(total, 'workload')} still short of nodes at the end: {reasons}"
         shown = outcome.unplaced if wide else outcome.unplaced[:UNPLACED_SHOWN]
-        columns = (
-            Header("NAME"),
-            Header("WAITING", right=True),
-            Header("FOR", right=True),
-            Header("WHY", shrinks=True),
-        )
-        rows = [
-            [f"{u.namespace}/{u.name}", f"{u.pending}/{u.replicas}", span(u.waited_s), u.message or u.reason]
-            for u in shown
-        ]
-        parts += [Text(""), Text(head, style="bold"), table(columns, rows, wide)]
+        parts += [Text(""), Text(head, style="bold"), table(_UNPLACED, shown, wide)]
         if len(shown) < total:
             parts.append(Text(f"… and {total - len(shown)} more", style="dim"))
     if outcome.turned_away:
@@ -141,54 +140,47 @@ class _Line(NamedTuple):
     name: str
     value: Callable[[SimulationOutcome], float | None]
     shown: Callable[[float], str]
-    better: Callable[[Sequence[float]], float] | None = None  # of several values; None: neither is
+    better: Better | None = None  # of several values; None: none is
 
 
 def _lines(runs: Sequence[SimulationRun]) -> list[_Line]:
     found = [
-        _Line("ended", lambda o: sum(o.states.get(s, 0) for s in ("succeeded", "failed", "cancelled")), _whole, max),
-        _Line("failed", lambda o: o.states.get("failed", 0), _whole, min),
-        _Line("short of nodes", lambda o: sum(o.unplaced_by_reason.values()), _whole, min),
+        _Line("ended", lambda o: sum(o.states.get(s, 0) for s in ("succeeded", "failed", "cancelled")), _WHOLE, max),
+        _Line("failed", lambda o: o.states.get("failed", 0), _WHOLE, min),
+        _Line("short of nodes", lambda o: sum(o.unplaced_by_reason.values()), _WHOLE, min),
         _Line("mean wait", lambda o: o.waits.mean_s, span, min),
         _Line("median wait", lambda o: o.waits.median_s, span, min),
         _Line("95% wait", lambda o: o.waits.p95_s, span, min),
         _Line("longest wait", lambda o: o.waits.max_s, span, min),
         _Line("makespan", lambda o: o.makespan_s, span, min),
-        _Line("mean queue", lambda o: o.queue.mean, lambda value: f"{value:.1f}", min),
+        _Line("mean queue", lambda o: o.queue.mean, "{:.1f}".format, min),
     ]
     for name, use in runs[0].outcome.utilisation.items():
         if use.peak and name != "slots":
-            found.append(_Line(f"{name} used", lambda o, name=name: o.utilisation[name].mean, _share))  # type: ignore[misc]
-            found.append(_Line(f"{name} peak", lambda o, name=name: o.utilisation[name].peak, _share))  # type: ignore[misc]
-    return [*found, _Line("decisions", lambda o: o.decisions, _whole)]
-
-
-def _whole(value: float) -> str:
-    return f"{value:.0f}"
-
-
-def _share(value: float) -> str:
-    return f"{value:.0%}"
+            found.append(_Line(f"{name} used", lambda o, name=name: o.utilisation[name].mean, _SHARE))  # type: ignore[misc]
+            found.append(_Line(f"{name} peak", lambda o, name=name: o.utilisation[name].peak, _SHARE))  # type: ignore[misc]
+    return [*found, _Line("decisions", lambda o: o.decisions, _WHOLE)]
 
 
 def _side_by_side(runs: Sequence[SimulationRun], wide: bool) -> RenderableType:
     first = runs[0].outcome
     head = Text(f"{count(first.workloads, 'workload')} with {count(first.tasks, 'task')}, {len(runs)} profiles")
-    rows: list[list[object]] = []
-    for line in _lines(runs):
-        values = [line.value(run.outcome) for run in runs]
-        known = [value for value in values if value is not None]
-        best = line.better(known) if line.better and len({line.shown(value) for value in known}) > 1 else None
-        rows.append([line.name, *(_value(line, value, best) for value in values)])
-    columns = [Header(), *(Header(run.profile, right=True) for run in runs)]
-    parts: list[RenderableType] = [head, Text(""), table(columns, rows, wide)]
+    rows = [
+        [line.name, *marked([line.value(run.outcome) for run in runs], line.shown, line.better)]
+        for line in _lines(runs)
+    ]
+    headers = [Header(), *(Header(run.profile, right=True) for run in runs)]
+    parts: list[RenderableType] = [head, Text(""), grid(headers, rows)]
     busiest = max(first.utilisation, key=lambda name: first.utilisation[name].mean, default=None)
     if busiest is not None:
         peak = max(run.outcome.queue.peak for run in runs)
-        course = [[run.profile, strip(run.outcome.utilisation[busiest], 1.0, 30), strip(run.outcome.queue, peak, 30)]
-                  for run in runs]  # fmt: skip
-        titles = (Header(), Header(f"{busiest} over {span(first.ended_at_s)}"), Header("tasks waiting"))
-        parts += [Text(""), table(titles, course, wide)]
+        title = f"{busiest} over {span(first.ended_at_s)}"
+        course: list[Column[SimulationRun]] = [
+            Column("", lambda run: run.profile),
+            Column(title, lambda run: strip(run.outcome.utilisation[busiest], 1.0, 30)),
+            Column("tasks waiting", lambda run: strip(run.outcome.queue, peak, 30)),
+        ]
+        parts += [Text(""), table(course, runs, wide)]
     return Group(*parts, *_short_of_nodes(runs))
 
 
@@ -202,9 +194,3 @@ def _short_of_nodes(runs: Sequence[SimulationRun]) -> list[Text]:
     if len(alike) == 1 and len(runs) > 1:
         return [Text(""), Text(f"short of nodes: {next(iter(alike))}")]
     return [Text(f"short of nodes with {', '.join(names)}: {reasons}") for reasons, names in alike.items()]
-
-
-def _value(line: _Line, value: float | None, best: float | None) -> Text:
-    if value is None:
-        return Text("-", style="dim")
-    return Text(line.shown(value), style="bold green" if value == best else "")

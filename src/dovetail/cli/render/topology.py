@@ -8,12 +8,14 @@ from rich.tree import Tree
 
 from dovetail.cli.render.parts.bars import gauge
 from dovetail.cli.render.parts.state import state
-from dovetail.cli.render.parts.table import Header, count, pairs, table
+from dovetail.cli.render.parts.table import Column, pairs, table
+from dovetail.model.text.listing import count
 from dovetail.model.text.quantity import format_bandwidth
-from dovetail.responses.network import DistanceBetween, DomainRow, NodeDistance, TopologyAnswer
+from dovetail.responses.network import DistanceBetween, DomainRow, LevelRow, NodeDistance, TopologyAnswer
 from dovetail.responses.nodes import NodeRow
 
 BAR = 10
+_Place = tuple[tuple[str, str], ...]  # levels and domains, widest first
 _NOTHING = (
     "no node is in a domain of any level; label nodes (zone, spine, leaf, rack) or use dovetail topology set FILE"
 )
@@ -22,19 +24,15 @@ _NOTHING = (
 def level_list(topology: TopologyAnswer, wide: bool = False) -> RenderableType:
     if not topology["levels"]:
         return Text(_NOTHING)
-    columns = (
-        Header("LEVEL"),
-        Header("LABEL", wide=True),
-        Header("DOMAINS", right=True),
-        Header("UP", right=True),
-        Header("LATENCY", right=True),
-        Header("NODES OUTSIDE", right=True),
-    )
-    rows = [
-        [one["name"], one["label"], one["domains"], one["bandwidth"], one["latency"], one["outside"] or None]
-        for one in topology["levels"]
+    columns: list[Column[LevelRow]] = [
+        Column("LEVEL", lambda one: one["name"]),
+        Column("LABEL", lambda one: one["label"], wide=True),
+        Column("DOMAINS", lambda one: one["domains"], right=True),
+        Column("UP", lambda one: one["bandwidth"], right=True),
+        Column("LATENCY", lambda one: one["latency"], right=True),
+        Column("NODES OUTSIDE", lambda one: one["outside"] or None, right=True),
     ]
-    return table(columns, rows, wide)
+    return table(columns, topology["levels"], wide)
 
 
 def topology_tree(
@@ -46,24 +44,19 @@ def topology_tree(
     order = [one["name"] for one in topology["levels"] if any(domain["level"] == one["name"] for domain in domains)]
     label_of = {one["name"]: one["label"] for one in topology["levels"]}
     root = Tree(Text(_counted(topology, order)), guide_style="dim", hide_root=False)
-    drawn: dict[tuple[str, ...], Tree] = {(): root}
+    drawn: dict[_Place, Tree] = {(): root}
     for domain in sorted(domains, key=lambda one: (order.index(one["level"]), one["name"])):
-        above = tuple(_step(level, domain["around"][level]) for level in order if level in domain["around"])
+        above = tuple((level, domain["around"][level]) for level in order if level in domain["around"])
         parent = _nearest(drawn, above)
-        drawn[(*above, _step(domain["level"], domain["name"]))] = parent.add(_domain(domain, wide))
+        drawn[(*above, (domain["level"], domain["name"]))] = parent.add(_domain(domain, wide))
     for node in nodes:
-        place = tuple(
-            _step(level, node["labels"][label_of[level]]) for level in order if label_of[level] in node["labels"]
-        )
+        labels = node["labels"]
+        place = tuple((level, labels[label_of[level]]) for level in order if label_of[level] in labels)
         _nearest(drawn, place).add(_node(node))
     return Group(root)
 
 
-def _step(level: str, domain: str) -> str:
-    return f"{level}\n{domain}"
-
-
-def _nearest(drawn: dict[tuple[str, ...], Tree], place: tuple[str, ...]) -> Tree:
+def _nearest(drawn: dict[_Place, Tree], place: _Place) -> Tree:
     while place not in drawn:
         place = place[:-1]
     return drawn[place]
@@ -124,8 +117,12 @@ def _node(node: NodeRow) -> Text:
 def distance_list(rows: Sequence[NodeDistance]) -> RenderableType:
     if not rows:
         return Text("no distance was set by hand; dovetail distance set NODE NODE DISTANCE")
-    columns = (Header("FROM"), Header("TO"), Header("DISTANCE", right=True))
-    return table(columns, [[row["from"], row["to"], f"{row['distance']:g}"] for row in rows])
+    columns: list[Column[NodeDistance]] = [
+        Column("FROM", lambda row: row["from"]),
+        Column("TO", lambda row: row["to"]),
+        Column("DISTANCE", lambda row: f"{row['distance']:g}", right=True),
+    ]
+    return table(columns, rows)
 
 
 def apart(found: DistanceBetween) -> RenderableType:

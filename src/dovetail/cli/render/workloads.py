@@ -7,39 +7,11 @@ from typing import cast
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.parts.spans import age, moment, span
-from dovetail.cli.render.parts.starts import starts_in
 from dovetail.cli.render.parts.state import state, tally
-from dovetail.cli.render.parts.table import Header, count, table
+from dovetail.cli.render.parts.table import Column, table
+from dovetail.cli.render.parts.times import age, moment, span, starts_in
+from dovetail.model.text.listing import count
 from dovetail.responses.workloads import PredictedStart, TaskRow, WorkloadRow
-
-_WORKLOAD_COLUMNS = (
-    Header("ID", right=True, wide=True),
-    Header("NAMESPACE", wide=True),
-    Header("NAME"),
-    Header("KIND", wide=True),
-    Header("STATE"),
-    Header("TASKS", right=True),
-    Header("PRIORITY"),
-    Header("AGE", right=True),
-    Header("RAN", right=True),
-    Header("USER", wide=True),
-    Header("SERVICE", wide=True),
-    Header("SUBMITTED", wide=True),
-    Header("NOTE", shrinks=True),
-)
-_TASK_COLUMNS = (
-    Header("REPLICA", right=True),
-    Header("STATE"),
-    Header("NODE"),
-    Header("BACKEND", wide=True),
-    Header("TRIES", right=True),
-    Header("EXIT", right=True),
-    Header("WAITED", right=True, wide=True),
-    Header("RAN", right=True),
-    Header("NOTE", shrinks=True),
-)
-_AFTER_NODE = 3
 
 
 def workload_list(rows: Sequence[WorkloadRow], now: float, wide: bool = False, more: bool = False) -> RenderableType:
@@ -48,25 +20,22 @@ def workload_list(rows: Sequence[WorkloadRow], now: float, wide: bool = False, m
     found = Counter(row["state"] for row in rows)
     head = f"{'the newest ' if more else ''}{count(len(rows), 'workload')}: {tally(found)}"
     mixed = len({row["namespace"] for row in rows}) > 1 and not wide
-    return Group(Text(head), table(_WORKLOAD_COLUMNS, [_workload(row, now, mixed) for row in rows], wide))
-
-
-def _workload(row: WorkloadRow, now: float, mixed: bool) -> list[object]:
-    return [
-        row["id"],
-        row["namespace"],
-        f"{row['namespace']}/{row['name']}" if mixed else row["name"],
-        row["kind"],
-        state(row["state"]),
-        f"{row['active'] + row['succeeded']}/{row['replicas']}",
-        row["priority"],
-        age(row["submitted_at"], now),
-        ran(row, now),
-        row["user"],
-        row["service"],
-        moment(row["submitted_at"], now),
-        _start_and_note(row, now),
+    columns: list[Column[WorkloadRow]] = [
+        Column("ID", lambda row: row["id"], right=True, wide=True),
+        Column("NAMESPACE", lambda row: row["namespace"], wide=True),
+        Column("NAME", lambda row: f"{row['namespace']}/{row['name']}" if mixed else row["name"]),
+        Column("KIND", lambda row: row["kind"], wide=True),
+        Column("STATE", lambda row: state(row["state"])),
+        Column("TASKS", lambda row: f"{row['active'] + row['succeeded']}/{row['replicas']}", right=True),
+        Column("PRIORITY", lambda row: row["priority"]),
+        Column("AGE", lambda row: age(row["submitted_at"], now), right=True),
+        Column("RAN", lambda row: ran(row, now), right=True),
+        Column("USER", lambda row: row["user"], wide=True),
+        Column("SERVICE", lambda row: row["service"], wide=True),
+        Column("SUBMITTED", lambda row: moment(row["submitted_at"], now), wide=True),
+        Column("NOTE", lambda row: _start_and_note(row, now), shrinks=True),
     ]
+    return Group(Text(head), table(columns, rows, wide))
 
 
 def _start_and_note(row: WorkloadRow, now: float) -> str:
@@ -76,29 +45,24 @@ def _start_and_note(row: WorkloadRow, now: float) -> str:
 
 
 def task_list(rows: Sequence[TaskRow], submitted_at: float, now: float, wide: bool = False) -> RenderableType:
-    lines: list[list[object]] = []
-    with_gpus = any(row.get("devices") for row in rows)
-    for row in rows:
-        placed_at = row["placed_at"]
-        waited = (placed_at if placed_at is not None else now) - submitted_at
-        lines.append(
-            [
-                row["replica"],
-                state(row["state"]),
-                row["node"],
-                *([", ".join(map(str, row.get("devices", ())))] if with_gpus else []),
-                row["backend"],
-                row["attempt"],
-                row["exit_code"],
-                span(waited),
-                ran(row, now),
-                note(row),
-            ]
-        )
-    columns = (
-        (*_TASK_COLUMNS[:_AFTER_NODE], Header("GPU"), *_TASK_COLUMNS[_AFTER_NODE:]) if with_gpus else _TASK_COLUMNS
-    )
-    return table(columns, lines, wide)
+    devices: list[Column[TaskRow]] = [Column("GPU", lambda row: ", ".join(map(str, row.get("devices", ()))))]
+    columns: list[Column[TaskRow]] = [
+        Column("REPLICA", lambda row: row["replica"], right=True),
+        Column("STATE", lambda row: state(row["state"])),
+        Column("NODE", lambda row: row["node"]),
+        *(devices if any(row.get("devices") for row in rows) else []),
+        Column("BACKEND", lambda row: row["backend"], wide=True),
+        Column("TRIES", lambda row: row["attempt"], right=True),
+        Column("EXIT", lambda row: row["exit_code"], right=True),
+        Column("WAITED", lambda row: span(_placed_at(row, now) - submitted_at), right=True, wide=True),
+        Column("RAN", lambda row: ran(row, now), right=True),
+        Column("NOTE", note, shrinks=True),
+    ]
+    return table(columns, rows, wide)
+
+
+def _placed_at(row: TaskRow, now: float) -> float:
+    return now if row["placed_at"] is None else row["placed_at"]
 
 
 def ran(row: WorkloadRow | TaskRow, now: float) -> str:

@@ -4,18 +4,20 @@
 that is named like an action needs the long form.
 """
 
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from dovetail.cli import render
 from dovetail.cli.simulate.swf import swf
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.files import Files, read_file
+from dovetail.cli.terminal.options import seconds
 from dovetail.cli.terminal.output import Format, Output, show, stderr
-from dovetail.cli.workloads.submission import Files, read_submission
+from dovetail.cli.workloads.submission import read_submission
 
 if TYPE_CHECKING:
     from dovetail.cli.render.simulation import SimulationRun
@@ -70,13 +72,7 @@ def scenario_command(
         "seed": chosen_seed,
         "runs": [{"profile": run.profile, **run.outcome.to_dict(every_workload=each)} for run in runs],
     }
-
-    def view(wide: bool) -> Any:
-        from dovetail.cli.render.simulation import simulation
-
-        return simulation(runs, wide)
-
-    show(data, output, view)
+    show(data, output, lambda wide: render.simulation.simulation(runs, wide))
 
 
 command.command("swf")(swf)
@@ -85,53 +81,26 @@ command.command("swf")(swf)
 def _scenario(scenario: Path | None, file: list[str], cluster: Path | None, until: str | None) -> "Scenario":
     from dovetail.simulate.scenario import read_cluster, read_scenario, scenario_of
 
-    horizon_s = _seconds(until)
+    horizon_s = seconds("--until", until)
     if scenario is not None:
         if file or cluster is not None:
             raise Failure("give a SCENARIO, or -f with --cluster, not both", ExitCode.USAGE)
-        return read_scenario(_text(scenario), str(scenario), horizon_s)
+        return read_scenario(read_file(scenario), str(scenario), horizon_s)
     if not file or cluster is None:
         raise Failure("say what to play: a SCENARIO file, or -f WORKLOADS with --cluster FILE", ExitCode.USAGE)
     work = read_submission(file)
-    return scenario_of(work.workloads, read_cluster(_text(cluster), str(cluster)), horizon_s)
-
-
-def _text(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise Failure(f"{path}: cannot be read: {error.strerror}", ExitCode.USAGE) from None
-
-
-def _seconds(until: str | None) -> float | None:
-    from dovetail.model.text.quantity import parse_duration_s
-
-    try:
-        return None if until is None else parse_duration_s(until)
-    except ValueError as error:
-        raise Failure(f"--until: {error}", ExitCode.USAGE) from None
+    return scenario_of(work.workloads, read_cluster(read_file(cluster), str(cluster)), horizon_s)
 
 
 def _run(scenario: "Scenario", profile: str, seed: int) -> "SimulationRun":
-    from dovetail.cli.render.simulation import SimulationRun
     from dovetail.simulate.replay import Simulation, Unplayable
 
-    console = stderr()
-    status: AbstractContextManager[Any] = console.status(profile) if console.is_terminal else nullcontext()
-    with status as line:
+    with stderr().status(profile) as line:
 
         def tell(now: float, ledger: "SimulationLedger") -> None:
-            if line is not None:
-                line.update(_progress_words(profile, now, ledger))
+            line.update(f"{profile}: {render.simulation.progress(now, ledger)}")
 
         try:
-            return SimulationRun(profile, Simulation.of(scenario, seed, profile).run(tell))
+            return render.simulation.SimulationRun(profile, Simulation.of(scenario, seed, profile).run(tell))
         except Unplayable as error:
             raise Failure(str(error), ExitCode.USAGE) from None
-
-
-def _progress_words(profile: str, now: float, ledger: "SimulationLedger") -> str:
-    from dovetail.cli.render.parts.spans import span
-
-    ended = len(ledger.lives) - ledger.live
-    return f"{profile}: {span(now)} played, {ended} of {len(ledger.lives)} workloads ended, {ledger.waiting} tasks wait"

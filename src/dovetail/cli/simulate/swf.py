@@ -1,17 +1,20 @@
 """`dovetail simulate swf`: a batch log (Standard Workload Format) replayed by the engine under several policies."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dovetail.cli import render
 from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.files import read_file
 from dovetail.cli.terminal.output import Format, Output, show, stderr
+from dovetail.model.text.listing import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from rich.status import Status
 
     from dovetail.simulate.policies import Backfill, BatchPolicy
     from dovetail.simulate.swf import BatchJob, BatchLog
@@ -48,17 +51,19 @@ def swf(
     submission and run times only at the end. The same file, policies and seed always give the same figures.
     """
     from dovetail.simulate.comparison import play, yardstick
+    from dovetail.simulate.swf import read_swf
 
     ways = [(one, how) for one in _policies(policy) for how in _backfills(backfill)]
     if whole and (sequences, length, seed) != (None, None, None):
         raise Failure("give --whole, or --sequences, --length and --seed, not both", ExitCode.USAGE)
-    log = _log(file)
+    log = read_swf(read_file(file), str(file))
     parts = (
         [log.jobs] if whole else _drawn(log, sequences or SEQUENCES, length or LENGTH, SEED if seed is None else seed)
     )
     runs = []
     for one, how in ways:
-        with _progress(f"{one.name} {how}", parts) as tell:
+        with stderr().status(f"{one.name} {how}") as line:
+            tell = _progress(line, f"{one.name} {how}", parts)
             runs.append(play(one, how, parts, log.processors, predict=predict, progress=tell))
     fcfs = yardstick(runs)
     data = {
@@ -70,13 +75,7 @@ def swf(
         "length": len(parts[0]),
         "runs": [run.to_dict(fcfs) for run in runs],
     }
-
-    def view(wide: bool) -> Any:
-        from dovetail.cli.render.batch import comparison
-
-        return comparison(runs, _headline(log, parts, whole), wide)
-
-    show(data, output, view)
+    show(data, output, lambda wide: render.batch.comparison(runs, _headline(log, parts, whole), wide))
 
 
 def _policies(names: list[str]) -> "list[BatchPolicy]":
@@ -98,16 +97,6 @@ def _backfills(names: list[str]) -> "list[Backfill]":
     return [known[name] for name in dict.fromkeys(names or ["easy"])]
 
 
-def _log(file: Path) -> "BatchLog":
-    from dovetail.simulate.swf import read_swf
-
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise Failure(f"{file}: cannot be read: {error.strerror}", ExitCode.USAGE) from None
-    return read_swf(data, str(file))
-
-
 def _drawn(log: "BatchLog", count: int, length: int, seed: int) -> "list[Sequence[BatchJob]]":
     from dovetail.simulate.sequences import TooShort, sequences
 
@@ -118,25 +107,15 @@ def _drawn(log: "BatchLog", count: int, length: int, seed: int) -> "list[Sequenc
 
 
 def _headline(log: "BatchLog", parts: "Sequence[Sequence[BatchJob]]", whole: bool) -> str:
-    from dovetail.cli.render.parts.table import count
-
     jobs = count(len(log.jobs), "job")
     played = jobs if whole else f"{count(len(parts), 'sequence')} of {len(parts[0])} of {jobs}"
     left = f"; left out {log.left_out} that never ran or asked for more" if log.left_out else ""
     return f"{Path(log.source).name}: {played} on {count(log.processors, 'processor')}{left}"
 
 
-@contextmanager
-def _progress(name: str, parts: "Sequence[Sequence[BatchJob]]") -> "Iterator[Callable[[int, int], None] | None]":
-    """A line of progress on a terminal; nothing elsewhere."""
-    console = stderr()
-    if not console.is_terminal:
-        yield None
-        return
-    with console.status(name) as line:
+def _progress(line: "Status", name: str, parts: "Sequence[Sequence[BatchJob]]") -> "Callable[[int, int], None]":
+    def tell(number: int, ended: int) -> None:
+        of = f"sequence {number} of {len(parts)}, " if len(parts) > 1 else ""
+        line.update(f"{name}: {of}{ended} of {len(parts[number - 1])} jobs ended")
 
-        def tell(number: int, ended: int) -> None:
-            of = f"sequence {number} of {len(parts)}, " if len(parts) > 1 else ""
-            line.update(f"{name}: {of}{ended} of {len(parts[number - 1])} jobs ended")
-
-        yield tell
+    return tell

@@ -25,6 +25,11 @@ class Format(StrEnum):
     JSON = "json"
     YAML = "yaml"
 
+    @property
+    def is_data(self) -> bool:
+        """The answer as it is, not drawn."""
+        return self in (Format.JSON, Format.YAML)
+
 
 Output = Annotated[
     Format, typer.Option("--output", "-o", metavar="FORMAT", help="table, wide, json or yaml.", show_default=True)
@@ -36,11 +41,11 @@ def show(data: Any, output: Format, view: Callable[[bool], "RenderableType"]) ->
     if output is Format.JSON:
         import json
 
-        _write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+        write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
     elif output is Format.YAML:
         import yaml
 
-        _write(yaml.safe_dump(data, sort_keys=False, allow_unicode=True, default_flow_style=False))
+        write(yaml.safe_dump(data, sort_keys=False, allow_unicode=True, default_flow_style=False))
     else:
         draw(view(output is Format.WIDE), wide=output is Format.WIDE)
 
@@ -53,7 +58,7 @@ def draw(view: "RenderableType", wide: bool = False) -> None:
     with console.capture() as drawn:
         console.print(view)
     # Tables are padded to their width, which only disturbs the reader of a pipe.
-    _write("".join(f"{line.rstrip()}\n" for line in drawn.get().splitlines()))
+    write("".join(f"{line.rstrip()}\n" for line in drawn.get().splitlines()))
 
 
 def stdout(wide: bool = False) -> "Console":
@@ -80,6 +85,6 @@ def say(words: str) -> None:
     typer.echo(words, err=True)
 
 
-def _write(text: str) -> None:
+def write(text: str) -> None:
     sys.stdout.write(text)
     sys.stdout.flush()

@@ -1,33 +1,37 @@
-"""`dovetail get`: lists, and one workload by name."""
+"""`dovetail get` and `dovetail describe`: lists, workloads by name, and everything about one of them."""
 
 import time
-from importlib import import_module
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dovetail.cli import render
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import Format, Output, say, show
-from dovetail.cli.terminal.server import Url, connect
+from dovetail.cli.terminal.server import Namespace, Url, WorkloadName, check_name, connect
 
 if TYPE_CHECKING:
     from dovetail.client import Client
+    from dovetail.responses.combined import WorkloadDescription
 
-#: What is only listed as a whole: the method of the client, the function that draws it, whether it takes the time.
-OTHERS = {
-    "queues": ("queues", "queues", "queue_tree", False),
-    "queue": ("queue", "queue", "queue_list", True),
-    "reservations": ("reservations", "reservations", "reservation_list", True),
-    "policies": ("policies", "policies", "policy_list", False),
-    "profiles": ("profiles", "profiles", "profile_list", False),
+#: What is only listed as a whole, by the name of the client's method, and how it is drawn.
+OTHERS: dict[str, Callable[[Any, bool], Any]] = {
+    "queues": lambda found, wide: render.queues.queue_tree(found, wide),
+    "queue": lambda found, wide: render.queues.queue_list(found, time.time(), wide),
+    "reservations": lambda found, wide: render.reservations.reservation_list(found, time.time(), wide),
+    "policies": lambda found, wide: render.policies.policy_list(found, wide),
+    "profiles": lambda found, wide: render.profiles.profile_list(found, wide),
 }
 KINDS = ("workloads", "nodes", *OTHERS)
+_TASKS_DESCRIBED = 20
+_HISTORY_DESCRIBED = 200
 
 
-def command(
+def get(
     what: Annotated[
         list[str] | None,
-        typer.Argument(metavar="KIND|NAME", help=f"{', '.join(KINDS)}, or names of workloads."),
+        typer.Argument(metavar="KIND|NAME", callback=check_name, help=f"{', '.join(KINDS)}, or names of workloads."),
     ] = None,
     namespace: Annotated[
         str | None, typer.Option("--namespace", "-n", metavar="NAME", help="Only this one; names: default.")
@@ -67,11 +71,10 @@ def command(
                 limit=limit,
                 cursor=cursor,
             )
-            from dovetail.cli.render.workloads import workload_list
-
             more = page["cursor"]
-            show(page, output, lambda wide: workload_list(page["items"], time.time(), wide, more is not None))
-            if more is not None and output in (Format.TABLE, Format.WIDE):
+            drawn = page["items"]
+            show(page, output, lambda wide: render.workloads.workload_list(drawn, time.time(), wide, more is not None))
+            if more is not None and not output.is_data:
                 say(f"there are more: add --cursor {more} for the next page, or --limit for a longer one")
 
 
@@ -85,28 +88,31 @@ def _asked(what: list[str]) -> tuple[str, list[str]]:
 
 
 def _show_named(client: "Client", names: list[str], namespace: str, output: Format) -> None:
-    from dovetail.cli.render.workloads import workload_list
-
-    rows: list[Any] = [client.workload(_name(name), namespace) for name in names]
-    show(rows[0] if len(rows) == 1 else rows, output, lambda wide: workload_list(rows, time.time(), wide))
-
-
-def _name(given: str) -> str:
-    if given in ("", ".", ".."):
-        raise Failure(f"{given!r} is not a name", ExitCode.USAGE)
-    return given
+    rows: list[Any] = [client.workload(name, namespace) for name in names]
+    one_or_all = rows[0] if len(rows) == 1 else rows
+    show(one_or_all, output, lambda wide: render.workloads.workload_list(rows, time.time(), wide))
 
 
 def _list_other(client: "Client", kind: str, names: list[str], output: Format) -> None:
     if kind == "nodes":
-        from dovetail.cli.render.nodes import node_list
-
-        nodes: list[Any] = [client.node(_name(name)) for name in names] if names else list(client.nodes())
-        show(nodes[0] if len(names) == 1 else nodes, output, lambda wide: node_list(nodes, wide))
+        nodes: list[Any] = [client.node(name) for name in names] if names else list(client.nodes())
+        show(nodes[0] if len(names) == 1 else nodes, output, lambda wide: render.nodes.node_list(nodes, wide))
         return
     if names:
         raise Failure(f"{kind} are only listed as a whole; leave out {names[0]!r}", ExitCode.USAGE)
-    ask, module, function, with_now = OTHERS[kind]
-    found = getattr(client, ask)()
-    draw = getattr(import_module(f"dovetail.cli.render.{module}"), function)
-    show(found, output, lambda wide: draw(found, time.time(), wide) if with_now else draw(found, wide))
+    found = getattr(client, kind)()
+    show(found, output, lambda wide: OTHERS[kind](found, wide))
+
+
+def describe(
+    name: WorkloadName, namespace: Namespace = "default", output: Output = Format.TABLE, url: Url = None
+) -> None:
+    """Everything about one workload: timeline, tasks, the latest decision, history."""
+    with connect(url) as client:
+        workload = client.workload(name, namespace)
+        id_ = workload["id"]  # by id from here on, so that a newer one of the same name cannot mix in
+        tasks = client.tasks(id_, limit=_TASKS_DESCRIBED)
+        decisions = client.decisions(id_, limit=1)
+        history = client.history(id_, limit=_HISTORY_DESCRIBED)
+    whole: WorkloadDescription = {"workload": workload, "tasks": tasks, "decisions": decisions, "history": history}
+    show(whole, output, lambda wide: render.description.description(**whole, now=time.time(), wide=wide))

@@ -1,12 +1,11 @@
 """`dovetail logs`: what a task wrote."""
 
-import sys
 import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dovetail.cli.terminal.output import say
+from dovetail.cli.terminal.output import say, write
 from dovetail.cli.terminal.server import Namespace, Url, WorkloadName, connect
 
 if TYPE_CHECKING:
@@ -29,12 +28,12 @@ def command(
         if follow:
             _await_start(client, id_, replica)
             for text in client.follow_logs(id_, replica=replica):
-                _write(text)
+                write(text)
             return
         offset = 0
         while True:
             chunk = client.logs(id_, replica=replica, offset=offset)
-            _write(chunk.text)
+            write(chunk.text)
             if chunk.ended or chunk.next_offset == offset:
                 return
             offset = chunk.next_offset
@@ -52,8 +51,3 @@ def _await_start(client: "Client", id_: int, replica: int) -> None:
             say(words)
             told = words
         time.sleep(_PAUSE_S)
-
-
-def _write(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dovetail.cli import render
 from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.files import SUFFIXES, Files
+from dovetail.cli.terminal.options import Cpu, Disk, Gpu, Memory, resources
 from dovetail.cli.terminal.output import Format, Output, say, show
-from dovetail.cli.terminal.resource_options import Cpu, Disk, Gpu, Memory, resources
 from dovetail.cli.terminal.server import Url, connect
-from dovetail.cli.workloads.submission import SUFFIXES, Files, WorkToSubmit, described, made_up_name, read_submission
+from dovetail.cli.workloads.submission import WorkToSubmit, described, made_up_name, read_submission
 from dovetail.cli.workloads.waiting import wait_for
+from dovetail.model.text.listing import count, first_of
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from dovetail.client import Client
     from dovetail.responses.combined import FinishedWorkloads
 
@@ -71,12 +72,10 @@ def command(
         if not wait:
             show({"accepted": accepted}, output, lambda _: _accepted_words(accepted))
             return
-        say(str(_accepted_words(accepted)))
+        say(_accepted_words(accepted))
         rows = wait_for(client, [row["id"] for row in accepted])
-    from dovetail.cli.render.workloads import workload_list
-
     finished: FinishedWorkloads = {"workloads": rows}
-    show(finished, output, lambda wide: workload_list(rows, time.time(), wide))
+    show(finished, output, lambda wide: render.workloads.workload_list(rows, time.time(), wide))
     unlucky = [row for row in rows if row["state"] != "succeeded"]
     if unlucky:
         say(f"its output: dovetail logs {unlucky[0]['id']}; its story: dovetail describe {unlucky[0]['id']}")
@@ -124,31 +123,15 @@ def _variables(given: list[str]) -> dict[str, str]:
     return dict(assignment.split("=", 1) for assignment in given)
 
 
-def _accepted_words(accepted: list[Any]) -> "RenderableType":
-    from rich.text import Text
-
-    from dovetail.cli.render.parts.table import count
-    from dovetail.model.text.listing import first_of
-
+def _accepted_words(accepted: list[Any]) -> str:
     names = [row["name"] if row["namespace"] == "default" else f"{row['namespace']}/{row['name']}" for row in accepted]
-    return Text(f"accepted {count(len(names), 'workload')}: {first_of(names, most=10)}")
+    return f"accepted {count(len(names), 'workload')}: {first_of(names, most=10)}"
 
 
 def plan_and_show(client: "Client", work: WorkToSubmit, output: Format, rehearsal: bool = False) -> None:
     """Where the work would go; exit code 1 when not all of it fits now."""
     with work.located():
         plans = client.dry_run(work.workloads) if rehearsal else client.plan(work.workloads)
-    from rich.console import Group
-    from rich.text import Text
-
-    from dovetail.cli.render.decision import plan_view
-
-    def view(wide: bool) -> "RenderableType":
-        parts: list[RenderableType] = []
-        for plan in plans:
-            parts += [Text(""), plan_view(plan, wide)] if parts else [plan_view(plan, wide)]
-        return Group(*parts)
-
-    show({"plans": plans}, output, view)
+    show({"plans": plans}, output, lambda wide: render.decision.plan_list(plans, wide))
     if any(plan["unplaced"] for plan in plans):
         raise typer.Exit(ExitCode.FAILED)

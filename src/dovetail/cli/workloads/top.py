@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dovetail.cli import render
 from dovetail.cli.terminal.output import Format, Output, show, stdout
 from dovetail.cli.terminal.server import Url, connect
 
@@ -29,7 +30,7 @@ def command(
     """The whole cluster on one screen: use, busiest nodes, queue. Ctrl-C ends it."""
     console = stdout(output is Format.WIDE)
     with connect(url) as client:
-        if once or not console.is_terminal or output in (Format.JSON, Format.YAML):
+        if once or not console.is_terminal or output.is_data:
             look = _look(client)
             show(look, output, lambda wide: _frame(look, _LINES_IN_A_PIPE, wide))
             return
@@ -58,12 +59,4 @@ def _look_again(client: "Client", before: "ClusterOverview") -> "tuple[ClusterOv
 
 
 def _frame(look: "ClusterOverview", lines: int, wide: bool, trouble: str = "") -> "RenderableType":
-    from dovetail.cli.render.cluster import cluster_frame
-
-    frame = cluster_frame(look["summary"], look["nodes"], look["queue"], lines, time.time(), wide)
-    if not trouble:
-        return frame
-    from rich.console import Group
-    from rich.text import Text
-
-    return Group(Text(f"as it was last; {trouble}", style="red"), frame)
+    return render.cluster.cluster_frame(**look, lines=lines, now=time.time(), wide=wide, trouble=trouble)

@@ -12,6 +12,8 @@ from dovetail.cli.terminal.output import say, stderr
 from dovetail.model.backoff import Backoff
 
 if TYPE_CHECKING:
+    from rich.status import Status
+
     from dovetail.client import Client
     from dovetail.responses.workloads import WorkloadDetail
 
@@ -23,11 +25,12 @@ _SPOKEN_OF = 20  # more workloads than this are summed up instead of named
 
 def wait_for(client: "Client", ids: Sequence[int]) -> "list[WorkloadDetail]":
     """The rows of the workloads once all have ended, in the order given."""
-    progress = _Progress(len(ids))
     found: dict[int, WorkloadDetail] = {}
     backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S, factor=1.3)
+    console = stderr()
     try:
-        with progress:
+        with console.status("waiting") as status:
+            progress = _Progress(len(ids), status, in_place=console.is_terminal)
             while True:
                 for id_ in ids:
                     if id_ not in found or found[id_]["state"] not in _ENDED:
@@ -44,21 +47,12 @@ def wait_for(client: "Client", ids: Sequence[int]) -> "list[WorkloadDetail]":
 class _Progress:
     """One line in place on a terminal, elsewhere one line for each change."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, status: "Status", in_place: bool) -> None:
         self._number = number
+        self._status = status
+        self._in_place = in_place
         self._told: dict[int, str] = {}
         self._states: dict[int, str] = {}
-        console = stderr()
-        self._status = console.status("waiting") if console.is_terminal else None
-
-    def __enter__(self) -> "_Progress":
-        if self._status is not None:
-            self._status.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._status is not None:
-            self._status.stop()
 
     def tell(self, row: "WorkloadDetail") -> None:
         words = progress_words(row)
@@ -68,7 +62,7 @@ class _Progress:
         if self._number > _SPOKEN_OF:
             ended = sum(state in _ENDED for state in self._states.values())
             words = f"{ended} of {self._number} workloads ended"
-        if self._status is not None:
+        if self._in_place:
             self._status.update(words)
         elif self._number <= _SPOKEN_OF or row["state"] in _ENDED:
             say(words)

@@ -24,9 +24,8 @@ from dovetail.engine.preemption.preempting import (
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.requests.shape import Shape
-from dovetail.model.requests.task_identity import TaskIdentity, identity_of
+from dovetail.model.requests.task_identity import TaskIdentity, identity_of, labels_of
 from dovetail.model.task import TaskId
-from dovetail.model.workloads.grouping import labels_of
 from dovetail.model.workloads.workload import Priority, Workload
 from dovetail.placement.contract import Request
 from dovetail.placement.pipeline.pipeline import Choice, Pipeline

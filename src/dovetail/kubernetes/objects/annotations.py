@@ -28,9 +28,9 @@ from dovetail.model.text.document import Document, read_documents
 from dovetail.model.text.quantity import Count
 from dovetail.model.text.reading import check_documents
 from dovetail.model.text.strict import AtField, Name, Strict, shared
+from dovetail.model.workloads.affinity import Traffic
 from dovetail.model.workloads.arrangement import Arrangement
 from dovetail.model.workloads.constraint import MAX_CONSTRAINTS, Constraint
-from dovetail.model.workloads.traffic import Traffic
 
 PREFIX = "scheduling.dovetail.dev/"
 MAX_BYTES = 64 * 2**10

@@ -44,7 +44,7 @@ def bindings_of(
             asked = bool((volume["spec"].get("claimRef") or {}).get("uid"))
             version = volume["metadata"].get("resourceVersion") or ""
             found.append(ClaimBinding(*whose, usable[0], version, asked))
-        elif claim.made_at is not None and _holds(claim.made_at or None, labels) and _holds(claim.roomy, labels):
+        elif claim.made_at is not None and _holds(claim.made_at or None, labels) and _holds(claim.fits_at, labels):
             found.append(ClaimBinding(*whose, asked=bool(claim.selected_node)))
         else:
             return None

@@ -80,7 +80,7 @@ class Provisioning:
                 found.append(tuple([Match(one["key"], Operator.IN, tuple(one.get("values") or ())) for one in each]))
         return tuple(found) or ((NEVER,) if topologies else ())
 
-    def roomy(self, class_name: str, size: int) -> tuple[Term, ...] | None:
+    def fits(self, class_name: str, size: int) -> tuple[Term, ...] | None:
         """Where the driver has capacity for a volume of so many nanobytes: any of the terms; None: everywhere."""
         if not size or self.provisioner(class_name) not in self._say_their_room:
             return None

@@ -171,7 +171,7 @@ class Storage:
     def _to_bind(self, claim: Json) -> VolumeClaim:
         name = _class_of_claim(claim)
         volumes = () if _selected(claim) else self._candidates(claim, name)
-        return VolumeClaim(volumes, self.making.allowed(name), _selected(claim), self.making.roomy(name, _size(claim)))
+        return VolumeClaim(volumes, self.making.allowed(name), _selected(claim), self.making.fits(name, _size(claim)))
 
     def _candidates(self, claim: Json, class_name: str) -> tuple[PodVolume, ...]:
         """Volumes it may be bound to, the smallest first; or the one that is reserved for it."""

@@ -14,6 +14,7 @@ from typing import Annotated, Self
 from pydantic import Field, ValidationError, model_validator
 
 from dovetail.model.text.complaint import MAX_COMPLAINTS, Complaint, Invalid, complaints_of
+from dovetail.model.text.csv_lines import csv_lines
 from dovetail.model.text.strict import AtField, NodeName, Strict, shared, shown
 from dovetail.model.workloads.affinity import Distance
 
@@ -50,34 +51,24 @@ class NodeDistances(Strict):
 
 def read_distances(text: str, source: str) -> list[NodeDistance]:
     """Read a CSV table. Raises Invalid with line numbers."""
-    reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
     found: list[NodeDistance] = []
     complaints: list[Complaint] = []
     lines: dict[frozenset[str], int] = {}
-    header = False
-    try:
-        for cells in reader:
-            values = [cell.strip() for cell in cells]
-            if not any(values):
-                continue
-            if not header:
-                header = True
-                if tuple(values) != COLUMNS:
-                    words = f"begins with {shown(','.join(values))}; the header is {','.join(COLUMNS)}"
-                    raise Invalid([Complaint(source, reader.line_num, "", words)])
-                continue
-            one = _read(values, source, reader.line_num, complaints)
-            if one is None:
-                continue
-            before = lines.setdefault(frozenset((one.start, one.end)), reader.line_num)
-            if before != reader.line_num:
-                words = f"{one.start} and {one.end} are already in line {before}"
-                complaints.append(Complaint(source, reader.line_num, "", words))
-            found.append(one)
-    except csv.Error as error:
-        complaints.append(Complaint(source, reader.line_num, "", f"is not CSV: {error}"))
-    if not header:
+    rows = csv_lines(text, source, complaints)
+    line, header = next(rows, (None, None))
+    if header is None:
         complaints.append(Complaint(source, None, "", f"is empty; begin with {','.join(COLUMNS)}"))
+    elif tuple(header) != COLUMNS:
+        words = f"begins with {shown(','.join(header))}; the header is {','.join(COLUMNS)}"
+        raise Invalid([Complaint(source, line, "", words)])
+    for line, values in rows:
+        one = _read(values, source, line, complaints)
+        if one is None:
+            continue
+        before = lines.setdefault(frozenset((one.start, one.end)), line)
+        if before != line:
+            complaints.append(Complaint(source, line, "", f"{one.start} and {one.end} are already in line {before}"))
+        found.append(one)
     if len(found) > MAX_PAIRS:
         complaints.append(Complaint(source, None, "", f"has {len(found):,} pairs, and {MAX_PAIRS:,} are the most"))
     if complaints:

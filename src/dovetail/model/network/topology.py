@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from dovetail.model.text.hostlist import expanded
 from dovetail.model.text.quantity import Bandwidth, Count, Latency
-from dovetail.model.text.strict import AtField, Name, Strict, closest, shared, shown
+from dovetail.model.text.strict import AtField, Name, Strict, closest, is_word, shared, shown
 from dovetail.model.workloads.affinity import HOST, Level
 from dovetail.model.workloads.selection import LabelKey, LabelValue, as_text
 
@@ -36,7 +36,7 @@ def tier_name(tier: int) -> str:
 
 
 def _check_vertex(value: str) -> str:
-    if not value or len(value) > 253 or not value.isprintable() or any(c.isspace() for c in value):
+    if not is_word(value, 253):
         raise ValueError(f"{shown(value)} is not the name of a host or a switch; 1 to 253 characters without spaces")
     return value
 

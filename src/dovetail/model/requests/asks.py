@@ -7,15 +7,11 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from dovetail.model.device import WHOLE
+from dovetail.model.text.listing import count
 from dovetail.model.text.quantity import show_bytes
 from dovetail.model.workloads.affinity import HOST
 from dovetail.model.workloads.constraint import ConstraintKind as Demand
-from dovetail.model.workloads.selection import (
-    Effect,
-    Operator,
-    Taint,
-    TolerationOperator,
-)
+from dovetail.model.workloads.selection import Effect, Operator, Taint, TolerationOperator
 
 _DECIMAL = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as people write whole numbers; fits 64 bits
 
@@ -43,7 +39,7 @@ class Tolerance(NamedTuple):
     operator: TolerationOperator
     value: str
     effect: Effect | None
-    seconds: float | None = None  # how long a NoExecute taint is borne; None: for ever
+    seconds: float | None = None  # how long a NoExecute taint is tolerated; None: for ever
 
     def tolerates(self, taint: Taint) -> bool:
         if self.effect is not None and self.effect != taint.effect:
@@ -79,7 +75,7 @@ class ConstraintAsk(NamedTuple):
     text: str
     weight: float = 1.0
     priority: int | None = None
-    source: str = ""  # whose it is, where it is not the workload's own: `policy ssd-only`
+    source: str = ""  # where it comes from, if not from the workload itself: `policy ssd-only`
 
     @property
     def must_hold(self) -> bool:
@@ -148,9 +144,7 @@ class GpuAsk(NamedTuple):
         return bool(self.models) or self.memory > 0 or self.same_island
 
     def __str__(self) -> str:
-        words = (
-            f"{self.count} GPU{'' if self.count == 1 else 's'}" if self.count else f"{self.share / WHOLE:g} of a GPU"
-        )
+        words = count(self.count, "GPU") if self.count else f"{self.share / WHOLE:g} of a GPU"
         models = f" of model {' or '.join(self.models)}" if self.models else ""
         memory = f" with {show_bytes(self.memory)} each" if self.memory else ""
         return words + models + memory + (" in one island" if self.same_island else "")

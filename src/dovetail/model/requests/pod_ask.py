@@ -61,7 +61,7 @@ class VolumeClaim(NamedTuple):
     volumes: tuple[PodVolume, ...]
     made_at: tuple[Term, ...] | None  # where it can be provisioned: any of the terms; empty: anywhere; None: nowhere
     selected_node: str = ""  # being provisioned for this node
-    roomy: tuple[Term, ...] | None = None  # where the provisioner has capacity: any of the terms; None: everywhere
+    fits_at: tuple[Term, ...] | None = None  # where the provisioner has capacity: any of the terms; None: everywhere
 
 
 class VolumeAsk(NamedTuple):
@@ -98,7 +98,7 @@ class PodAsk(NamedTuple):
     devices: DeviceAsk | None = None
 
     @property
-    def is_social(self) -> bool:
+    def needs_other_nodes(self) -> bool:
         """Do its filters need more than a node's own row?"""
         return self.together is not None or bool(self.spread) or bool(self.volumes and self.volumes.attached)
 

@@ -7,10 +7,13 @@ Shapes that were stored before a field was added get its default.
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields, replace
+from enum import Enum
 from functools import cache
 from operator import attrgetter
-from typing import get_type_hints
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from dovetail.model.requests.asks import (
     AffinityRule,
@@ -24,10 +27,11 @@ from dovetail.model.requests.asks import (
     WeightedMatch,
     gpus_in,
 )
-from dovetail.model.requests.asks_json import Decoder, decoder
 from dovetail.model.requests.pod_ask import PodAsk
 from dovetail.model.resources import GPU
 from dovetail.model.workloads.workload import WorkloadKind
+
+Decoder = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,4 +122,43 @@ _compared = attrgetter(*_NAMES)
 @cache
 def _decoders() -> dict[str, Decoder]:
     hints = get_type_hints(Shape)
-    return {name: decoder(hints[name]) for name in _NAMES}
+    return {name: _decoder(hints[name]) for name in _NAMES}
+
+
+@cache
+def _decoder(of: Any) -> Decoder:
+    """The inverse of writing a value of this type as JSON: text, numbers, bools, enums, tuples, named tuples, or None.
+    A tuple of pairs may have been written as an object. Fields at the end of a named tuple may be missing, as in what
+    was written before they were added; they get their defaults."""
+    parts = get_args(of)
+    if get_origin(of) is tuple:
+        if parts[-1] is Ellipsis:
+            return _of_many(_decoder(parts[0]))
+        return _of_fields(_together, [_decoder(part) for part in parts])
+    if parts:  # something or None
+        (given,) = [_decoder(part) for part in parts if part is not NoneType]
+        return lambda value: None if value is None else given(value)
+    if issubclass(of, tuple):
+        hints = get_type_hints(of)
+        return _of_fields(of, [_decoder(hints[name]) for name in hints])
+    return of if issubclass(of, Enum) else _as_it_is
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _together(*values: Any) -> tuple[Any, ...]:
+    return values
+
+
+def _of_many(each: Decoder) -> Decoder:
+    if each is _as_it_is:
+        return tuple
+    return lambda values: tuple([each(one) for one in (values.items() if isinstance(values, dict) else values)])
+
+
+def _of_fields(make: Callable[..., Any], decoders: list[Decoder]) -> Decoder:
+    if all(each is _as_it_is for each in decoders):
+        return tuple if make is _together else lambda values: make(*values)
+    return lambda values: make(*[each(one) for each, one in zip(decoders, values, strict=False)])

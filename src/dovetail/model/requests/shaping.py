@@ -25,12 +25,7 @@ from dovetail.model.workloads.affinity import HOST, REGION, Affinity, ConflictSe
 from dovetail.model.workloads.arrangement import Arrangement
 from dovetail.model.workloads.image import canonical
 from dovetail.model.workloads.roles import GROUP_LABEL
-from dovetail.model.workloads.selection import (
-    LabelMatch,
-    NodeTerm,
-    Operator,
-    WeightedTerm,
-)
+from dovetail.model.workloads.selection import LabelMatch, NodeTerm, Operator, WeightedTerm
 from dovetail.model.workloads.workload import Workload, WorkloadKind
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from dovetail.model.requests.asks import AffinityRule, Relation
 from dovetail.model.requests.pod_ask import PodAsk
 from dovetail.model.workloads.roles import GROUP_LABEL
+from dovetail.model.workloads.workload import Workload
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -37,6 +38,13 @@ class TaskIdentity:
         """The tasks it communicates with: those of its group, or of its workload without a group."""
         group = next((value for key, value in self.labels if key == GROUP_LABEL), None)
         return self.namespace, self.workload if group is None else f"{GROUP_LABEL} {group}"
+
+
+def labels_of(spec: Workload) -> tuple[tuple[str, str], ...]:
+    """Its labels, and a label for its group."""
+    if spec.gang is not None and spec.gang.group is not None:
+        return tuple(sorted((*spec.labels.items(), (GROUP_LABEL, spec.gang.group))))
+    return tuple(sorted(spec.labels.items())) if spec.labels else ()
 
 
 def identity_of(

@@ -6,13 +6,16 @@ hundred. `wording` has the sentences for Pydantic's errors, `location` finds the
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
 from dovetail.model.text.location import Location
 from dovetail.model.text.strict import AtField, shown
 from dovetail.model.text.wording import wording
+
+if TYPE_CHECKING:
+    from dovetail.model.text.document import Document
 
 MAX_LISTED = 20
 MAX_COMPLAINTS = 100  # more do not help the user
@@ -45,18 +48,6 @@ class Complaint:
             "message": self.message,
             "accepted": list(self.accepted),
         } | ({"detail": self.detail} if self.detail else {})
-
-
-class Source(Protocol):
-    """What a complaint needs to know of the validated text; `Document` implements it."""
-
-    @property
-    def source(self) -> str: ...
-
-    @property
-    def at(self) -> tuple[str | int, ...]: ...
-
-    def line_of(self, path: tuple[str | int, ...]) -> int | None: ...
 
 
 class Invalid(Exception):
@@ -97,7 +88,7 @@ def _without_secrets(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
 
 
 def complaints_of(
-    error: ValidationError, model: type[BaseModel] | None = None, document: Source | None = None
+    error: ValidationError, model: type[BaseModel] | None = None, document: "Document | None" = None
 ) -> list[Complaint]:
     """The errors as complaints. `model`: the validated class (for its field names); `document`: the input."""
     found = []

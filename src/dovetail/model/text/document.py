@@ -238,17 +238,13 @@ class _Builder:
             self._lines[()] = line
             return ()
         top = self._open[-1]
-        if isinstance(top.container, list):
-            path: Path = (*top.path, len(top.container))
-            self._lines[path] = line
-            return path
-        if top.merging:
-            path = (*top.path, "<<")
-            self._lines[path] = line
-            return path
-        if top.key is None:
+        if top.key is not None:
+            return (*top.path, top.key)
+        if not isinstance(top.container, list) and not top.merging:
             self._refuse(line, "a list or mapping cannot be a field's name; put text that starts with '{' in quotes")
-        return (*top.path, top.key)
+        path = (*top.path, "<<" if top.merging else len(top.container))
+        self._lines[path] = line
+        return path
 
     def _place(self, value: Any, size: int, height: int, line: int, *, counted: bool = False) -> None:
         """Store a finished value. `counted`: its parts were counted before."""

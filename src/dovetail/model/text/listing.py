@@ -1,9 +1,14 @@
-"""Lists in messages: the first few items, and how many more there are."""
+"""Numbers and lists in messages: `3 nodes`, `a, b and 3 more`."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
+
+
+def count(number: int, word: str, plural: str = "") -> str:
+    """`1 node`, `3 nodes`, `2 queries`."""
+    return f"{number} {word}" if number == 1 else f"{number} {plural or word + 's'}"
 
 
 def first_of(things: Sequence[T], most: int = 5, words: Callable[[T], str] = str) -> str:

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
@@ -37,6 +37,7 @@ BANDWIDTH_UNITS_BPS = {
     "KBps": 8 * 10**3, "MBps": 8 * 10**6, "GBps": 8 * 10**9, "TBps": 8 * 10**12,
 }  # fmt: skip
 LATENCY_UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+_BINARY_UNITS = {"PiB": 2**50, "TiB": 2**40, "GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
 
 MAX_CORES = 1_000_000.0
 MAX_BYTES = 8 * 2**50  # float64 columns hold whole bytes exactly up to here
@@ -75,6 +76,14 @@ def _within(value: object, number: Decimal, most: float, shown_most: str, accept
     return number
 
 
+def _shortest(amount: int, units: dict[str, int], smallest: str) -> str:
+    """The shortest exact text: in the largest unit of which it is a multiple."""
+    for unit, factor in units.items():
+        if amount and amount % factor == 0:
+            return f"{amount // factor}{unit}"
+    return f"{amount}{smallest}"
+
+
 def parse_cores(value: object) -> float:
     accepted = "a number of cores such as 2, 0.5 or 500m"
     number, unit = _split(value, accepted)
@@ -104,16 +113,13 @@ def parse_bytes(value: object) -> int:
 
 
 def format_bytes(amount: int) -> str:
-    """The shortest exact text: `64GiB`, `1536MiB`, or plain bytes."""
-    for unit, factor in (("PiB", 2**50), ("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if amount and amount % factor == 0:
-            return f"{amount // factor}{unit}"
-    return str(amount)
+    """`64GiB`, `1536MiB`, or plain bytes."""
+    return _shortest(amount, _BINARY_UNITS, "")
 
 
 def show_bytes(amount: float) -> str:
     """For users, with three significant digits: `31.2GiB`."""
-    for unit, factor in (("PiB", 2**50), ("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+    for unit, factor in _BINARY_UNITS.items():
         if abs(amount) >= factor:
             scaled = amount / factor
             return f"{scaled:.0f}{unit}" if scaled == round(scaled) else f"{scaled:.1f}{unit}"
@@ -207,11 +213,8 @@ def parse_bandwidth_mbps(value: object) -> int:
 
 
 def format_bandwidth(mbps: int) -> str:
-    """The shortest exact text: `400Gbps`, `1500Mbps`."""
-    for unit, factor in (("Tbps", 10**6), ("Gbps", 10**3)):
-        if mbps and mbps % factor == 0:
-            return f"{mbps // factor}{unit}"
-    return f"{mbps}Mbps"
+    """`400Gbps`, `1500Mbps`."""
+    return _shortest(mbps, {"Tbps": 10**6, "Gbps": 10**3}, "Mbps")
 
 
 def parse_latency_ns(value: object) -> int:
@@ -229,58 +232,27 @@ def parse_latency_ns(value: object) -> int:
 
 
 def format_latency(latency_ns: int) -> str:
-    """The shortest exact text: `5us`, `1500ns`."""
-    for unit, factor in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
-        if latency_ns and latency_ns % factor == 0:
-            return f"{latency_ns // factor}{unit}"
-    return f"{latency_ns}ns"
+    """`5us`, `1500ns`."""
+    return _shortest(latency_ns, {"s": 10**9, "ms": 10**6, "us": 10**3}, "ns")
 
 
-def _schema(kind: str, pattern: Callable[[object], object], example: str) -> WithJsonSchema:
-    return WithJsonSchema(
-        {
-            "anyOf": [{"type": "string"}, {"type": "number", "minimum": 0}],
-            "description": kind,
-            "examples": [example],
-            "x-parser": pattern.__name__,
-        }
-    )
+def _written(
+    parse: Callable[[object], object], write: Callable[[Any], object], kind: str, example: str
+) -> tuple[object, ...]:
+    """How Pydantic reads, writes and documents a quantity."""
+    schema = {
+        "anyOf": [{"type": "string"}, {"type": "number", "minimum": 0}],
+        "description": kind,
+        "examples": [example],
+        "x-parser": parse.__name__,
+    }
+    return BeforeValidator(parse), PlainSerializer(write), WithJsonSchema(schema)
 
 
-Cores = Annotated[
-    float,
-    BeforeValidator(parse_cores),
-    PlainSerializer(format_cores, return_type=str),
-    _schema("CPU cores", parse_cores, "500m"),
-]
-GpuAmount = Annotated[
-    float,
-    BeforeValidator(parse_gpus),
-    PlainSerializer(format_gpus, return_type=int | str),
-    _schema("whole GPUs, or a share of one", parse_gpus, "250m"),
-]
-Bytes = Annotated[
-    int,
-    BeforeValidator(parse_bytes),
-    PlainSerializer(format_bytes, return_type=str),
-    _schema("bytes with a unit", parse_bytes, "64GiB"),
-]
-Bandwidth = Annotated[
-    int,
-    BeforeValidator(parse_bandwidth_mbps),
-    PlainSerializer(format_bandwidth, return_type=str),
-    _schema("a bandwidth", parse_bandwidth_mbps, "400Gbps"),
-]
-Latency = Annotated[
-    int,
-    BeforeValidator(parse_latency_ns),
-    PlainSerializer(format_latency, return_type=str),
-    _schema("a latency", parse_latency_ns, "5us"),
-]
-Duration = Annotated[
-    float,
-    BeforeValidator(parse_duration_s),
-    PlainSerializer(format_duration, return_type=str),
-    _schema("a duration", parse_duration_s, "10m"),
-]
+Cores = Annotated[float, *_written(parse_cores, format_cores, "CPU cores", "500m")]
+GpuAmount = Annotated[float, *_written(parse_gpus, format_gpus, "whole GPUs, or a share of one", "250m")]
+Bytes = Annotated[int, *_written(parse_bytes, format_bytes, "bytes with a unit", "64GiB")]
+Bandwidth = Annotated[int, *_written(parse_bandwidth_mbps, format_bandwidth, "a bandwidth", "400Gbps")]
+Latency = Annotated[int, *_written(parse_latency_ns, format_latency, "a latency", "5us")]
+Duration = Annotated[float, *_written(parse_duration_s, format_duration, "a duration", "10m")]
 Count = Annotated[int, BeforeValidator(parse_count), WithJsonSchema({"type": "integer", "minimum": 0})]

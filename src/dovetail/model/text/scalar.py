@@ -18,32 +18,27 @@ _SPECIAL = re.compile(r"([-+]?)\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", re.ASCII)
 _MAY_START_A_NUMBER = frozenset("+-.0123456789")
 
 
-class WrittenInt(int):
-    """A whole number that prints as it was written."""
-
-    _written: str
-
-    def __new__(cls, number: int, written: str) -> Self:
-        made = super().__new__(cls, number)
-        made._written = written
-        return made
-
-    def __repr__(self) -> str:
-        return self._written
-
-
-class WrittenFloat(float):
+class _Written:
     """A number that prints as it was written."""
 
-    _written: str
+    written: str
 
-    def __new__(cls, number: float, written: str) -> Self:
-        made = super().__new__(cls, number)
-        made._written = written
+    @classmethod
+    def of(cls, text: str, number: float) -> Self:
+        made = cls(number)  # type: ignore[call-arg]  # the other base takes it
+        made.written = text
         return made
 
     def __repr__(self) -> str:
-        return self._written
+        return self.written
+
+
+class WrittenInt(_Written, int):
+    pass
+
+
+class WrittenFloat(_Written, float):
+    pass
 
 
 def plain_value(text: str) -> bool | int | float | str | None:
@@ -56,11 +51,11 @@ def plain_value(text: str) -> bool | int | float | str | None:
         return text
     if _INT.fullmatch(text):
         whole = int(text, 0) if text[:2] in ("0x", "0o") else int(text)
-        return whole if str(whole) == text else WrittenInt(whole, text)
+        return whole if str(whole) == text else WrittenInt.of(text, whole)
     if _FLOAT.fullmatch(text):
         number = float(text)
-        return number if str(number) == text else WrittenFloat(number, text)
+        return number if str(number) == text else WrittenFloat.of(text, number)
     special = _SPECIAL.fullmatch(text)
     if special:
-        return WrittenFloat(float("nan") if special[1] is None else float(special[1] + "inf"), text)
+        return WrittenFloat.of(text, float("nan") if special[1] is None else float(special[1] + "inf"))
     return text

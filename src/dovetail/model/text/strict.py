@@ -52,6 +52,11 @@ def shared(value: Any) -> Any:
     return Field(default_factory=lambda: value)
 
 
+def is_word(value: str, most: int) -> bool:
+    """Printable text without spaces, of at most so many characters."""
+    return 0 < len(value) <= most and value.isprintable() and not any(letter.isspace() for letter in value)
+
+
 def check_name(value: str) -> str:
     if len(value) > MAX_NAME:
         raise ValueError(f"is {len(value)} characters long; a name has at most {MAX_NAME}")

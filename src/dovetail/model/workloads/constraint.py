@@ -64,18 +64,11 @@ class Constraint(Strict):
 
     @property
     def kind(self) -> ConstraintKind:
-        return (
-            ConstraintKind.REQUIRE
-            if self.require is not None
-            else ConstraintKind.PREFER
-            if self.prefer is not None
-            else ConstraintKind.AVOID
-        )
+        return next(kind for kind in ConstraintKind if getattr(self, kind) is not None)
 
     @property
     def expression(self) -> Expression:
-        found = self.require or self.prefer or self.avoid
-        assert found is not None, "one of them is there"
+        found: Expression = getattr(self, self.kind)
         return found
 
     @model_validator(mode="after")

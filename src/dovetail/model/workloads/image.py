@@ -4,6 +4,7 @@
 label for it (`image_label`), whatever its backend. The image locality score reads these labels.
 """
 
+from dovetail.model.text.strict import is_word
 from dovetail.model.workloads.selection import MAX_LABEL
 
 IMAGE_LABEL = "image/"
@@ -25,8 +26,7 @@ def canonical(image: str) -> str:
     first, _, rest = image.partition("/")
     if first in (DEFAULT_REGISTRY, *_OTHER_NAMES) and rest:
         image = rest
-    if "/" in image and image.startswith("library/"):
-        image = image.removeprefix("library/")
+    image = image.removeprefix("library/")
     last = image.rpartition("/")[2]
     return image if ":" in last or "@" in last else f"{image}:{DEFAULT_TAG}"
 
@@ -34,5 +34,4 @@ def canonical(image: str) -> str:
 def image_label(image: str) -> str | None:
     """The label key of nodes with this image; None if the name does not fit into a label."""
     key = IMAGE_LABEL + canonical(image)
-    odd = len(key) > MAX_LABEL or not key.isprintable() or any(letter.isspace() for letter in key)
-    return None if odd else key
+    return key if is_word(key, MAX_LABEL) else None

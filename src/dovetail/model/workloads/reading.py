@@ -1,11 +1,11 @@
-"""Reads a submission: the workloads of a file or request body, checked together."""
+"""Reads a submission: the workloads of a file or request body, checked together, one for each role."""
 
 from dovetail.model.text.complaint import MAX_COMPLAINTS, Complaint, Invalid, field_name
 from dovetail.model.text.document import MAX_BYTES, Document, read_documents
 from dovetail.model.text.reading import check_documents
 from dovetail.model.text.strict import shown
-from dovetail.model.workloads.grouping import by_role
-from dovetail.model.workloads.workload import DEFAULT_NAMESPACE, Workload
+from dovetail.model.workloads.roles import ROLE_LABEL
+from dovetail.model.workloads.workload import DEFAULT_NAMESPACE, Gang, Workload
 
 
 def read_workloads(text: str | bytes, source: str, max_bytes: int = MAX_BYTES) -> list[Workload]:
@@ -31,6 +31,22 @@ def workloads_of(documents: list[Document], source: str) -> list[Workload]:
     if complaints:
         raise Invalid(sorted(complaints, key=lambda complaint: complaint.line or 0))
     return [one for workload in workloads for one in by_role(workload)]
+
+
+def by_role(spec: Workload) -> list[Workload]:
+    """One workload for each role, in order of rank; without roles, the workload itself."""
+    if not spec.roles:
+        return [spec]
+    least = sum(role.replicas for role in spec.roles) if spec.gang is None else spec.gang.min
+    found = []
+    for role in spec.roles:
+        given = {name: getattr(role, name) for name in role.model_fields_set - {"name", "labels"}}
+        changed = {name: value for name, value in given.items() if value is not None}
+        gang = Gang(min=least, group=spec.name, hold=spec.gang is None or spec.gang.hold)
+        labels = {**spec.labels, **(role.labels or {}), ROLE_LABEL: role.name}
+        own = {"name": f"{spec.name}-{role.name}", "roles": [], "labels": labels, "gang": gang}
+        found.append(spec.model_copy(update=changed | own))
+    return found
 
 
 def _duplicates(documents: list[Document]) -> list[Complaint]:

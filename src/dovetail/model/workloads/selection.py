@@ -7,14 +7,14 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from dovetail.model.text.quantity import Count, Duration
-from dovetail.model.text.strict import Strict, shared, shown
+from dovetail.model.text.strict import Strict, is_word, shared, shown
 
 MAX_LABEL = 253
 _WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)  # fits 64 bits, like label columns
 
 
 def _check_label(value: str) -> str:
-    if not value or len(value) > MAX_LABEL or not value.isprintable() or any(c.isspace() for c in value):
+    if not is_word(value, MAX_LABEL):
         raise ValueError(f"{shown(value)} is not a label key; use 1 to {MAX_LABEL} printable characters, no spaces")
     return value
 

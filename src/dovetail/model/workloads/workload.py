@@ -9,12 +9,11 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model
 from dovetail.model.resources import Limits, ResourceRequest
 from dovetail.model.text.quantity import Count, Duration
 from dovetail.model.text.strict import MAX_NAME, AtField, Name, Strict, check_name, shared, shown
-from dovetail.model.workloads.affinity import Affinity, ConflictField, Spread
+from dovetail.model.workloads.affinity import Affinity, ConflictField, Spread, Traffic
 from dovetail.model.workloads.arrangement import Arrangement
 from dovetail.model.workloads.constraint import MAX_CONSTRAINTS, Constraint
 from dovetail.model.workloads.roles import MAX_ROLES, Role
 from dovetail.model.workloads.selection import Labels, NodeAffinity, Toleration, as_text
-from dovetail.model.workloads.traffic import Traffic
 
 DEFAULT_NAMESPACE = "default"
 MAX_LIST = 1000
@@ -69,9 +68,7 @@ _RANKS = {priority: rank for rank, priority in enumerate(Priority)}
 class BackendChoice(Strict):
     """The backends that may run it: names or patterns such as `kubernetes/*`."""
 
-    allow: Annotated[list[Annotated[Printable, Field(min_length=1, max_length=200)]], Field(max_length=100)] = shared(
-        []
-    )
+    allow: Annotated[list[Pattern], Field(max_length=100)] = shared([])
 
 
 class Deadline(Strict):

@@ -29,7 +29,7 @@ def is_non_local(shape: Shape) -> bool:
     """Is the shape non-local: does a node's own row not decide whether the node suits it?"""
     if shape.near or shape.company or shape.spread or shape.traffic or shape.bandwidth_mbps:
         return True
-    if shape.kubernetes is not None and shape.kubernetes.is_social:
+    if shape.kubernetes is not None and shape.kubernetes.needs_other_nodes:
         return True
     return any(map(_non_local, shape.wants))
 

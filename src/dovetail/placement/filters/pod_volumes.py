@@ -68,7 +68,7 @@ def bindable(ask: VolumeAsk, view: View) -> B1 | bool:
 
 
 def _why_not_bindable(ask: VolumeAsk, here: View) -> str:
-    anywhere = ask._replace(claims=tuple([claim._replace(roomy=None) for claim in ask.claims]))
+    anywhere = ask._replace(claims=tuple([claim._replace(fits_at=None) for claim in ask.claims]))
     if np.all(bindable(anywhere, here)):
         return "no volume is left for a claim of the pod, and its driver has no room here to make one of that size"
     return "no volume is left for a claim of the pod, and none can be made here"
@@ -86,8 +86,8 @@ def _gets_one(claim: VolumeClaim, left: dict[str, B1], view: View) -> B1:
         made: B1 | bool = False
     else:
         made = any_of(claim.made_at, view) if claim.made_at else True
-    if claim.roomy is not None:
-        made = made & any_of(claim.roomy, view)
+    if claim.fits_at is not None:
+        made = made & any_of(claim.fits_at, view)
     if claim.selected_node:
         made = made & view.matches(Match(NODE_NAME, Operator.IN, (claim.selected_node,)))
     return ~wants | made

@@ -37,7 +37,7 @@ def test_a_plain_pod_gives_filters_of_kubernetes_nothing_to_look_at() -> None:
     ask = PodReader().read(pod()).terms.shape.kubernetes
     assert ask is not None
     assert not ask.asks
-    assert not ask.is_social
+    assert not ask.needs_other_nodes
 
 
 def test_a_placed_pod_asks_for_nothing_but_keeps_others_away() -> None:

@@ -250,4 +250,4 @@ def test_a_driver_of_nodes_own_disks_is_one_comparison() -> None:
     storage = _making(*[_room(f"n{i}", {"matchLabels": {"node": f"n{i}"}}, capacity="1Ti") for i in range(500)]).scene
     ask = storage.reader.storage.ask_of(_uses("c"))
     assert ask is not None
-    assert [len(claim.roomy or ()) for claim in ask.claims] == [1]
+    assert [len(claim.fits_at or ()) for claim in ask.claims] == [1]

@@ -1,12 +1,12 @@
 """Tables: no lines, a bold header, numbers to the right.
 
-Guarantees: a table is never wider than its console. Columns that shrink give way first, and only when little is left
-of them do the others, the widest first. Cells that are cut end in `…`; wide tables cut nothing.
+Guarantees: a table is never wider than its console. Columns that shrink are narrowed first, and only when little is
+left of them are the others, the widest first. Cells that are cut end in `…`; wide tables cut nothing.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Generic, TypeVar
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
@@ -16,14 +16,25 @@ GAP = 2
 LEAST_SHRUNK = 12
 LEAST = 4
 
+Row = TypeVar("Row")
+Better = Callable[[Sequence[float]], float]
+
 
 @dataclass(frozen=True, slots=True)
 class Header:
     title: str = ""
+    _: KW_ONLY
     right: bool = False
     wide: bool = False  # only in wide tables
     shrinks: bool = False
     folds: bool = False  # shrinks too, but onto further lines instead of being cut
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Header, Generic[Row]):
+    """A header, and what each row shows below it."""
+
+    cell: Callable[[Row], object] = str
 
 
 class Listing:
@@ -68,17 +79,36 @@ class Listing:
         return natural
 
 
-def table(columns: Sequence[Header], rows: Iterable[Sequence[object]], wide: bool = False) -> Listing:
-    """Every row has a cell for every column, also for those that are shown only when wide."""
-    shown = [index for index, column in enumerate(columns) if wide or not column.wide]
-    cells = [[_text(row[index]) for index in shown] for row in rows]
-    return Listing([columns[index] for index in shown], cells, header=any(columns[index].title for index in shown))
+def table(columns: Iterable[Column[Row]], rows: Iterable[Row], wide: bool = False) -> Listing:
+    shown = [column for column in columns if wide or not column.wide]
+    return grid(shown, ([column.cell(row) for column in shown] for row in rows))
 
 
-def pairs(lines: Iterable[tuple[str, object]]) -> Listing:
-    """`name  value` lines; values may take several lines, empty ones are left out."""
-    kept = [(Text(name, style="dim"), value) for name, value in lines if value not in (None, "")]
-    return table((Header(), Header(folds=True)), kept)
+def grid(headers: Sequence[Header], rows: Iterable[Sequence[object]]) -> Listing:
+    """A table of rows that have a value for every header."""
+    cells = [[_text(value) for value in row] for row in rows]
+    return Listing(headers, cells, header=any(header.title for header in headers))
+
+
+def pairs(lines: Iterable[tuple[str, object]], width: int = 0) -> Listing:
+    """`name  value` lines; values may take several lines, empty ones are left out. `width`: the least of the names."""
+    kept = [(Text(name.ljust(width), style="dim"), value) for name, value in lines if value not in (None, "")]
+    return grid((Header(), Header(folds=True)), kept)
+
+
+def marked(values: Sequence[float | None], shown: Callable[[float], str], better: Better | None = min) -> list[Text]:
+    """The best value stands out, unless all look the same or none is better."""
+    known = [value for value in values if value is not None]
+    best = better(known) if better is not None and len(set(map(shown, known))) > 1 else None
+    return [
+        Text("-", style="dim") if value is None else Text(shown(value), style="bold green" if value == best else "")
+        for value in values
+    ]
+
+
+def joined(values: Mapping[str, object], sign: str) -> str:
+    """`zone=a, disk=nvme`."""
+    return ", ".join(f"{name}{sign}{value}" for name, value in values.items())
 
 
 def _text(cell: Any) -> Text:
@@ -89,8 +119,3 @@ def _text(cell: Any) -> Text:
 
 def _width(title: str) -> int:
     return max(len(line) for line in title.split("\n"))
-
-
-def count(number: int, word: str, plural: str = "") -> str:
-    """`1 node`, `3 nodes`, `2 queries`."""
-    return f"{number} {word}" if number == 1 else f"{number} {plural or word + 's'}"

@@ -9,8 +9,6 @@ is the host and each other column a level; the fewer domains, the wider. A domai
 means two domains, named by both names.
 """
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Iterable
 
@@ -18,6 +16,7 @@ from pydantic import ValidationError
 
 from dovetail.model.network.topology import Topology, TopologyLevel, TopologyLink
 from dovetail.model.text.complaint import MAX_COMPLAINTS, Complaint, Invalid, complaints_of
+from dovetail.model.text.csv_lines import csv_lines
 from dovetail.model.text.strict import closest, shown
 from dovetail.model.workloads.affinity import HOST
 
@@ -29,35 +28,24 @@ Row = tuple[int, dict[str, str]]
 
 
 def read_table(text: str, source: str) -> Topology:
-    """Raises Invalid."""
+    """Raises Invalid, or ValidationError if what the table says is inconsistent."""
     header, rows = _rows(text, source)
     found = _links(header, rows, source) if {"from", "to"} <= set(header) else _hosts(header, rows, source)
-    try:
-        return Topology.model_validate(found)
-    except ValidationError as error:
-        complaints = [Complaint(source, None, one.field, one.message) for one in complaints_of(error, Topology)]
-        raise Invalid(complaints) from None
+    return Topology.model_validate(found)
 
 
 def _rows(text: str, source: str) -> tuple[list[str], list[Row]]:
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows: list[Row] = []
-    header: list[str] = []
     complaints: list[Complaint] = []
-    try:
-        for cells in reader:
-            values = [cell.strip() for cell in cells]
-            if not any(values):
-                continue
-            if not header:
-                header = _header(values, source)
-            elif len(values) != len(header):
-                words = f"has {len(values)} cells, and the header has {len(header)}"
-                complaints.append(Complaint(source, reader.line_num, "", words))
-            else:
-                rows.append((reader.line_num, dict(zip(header, values, strict=True))))
-    except csv.Error as error:
-        complaints.append(Complaint(source, reader.line_num, "", f"is not CSV: {error}"))
+    lines = csv_lines(text, source, complaints)
+    _, header = next(lines, (0, []))
+    _check_header(header, source)
+    for line, values in lines:
+        if len(values) != len(header):
+            words = f"has {len(values)} cells, and the header has {len(header)}"
+            complaints.append(Complaint(source, line, "", words))
+        else:
+            rows.append((line, dict(zip(header, values, strict=True))))
     if not header or (not rows and not complaints):
         complaints.append(Complaint(source, None, "", "is empty; give a header such as from,to,bandwidth and lines"))
     if complaints:
@@ -65,13 +53,11 @@ def _rows(text: str, source: str) -> tuple[list[str], list[Row]]:
     return header, rows
 
 
-def _header(values: list[str], source: str) -> list[str]:
-    values[0] = values[0].removeprefix("\ufeff")
-    for name, count in Counter(values).items():
+def _check_header(names: list[str], source: str) -> None:
+    for name, count in Counter(names).items():
         if not name or count > 1:
             words = f"{shown(name)} occurs {count} times in the header" if name else "a column has no name"
             raise Invalid([Complaint(source, 1, "", words)])
-    return values
 
 
 # --- links ---------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from dovetail.model.text.strict import closest, shown
 _WORD = re.compile(r"([A-Za-z]+)=(\S+)")
 _SWITCH = {"switchname": "SwitchName", "switches": "Switches", "nodes": "Nodes", "linkspeed": "LinkSpeed"}
 _BLOCK = {"blockname": "BlockName", "nodes": "Nodes", "blocksizes": "BlockSizes"}
+_KEYWORDS = {**_SWITCH, **_BLOCK}
 BLOCK = "block"
 
 
@@ -72,12 +73,12 @@ def _words(line: str, number: int) -> dict[str, str]:
         if match is None:
             raise _Wrong(number, "", f"{shown(word)} is not Keyword=value, as in SwitchName=s1 Nodes=node[01-16]")
         key = match[1].lower()
-        known = {**_SWITCH, **_BLOCK}
-        if key not in known:
-            words = f"unknown keyword.{closest(match[1], known.values())} Known: {', '.join(known.values())}"
+        if key not in _KEYWORDS:
+            known = _KEYWORDS.values()
+            words = f"unknown keyword.{closest(match[1], known)} Known: {', '.join(known)}"
             raise _Wrong(number, match[1], words)
         if key in found:
-            raise _Wrong(number, known[key], "is given twice in one line")
+            raise _Wrong(number, _KEYWORDS[key], "is given twice in one line")
         found[key] = match[2]
     return found
 
@@ -86,7 +87,7 @@ def _hosts(line: _Line, key: str) -> list[str]:
     try:
         return expanded(line.words[key]) if key in line.words else []
     except ValueError as error:
-        raise _Wrong(line.number, {**_SWITCH, **_BLOCK}[key], str(error)) from None
+        raise _Wrong(line.number, _KEYWORDS[key], str(error)) from None
 
 
 # --- trees ---------------------------------------------------------------------------------------------------

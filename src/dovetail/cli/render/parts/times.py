@@ -1,4 +1,4 @@
-"""Predicted starts for people: how long until then, or at what time, with the range around it."""
+"""Times for people: how long something took, when it was, and when work will probably start."""
 
 from datetime import datetime
 
@@ -7,6 +7,35 @@ from dovetail.responses.workloads import PredictedStart
 UNKNOWN = "—"
 _DAY_S = 86400
 _UNITS = (("d", _DAY_S), ("h", 3600), ("m", 60))
+
+
+def span(seconds: float | None) -> str:
+    """Two figures that matter: `40ms`, `1.4s`, `12s`, `3m05s`, `2h10m`, `4d03h`."""
+    if seconds is None:
+        return "-"
+    seconds = max(0.0, seconds)
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f}ms" if seconds else "0s"
+    if seconds < 9.95:
+        return f"{seconds:.1f}s"
+    whole = round(seconds)
+    for unit, size, lesser, part in (("d", _DAY_S, "h", 3600), ("h", 3600, "m", 60), ("m", 60, "s", 1)):
+        if whole >= size:
+            number, rest = divmod(whole, size)
+            return f"{number}{unit}{rest // part:02d}{lesser}"
+    return f"{whole}s"
+
+
+def age(since: float | None, now: float) -> str:
+    return "-" if since is None else span(now - since)
+
+
+def moment(at: float | None, now: float) -> str:
+    """The local time; with its date when that is not within the last day."""
+    if at is None:
+        return "-"
+    when = datetime.fromtimestamp(at).astimezone()
+    return when.strftime("%H:%M:%S" if abs(now - at) < _DAY_S else "%Y-%m-%d %H:%M:%S")
 
 
 def starts_in(row: PredictedStart, now: float) -> str:
