@@ -7,16 +7,15 @@ from contextlib import asynccontextmanager
 from fastapi import APIRouter, FastAPI
 
 import dovetail
-from dovetail.api import backends
-from dovetail.api.network import distances, topology
-from dovetail.api.nodes import failures, heartbeats, nodes
-from dovetail.api.policies import constraints, policies, services
+from dovetail.api import backends, network
+from dovetail.api.nodes import nodes
+from dovetail.api.policies import policies, services
 from dovetail.api.protocol import problems
 from dovetail.api.protocol.envelope import Envelope
 from dovetail.api.protocol.openapi import describe
-from dovetail.api.questions import fragmentation, questions
-from dovetail.api.queues import queue, queues, reservations
-from dovetail.api.system import events, pages, profiles, system
+from dovetail.api.questions import questions
+from dovetail.api.queues import queues, reservations
+from dovetail.api.system import events, pages, system
 from dovetail.api.workloads import logs, workloads
 from dovetail.control.plane import ControlPlane
 
@@ -24,8 +23,8 @@ PREFIX = "/api/v1"
 
 #: In the order in which the description lists them.
 MODULES = (
-    *(workloads, logs, questions, nodes, backends, failures, topology, distances, fragmentation, heartbeats),
-    *(queue, queues, policies, constraints, services, profiles, reservations, events, system),
+    *(workloads, logs, questions, nodes, backends, network),
+    *(queues, reservations, policies, services, events, system),
 )
 
 
@@ -54,7 +53,7 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.plane = plane
-    app.state.closing = asyncio.Event()  # set it when the server begins to stop: streams then end (`protocol.streams`)
+    app.state.closing = asyncio.Event()  # set it when the server begins to stop: streams then end (`protocol.replies`)
     api = APIRouter(prefix=PREFIX)
     for module in MODULES:
         api.include_router(module.router)

@@ -4,9 +4,8 @@ from typing import Annotated
 
 from fastapi import Query, Request
 
-from dovetail.api.protocol.body import SOURCE, model_in, plane_of
+from dovetail.api.protocol.body import SOURCE, Author, Note, model_in, plane_of
 from dovetail.api.protocol.openapi import Routes
-from dovetail.api.protocol.parameters import Author, Note
 from dovetail.api.protocol.replies import CreatedJson, Json
 from dovetail.backends.contract import Capabilities
 from dovetail.backends.registry import BackendEntry, kind_names

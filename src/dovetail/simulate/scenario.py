@@ -23,10 +23,10 @@ from dovetail.engine.settings import EngineSettings
 from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.policy import Policy
-from dovetail.model.text.complaint import Complaint, Invalid, complaints_of
-from dovetail.model.text.document import Document, read_documents
+from dovetail.model.text.complaint import Invalid, complaints_of
+from dovetail.model.text.document import Document
 from dovetail.model.text.quantity import Duration
-from dovetail.model.text.reading import check_documents, read_one
+from dovetail.model.text.reading import check_documents, only_document, read_one
 from dovetail.model.text.strict import AtField, Strict, closest
 from dovetail.model.workloads.workload import Workload
 from dovetail.simulate.incident import Incident
@@ -126,11 +126,7 @@ class Scenario(Strict):
 
 def read_scenario(text: str | bytes, source: str, horizon_s: float | None = None) -> Scenario:
     """The scenario of a file, up to another horizon if one is given. Raises Invalid with everything that is wrong."""
-    documents = read_documents(text, source) or [Document({}, source)]
-    if len(documents) > 1:
-        words = "a second document begins here; a scenario is one document, without '---'"
-        raise Invalid([Complaint(source, documents[1].line_of(()), "", words)])
-    document = documents[0]
+    document = only_document(text, source)
     if horizon_s is not None and isinstance(document.data, dict):
         document = Document({**document.data, "horizon": horizon_s}, source, document.lines)
     scenario = check_documents(Scenario, [document])[0]

@@ -11,10 +11,10 @@ database layer's row objects and the garbage collector's passes over them would 
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from dovetail.model.command import Bind, Stop
@@ -51,26 +51,28 @@ from dovetail.store.schema import (
 )
 from dovetail.store.unwritten import with_fresh
 
+Model = TypeVar("Model", bound=BaseModel)
+
 _TASK_STATES = {str(state): state for state in TaskState}
 _WORKLOAD_STATES = {str(state): state for state in WorkloadState}
 
 
 def restore_snapshot(connection: Connection) -> Snapshot:
     """The connection is in a transaction, which is what makes the parts agree with each other."""
-    highest: dict[str, int] = dict(_tuples(connection, select(counters.c.name, counters.c.value)))
+    highest: dict[str, int] = dict(_tuples(connection, select(counters)))
     with _no_garbage_collection():
         return Snapshot(
             nodes=_nodes(connection),
             reservations=_reservations(connection),
-            cursors=dict(_tuples(connection, select(cursors.c.profile, cursors.c.row))),
+            cursors=dict(_tuples(connection, select(cursors))),
             outcomes=_outcomes(connection),
             workloads=_workloads(connection),
             outbox=_outbox(connection),
             next_workload=highest.get("workload", 0) + 1,
             next_reservation=highest.get("reservation", 0) + 1,
-            memory=dict(_tuples(connection, select(memory.c.name, memory.c.json))),
+            memory=dict(_tuples(connection, select(memory))),
             policies=_policies(connection),
-            announced=dict(_tuples(connection, select(node_announcements.c.node, node_announcements.c.said))),
+            announced=dict(_tuples(connection, select(node_announcements))),
         )
 
 
@@ -117,7 +119,7 @@ def _workloads(connection: Connection) -> list[RestoredWorkload]:
 
     for task in _tasks(connection, unfinished):
         found[task.task.workload].tasks.append(task)
-    for id_, notes in _tuples(connection, select(workload_notes.c.workload, workload_notes.c.json)):
+    for id_, notes in _tuples(connection, select(workload_notes)):
         if id_ in found:
             found[id_].notes = notes
     for workload in found.values():
@@ -144,35 +146,29 @@ def _slots(text: str | None) -> tuple[int, ...]:
 
 def _nodes(connection: Connection) -> list[NodeRecord]:
     found = []
-    columns = nodes.c
-    query = select(
-        *(columns.name, columns.row, columns.definition),
-        *(columns.online, columns.cordoned, columns.drained, columns.reason),
-    ).order_by(columns.row)
+    query = select(nodes).order_by(nodes.c.row)
     for name, row, definition, online, cordoned, drained, reason in connection.execute(query):
-        try:
-            node = Node.model_validate_json(definition)
-        except ValidationError as error:
-            raise StoreError(
-                f"the stored definition of node {name!r} cannot be read by this version of Dovetail: {error}. "
-                "Start the version that wrote it and remove the node, or restore a backup."
-            ) from error
+        node = _read(Node, definition, f"node {name!r}")
         found.append(NodeRecord(node, row, online, cordoned, reason, drained))
     return found
 
 
+def _read(model: type[Model], definition: str, what: str) -> Model:
+    try:
+        return model.model_validate_json(definition)
+    except ValidationError as error:
+        raise StoreError(
+            f"the stored definition of {what} cannot be read by this version of Dovetail: {error}. "
+            f"Start the version that wrote it and remove the {what.split()[0]}, or restore a backup."
+        ) from error
+
+
 def _outcomes(connection: Connection) -> dict[str, Outcomes]:
-    columns = node_outcomes.c
-    query = select(columns.node, columns.succeeded, columns.failed, columns.pace_sum, columns.pace_weight)
-    return {node: Outcomes(*counts) for node, *counts in _tuples(connection, query)}
+    return {node: Outcomes(*counts) for node, *counts in _tuples(connection, select(node_outcomes))}
 
 
 def _reservations(connection: Connection) -> list[ReservationRecord]:
-    columns = reservations.c
-    query = select(
-        *(columns.id, columns.target, columns.holds, columns.start, columns.end, columns.begun),
-        *(columns.every_s, columns.last, columns.tenant, columns.holder, columns.trouble),
-    ).order_by(columns.id)
+    query = select(reservations).order_by(reservations.c.id)
     return [
         ReservationRecord(id_, Target.from_json(target), orjson.loads(holds), *rest)
         for id_, target, holds, *rest in connection.execute(query)
@@ -183,33 +179,21 @@ def _policies(connection: Connection) -> list[PolicyRecord]:
     """The last version of each, also of those that were removed: their numbers go on from there."""
     columns = policies.c
     last = select(columns.name, func.max(columns.version).label("version")).group_by(columns.name).subquery()
-    query = (
-        select(columns.name, columns.version, columns.at, columns.author, columns.note, columns.definition)
-        .join(last, (columns.name == last.c.name) & (columns.version == last.c.version))
-        .order_by(columns.name)
-    )
+    is_last = (columns.name == last.c.name) & (columns.version == last.c.version)
+    query = select(policies).join(last, is_last).order_by(columns.name)
     found = [PolicyRecord(*row) for row in _tuples(connection, query)]
     for record in found:
-        try:
-            if record.definition is not None:
-                Policy.model_validate_json(record.definition)
-        except ValidationError as error:
-            raise StoreError(
-                f"the stored definition of policy {record.name!r} cannot be read by this version of Dovetail: {error}. "
-                "Start the version that wrote it and remove the policy, or restore a backup."
-            ) from error
+        if record.definition is not None:
+            _read(Policy, record.definition, f"policy {record.name!r}")
     return found
 
 
 def _outbox(connection: Connection) -> list[Bind | Stop]:
-    columns = outbox.c
-    query = select(
-        *(columns.kind, columns.key, columns.workload, columns.replica, columns.node, columns.backend, columns.reason),
-        columns.devices,
-    ).order_by(columns.id)
     return [
         Stop(TaskId(workload, replica), node, backend, key, reason)
         if kind == "stop"
         else Bind(TaskId(workload, replica), node, backend, key, _slots(devices))
-        for kind, key, workload, replica, node, backend, reason, devices in _tuples(connection, query)
+        for _, kind, key, workload, replica, node, backend, reason, devices in _tuples(
+            connection, select(outbox).order_by(outbox.c.id)
+        )
     ]

@@ -9,7 +9,7 @@ import pytest
 from tests.patience import PATIENCE_S, until
 
 from dovetail.backends.contract import Assignment, Refusal
-from dovetail.control.backends.execution import FAILURES_UNTIL_OPEN
+from dovetail.control.backends.breaker import FAILURES_UNTIL_OPEN
 from dovetail.control.errors import Conflict, NotFound, Unavailable
 from dovetail.control.plane import ControlPlane
 from dovetail.control.settings import Settings
@@ -96,7 +96,7 @@ def test_a_restart_restores_placements_queue_cordons_and_reservations(tmp_path: 
     async def before(plane: ControlPlane) -> None:
         await plane.submit([work("a", replicas=4), work("big", resources={"cpu": 1000})])
         await until(lambda: plane.store.counts()["running"] == 1, "a runs")
-        await plane.nodes.cordon("n-2", True, "upgrade")
+        await plane.nodes.cordon("n-2", "upgrade")
         await plane.nodes.patch("n-1", {"team": "blue"}, None)
         await plane.reservations.reserve(
             Reservation(node="n-1", resources=ResourceRequest(cpu=2), duration=3600, holder="ops")

@@ -1,4 +1,4 @@
-"""Reading what was sent: JSON or YAML, never more than the limit, into models.
+"""Reading what was sent: parameters that several routes take, and bodies of JSON or YAML as models.
 
 Guarantees: a body is never held beyond `limits.max_body`, whether or not it said how long it is; whatever it holds,
 the outcome is models, or a problem with everything that is wrong. Large bodies are read on threads of their own, so
@@ -9,14 +9,15 @@ nesting is bounded.
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import orjson
-from fastapi import Request
-from pydantic import BaseModel
+from fastapi import Query, Request
+from pydantic import BaseModel, Field
 
 from dovetail.api.protocol.problems import HttpProblem
 from dovetail.control.plane import ControlPlane
+from dovetail.model.policy import Prose
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.document import Document, read_documents
 from dovetail.model.text.quantity import show_bytes
@@ -26,6 +27,13 @@ from dovetail.model.workloads.workload import Workload
 
 Model = TypeVar("Model", bound=BaseModel)
 T = TypeVar("T")
+
+MOST_ROWS = 1000
+MAX_ID = 2**62
+Author = Annotated[Prose, Query(alias="by", max_length=200, description="who makes the change, for the history")]
+Note = Annotated[Prose, Query(max_length=1000, description="why, for the history")]
+Namespace = Annotated[str, Query(max_length=200)]
+Reason = Annotated[str, Field(max_length=500)]
 
 SOURCE = "request body"
 SMALL_BYTES = 16 * 1024

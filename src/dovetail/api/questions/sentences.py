@@ -16,16 +16,11 @@ from dovetail.engine.questions.plan_questions import (
     Victim,
 )
 from dovetail.model.reason import Eviction, Outcome
-from dovetail.model.text.listing import first_of
+from dovetail.model.text.listing import counted, first_of
 from dovetail.model.workloads.workload import Workload
 
 Row = Mapping[str, Any]
 _NAMED = 3
-
-
-def counted(number: int, thing: str) -> str:
-    """`1 task`, `3 tasks`."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def explained(

@@ -10,6 +10,7 @@ from dovetail.api.protocol.replies import CreatedJson, Json, NoContent
 from dovetail.model.record import ReservationRecord
 from dovetail.model.reservation import Reservation, Target
 from dovetail.model.resources import SLOTS, Amounts, write_amount
+from dovetail.model.text.listing import counted
 from dovetail.responses import ItemList
 from dovetail.responses.queues import ReservationRow
 
@@ -49,7 +50,7 @@ def _in_words(target: Target) -> str:
     amounts = ", ".join(f"{name} {amount}" for name, amount in written.items())
     domain = "=".join(target.domain) if target.domain is not None else ""
     if target.count:
-        tasks = f"{target.count} task{'' if target.count == 1 else 's'} of {amounts}"
+        tasks = f"{counted(target.count, 'task')} of {amounts}"
         where = ", ".join(([domain] if domain else []) + [f"{key}={value}" for key, value in target.selector])
         return f"{tasks} in {where}" if where else tasks
     where = f"each node of {domain}" if domain else ", ".join(target.nodes)

@@ -5,11 +5,9 @@ from typing import Annotated, Any, cast
 
 from fastapi import Header, Query, Request
 
-from dovetail.api.protocol.body import plane_of
+from dovetail.api.protocol.body import MAX_ID, MOST_ROWS, Namespace, plane_of
 from dovetail.api.protocol.openapi import Routes
-from dovetail.api.protocol.parameters import MAX_ID, MOST_ROWS, Namespace
-from dovetail.api.protocol.replies import EventStream, Json, json_bytes
-from dovetail.api.protocol.streams import closing_of, until_closing
+from dovetail.api.protocol.replies import EventStream, Json, json_bytes, until_closing
 from dovetail.control.errors import ControlError
 from dovetail.control.plane import ControlPlane
 from dovetail.model.text.strict import MAX_NAME, MAX_NODE_NAME
@@ -47,7 +45,7 @@ async def events(
         after = int(last_event_id[:18])  # a browser sends it after a lost connection
     wanted = {"workload": workload_id, "node": node, "backend": backend}
     wanted = {column: value for column, value in wanted.items() if value is not None}
-    stream = until_closing(_stream(plane, after, wanted), closing_of(request))
+    stream = until_closing(request, _stream(plane, after, wanted))
     return EventStream(stream, headers=_HEADERS)
 
 

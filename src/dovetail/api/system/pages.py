@@ -11,8 +11,8 @@ from starlette.responses import HTMLResponse, Response
 from dovetail.api.protocol.body import plane_of
 from dovetail.api.protocol.openapi import description_of
 from dovetail.api.protocol.replies import Json
-from dovetail.api.questions.sentences import counted
 from dovetail.api.system.system import summary_of
+from dovetail.model.text.listing import counted
 from dovetail.responses.nodes import ResourceUse
 
 router = APIRouter(include_in_schema=False)

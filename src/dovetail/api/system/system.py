@@ -1,4 +1,4 @@
-"""Routes about the server itself: summary, health, readiness, metrics."""
+"""Routes about the server itself: summary, profiles, health, readiness, metrics."""
 
 import time
 
@@ -11,7 +11,8 @@ from dovetail.api.protocol.openapi import Routes
 from dovetail.api.protocol.problems import RETRY_AFTER_S, HttpProblem
 from dovetail.api.protocol.replies import Json, PlainText
 from dovetail.control.plane import ControlPlane
-from dovetail.responses.system import ClusterSummary, ServerHealth
+from dovetail.placement.pipeline.profiles import BUILT_IN
+from dovetail.responses.system import ClusterSummary, Profiles, ServerHealth
 
 router = Routes(tags=["system"])
 root = Routes(tags=["system"])
@@ -50,6 +51,38 @@ async def summary(request: Request) -> Json[ClusterSummary]:
     return Json(await summary_of(plane_of(request)))
 
 
+@router.get("/profiles")
+async def profiles(request: Request) -> Json[Profiles]:
+    """Profiles with their weights, and the schedulers that use them with the work that each may place."""
+    settings = plane_of(request).settings.scheduling
+    return Json(
+        {
+            "default": settings.default_profile,
+            "profiles": [
+                {
+                    "name": name,
+                    "default": name == settings.default_profile,
+                    "built_in": profile is BUILT_IN.get(name),
+                    "order": profile.order,
+                    "select": profile.select,
+                    "filters": list(profile.all_filters),
+                    "scores": profile.scores,
+                }
+                for name, profile in settings.all_profiles().items()
+            ],
+            "schedulers": [
+                {
+                    "name": name,
+                    "profile": scheduler.profile or settings.default_profile,
+                    "namespaces": scheduler.namespaces,
+                    "node_selector": scheduler.node_selector,
+                }
+                for name, scheduler in settings.all_schedulers().items()
+            ],
+        }
+    )
+
+
 @root.get("/health")
 async def health(request: Request) -> Json[ServerHealth]:
     """Whether the server is alive: it answers, and its control loop runs."""
@@ -72,5 +105,5 @@ async def ready(request: Request) -> Json[ServerHealth]:
 async def metrics(request: Request) -> PrometheusText:
     """Prometheus metrics."""
     plane = plane_of(request)
-    plane.metrics.look(plane.questions)
+    plane.metrics.look()
     return PrometheusText(await plane.read(plane.metrics.text))

@@ -6,11 +6,9 @@ from typing import Annotated
 
 from fastapi import Query, Request
 
-from dovetail.api.protocol.body import plane_of
+from dovetail.api.protocol.body import MAX_ID, Namespace, plane_of
 from dovetail.api.protocol.openapi import Routes
-from dovetail.api.protocol.parameters import MAX_ID, Namespace
-from dovetail.api.protocol.replies import PlainText, TextStream
-from dovetail.api.protocol.streams import closing_of, until_closing
+from dovetail.api.protocol.replies import PlainText, TextStream, until_closing
 from dovetail.backends.contract import LogChunk
 from dovetail.control.errors import ControlError, StoreError, Unavailable
 from dovetail.control.plane import ControlPlane
@@ -41,7 +39,7 @@ async def logs(
     row = await plane.resolve(ref, namespace)
     chunk = await plane.output.read(row["id"], replica, offset, limit)
     if follow:
-        return TextStream(until_closing(_following(plane, row["id"], replica, chunk), closing_of(request)))
+        return TextStream(until_closing(request, _following(plane, row["id"], replica, chunk)))
     headers = {"X-Next-Offset": str(chunk.next_offset), "X-Ended": "true" if chunk.ended else "false"}
     return PlainText(chunk.text, headers=headers)
 

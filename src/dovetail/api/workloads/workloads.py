@@ -7,25 +7,24 @@ from typing import Annotated, Any, cast
 from fastapi import Header, Query, Request
 from pydantic import Field
 
-from dovetail.api.protocol.body import plane_of, workloads_in
+from dovetail.api.protocol.body import MAX_ID, MOST_ROWS, Namespace, plane_of, workloads_in
 from dovetail.api.protocol.openapi import Routes, takes
-from dovetail.api.protocol.parameters import MAX_ID, MOST_ROWS, Namespace
 from dovetail.api.protocol.problems import HttpProblem
 from dovetail.api.protocol.replies import AcceptedJson, CreatedJson, Json
-from dovetail.api.questions.planning import check, plans
-from dovetail.api.workloads.starts import start_fields
+from dovetail.api.questions.planning import plans
 from dovetail.control.errors import Conflict
+from dovetail.engine.questions.plan_questions import StartGuess
 from dovetail.model.task import WorkloadState
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.strict import Strict
 from dovetail.model.workloads.workload import DEFAULT_NAMESPACE, Priority, Workload
 from dovetail.responses import ItemList
-from dovetail.responses.decisions import DecisionRow
-from dovetail.responses.plans import Plans
+from dovetail.responses.questions import DecisionRow, Plans
 from dovetail.responses.system import HistoryRow
 from dovetail.responses.workloads import (
     AcceptedWorkload,
     AcceptedWorkloads,
+    PredictedStart,
     TaskRow,
     WorkloadDetail,
     WorkloadPage,
@@ -58,6 +57,17 @@ def summary_of(row: dict[str, Any]) -> WorkloadRow:
     return cast("WorkloadRow", shown)
 
 
+def start_fields(guess: StartGuess | None) -> PredictedStart:
+    """Seconds since the epoch, null where the start cannot be predicted."""
+    if guess is None:
+        return {"starts_at": None, "starts_early": None, "starts_late": None}
+    return {
+        "starts_at": round(guess.expected, 3),
+        "starts_early": round(guess.early, 3),
+        "starts_late": round(guess.late, 3),
+    }
+
+
 @router.post("", openapi_extra=takes(Workload, many=True))
 async def submit(
     request: Request,
@@ -71,7 +81,7 @@ async def submit(
     specs = await workloads_in(request)
     plane = plane_of(request)
     if dry_run:
-        check(plane, specs)
+        plane.check(specs)
         await plane.check_now(specs)
         return Json({"plans": await plans(plane, specs)})
     try:
@@ -89,15 +99,7 @@ async def submit(
 async def workloads(request: Request, query: Annotated[ListQuery, Query()]) -> Json[WorkloadPage]:
     """Workloads, newest first, a page at a time."""
     plane = plane_of(request)
-    where = WorkloadFilter(
-        namespace=query.namespace,
-        state=query.state,
-        user=query.user,
-        service=query.service,
-        priority=query.priority,
-        name_contains=query.name,
-        unfinished=query.unfinished,
-    )
+    where = WorkloadFilter(**query.model_dump(exclude={"limit", "cursor"}))
     try:
         page = await plane.read(plane.store.workloads, where, query.limit, query.cursor)
     except ValueError as error:

@@ -12,8 +12,15 @@ from dovetail.cli.render.parts.scores import candidate_table, score_table
 from dovetail.cli.render.parts.spans import span
 from dovetail.cli.render.parts.starts import starts_about
 from dovetail.cli.render.parts.table import Header, count, table
-from dovetail.responses.decisions import DecisionExplanation, ExplainAnswer, ResourceShortage, WhyNotAnswer
-from dovetail.responses.plans import CapacityAnswer, PlanAnswer, VictimRow
+from dovetail.responses.questions import (
+    CapacityAnswer,
+    DecisionExplanation,
+    ExplainAnswer,
+    PlanAnswer,
+    ResourceShortage,
+    VictimRow,
+    WhyNotAnswer,
+)
 
 MOST_NODES = 20
 

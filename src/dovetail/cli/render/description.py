@@ -13,7 +13,7 @@ from dovetail.cli.render.parts.state import state
 from dovetail.cli.render.parts.table import Header, count, pairs, table
 from dovetail.cli.render.parts.timeline import timeline
 from dovetail.cli.render.workloads import task_list
-from dovetail.responses.decisions import DecisionRow
+from dovetail.responses.questions import DecisionRow
 from dovetail.responses.system import HistoryRow
 from dovetail.responses.workloads import TaskRow, WorkloadDetail
 

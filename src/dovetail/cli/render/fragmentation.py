@@ -8,7 +8,7 @@ from rich.text import Text
 
 from dovetail.cli.render.parts.bars import bar
 from dovetail.cli.render.parts.table import Header, Listing, count, table
-from dovetail.responses.fragmentation import FragmentationReport, FragmentedDomain, TypicalTask
+from dovetail.responses.questions import FragmentationReport, FragmentedDomain, TypicalTask
 
 WORST_DOMAINS = 5  # of a level; all when wide
 FIRST_ASKS = 10

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from dovetail.cli.render.parts.starts import clock
 from dovetail.cli.render.parts.table import Header, count, table
-from dovetail.responses.decisions import PlacementBlockers
+from dovetail.responses.questions import PlacementBlockers
 
 _CHECKED = "✓"
 

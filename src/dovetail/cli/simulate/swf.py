@@ -109,7 +109,7 @@ def _log(file: Path) -> "BatchLog":
 
 
 def _drawn(log: "BatchLog", count: int, length: int, seed: int) -> "list[Sequence[BatchJob]]":
-    from dovetail.simulate.sequences import TooShort, sequences
+    from dovetail.simulate.swf import TooShort, sequences
 
     try:
         return sequences(log, count, length, seed)

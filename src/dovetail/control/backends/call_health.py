@@ -13,14 +13,10 @@ KEPT = 500
 Observe = Callable[[str, float, bool], None]
 
 
-def _nobody(call: str, took_s: float, failed: bool) -> None:
-    """No observer."""
-
-
 class CallHealth:
     """`observe` is called for every call: its name, its duration, whether it failed."""
 
-    def __init__(self, observe: Observe = _nobody) -> None:
+    def __init__(self, observe: Observe = lambda _call, _took_s, _failed: None) -> None:
         self.calls = 0
         self.errors = 0
         self.last_success_at: float | None = None

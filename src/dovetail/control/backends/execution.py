@@ -14,14 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable
 import structlog
 
 from dovetail.backends.contract import Assignment, Backend, MigratingBackend, Refusal
-from dovetail.control.backends.breaker import (
-    FAILURES_UNTIL_OPEN,
-    FIRST_PAUSE_S,
-    LONGEST_PAUSE_S,
-    Breaker,
-    Circuit,
-    Subject,
-)
+from dovetail.control.backends.breaker import FIRST_PAUSE_S, LONGEST_PAUSE_S, Breaker, Circuit, Subject
 from dovetail.control.backends.call_health import CallHealth
 from dovetail.control.backends.outgoing import OutgoingCommands, outbox_name
 from dovetail.control.loop.inbox import InboxEvents
@@ -31,13 +24,7 @@ from dovetail.model.event import BackendHealthChanged, BindFailed, Event, TaskBo
 from dovetail.model.node import Node
 from dovetail.model.workloads.workload import Workload
 
-__all__ = ["FAILURES_UNTIL_OPEN", "FIRST_PAUSE_S", "LONGEST_PAUSE_S", "Circuit", "Executor"]
-
 log = structlog.get_logger()
-
-
-def as_it_is(words: str) -> str:
-    return words
 
 
 class Executor:
@@ -51,7 +38,7 @@ class Executor:
         tell: Callable[[InboxEvents], None],
         settings: LoopSettings,
         health: CallHealth | None = None,
-        cleaned: Callable[[str], str] = as_it_is,
+        cleaned: Callable[[str], str] = str,
     ) -> None:
         self.backend = backend
         self.health = health or CallHealth()

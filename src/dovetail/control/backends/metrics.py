@@ -7,8 +7,9 @@ from typing import Protocol
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.metrics_core import GaugeMetricFamily
 
+from dovetail.control.backends.breaker import Circuit
 from dovetail.control.backends.call_health import Observe
-from dovetail.control.backends.execution import Circuit, Executor
+from dovetail.control.backends.execution import Executor
 
 _CALLS_S = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 60)
 

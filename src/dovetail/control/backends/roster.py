@@ -16,10 +16,10 @@ from dovetail.backends.contract import Backend, Report
 from dovetail.backends.registered.backend import RegisteredBackend
 from dovetail.backends.registry import BackendEntry, build
 from dovetail.control.backends.adoption import Adoption
+from dovetail.control.backends.announcements import NodeOwners
 from dovetail.control.backends.call_health import CallHealth
 from dovetail.control.backends.execution import Executor
 from dovetail.control.backends.metrics import BackendMetrics
-from dovetail.control.backends.node_owners import NodeOwners
 from dovetail.control.backends.outgoing import outbox_name
 from dovetail.control.loop.definitions import DefinitionCache
 from dovetail.control.loop.inbox import InboxEvents

@@ -4,12 +4,13 @@ import asyncio
 
 from dovetail.model.record import Batch, Decision, HistoryLine, PolicyRecord, TaskRecord, WorkloadRecord
 from dovetail.model.task import TaskId, TaskState
+from dovetail.model.text.listing import counted
 
 
 def lines_of(batch: Batch, now: float) -> list[HistoryLine]:
     """The history lines of one step, in order."""
     found = [
-        HistoryLine(now, "submitted", f"submitted {new.namespace}/{new.name}, {_tasks(new.replicas)}", new.id)
+        HistoryLine(now, "submitted", f"submitted {new.namespace}/{new.name}, {counted(new.replicas, 'task')}", new.id)
         for new in batch.submitted
     ]
     chosen: dict[TaskId, Decision] = {d.task: d for d in batch.changes.decisions}
@@ -33,10 +34,6 @@ def lines_of(batch: Batch, now: float) -> list[HistoryLine]:
     found += [HistoryLine(now, "recovery", note.message, note.workload) for note in batch.changes.recoveries]
     found += [HistoryLine(now, "policy", switch.message) for switch in batch.changes.switches]
     return found
-
-
-def _tasks(count: int) -> str:
-    return "1 task" if count == 1 else f"{count} tasks"
 
 
 def _policy_words(record: PolicyRecord) -> str:

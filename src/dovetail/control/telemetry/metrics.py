@@ -1,24 +1,29 @@
 """Prometheus metrics of the control plane. Each plane has its own registry, so a process can run several.
 
-Counters and histograms are fed by each durable step; gauges are read when metrics are scraped (`gauges`).
+Counters and histograms are fed by each durable step. Gauges are read from the engine when metrics are scraped: `look`
+must run on the control loop's thread, the result may be rendered on another. Amounts are in cores, bytes, GPUs and
+pieces.
 """
 
 from collections import Counter as Counted
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily
 
-from dovetail.control.telemetry.gauges import Gauges
 from dovetail.engine.questions.questions import Questions
+from dovetail.engine.questions.queue_report import QueueReport
 from dovetail.model.reason import Outcome
 from dovetail.model.record import Batch, Changes, Decision
+from dovetail.model.resources import CPU, GPU, SLOTS, Amounts
 from dovetail.model.task import TaskId, TaskState
 
 _LATENCIES_S = (0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3)
 _WAITS_S = (0.01, 0.1, 1, 10, 60, 300, 1800, 3600, 4 * 3600, 24 * 3600)
 #: Why tasks fail, or wait again, although a node was found or should have been.
 _NOT_PLACED = frozenset({"timeout", "bind_failed"})
+MOST_NODES = 2000  # beyond that, nodes are summed up by zone and backend
 
 
 class Metrics:
@@ -72,7 +77,7 @@ class Metrics:
         self.nodes = gauge("dovetail_nodes", "Nodes by status", ["status"])
         self.share = gauge("dovetail_allocated_ratio", "Allocated share of online capacity", ["resource"])
         self.plugin_failures = gauge("dovetail_plugin_failures", "Failed plugin calls", ["profile", "plugin"])
-        self._work = questions.workloads
+        self._questions, self._work = questions, questions.workloads
         self._gauges = Gauges(questions)
         self.registry.register(self._gauges)
         self.decisions_total = 0
@@ -125,8 +130,9 @@ class Metrics:
             if lost_at is not None and task.placed_at is not None:
                 self.recovery_s.observe(max(0.0, task.placed_at - lost_at))
 
-    def look(self, questions: Questions) -> None:
+    def look(self) -> None:
         """Read the gauges from the engine; between two looks they are not updated."""
+        questions = self._questions
         self._gauges.look()
         self.waiting.set(questions.queues.waiting)
         self.nodes.clear()
@@ -140,3 +146,77 @@ class Metrics:
     def text(self) -> bytes:
         """All metrics, gauges as of the last look. Slow for thousands of nodes; may run on a thread."""
         return generate_latest(self.registry)
+
+
+class Gauges:
+    """Gauges of nodes, queues and domains: a collector for a Prometheus registry. Each `look` starts empty, so what is
+    gone is no longer reported."""
+
+    def __init__(self, questions: Questions) -> None:
+        self._usage, self._queues = questions.gauges, questions.queues
+        self._seen: list[GaugeMetricFamily] = []
+
+    def look(self) -> None:
+        capacity = {resource: whole for resource, (_, whole) in self._usage.totals().items()}
+        report = self._queues.report(capacity)
+        self._seen = [self._utilisation(), *_of_queues(report), _deviation(report), *self._topology()]
+
+    def collect(self) -> list[GaugeMetricFamily]:
+        """The result of the last look."""
+        return self._seen
+
+    def _utilisation(self) -> GaugeMetricFamily:
+        found = GaugeMetricFamily(
+            "dovetail_worker_utilization",
+            "Allocated share of capacity: of each node or, beyond 2,000 nodes, of each zone and backend",
+            labels=["node", "zone", "backend", "resource"],
+        )
+        for one in self._usage.nodes(MOST_NODES):
+            found.add_metric([one.node, one.zone, one.backend, one.resource], one.share)
+        return found
+
+    def _topology(self) -> Iterator[GaugeMetricFamily]:
+        used = GaugeMetricFamily(
+            "topology_domain_utilization_ratio",
+            "Share of a domain's GPUs, or of its cores where it has none, that is taken or on nodes that take no work",
+            labels=["level", "domain"],
+        )
+        for one in self._usage.domains(MOST_NODES):
+            used.add_metric([one.level, one.domain], one.share)
+        yield used
+        whole = GaugeMetricFamily("topology_gpu_allocation_ratio", "Share of all GPUs that tasks have")
+        whole.add_metric([], self._usage.gpu_share())
+        yield whole
+
+
+def _of_queues(report: QueueReport) -> Iterator[GaugeMetricFamily]:
+    used = _queue_gauge("dovetail_queue_used", "Held by a queue and all below it")
+    guaranteed = _queue_gauge("dovetail_queue_guaranteed", "Guaranteed to a queue")
+    borrowed = _queue_gauge("dovetail_queue_borrowed", "Held by a queue above its guarantee")
+    hidden = {SLOTS} - report.shared_out  # every task takes one: of interest only where queues share them
+    for use in report.queues:
+        path = use.queue.path
+        _add(used, path, {name: amount for name, amount in use.used.items() if name not in hidden})
+        _add(guaranteed, path, use.queue.guaranteed)
+        _add(borrowed, path, use.borrowed)
+    yield from (used, guaranteed, borrowed)
+
+
+def _deviation(report: QueueReport) -> GaugeMetricFamily:
+    found = GaugeMetricFamily(
+        "dovetail_fair_share_deviation",
+        "How far a tenant is from its fair part of what all hold: 0 is just right, 1 twice of it",
+        labels=["tenant"],
+    )
+    for one in report.tenants:
+        found.add_metric([one.tenant], one.deviation)
+    return found
+
+
+def _queue_gauge(name: str, words: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, words, labels=["queue", "resource"])
+
+
+def _add(family: GaugeMetricFamily, path: str, amounts: Amounts) -> None:
+    for resource, amount in sorted(amounts.items()):
+        family.add_metric([path, resource], amount / 1000 if resource in (CPU, GPU) else amount)

@@ -1,4 +1,4 @@
-"""Lists in messages: the first few items, and how many more there are."""
+"""Lists and numbers in messages: the first few items, and how many there are."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -11,3 +11,8 @@ def first_of(things: Sequence[T], most: int = 5, words: Callable[[T], str] = str
     named = ", ".join(words(thing) for thing in things[:most])
     rest = len(things) - most
     return f"{named} and {rest:,} more" if rest > 0 else named
+
+
+def counted(number: int, thing: str) -> str:
+    """`1 task`, `3,000 tasks`."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

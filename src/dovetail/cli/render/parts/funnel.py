@@ -8,7 +8,7 @@ from rich.text import Text
 
 from dovetail.cli.render.parts.bars import bar
 from dovetail.cli.render.parts.table import Header, table
-from dovetail.responses.decisions import DecisionExplanation
+from dovetail.responses.questions import DecisionExplanation
 
 WIDTH = 28
 _COLUMNS = (Header(right=True), Header(), Header(), Header(shrinks=True))

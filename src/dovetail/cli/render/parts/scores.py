@@ -6,7 +6,7 @@ from rich.text import Text
 
 from dovetail.cli.render.parts.bars import height
 from dovetail.cli.render.parts.table import Header, Listing, table
-from dovetail.responses.decisions import DecisionExplanation, RankedNode
+from dovetail.responses.questions import DecisionExplanation, RankedNode
 
 CHOSEN = "▶"
 
