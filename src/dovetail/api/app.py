@@ -7,25 +7,20 @@ from contextlib import asynccontextmanager
 from fastapi import APIRouter, FastAPI
 
 import dovetail
-from dovetail.api import backends, network
+from dovetail.api import backends, network, queues, workloads
 from dovetail.api.nodes import nodes
 from dovetail.api.policies import policies, services
 from dovetail.api.protocol import problems
 from dovetail.api.protocol.envelope import Envelope
 from dovetail.api.protocol.openapi import describe
 from dovetail.api.questions import questions
-from dovetail.api.queues import queues, reservations
-from dovetail.api.system import events, pages, system
-from dovetail.api.workloads import logs, workloads
+from dovetail.api.system import pages, system
 from dovetail.control.plane import ControlPlane
 
 PREFIX = "/api/v1"
 
 #: In the order in which the description lists them.
-MODULES = (
-    *(workloads, logs, questions, nodes, backends, network),
-    *(queues, reservations, policies, services, events, system),
-)
+MODULES = (workloads, questions, nodes, backends, network, queues, policies, services, system)
 
 
 def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:

@@ -147,7 +147,7 @@ class Reads(ABC):
         with self._reading() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
-    def _scalar(self, query: Select[tuple[T]]) -> T | None:
+    def _scalar(self, query: Select[T]) -> T | None:
         with self._reading() as connection:
             return connection.scalar(query)
 

@@ -48,12 +48,12 @@ class Scene:
         self.metrics.count(Batch(changes=self.engine.take_changes(now)), now)
 
     def value(self, name: str, **labels: str) -> float | None:
-        self.metrics.look(Questions(self.engine))
+        self.metrics.look()
         return self.metrics.registry.get_sample_value(name, labels)
 
     @property
     def text(self) -> str:
-        self.metrics.look(Questions(self.engine))
+        self.metrics.look()
         return self.metrics.text().decode()
 
 

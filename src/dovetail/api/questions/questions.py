@@ -10,7 +10,7 @@ from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.replies import Json
 from dovetail.api.questions import sentences
 from dovetail.api.questions.planning import NO_IMPASSE, blocker_fields, explanation_of, plans
-from dovetail.api.workloads.workloads import start_fields, summary_of
+from dovetail.api.workloads import start_fields, summary_of
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.control.plane import ControlPlane
 from dovetail.engine.pieces import Pieces, in_one
@@ -33,7 +33,7 @@ from dovetail.responses.questions import (
     WhyNotAnswer,
 )
 
-router = Routes(tags=["questions"])
+router = Routes()
 
 
 class CapacityQuestion(Workload):
@@ -42,7 +42,7 @@ class CapacityQuestion(Workload):
     name: Name = "capacity"
 
 
-@router.post("/plan", openapi_extra=takes(Workload, many=True))
+@router.post("/plan", tags=["questions"], openapi_extra=takes(Workload, many=True))
 async def plan(request: Request) -> Json[Plans]:
     """Where the tasks would go now, with the funnel and the scores of each. Nothing is changed."""
     specs = await workloads_in(request)
@@ -51,7 +51,7 @@ async def plan(request: Request) -> Json[Plans]:
     return Json({"plans": await plans(plane, specs)})
 
 
-@router.post("/capacity", openapi_extra=takes(CapacityQuestion))
+@router.post("/capacity", tags=["questions"], openapi_extra=takes(CapacityQuestion))
 async def capacity(request: Request) -> Json[CapacityAnswer]:
     """How many more tasks like this fit, and where. The name and the number of replicas do not matter."""
     spec = await model_in(request, CapacityQuestion)
@@ -68,7 +68,7 @@ async def capacity(request: Request) -> Json[CapacityAnswer]:
     )
 
 
-@router.get("/workloads/{ref}/explain")
+@router.get("/workloads/{ref}/explain", tags=["questions"])
 async def explain(request: Request, ref: str, namespace: Namespace = DEFAULT_NAMESPACE) -> Json[ExplainAnswer]:
     """Why it runs where it runs, from the stored decision; for pending work what the scheduler would say now."""
     plane = plane_of(request)
@@ -100,7 +100,7 @@ def _explained(plane: ControlPlane, row: dict[str, Any], decision: DecisionRow |
     }
 
 
-@router.get("/workloads/{ref}/why-not/{node}")
+@router.get("/workloads/{ref}/why-not/{node}", tags=["questions"])
 async def why_not(
     request: Request, ref: str, node: str, namespace: Namespace = DEFAULT_NAMESPACE
 ) -> Json[WhyNotAnswer]:
@@ -153,7 +153,7 @@ def _impasse(plane: ControlPlane, row: dict[str, Any]) -> Pieces[Impasse]:
         return NO_IMPASSE
 
 
-@router.get("/fragmentation")
+@router.get("/fragmentation", tags=["nodes"])
 async def fragmentation(request: Request) -> Json[FragmentationReport]:
     """In GPUs: how much of the cluster and of each domain is free, how much of that a typical task on average cannot
     use (`unusable`) and no typical task can use (`useless`); which typical tasks fit nowhere; and an estimate of what

@@ -6,7 +6,7 @@ pieces.
 """
 
 from collections import Counter as Counted
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -14,6 +14,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily
 
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.questions.queue_report import QueueReport
+from dovetail.engine.questions.usage_gauges import UsageGauges
 from dovetail.model.reason import Outcome
 from dovetail.model.record import Batch, Changes, Decision
 from dovetail.model.resources import CPU, GPU, SLOTS, Amounts
@@ -35,7 +36,7 @@ class Metrics:
         self.submitted = counter("dovetail_workloads_submitted", "Workloads accepted")
         self.decisions = counter("dovetail_decisions", "Decisions made", ["outcome"])
         self.finished = counter("dovetail_tasks_finished", "Tasks ended", ["state"])
-        self.preemptions = counter("dovetail_preemptions", "Tasks told to give way to more urgent work")
+        self.preemptions = counter("dovetail_preemptions", "Tasks preempted for more urgent work")
         self.adjustments = counter(
             "dovetail_policy_adjustments",
             "Rules of policies that began or ended to adjust a constraint",
@@ -69,7 +70,7 @@ class Metrics:
         self.gang_recovery_s = histogram(
             "topology_recovery_duration_seconds", "From a gang's loss of nodes to being whole again", buckets=_WAITS_S
         )
-        self.gang_recoveries = counter("topology_recoveries", "Steps in mending broken gangs", ["outcome"])
+        self.gang_recoveries = counter("topology_recoveries", "Steps in the recovery of broken gangs", ["outcome"])
         self.recovery_moves = counter(
             "topology_recovery_moves", "Tasks moved, though not lost, for gangs to be whole again"
         )
@@ -78,8 +79,8 @@ class Metrics:
         self.share = gauge("dovetail_allocated_ratio", "Allocated share of online capacity", ["resource"])
         self.plugin_failures = gauge("dovetail_plugin_failures", "Failed plugin calls", ["profile", "plugin"])
         self._questions, self._work = questions, questions.workloads
-        self._gauges = Gauges(questions)
-        self.registry.register(self._gauges)
+        self._families: list[GaugeMetricFamily] = []
+        self.registry.register(self)
         self.decisions_total = 0
         self._lost_at: dict[TaskId, float] = {}  # tasks that had a node and wait for another
 
@@ -132,91 +133,70 @@ class Metrics:
 
     def look(self) -> None:
         """Read the gauges from the engine; between two looks they are not updated."""
-        questions = self._questions
-        self._gauges.look()
+        questions, totals = self._questions, self._questions.gauges.totals()
         self.waiting.set(questions.queues.waiting)
         self.nodes.clear()
         for status, count in questions.gauges.status_counts().items():
             self.nodes.labels(status).set(count)
-        for resource, (allocated, capacity) in questions.gauges.totals().items():
+        for resource, (allocated, capacity) in totals.items():
             self.share.labels(resource).set(allocated / capacity if capacity else 0.0)
         for profile, plugin, count in questions.explanations.plugin_failures():
             self.plugin_failures.labels(profile, plugin).set(count)
+        report = questions.queues.report({resource: capacity for resource, (_, capacity) in totals.items()})
+        self._families = [*_use_families(questions.gauges), *_queue_families(report)]
+
+    def collect(self) -> list[GaugeMetricFamily]:
+        """Those gauges that are made anew at each look, so that what is gone is no longer reported."""
+        return self._families
 
     def text(self) -> bytes:
         """All metrics, gauges as of the last look. Slow for thousands of nodes; may run on a thread."""
         return generate_latest(self.registry)
 
 
-class Gauges:
-    """Gauges of nodes, queues and domains: a collector for a Prometheus registry. Each `look` starts empty, so what is
-    gone is no longer reported."""
-
-    def __init__(self, questions: Questions) -> None:
-        self._usage, self._queues = questions.gauges, questions.queues
-        self._seen: list[GaugeMetricFamily] = []
-
-    def look(self) -> None:
-        capacity = {resource: whole for resource, (_, whole) in self._usage.totals().items()}
-        report = self._queues.report(capacity)
-        self._seen = [self._utilisation(), *_of_queues(report), _deviation(report), *self._topology()]
-
-    def collect(self) -> list[GaugeMetricFamily]:
-        """The result of the last look."""
-        return self._seen
-
-    def _utilisation(self) -> GaugeMetricFamily:
-        found = GaugeMetricFamily(
-            "dovetail_worker_utilization",
-            "Allocated share of capacity: of each node or, beyond 2,000 nodes, of each zone and backend",
-            labels=["node", "zone", "backend", "resource"],
-        )
-        for one in self._usage.nodes(MOST_NODES):
-            found.add_metric([one.node, one.zone, one.backend, one.resource], one.share)
-        return found
-
-    def _topology(self) -> Iterator[GaugeMetricFamily]:
-        used = GaugeMetricFamily(
-            "topology_domain_utilization_ratio",
-            "Share of a domain's GPUs, or of its cores where it has none, that is taken or on nodes that take no work",
-            labels=["level", "domain"],
-        )
-        for one in self._usage.domains(MOST_NODES):
-            used.add_metric([one.level, one.domain], one.share)
-        yield used
-        whole = GaugeMetricFamily("topology_gpu_allocation_ratio", "Share of all GPUs that tasks have")
-        whole.add_metric([], self._usage.gpu_share())
-        yield whole
+def _use_families(usage: UsageGauges) -> Iterator[GaugeMetricFamily]:
+    yield _family(
+        "dovetail_worker_utilization",
+        "Allocated share of capacity: of each node or, beyond 2,000 nodes, of each zone and backend",
+        ["node", "zone", "backend", "resource"],
+        [([one.node, one.zone, one.backend, one.resource], one.share) for one in usage.nodes(MOST_NODES)],
+    )
+    yield _family(
+        "topology_domain_utilization_ratio",
+        "Share of a domain's GPUs, or of its cores where it has none, that is taken or on nodes that take no work",
+        ["level", "domain"],
+        [([one.level, one.domain], one.share) for one in usage.domains(MOST_NODES)],
+    )
+    yield _family("topology_gpu_allocation_ratio", "Share of all GPUs that tasks have", [], [([], usage.gpu_share())])
 
 
-def _of_queues(report: QueueReport) -> Iterator[GaugeMetricFamily]:
-    used = _queue_gauge("dovetail_queue_used", "Held by a queue and all below it")
-    guaranteed = _queue_gauge("dovetail_queue_guaranteed", "Guaranteed to a queue")
-    borrowed = _queue_gauge("dovetail_queue_borrowed", "Held by a queue above its guarantee")
+def _queue_families(report: QueueReport) -> Iterator[GaugeMetricFamily]:
     hidden = {SLOTS} - report.shared_out  # every task takes one: of interest only where queues share them
-    for use in report.queues:
-        path = use.queue.path
-        _add(used, path, {name: amount for name, amount in use.used.items() if name not in hidden})
-        _add(guaranteed, path, use.queue.guaranteed)
-        _add(borrowed, path, use.borrowed)
-    yield from (used, guaranteed, borrowed)
-
-
-def _deviation(report: QueueReport) -> GaugeMetricFamily:
-    found = GaugeMetricFamily(
+    shown = {use.queue.path: {k: v for k, v in use.used.items() if k not in hidden} for use in report.queues}
+    yield _amounts("dovetail_queue_used", "Held by a queue and all below it", shown)
+    guaranteed = {use.queue.path: use.queue.guaranteed for use in report.queues}
+    yield _amounts("dovetail_queue_guaranteed", "Guaranteed to a queue", guaranteed)
+    borrowed = {use.queue.path: use.borrowed for use in report.queues}
+    yield _amounts("dovetail_queue_borrowed", "Held by a queue above its guarantee", borrowed)
+    yield _family(
         "dovetail_fair_share_deviation",
         "How far a tenant is from its fair part of what all hold: 0 is just right, 1 twice of it",
-        labels=["tenant"],
+        ["tenant"],
+        [([one.tenant], one.deviation) for one in report.tenants],
     )
-    for one in report.tenants:
-        found.add_metric([one.tenant], one.deviation)
+
+
+def _amounts(name: str, words: str, by_queue: Mapping[str, Amounts]) -> GaugeMetricFamily:
+    values = [
+        ([path, resource], amount / 1000 if resource in (CPU, GPU) else amount)
+        for path, amounts in by_queue.items()
+        for resource, amount in sorted(amounts.items())
+    ]
+    return _family(name, words, ["queue", "resource"], values)
+
+
+def _family(name: str, words: str, labels: list[str], values: Iterable[tuple[list[str], float]]) -> GaugeMetricFamily:
+    found = GaugeMetricFamily(name, words, labels=labels)
+    for labelled, value in values:
+        found.add_metric(labelled, value)
     return found
-
-
-def _queue_gauge(name: str, words: str) -> GaugeMetricFamily:
-    return GaugeMetricFamily(name, words, labels=["queue", "resource"])
-
-
-def _add(family: GaugeMetricFamily, path: str, amounts: Amounts) -> None:
-    for resource, amount in sorted(amounts.items()):
-        family.add_metric([path, resource], amount / 1000 if resource in (CPU, GPU) else amount)

@@ -1,7 +1,13 @@
-"""Routes of workloads: submit, list, inspect, cancel."""
+"""Routes of workloads and their tasks: submit, list, inspect, cancel, read output.
 
+Questions about a workload (why it waits, where it would go) are in `questions`; the order in which workloads are tried
+is in `queues`.
+"""
+
+import asyncio
 import re
 import time
+from collections.abc import AsyncIterator
 from typing import Annotated, Any, cast
 
 from fastapi import Header, Query, Request
@@ -10,10 +16,13 @@ from pydantic import Field
 from dovetail.api.protocol.body import MAX_ID, MOST_ROWS, Namespace, plane_of, workloads_in
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.problems import HttpProblem
-from dovetail.api.protocol.replies import AcceptedJson, CreatedJson, Json
+from dovetail.api.protocol.replies import AcceptedJson, CreatedJson, Json, PlainText, TextStream, until_closing
 from dovetail.api.questions.planning import plans
-from dovetail.control.errors import Conflict
+from dovetail.backends.contract import LogChunk
+from dovetail.control.errors import Conflict, ControlError, StoreError, Unavailable
+from dovetail.control.plane import ControlPlane
 from dovetail.engine.questions.plan_questions import StartGuess
+from dovetail.model.backoff import Backoff
 from dovetail.model.task import WorkloadState
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.strict import Strict
@@ -34,6 +43,8 @@ from dovetail.store.contract import WorkloadFilter
 
 router = Routes(prefix="/workloads", tags=["workloads"])
 
+MOST_BYTES = 1024 * 1024  # of output in one answer
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 1.0  # before a task that runs is asked for more
 _KEY = re.compile(r"[\x21-\x7e]{1,200}", re.ASCII)
 
 
@@ -194,3 +205,45 @@ async def cancel(
         raise HttpProblem(409, f"{row['namespace']}/{row['name']} is already finished: it {row['state']}")
     await plane.cancel([row["id"]], reason)
     return AcceptedJson({"id": row["id"], "namespace": row["namespace"], "name": row["name"]})
+
+
+@router.get("/{ref}/logs")
+async def logs(
+    request: Request,
+    ref: str,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    replica: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
+    offset: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
+    limit: Annotated[int, Query(ge=1, le=MOST_BYTES)] = 65536,
+    follow: bool = False,
+) -> PlainText | TextStream:
+    """Output of a task's latest attempt from a byte offset. With `follow`, a stream until the task ends.
+
+    The headers X-Next-Offset and X-Ended say where to go on, and whether the task has ended.
+    """
+    plane = plane_of(request)
+    row = await plane.resolve(ref, namespace)
+    chunk = await plane.output.read(row["id"], replica, offset, limit)
+    if follow:
+        return TextStream(until_closing(request, _following(plane, row["id"], replica, chunk)))
+    headers = {"X-Next-Offset": str(chunk.next_offset), "X-Ended": "true" if chunk.ended else "false"}
+    return PlainText(chunk.text, headers=headers)
+
+
+async def _following(plane: ControlPlane, workload: int, replica: int, chunk: LogChunk) -> AsyncIterator[str]:
+    backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
+    while True:
+        if chunk.text:
+            yield chunk.text
+            backoff.reset()
+        if chunk.ended:
+            return
+        if not chunk.text:
+            await asyncio.sleep(backoff.next_s())
+        offset = chunk.next_offset
+        try:
+            chunk = await plane.output.read(workload, replica, offset, MOST_BYTES)
+        except Unavailable:  # its backend does not answer: go on reading when it does
+            chunk = LogChunk("", offset, ended=False)
+        except (ControlError, StoreError):
+            return  # it was removed, or the server stops

@@ -1,33 +1,37 @@
-"""Routes of queues: what waits, in which order and for what; the tree of queues, and how fair it is between tenants."""
+"""Routes of queues: what waits, in which order and for what; the tree with its quotas; reservations of capacity."""
 
 import time
 from typing import Annotated, Any
 
 import orjson
-from fastapi import Query, Request
+from fastapi import Path, Query, Request
 
 from dovetail.api.nodes.amounts import number, unit_of
-from dovetail.api.protocol.body import plane_of
-from dovetail.api.protocol.openapi import Routes
-from dovetail.api.protocol.replies import Json
+from dovetail.api.protocol.body import MAX_ID, model_in, plane_of
+from dovetail.api.protocol.openapi import Routes, takes
+from dovetail.api.protocol.replies import CreatedJson, Json, NoContent
 from dovetail.api.questions import sentences
-from dovetail.api.workloads.workloads import start_fields
+from dovetail.api.workloads import start_fields
 from dovetail.control.plane import ControlPlane
 from dovetail.engine.questions.queue_questions import PendingWorkload
 from dovetail.engine.questions.queue_report import QueueUse
 from dovetail.model.reason import Outcome
-from dovetail.model.resources import Amounts
+from dovetail.model.record import ReservationRecord
+from dovetail.model.reservation import Reservation, Target
+from dovetail.model.resources import SLOTS, Amounts, write_amount
+from dovetail.model.text.listing import counted
 from dovetail.model.workloads.workload import Priority
 from dovetail.queueing.borrowing import Loan
 from dovetail.responses import ItemList
-from dovetail.responses.queues import LoanPart, QueueItem, QueueResource, QueueRow, QueuesAnswer
+from dovetail.responses.queues import LoanPart, QueueItem, QueueResource, QueueRow, QueuesAnswer, ReservationRow
 
-router = Routes(tags=["queue"])
+router = Routes()
 
+Id = Annotated[int, Path(alias="id", ge=1, le=MAX_ID)]
 _PRIORITIES = tuple(Priority)  # by rank
 
 
-@router.get("/queue")
+@router.get("/queue", tags=["queue"])
 async def queue(request: Request, limit: Annotated[int, Query(ge=1, le=10_000)] = 1000) -> Json[ItemList[QueueItem]]:
     """Pending workloads, next first; after them, without a position, those that wait for other workloads. Predicted
     starts are seconds since the epoch, null where the start cannot be predicted."""
@@ -76,7 +80,7 @@ async def _first_priorities(plane: ControlPlane, found: list[PendingWorkload], n
     return promoted
 
 
-@router.get("/queues")
+@router.get("/queues", tags=["queue"])
 async def queues(request: Request) -> Json[QueuesAnswer]:
     """Every queue, parents before children, with use, guarantee, maximum and loans; and the tenants that hold
     something, with their weight, share and deviation from their fair share (0: exactly fair, 1: twice as much)."""
@@ -136,3 +140,69 @@ def _resource(resource: str, use: QueueUse, cluster: int) -> QueueResource:
 
 def _listed(loans: list[Loan]) -> list[LoanPart]:
     return [{"queue": loan.path, "amount": number(loan.resource, loan.amount)} for loan in loans]
+
+
+def _shown(record: ReservationRecord) -> ReservationRow:
+    total: Amounts = {}
+    for amounts in record.holds.values():
+        for name, amount in amounts.items():
+            total[name] = total.get(name, 0) + amount
+    return {
+        "id": record.id,
+        "node": next(iter(record.holds)) if len(record.holds) == 1 else None,
+        "nodes": {name: _written(amounts) for name, amounts in sorted(record.holds.items())},
+        "target": _in_words(record.target),
+        "resources": _written(total),
+        "start": record.start,
+        "until": record.end,
+        "every_s": record.every_s,
+        "repeats_until": record.last,
+        "tenant": record.tenant,
+        "holder": record.holder,
+        "status": record.status,
+        "message": record.trouble,
+    }
+
+
+def _written(amounts: Amounts) -> dict[str, str | int]:
+    return {name: write_amount(name, amount) for name, amount in amounts.items()}
+
+
+def _in_words(target: Target) -> str:
+    """What was asked for: `8 tasks of cpu 4 in rack=r1`, `whole nodes of rack=r1`, `cpu 4 on n1`."""
+    written = _written({k: v for k, v in (target.amounts or {}).items() if k != SLOTS})
+    amounts = ", ".join(f"{name} {amount}" for name, amount in written.items())
+    domain = "=".join(target.domain) if target.domain is not None else ""
+    if target.count:
+        tasks = f"{counted(target.count, 'task')} of {amounts}"
+        where = ", ".join(([domain] if domain else []) + [f"{key}={value}" for key, value in target.selector])
+        return f"{tasks} in {where}" if where else tasks
+    where = f"each node of {domain}" if domain else ", ".join(target.nodes)
+    return f"{amounts or 'everything'} on {where}"
+
+
+@router.post("/reservations", tags=["reservations"], openapi_extra=takes(Reservation))
+async def reserve(request: Request) -> CreatedJson[ReservationRow]:
+    """Reserve capacity: from `start` for `duration` only work of the namespace `tenant` may use it.
+
+    Refused with 409 and the reason (which node lacks what, when, and whose work holds it) when it cannot be met.
+    """
+    wanted = await model_in(request, Reservation)
+    return CreatedJson(_shown(await plane_of(request).reservations.reserve(wanted)))
+
+
+@router.get("/reservations", tags=["reservations"])
+async def reservations(request: Request) -> Json[ItemList[ReservationRow]]:
+    return Json({"items": [_shown(record) for record in plane_of(request).questions.reservations.all()]})
+
+
+@router.get("/reservations/{id}", tags=["reservations"])
+async def reservation(request: Request, id_: Id) -> Json[ReservationRow]:
+    return Json(_shown(plane_of(request).reservations.get(id_)))
+
+
+@router.delete("/reservations/{id}", tags=["reservations"])
+async def release(request: Request, id_: Id) -> NoContent:
+    """Release it before it ends."""
+    await plane_of(request).reservations.release(id_)
+    return NoContent()
