@@ -11,7 +11,6 @@ from dovetail.api import backends, network, queues, workloads
 from dovetail.api.nodes import nodes
 from dovetail.api.policies import policies, services
 from dovetail.api.protocol import problems
-from dovetail.api.protocol.envelope import Envelope
 from dovetail.api.protocol.openapi import describe
 from dovetail.api.questions import questions
 from dovetail.api.system import pages, system
@@ -28,14 +27,13 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        if not manage_plane:
-            yield
-            return
-        await plane.start()
+        if manage_plane:
+            await plane.start()
         try:
             yield
         finally:
-            await plane.stop()
+            if manage_plane:
+                await plane.stop()
 
     # FastAPI's own pages load scripts from other hosts, and it builds the description while the loop waits: `pages`
     # serves both in another way.
@@ -57,7 +55,7 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
     app.include_router(api)
     app.include_router(system.root)
     app.include_router(pages.router)
-    app.add_middleware(Envelope)
+    app.add_middleware(problems.Envelope)
     problems.install(app)
     describe(app)
     return app

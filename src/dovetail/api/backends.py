@@ -11,7 +11,7 @@ from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.replies import CreatedJson, Json
 from dovetail.backends.contract import Capabilities
 from dovetail.backends.registry import BackendEntry, kind_names
-from dovetail.control.backends.call_health import CallHealth
+from dovetail.control.backends.health import CallHealth
 from dovetail.control.services.backends import BackendStatus
 from dovetail.control.settings import REGISTERED
 from dovetail.control.settings.secret_settings import masked

@@ -10,6 +10,7 @@ the waits are of all jobs together. Left to others: starting the jobs (`batch`),
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -43,9 +44,6 @@ class BatchFigures:
     longest_wait_s: float
     utilisation: float
     sequences: tuple[SequenceFigures, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "sequences": [asdict(one) for one in self.sequences]}
 
     def longest_against(self, other: "BatchFigures") -> float | None:
         """The longest wait as a multiple of another policy's; None where nobody waited with that one."""
@@ -86,9 +84,6 @@ class PredictionFigures:
     told: int  # of those, with a predicted start
     median_error_s: float | None  # between the expected and the actual start, whichever was later
     in_range: float | None  # share of those told whose start fell between the earliest and the latest
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(slots=True)
@@ -131,11 +126,11 @@ class BatchRun:
     predictions: PredictionFigures | None = None
 
     def to_dict(self, yardstick: "BatchRun | None") -> dict[str, Any]:
-        found: dict[str, Any] = {"policy": self.policy, "backfill": self.backfill, **self.figures.to_dict()}
+        found: dict[str, Any] = {"policy": self.policy, "backfill": self.backfill, **asdict(self.figures)}
         if yardstick is not None:
             found["longest_wait_against_fcfs"] = self.figures.longest_against(yardstick.figures)
         if self.predictions is not None:
-            found["predicted_starts"] = self.predictions.to_dict()
+            found["predicted_starts"] = asdict(self.predictions)
         return found
 
 
@@ -154,7 +149,7 @@ def play(
     for number, jobs in enumerate(sequences, start=1):
         asked = predicted.ask if predicted else None
         replay = BatchReplay(jobs, processors, policy.settings(backfill), asked, by_moment=policy.by_moment)
-        starts = replay.run(None if progress is None else _of_sequence(progress, number))
+        starts = replay.run(None if progress is None else partial(progress, number))
         played.append((jobs, starts))
         if predicted is not None:
             predicted.score(starts)
@@ -165,7 +160,3 @@ def play(
 def yardstick(runs: Iterable[BatchRun]) -> BatchRun | None:
     """First come, first served with backfilling, if that was played."""
     return next((run for run in runs if (run.policy, run.backfill) == ("fcfs", "easy")), None)
-
-
-def _of_sequence(progress: Progress, number: int) -> Callable[[int], None]:
-    return lambda ended: progress(number, ended)

@@ -82,7 +82,7 @@ def read_swf(data: bytes, source: str) -> BatchLog:
     if not 0 < processors <= MAX_CORES:
         words = "the header does not say how many processors there were; put a line such as '; MaxProcs: 128' first"
         raise _wrong(source, None, words)
-    known = [job for job in map(_job, rows) if _can_run(job, processors)]
+    known = [job for job in map(_job, rows) if job.run_s > 0 and job.processors <= processors]
     known.sort(key=lambda job: job.submit_s)  # stable: file order among equals
     if not known:
         raise _wrong(source, None, f"none of its {len(rows)} jobs ran on at most {processors} processors")
@@ -134,10 +134,6 @@ def _job(row: list[float]) -> BatchJob:
         processors=int(max(row[_ALLOCATED], row[_ASKED], 1)),  # what ran had at least one, also where nobody noted it
         user=None if row[_USER] < 0 else f"u{int(row[_USER])}",
     )
-
-
-def _can_run(job: BatchJob, processors: int) -> bool:
-    return job.run_s > 0 and job.processors <= processors
 
 
 def _wrong(source: str, line: int | None, message: str) -> Invalid:

@@ -65,7 +65,7 @@ def restore_snapshot(connection: Connection) -> Snapshot:
             nodes=_nodes(connection),
             reservations=_reservations(connection),
             cursors=dict(_tuples(connection, select(cursors))),
-            outcomes=_outcomes(connection),
+            outcomes={node: Outcomes(*counts) for node, *counts in _tuples(connection, select(node_outcomes))},
             workloads=_workloads(connection),
             outbox=_outbox(connection),
             next_workload=highest.get("workload", 0) + 1,
@@ -161,10 +161,6 @@ def _read(model: type[Model], definition: str, what: str) -> Model:
             f"the stored definition of {what} cannot be read by this version of Dovetail: {error}. "
             f"Start the version that wrote it and remove the {what.split()[0]}, or restore a backup."
         ) from error
-
-
-def _outcomes(connection: Connection) -> dict[str, Outcomes]:
-    return {node: Outcomes(*counts) for node, *counts in _tuples(connection, select(node_outcomes))}
 
 
 def _reservations(connection: Connection) -> list[ReservationRecord]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter
-from typing import Any
+from typing import Any, Self
 
 from sqlalchemy import Column, Connection, Dialect, Table, bindparam, select
 from sqlalchemy.dialects import postgresql, sqlite
@@ -33,6 +33,12 @@ class Statement:
     after: str
     columns: tuple[str, ...]
     _texts: dict[int, str] = field(default_factory=dict)
+
+    def taking(self, *columns: str) -> Self:
+        """Rows are spelled out in this order; refuse to start if the schema says otherwise."""
+        if self.columns != columns:
+            raise AssertionError(f"rows are written as {columns}, the schema has {self.columns}")
+        return self
 
     def sql(self, rows: int) -> str:
         found = self._texts.get(rows)

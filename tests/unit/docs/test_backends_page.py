@@ -6,7 +6,7 @@ from pathlib import Path
 from dovetail.control.backends import breaker, roster
 from dovetail.control.services import backends
 from dovetail.control.settings import Settings, secret_box
-from dovetail.control.subsystems.backend_health import BackendHealthSettings
+from dovetail.control.subsystems.built_in import BackendHealthSettings
 
 PAGE = " ".join((Path(__file__).parents[3] / "docs" / "backends.md").read_text().split())
 WORDS = {3: "three", 5: "five", 10: "ten"}

@@ -16,16 +16,12 @@ def unit_of(resource: str) -> str:
     return _UNITS.get(resource, "pieces")
 
 
-def share(part: int, whole: int) -> float:
-    return round(part / whole, 4) if whole else 0.0
-
-
 def use_of(resource: str, allocated: int, capacity: int) -> ResourceUse:
     return {
         "unit": unit_of(resource),
         "capacity": number(resource, capacity),
         "allocated": number(resource, allocated),
-        "share": share(allocated, capacity),
+        "share": round(allocated / capacity, 4) if capacity else 0.0,
     }
 
 

@@ -116,7 +116,8 @@ def _chosen(decision: Row) -> str:
     if not best:
         return str(decision["node"])
     feasible = funnel[-1]["remaining"] if funnel else explanation["nodes"]
-    words = f"{decision['node']}, chosen by {explanation['profile']} from {_of(feasible, explanation['nodes'])}"
+    nodes = f"{feasible:,} of {counted(explanation['nodes'], 'node')} that could take it"
+    words = f"{decision['node']}, chosen by {explanation['profile']} from {nodes}"
     if explanation["weights"]:
         words += f" with {best[0]['total']:.2f} points"
         if len(best) > 1:
@@ -125,10 +126,6 @@ def _chosen(decision: Row) -> str:
                 f" (as many as {best[1]['node']})" if level else f" (next: {best[1]['node']}, {best[1]['total']:.2f})"
             )
     return words
-
-
-def _of(feasible: int, nodes: int) -> str:
-    return f"{feasible:,} of {counted(nodes, 'node')} that could take it"
 
 
 def why_not(workload: str, asked: WhyNot, total: float, holds: bool) -> str:

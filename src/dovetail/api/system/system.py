@@ -18,7 +18,7 @@ from dovetail.model.text.strict import MAX_NAME, MAX_NODE_NAME
 from dovetail.model.workloads.workload import DEFAULT_NAMESPACE
 from dovetail.placement.pipeline.profiles import BUILT_IN
 from dovetail.responses import ItemList
-from dovetail.responses.system import ClusterSummary, HistoryRow, Profiles, ServerHealth
+from dovetail.responses.system import ClusterSummary, HistoryRow, NodeCounts, Profiles, ServerHealth
 
 router = Routes()
 root = Routes(tags=["system"])
@@ -31,16 +31,9 @@ class PrometheusText(PlainText):
 
 
 async def summary_of(plane: ControlPlane) -> ClusterSummary:
-    statuses = plane.questions.gauges.status_counts()
+    statuses = {status.replace(" ", "_"): nodes for status, nodes in plane.questions.gauges.status_counts().items()}
     return {
-        "nodes": {
-            "total": sum(statuses.values()),
-            "online": statuses["online"],
-            "cordoned": statuses["cordoned"],
-            "quarantined": statuses["quarantined"],
-            "backend_down": statuses["backend down"],
-            "offline": statuses["offline"],
-        },
+        "nodes": cast("NodeCounts", {"total": sum(statuses.values()), **statuses}),
         "resources": {
             resource: use_of(resource, allocated, capacity)
             for resource, (allocated, capacity) in plane.questions.gauges.totals().items()

@@ -1,6 +1,7 @@
 """History lines: made from each step, written with it, and streamed to listeners."""
 
 import asyncio
+import contextlib
 
 from dovetail.model.record import Batch, Decision, HistoryLine, PolicyRecord, TaskRecord, WorkloadRecord
 from dovetail.model.task import TaskId, TaskState
@@ -66,19 +67,17 @@ class HistoryBell:
 
     def __init__(self) -> None:
         self.rings = 0
-        self._next: asyncio.Future[None] | None = None
+        self._next = asyncio.Event()
 
     def ring(self) -> None:
         self.rings += 1
-        if self._next is not None and not self._next.done():
-            self._next.set_result(None)
-        self._next = None
+        self._next.set()
+        self._next = asyncio.Event()
 
     async def heard(self, since: int, timeout_s: float) -> bool:
         """True if it rang since then, or rings within the time."""
-        if self.rings != since:
-            return True
-        if self._next is None:
-            self._next = asyncio.get_running_loop().create_future()
-        done, _ = await asyncio.wait([self._next], timeout=timeout_s)
-        return bool(done)
+        if self.rings == since:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(timeout_s):
+                    await self._next.wait()
+        return self.rings != since
