@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Annotated, cast
 
 from fastapi import Query, Request
+from pydantic import ValidationError
 
 from dovetail.api.protocol.body import SOURCE, content_in, is_csv, model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
@@ -131,8 +132,8 @@ async def domains(request: Request, level: LevelName = None, gpus: Gpus = None) 
     if gpus is not None:
         try:
             task = TaskRequest.model_validate({"gpu": gpus}).amounts()
-        except ValueError as error:
-            words = str(error.errors()[0]["msg"]) if hasattr(error, "errors") else str(error)
+        except ValidationError as error:
+            words = error.errors()[0]["msg"]
             raise Invalid([Complaint("query parameter", None, "gpus", words.removeprefix("Value error, "))]) from None
     return Json({"items": [_domain(use) for use in plane_of(request).network.domains(level, task)]})
 

@@ -34,7 +34,9 @@ from dovetail.responses.workloads import (
     AcceptedWorkload,
     AcceptedWorkloads,
     PredictedStart,
+    TaskCounts,
     TaskRow,
+    TasksByState,
     WorkloadDetail,
     WorkloadPage,
     WorkloadRow,
@@ -124,20 +126,13 @@ async def workload(request: Request, ref: str, namespace: Namespace = DEFAULT_NA
     probably start."""
     plane = plane_of(request)
     row = await plane.resolve(ref, namespace)
-    summary = summary_of(row)
+    by_state = {state: row[state] for state in TasksByState.__annotations__}
     start = await plane.ask(lambda _: plane.questions.plans.start_pieces(row["id"], time.time()))
     return Json(
         {
-            **summary,
+            **summary_of(row),
             "spec": row["spec"],
-            "tasks": {
-                "total": summary["replicas"],
-                "pending": summary["pending"],
-                "active": summary["active"],
-                "succeeded": summary["succeeded"],
-                "failed": summary["failed"],
-                "cancelled": summary["cancelled"],
-            },
+            "tasks": cast("TaskCounts", {"total": row["replicas"], **by_state}),
             **start_fields(start),
         }
     )

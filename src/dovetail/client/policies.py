@@ -104,17 +104,18 @@ class PolicyCalls:
         return self._set_affinity(ANTIAFFINITY, service, nodes, required, namespace, by)
 
     def service_affinity(self, service: str, *, namespace: str | None = None) -> ServiceAffinityRow:
-        return self._http.json(ServiceAffinityRow, "GET", _service(service, AFFINITY), params=_in(namespace))
+        path = _service(service, AFFINITY)
+        return self._http.json(ServiceAffinityRow, "GET", path, params={"namespace": namespace})
 
     def service_antiaffinity(self, service: str, *, namespace: str | None = None) -> ServiceAffinityRow:
         path = _service(service, ANTIAFFINITY)
-        return self._http.json(ServiceAffinityRow, "GET", path, params=_in(namespace))
+        return self._http.json(ServiceAffinityRow, "GET", path, params={"namespace": namespace})
 
     def clear_service_affinity(self, service: str, *, namespace: str | None = None) -> None:
-        self._http.ask("DELETE", _service(service, AFFINITY), params=_in(namespace))
+        self._http.ask("DELETE", _service(service, AFFINITY), params={"namespace": namespace})
 
     def clear_service_antiaffinity(self, service: str, *, namespace: str | None = None) -> None:
-        self._http.ask("DELETE", _service(service, ANTIAFFINITY), params=_in(namespace))
+        self._http.ask("DELETE", _service(service, ANTIAFFINITY), params={"namespace": namespace})
 
     # --- pieces ----------------------------------------------------------------------------------------------
 
@@ -136,7 +137,7 @@ class PolicyCalls:
         self, kind: str, service: str, nodes: Sequence[str], required: bool, namespace: str | None, by: str
     ) -> ChangedAffinity:
         body = {"nodes": list(nodes), "required": required}
-        path, params = _service(service, kind), _in(namespace) | {"by": by or None}
+        path, params = _service(service, kind), {"namespace": namespace, "by": by or None}
         return self._http.json(ChangedAffinity, "PUT", path, params=params, json=body, repeatable=True)
 
 
@@ -146,7 +147,3 @@ def _policy(name: str) -> str:
 
 def _service(name: str, kind: str) -> str:
     return f"{API}/services/{segment(name, 'service')}/{kind}"
-
-
-def _in(namespace: str | None) -> dict[str, str | None]:
-    return {"namespace": namespace}

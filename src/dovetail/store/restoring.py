@@ -5,12 +5,11 @@ of `unwritten`) in order; nodes by row; the open outbox in the order given; ids 
 shapes are one string object, so that whoever parses them can do it once a shape.
 
 It runs once a process, over up to hundreds of thousands of rows: rows are taken as the driver's tuples, because the
-database layer's row objects and the garbage collector's passes over them would double the time.
+database layer's row objects would double the time. Whoever calls it pauses the garbage collector, which would only look
+at what is kept.
 """
 
-import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import orjson
@@ -60,32 +59,19 @@ _WORKLOAD_STATES = {str(state): state for state in WorkloadState}
 def restore_snapshot(connection: Connection) -> Snapshot:
     """The connection is in a transaction, which is what makes the parts agree with each other."""
     highest: dict[str, int] = dict(_tuples(connection, select(counters)))
-    with _no_garbage_collection():
-        return Snapshot(
-            nodes=_nodes(connection),
-            reservations=_reservations(connection),
-            cursors=dict(_tuples(connection, select(cursors))),
-            outcomes={node: Outcomes(*counts) for node, *counts in _tuples(connection, select(node_outcomes))},
-            workloads=_workloads(connection),
-            outbox=_outbox(connection),
-            next_workload=highest.get("workload", 0) + 1,
-            next_reservation=highest.get("reservation", 0) + 1,
-            memory=dict(_tuples(connection, select(memory))),
-            policies=_policies(connection),
-            announced=dict(_tuples(connection, select(node_announcements))),
-        )
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Everything made here is kept, so looking for garbage among it is time wasted."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+    return Snapshot(
+        nodes=_nodes(connection),
+        reservations=_reservations(connection),
+        cursors=dict(_tuples(connection, select(cursors))),
+        outcomes={node: Outcomes(*counts) for node, *counts in _tuples(connection, select(node_outcomes))},
+        workloads=_workloads(connection),
+        outbox=_outbox(connection),
+        next_workload=highest.get("workload", 0) + 1,
+        next_reservation=highest.get("reservation", 0) + 1,
+        memory=dict(_tuples(connection, select(memory))),
+        policies=_policies(connection),
+        announced=dict(_tuples(connection, select(node_announcements))),
+    )
 
 
 def _tuples(connection: Connection, query: Select[Any]) -> Iterator[Any]:

@@ -106,29 +106,13 @@ def insert_if_absent(table: Table, dialect: Dialect) -> Statement:
     return _compile(_INSERTS[dialect.name](table).on_conflict_do_nothing(), dialect, _written_columns(table))
 
 
-def upsert(table: Table, dialect: Dialect) -> Statement:
-    """A row with the same primary key gets the new values."""
+def upsert(table: Table, dialect: Dialect, raising: str | None = None) -> Statement:
+    """A row with the same primary key gets the new values; `raising`: only if this column is higher then."""
     found = _INSERTS[dialect.name](table)
     changed = {column.name: found.excluded[column.name] for column in table.columns if not column.primary_key}
-    return _compile(
-        found.on_conflict_do_update(index_elements=list(table.primary_key), set_=changed),
-        dialect,
-        _written_columns(table),
-    )
-
-
-def raise_to(table: Table, column: str, dialect: Dialect) -> Statement:
-    """A row with the same primary key gets the new value if that is higher."""
-    found = _INSERTS[dialect.name](table)
-    return _compile(
-        found.on_conflict_do_update(
-            index_elements=list(table.primary_key),
-            set_={column: found.excluded[column]},
-            where=table.c[column] < found.excluded[column],
-        ),
-        dialect,
-        _written_columns(table),
-    )
+    is_higher = None if raising is None else table.c[raising] < found.excluded[raising]
+    over = found.on_conflict_do_update(index_elements=list(table.primary_key), set_=changed, where=is_higher)
+    return _compile(over, dialect, _written_columns(table))
 
 
 def update_by(table: Table, key: str, changed: Iterable[str], dialect: Dialect) -> Statement:

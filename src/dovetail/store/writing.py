@@ -36,7 +36,6 @@ from dovetail.store.statements import (
     insert,
     insert_if_absent,
     insert_referring,
-    raise_to,
     update_by,
     upsert,
 )
@@ -95,7 +94,7 @@ class BatchWriter:
         self._outbox_done = delete_by(schema.outbox, ["kind", "key"], dialect)
         self._history = insert(schema.history, dialect)
         self._idempotency = insert_if_absent(schema.idempotency, dialect).taking("key", "response", "at")
-        self._counters = raise_to(schema.counters, "value", dialect)
+        self._counters = upsert(schema.counters, dialect, raising="value")
 
         self._workload_row = self._workloads.picker()
         self._task_row = self._tasks.picker(workload="task.workload", replica="task.replica", devices="devices_json")

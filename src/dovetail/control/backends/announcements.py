@@ -44,7 +44,11 @@ class NodeOwners:
             return True
         owner = self._owners.get(node) or self._nodes.backend_of(node)
         if owner is not None and owner != backend and owner in self._present:
-            self._note(backend, node, owner)
+            known = self._clashes.setdefault(backend, set())
+            if node not in known:
+                known.add(node)
+                words = "a node of this name is another backend's; it is not used"
+                log.error(words, node=node, backend=backend, owner=owner)
             return False
         self._clashes.get(backend, set()).discard(node)
         if isinstance(event, NodeLeft):
@@ -64,13 +68,6 @@ class NodeOwners:
     def forget(self, backend: str) -> None:
         self._owners = {node: owner for node, owner in self._owners.items() if owner != backend}
         self._clashes.pop(backend, None)
-
-    def _note(self, backend: str, node: str, owner: str) -> None:
-        known = self._clashes.setdefault(backend, set())
-        if node not in known:
-            known.add(node)
-            words = "a node of this name is another backend's; it is not used"
-            log.error(words, node=node, backend=backend, owner=owner)
 
 
 class Announced(Strict):

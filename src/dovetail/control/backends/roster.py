@@ -18,8 +18,8 @@ from dovetail.control.backends.adoption import Adoption
 from dovetail.control.backends.announcements import NodeOwners
 from dovetail.control.backends.execution import Executor, outbox_name
 from dovetail.control.backends.health import BackendMetrics, CallHealth
-from dovetail.control.loop.definitions import DefinitionCache
 from dovetail.control.loop.inbox import InboxEvents
+from dovetail.control.loop.store_access import DefinitionCache
 from dovetail.control.settings import REGISTERED, Settings
 from dovetail.control.settings.secret_settings import cleaner
 from dovetail.engine.questions.questions import Questions

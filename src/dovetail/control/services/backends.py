@@ -20,7 +20,7 @@ from dovetail.control.backends.roster import Backends, Member
 from dovetail.control.errors import Conflict, NotFound, Unavailable
 from dovetail.control.loop.history import signed
 from dovetail.control.loop.inbox import Apply
-from dovetail.control.loop.store_threads import on_store_thread
+from dovetail.control.loop.store_access import on_store_thread
 from dovetail.control.settings import REGISTERED, Settings
 from dovetail.control.settings.secret_box import SecretBox, SecretError
 from dovetail.control.settings.secret_settings import cleaner

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.control.loop.inbox import Apply
-from dovetail.control.loop.store_threads import on_store_thread
+from dovetail.control.loop.store_access import on_store_thread
 from dovetail.engine.questions.policy_questions import AppliedPolicy, PolicyQuestions, PolicyViolation
 from dovetail.model.event import PolicyRemoved, PolicySet
 from dovetail.model.policy import Policy, PolicyScope

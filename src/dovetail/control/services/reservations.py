@@ -16,19 +16,15 @@ class ReservationService:
 
     def __init__(self, questions: Questions, apply: Apply, must_exist: Callable[[str], None]) -> None:
         self._questions, self._apply, self._must_exist = questions, apply, must_exist
-        self._next = 1
-
-    def restore(self, next_reservation: int) -> None:
-        """The next id."""
-        self._next = next_reservation
+        self.next_id = 1
 
     async def reserve(self, wanted: Reservation) -> ReservationRecord:
         """Reserve capacity. Raises Conflict with the reason when it is not available."""
         for name in wanted.target().nodes:
             self._must_exist(name)
-        id_ = self._next
+        id_ = self.next_id
         record = self._checked(id_, wanted)
-        self._next += 1
+        self.next_id += 1
         await self._apply([ReservationMade(id_, wanted)])
         made = self._questions.reservations.get(id_)
         # Not there: the capacity was taken since the check, or its window is over already.

@@ -16,7 +16,7 @@ from dovetail.control.backends.breaker import Circuit
 from dovetail.control.backends.execution import said
 from dovetail.control.backends.roster import Backends, Member
 from dovetail.control.errors import NotFound, Unavailable
-from dovetail.control.loop.store_threads import on_store_thread
+from dovetail.control.loop.store_access import on_store_thread
 from dovetail.model.command import attempt_key
 from dovetail.model.task import TaskId, TaskState
 from dovetail.store.contract import Store
