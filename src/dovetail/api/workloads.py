@@ -104,8 +104,7 @@ async def submit(
             raise
         # A request that was sent twice may have met itself: by now the first one's answer is stored under the key.
         accepted = await plane.submit(specs, idempotency_key)
-    answer: AcceptedWorkloads = {"accepted": cast("list[AcceptedWorkload]", accepted)}
-    return CreatedJson(answer)
+    return CreatedJson({"accepted": cast("list[AcceptedWorkload]", accepted)})
 
 
 @router.get("")

@@ -85,7 +85,8 @@ class Transport:
             try:
                 return self._checked(self.http.request(method, path, **request))  # type: ignore[arg-type]
             except (httpx.ReadTimeout, httpx.WriteTimeout) as error:
-                raise NoAnswer(self.url, self._timeout_s) from error  # asking a busy server again makes it no faster
+                # Asking a busy server again makes it no faster.
+                raise NoAnswer(self.url, f"{self._timeout_s:g} s") from error
             except httpx.TransportError as error:
                 if pause_s is None:
                     raise ConnectError(self.url, _why(error)) from error

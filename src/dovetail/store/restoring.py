@@ -31,23 +31,8 @@ from dovetail.model.record import (
 )
 from dovetail.model.reservation import Target
 from dovetail.model.task import TaskId, TaskState, WorkloadState
+from dovetail.store import schema
 from dovetail.store.contract import StoreError
-from dovetail.store.schema import (
-    UNFINISHED,
-    counters,
-    cursors,
-    memory,
-    node_announcements,
-    node_outcomes,
-    nodes,
-    outbox,
-    policies,
-    reservations,
-    shapes,
-    tasks,
-    workload_notes,
-    workloads,
-)
 from dovetail.store.unwritten import with_fresh
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -58,19 +43,19 @@ _WORKLOAD_STATES = {str(state): state for state in WorkloadState}
 
 def restore_snapshot(connection: Connection) -> Snapshot:
     """The connection is in a transaction, which is what makes the parts agree with each other."""
-    highest: dict[str, int] = dict(_tuples(connection, select(counters)))
+    highest: dict[str, int] = dict(_tuples(connection, select(schema.counters)))
     return Snapshot(
         nodes=_nodes(connection),
         reservations=_reservations(connection),
-        cursors=dict(_tuples(connection, select(cursors))),
-        outcomes={node: Outcomes(*counts) for node, *counts in _tuples(connection, select(node_outcomes))},
+        cursors=dict(_tuples(connection, select(schema.cursors))),
+        outcomes={node: Outcomes(*counts) for node, *counts in _tuples(connection, select(schema.node_outcomes))},
         workloads=_workloads(connection),
         outbox=_outbox(connection),
         next_workload=highest.get("workload", 0) + 1,
         next_reservation=highest.get("reservation", 0) + 1,
-        memory=dict(_tuples(connection, select(memory))),
+        memory=dict(_tuples(connection, select(schema.memory))),
         policies=_policies(connection),
-        announced=dict(_tuples(connection, select(node_announcements))),
+        announced=dict(_tuples(connection, select(schema.node_announcements))),
     )
 
 
@@ -82,13 +67,15 @@ def _tuples(connection: Connection, query: Select[Any]) -> Iterator[Any]:
 
 def _workloads(connection: Connection) -> list[RestoredWorkload]:
     # Neither query sorts: the database would sort whole rows, where sorting ids afterwards is next to nothing.
-    unfinished = workloads.c.state.in_(UNFINISHED)
-    shape_query = select(shapes.c.id, shapes.c.json).where(shapes.c.id.in_(select(workloads.c.shape).where(unfinished)))
+    unfinished = schema.workloads.c.state.in_(schema.UNFINISHED)
+    shape_query = select(schema.shapes.c.id, schema.shapes.c.json).where(
+        schema.shapes.c.id.in_(select(schema.workloads.c.shape).where(unfinished))
+    )
     shape_texts: dict[int, str] = dict(_tuples(connection, shape_query))
     shared: dict[str, str] = {}  # one string object for every namespace, instead of one a row
     once = shared.setdefault
 
-    columns = workloads.c
+    columns = schema.workloads.c
     query = select(
         *(columns.id, columns.namespace, columns.name, columns.priority, columns.replicas, columns.shape),
         *(columns.submitted_at, columns.state, columns.reason, columns.message, columns.pending, columns.active),
@@ -105,7 +92,7 @@ def _workloads(connection: Connection) -> list[RestoredWorkload]:
 
     for task in _tasks(connection, unfinished):
         found[task.task.workload].tasks.append(task)
-    for id_, notes in _tuples(connection, select(workload_notes)):
+    for id_, notes in _tuples(connection, select(schema.workload_notes)):
         if id_ in found:
             found[id_].notes = notes
     for workload in found.values():
@@ -116,7 +103,8 @@ def _workloads(connection: Connection) -> list[RestoredWorkload]:
 def _tasks(connection: Connection, of_workloads: ColumnElement[bool]) -> Iterator[TaskRecord]:
     shared: dict[str | None, str | None] = {}  # as above, for nodes and backends
     once = shared.setdefault
-    query = select(tasks).join(workloads, workloads.c.id == tasks.c.workload).where(of_workloads)
+    of_workload = schema.workloads.c.id == schema.tasks.c.workload
+    query = select(schema.tasks).join(schema.workloads, of_workload).where(of_workloads)
     for workload, replica, state, attempt, node, backend, *rest, devices in _tuples(connection, query):
         record = TaskRecord(
             *(TaskId(workload, replica), _TASK_STATES[state], attempt, once(node, node), once(backend, backend)), *rest
@@ -132,7 +120,7 @@ def _slots(text: str | None) -> tuple[int, ...]:
 
 def _nodes(connection: Connection) -> list[NodeRecord]:
     found = []
-    query = select(nodes).order_by(nodes.c.row)
+    query = select(schema.nodes).order_by(schema.nodes.c.row)
     for name, row, definition, online, cordoned, drained, reason in connection.execute(query):
         node = _read(Node, definition, f"node {name!r}")
         found.append(NodeRecord(node, row, online, cordoned, reason, drained))
@@ -150,7 +138,7 @@ def _read(model: type[Model], definition: str, what: str) -> Model:
 
 
 def _reservations(connection: Connection) -> list[ReservationRecord]:
-    query = select(reservations).order_by(reservations.c.id)
+    query = select(schema.reservations).order_by(schema.reservations.c.id)
     return [
         ReservationRecord(id_, Target.from_json(target), orjson.loads(holds), *rest)
         for id_, target, holds, *rest in connection.execute(query)
@@ -159,10 +147,10 @@ def _reservations(connection: Connection) -> list[ReservationRecord]:
 
 def _policies(connection: Connection) -> list[PolicyRecord]:
     """The last version of each, also of those that were removed: their numbers go on from there."""
-    columns = policies.c
+    columns = schema.policies.c
     last = select(columns.name, func.max(columns.version).label("version")).group_by(columns.name).subquery()
     is_last = (columns.name == last.c.name) & (columns.version == last.c.version)
-    query = select(policies).join(last, is_last).order_by(columns.name)
+    query = select(schema.policies).join(last, is_last).order_by(columns.name)
     found = [PolicyRecord(*row) for row in _tuples(connection, query)]
     for record in found:
         if record.definition is not None:
@@ -171,11 +159,10 @@ def _policies(connection: Connection) -> list[PolicyRecord]:
 
 
 def _outbox(connection: Connection) -> list[Bind | Stop]:
+    query = select(schema.outbox).order_by(schema.outbox.c.id)
     return [
         Stop(TaskId(workload, replica), node, backend, key, reason)
         if kind == "stop"
         else Bind(TaskId(workload, replica), node, backend, key, _slots(devices))
-        for _, kind, key, workload, replica, node, backend, reason, devices in _tuples(
-            connection, select(outbox).order_by(outbox.c.id)
-        )
+        for _, kind, key, workload, replica, node, backend, reason, devices in _tuples(connection, query)
     ]

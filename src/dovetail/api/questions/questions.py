@@ -57,13 +57,13 @@ async def capacity(request: Request) -> Json[CapacityAnswer]:
     spec = await model_in(request, CapacityQuestion)
     plane = plane_of(request)
     plane.check([spec.model_copy(update={"replicas": 1})])
-    room = await plane.ask(lambda is_spent: plane.questions.plans.capacity_pieces(spec, is_spent=is_spent))
+    free = await plane.ask(lambda is_spent: plane.questions.plans.capacity_pieces(spec, is_spent=is_spent))
     return Json(
         {
-            "total": room.total,
-            "by_node": [{"node": node, "fits": fits} for node, fits in room.by_node],
-            "explanation": explanation_of(room.explanation),
-            "answer": sentences.room(room),
+            "total": free.total,
+            "by_node": [{"node": node, "fits": fits} for node, fits in free.by_node],
+            "explanation": explanation_of(free.explanation),
+            "answer": sentences.fitting(free),
         }
     )
 

@@ -31,8 +31,8 @@ def explained(
     set_aside: str = "",
     impasse: Impasse | None = None,
 ) -> str:
-    """Why a workload is where it is. `set_aside`: why it waits although a node has room, such as room that is promised
-    to others for the time it would run. `impasse`: what of it cannot be had, and what would help."""
+    """Why a workload is where it is. `set_aside`: why it waits although it fits on a node, such as capacity that is
+    promised to others for the time it would run. `impasse`: what of it cannot be had, and what would help."""
     name, state = row["name"], row["state"]
     if row["finished_at"] is not None:
         return _ended(row)
@@ -152,7 +152,7 @@ def why_not(workload: str, asked: WhyNot, total: float, holds: bool) -> str:
 def planned(
     spec: Workload, tasks: list[PlannedTask], displaced: Displacement | None = None, impasse: Impasse | None = None
 ) -> str:
-    """Where a workload would go, who would have to give way for what does not fit, and what else would help."""
+    """Where a workload would go, which tasks would be preempted for what does not fit, and what else would help."""
     first = f"{_first(spec)} " if spec.after else ""
     return _with_way_out(f"{first}{_where(spec, tasks)}{_instead(displaced)}", impasse)
 
@@ -206,7 +206,7 @@ def roughly(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def room(found: FreeCapacity) -> str:
+def fitting(found: FreeCapacity) -> str:
     """How many more fit."""
     if not found.total:
         return f"None of these fits now: {found.explanation.message.rstrip('.')}."

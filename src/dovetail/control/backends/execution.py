@@ -234,40 +234,40 @@ class Executor:
         """Ask it something that changes nothing, unless it is being asked, has not begun or is left alone."""
         idle = self._probing is None or self._probing.done()
         if idle and self._workers and self.circuit is Circuit.CLOSED:
-            self._probing = asyncio.create_task(self._probe(in_earnest=True))
+            self._probing = asyncio.create_task(self._probe(counts=True))
 
-    async def _probe(self, *, in_earnest: bool = False) -> bool:
-        """Ask something that changes nothing. `in_earnest`: as with any call, the answer counts for the breaker."""
+    async def _probe(self, *, counts: bool = False) -> bool:
+        """Ask something that changes nothing. `counts`: the answer counts for the breaker, as with any call."""
         began = time.monotonic()
-        nodes = await self.nodes(in_earnest=in_earnest)
+        nodes = await self.nodes(counts=counts)
         return nodes is not None and time.monotonic() - began <= self._settings.slow_call
 
-    async def nodes(self, *, in_earnest: bool = False) -> list[Node] | None:
+    async def nodes(self, *, counts: bool = False) -> list[Node] | None:
         """The backend's nodes as it names them now; None if it does not answer."""
         began = time.monotonic()
         try:
             async with asyncio.timeout(self._settings.call_timeout):
                 found = await self.backend.nodes()
         except Exception as error:
-            self._failed("nodes", "", began, error, None, in_earnest=in_earnest)
+            self._failed("nodes", "", began, error, None, counts=counts)
             return None
-        self._succeeded("nodes", began, None, in_earnest=in_earnest)
+        self._succeeded("nodes", began, None, counts=counts)
         return found
 
     def _failed(
-        self, call: str, key: str, began: float, error: Exception, subject: Subject, *, in_earnest: bool = True
+        self, call: str, key: str, began: float, error: Exception, subject: Subject, *, counts: bool = True
     ) -> None:
         took_s = time.monotonic() - began
         words = self.cleaned(said(error, took_s))
         log.warning("backend call failed", backend=self.backend.name, call=call, key=key, error=words)
         self.health.failed(call, took_s, words)
-        if in_earnest:
+        if counts:
             self._breaker.failed(subject, words)
 
-    def _succeeded(self, call: str, began: float, subject: Subject, *, in_earnest: bool = True) -> None:
+    def _succeeded(self, call: str, began: float, subject: Subject, *, counts: bool = True) -> None:
         took_s = time.monotonic() - began
         self.health.succeeded(call, took_s)
-        if in_earnest:
+        if counts:
             self._breaker.succeeded(subject, took_s)
 
     def _changed(self, available: bool, reason: str) -> None:
