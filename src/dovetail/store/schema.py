@@ -116,8 +116,8 @@ nodes = sa.Table(
     sa.Column("reason", sa.Text, nullable=False),
 )
 
-# What its backend said of a node last, as JSON, without what people added to it: it shows what the backend withdraws when
-# it speaks again. Apart from `nodes`, because it changes on other occasions.
+# What its backend said of a node last, as JSON, without what people added to it: it shows what the backend withdraws
+# when it speaks again. Apart from `nodes`, because it changes on other occasions.
 node_announcements = sa.Table(
     "node_announcements",
     metadata,

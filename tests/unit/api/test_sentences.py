@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dovetail.api.nodes.diagnostics import node_in_words
+from dovetail.api.nodes.amounts import node_in_words
 from dovetail.api.questions import sentences
 from dovetail.engine.planning.plan import Displacement, PlannedTask, Victim
 from dovetail.engine.questions.explanation_questions import WhyNot

@@ -10,8 +10,7 @@ from typing import Annotated, Literal, Self, cast
 from fastapi import Query, Request
 from pydantic import Field, model_validator
 
-from dovetail.api.nodes.amounts import resources_of
-from dovetail.api.nodes.diagnostics import node_in_words
+from dovetail.api.nodes.amounts import node_in_words, resources_of
 from dovetail.api.protocol.body import MOST_ROWS, Reason, model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.replies import CreatedJson, Json, NoContent, PlainText

@@ -106,7 +106,7 @@ class Executor:
         self._probing: asyncio.Task[bool] | None = None
         self._stopping: set[str] = set()  # keys whose Bind must not be sent any more
         self._breaker = Breaker(self._probe, self._subjects, self._changed, settings.slow_call)
-        self._outgoing = OutgoingCommands(self._in_doubt)
+        self._outgoing = OutgoingCommands(lambda command: self._breaker.doubts(command.task.workload))
 
     @property
     def circuit(self) -> Circuit:
@@ -226,9 +226,6 @@ class Executor:
 
     def _subjects(self) -> Iterable[Subject]:
         return (command.task.workload for command in self._open.values())
-
-    def _in_doubt(self, command: Bind | Stop) -> bool:
-        return self._breaker.doubts(command.task.workload)
 
     def probe(self) -> None:
         """Ask it something that changes nothing, unless it is being asked, has not begun or is left alone."""

@@ -100,7 +100,7 @@ class Backends:
             self.make(Member(name, entry.kind, entry, added_at))
         for member in broken:
             self.members[member.name] = member
-            self._unavailable(member.name, member.trouble)
+            self._tell([BackendHealthChanged(member.name, False, member.trouble)])
         held = self._work.confirmed_by_backend(command.key for command in outbox)
         for name in self.members:
             self.adopt(name, held.get(name, []))
@@ -117,7 +117,7 @@ class Backends:
             member.trouble = cleaner(member.entry.settings)(f"cannot be built: {type(error).__name__}: {error}")
             log.error("backend cannot be built", backend=member.name, error=member.trouble)
             self.members[member.name] = member
-            self._unavailable(member.name, member.trouble)
+            self._tell([BackendHealthChanged(member.name, False, member.trouble)])
         else:
             self._admit(member, backend)
 
@@ -188,9 +188,6 @@ class Backends:
 
     def _tell(self, events: list[Event]) -> None:
         self._put(InboxEvents(events))
-
-    def _unavailable(self, name: str, reason: str) -> None:
-        self._tell([BackendHealthChanged(name, False, reason)])
 
     # --- stopping ----------------------------------------------------------------------------------------------
 

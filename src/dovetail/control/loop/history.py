@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 
-from dovetail.model.record import Batch, Decision, HistoryLine, PolicyRecord, TaskRecord, WorkloadRecord
+from dovetail.model.record import Batch, Decision, HistoryLine, PolicyRecord, TaskRecord
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.text.listing import counted
 
@@ -22,14 +22,14 @@ def lines_of(batch: Batch, now: float) -> list[HistoryLine]:
     ]
     found += [_task_line(task, chosen.get(task.task), now) for task in batch.changes.tasks]
     found += [
-        HistoryLine(now, str(record.state), _end_words(record), record.id)
+        HistoryLine(now, str(record.state), explained(f"workload {record.state}", record.message), record.id)
         for record in batch.changes.workloads
         if record.state.finished
     ]
     for record in batch.changes.nodes:
         state = "offline" if not record.online else "cordoned" if record.cordoned else "online"
-        tail = f": {record.reason}" if record.reason else ""
-        found.append(HistoryLine(now, "node", f"node {record.node.name} {state}{tail}", node=record.node.name))
+        words = explained(f"node {record.node.name} {state}", record.reason)
+        found.append(HistoryLine(now, "node", words, node=record.node.name))
     found += [HistoryLine(now, "node", f"node {name} left", node=name) for name in batch.changes.nodes_gone]
     found += [HistoryLine(now, "policy", _policy_words(record)) for record in batch.changes.policies]
     found += [HistoryLine(now, "recovery", note.message, note.workload) for note in batch.changes.recoveries]
@@ -44,12 +44,11 @@ def _policy_words(record: PolicyRecord) -> str:
 
 def signed(words: str, author: str, note: str) -> str:
     """What was done, with its author and note if they are known."""
-    by = f" by {author}" if author else ""
-    return f"{words}{by}{f': {note}' if note else ''}"
+    return explained(f"{words} by {author}" if author else words, note)
 
 
-def _end_words(record: WorkloadRecord) -> str:
-    return f"workload {record.state}: {record.message}" if record.message else f"workload {record.state}"
+def explained(words: str, why: str) -> str:
+    return f"{words}: {why}" if why else words
 
 
 def _task_line(task: TaskRecord, decision: Decision | None, now: float) -> HistoryLine:

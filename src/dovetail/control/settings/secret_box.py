@@ -53,7 +53,8 @@ class SecretBox:
         return self._keys(make=True).encrypt(secret.encode()).decode()
 
     def _reseal(self, sealed: str) -> str:
-        return sealed if self._is_sealed_with_first(sealed) else self._seal(self._unseal(sealed))
+        secret = self._unseal(sealed)
+        return sealed if self._is_sealed_with_first(sealed) else self._seal(secret)
 
     def _unseal(self, sealed: str) -> str:
         from cryptography.fernet import InvalidToken
