@@ -55,9 +55,10 @@ class Reads(ABC):
         return self._one_workload(query.order_by(workloads.c.id.desc()).limit(1))
 
     def _one_workload(self, query: Select[Any]) -> dict[str, Any] | None:
-        for found in self._rows(query):
-            return found | {"spec": orjson.loads(found.pop("spec_json"))}
-        return None
+        found = next(iter(self._rows(query)), None)
+        if found is not None:
+            found["spec"] = orjson.loads(found.pop("spec_json"))
+        return found
 
     def workloads(self, where: WorkloadFilter, limit: int, cursor: str | None) -> Page:
         query = select(*_SUMMARY).order_by(workloads.c.id.desc()).limit(limit + 1)

@@ -110,7 +110,8 @@ def _detail(plane: ControlPlane, name: str) -> NodeDetail:
 async def nodes(request: Request) -> Json[ItemList[NodeRow]]:
     """All nodes by name, with what is in use on each."""
     plane = plane_of(request)
-    names, rows = sorted(plane.questions.nodes.names), []
+    names = sorted(plane.questions.nodes.names)
+    rows: list[NodeRow] = []
     for first in range(0, len(names), SLICE):
         rows += await plane.ask(partial(_rows, plane, names[first : first + SLICE]))
     return Json({"items": rows})

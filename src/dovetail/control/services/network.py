@@ -1,7 +1,7 @@
 """The network for the API: set and read the topology, domains and distances.
 
 Guarantees: unknown nodes are refused or listed; a change is durable when its method returns. Left to others: what a
-topology means (`cluster.topology`), and how it is shown (`api.topology`).
+topology means (`cluster.network`), and how it is shown (`api.network`).
 """
 
 from collections.abc import Sequence
