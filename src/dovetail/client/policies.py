@@ -59,7 +59,7 @@ class PolicyCalls:
         by: str = "",
     ) -> ChangedPolicy:
         """Let it apply to more: patterns of namespaces, services and workloads (`NAME` or `NAMESPACE/NAME`)."""
-        return self._attachments("POST", name, namespaces, services, workloads, by)
+        return self._attachments("POST", name, by, namespaces=namespaces, services=services, workloads=workloads)
 
     def detach_policy(
         self,
@@ -70,7 +70,7 @@ class PolicyCalls:
         workloads: Sequence[str] = (),
         by: str = "",
     ) -> ChangedPolicy:
-        return self._attachments("DELETE", name, namespaces, services, workloads, by)
+        return self._attachments("DELETE", name, by, namespaces=namespaces, services=services, workloads=workloads)
 
     def policy_violations(self, name: str) -> list[ViolationRow]:
         """What runs where the policy would not allow it now."""
@@ -119,16 +119,8 @@ class PolicyCalls:
 
     # --- pieces ----------------------------------------------------------------------------------------------
 
-    def _attachments(
-        self,
-        method: str,
-        name: str,
-        namespaces: Sequence[str],
-        services: Sequence[str],
-        workloads: Sequence[str],
-        by: str,
-    ) -> ChangedPolicy:
-        body = {"namespaces": list(namespaces), "services": list(services), "workloads": list(workloads)}
+    def _attachments(self, method: str, name: str, by: str, **scope: Sequence[str]) -> ChangedPolicy:
+        body = {kind: list(names) for kind, names in scope.items()}
         path = f"{_policy(name)}/attachments"
         params, repeatable = {"by": by or None}, method == "POST"
         return self._http.json(ChangedPolicy, method, path, params=params, json=body, repeatable=repeatable)

@@ -80,35 +80,7 @@ async def model_in(request: Request, model: type[Model], defaults: dict[str, obj
 
 async def content_in(request: Request) -> bytes:
     """What was sent, of whatever kind, as it is."""
-    return await _content(request, plane_of(request).settings.limits.max_body)
-
-
-def is_csv(request: Request) -> bool:
-    return request.headers.get("Content-Type", "").split(";")[0].strip().lower() == "text/csv"
-
-
-async def _read(request: Request, read: Callable[[list[Document]], T]) -> T:
-    media_type = _media_type(request)
     limit = plane_of(request).settings.limits.max_body
-    content = await _content(request, limit)
-
-    def whole() -> T:
-        if not content.strip():
-            return read([])
-        if media_type == JSON:
-            return read([_json(content)])
-        return read(read_documents(content, SOURCE, limit))
-
-    if not content and media_type is None:
-        return read([])
-    if media_type is None:
-        raise HttpProblem(415, f"the body has no Content-Type; send {JSON} or {YAML}")
-    if len(content) <= SMALL_BYTES:
-        return whole()
-    return await asyncio.get_running_loop().run_in_executor(_readers, whole)
-
-
-async def _content(request: Request, limit: int) -> bytes:
     too_large = HttpProblem(413, f"the body is larger than {show_bytes(limit)}, the most this server reads: split it")
     declared = request.headers.get("Content-Length", "")
     if declared.isascii() and declared.isdigit() and int(declared[:20]) > limit:
@@ -120,6 +92,30 @@ async def _content(request: Request, limit: int) -> bytes:
             raise too_large
         pieces.append(piece)
     return b"".join(pieces)
+
+
+def is_csv(request: Request) -> bool:
+    return request.headers.get("Content-Type", "").split(";")[0].strip().lower() == "text/csv"
+
+
+async def _read(request: Request, read: Callable[[list[Document]], T]) -> T:
+    media_type = _media_type(request)
+    content = await content_in(request)
+
+    def whole() -> T:
+        if not content.strip():
+            return read([])
+        if media_type == JSON:
+            return read([_json(content)])
+        return read(read_documents(content, SOURCE, plane_of(request).settings.limits.max_body))
+
+    if not content and media_type is None:
+        return read([])
+    if media_type is None:
+        raise HttpProblem(415, f"the body has no Content-Type; send {JSON} or {YAML}")
+    if len(content) <= SMALL_BYTES:
+        return whole()
+    return await asyncio.get_running_loop().run_in_executor(_readers, whole)
 
 
 def _media_type(request: Request) -> str | None:

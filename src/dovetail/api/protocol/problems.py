@@ -104,8 +104,10 @@ def problem_of(error: Exception) -> HttpProblem:
         case RequestValidationError():
             complaints = _parameters(error)
             return HttpProblem(422, "; ".join(map(str, complaints)), errors=complaints)
+        case HTTPException(status_code=404):
+            return HttpProblem(404, "nothing is at this address; GET /openapi.json lists what there is")
         case HTTPException():
-            return HttpProblem(error.status_code, _http_detail(error), headers=error.headers)
+            return HttpProblem(error.status_code, str(error.detail), headers=error.headers)
     return HttpProblem(500, "an unexpected error; the server's log tells more under the id of this request")
 
 
@@ -130,12 +132,6 @@ def _phrase(status: int) -> str:
         return HTTPStatus(status).phrase
     except ValueError:
         return "Error"
-
-
-def _http_detail(error: HTTPException) -> str:
-    if error.status_code == 404:
-        return "nothing is at this address; GET /openapi.json lists what there is"
-    return str(error.detail)
 
 
 async def _wrong_method(app: FastAPI, path: str) -> HttpProblem:
