@@ -72,7 +72,7 @@ def test_a_list_that_is_read_in_slices_is_the_whole_list(http: httpx.Client, mon
     monkeypatch.setattr(nodes, "SLICE", 2)
     in_slices = http.get("/nodes").json()
     assert [node["name"] for node in in_slices["items"]] == sorted(node["name"] for node in at_once["items"])
-    assert len(in_slices["items"]) == 5
+    assert len(in_slices["items"]) > 2 * nodes.SLICE
 
 
 def test_measured_use_is_shown_with_the_node(http: httpx.Client) -> None:
