@@ -104,7 +104,8 @@ async def submit(
             raise
         # A request that was sent twice may have met itself: by now the first one's answer is stored under the key.
         accepted = await plane.submit(specs, idempotency_key)
-    return CreatedJson({"accepted": cast("list[AcceptedWorkload]", accepted)})
+    answer: AcceptedWorkloads = {"accepted": cast("list[AcceptedWorkload]", accepted)}
+    return CreatedJson(answer)
 
 
 @router.get("")
