@@ -14,8 +14,7 @@ from benchmarks.harness import Bar, Bench, Better, Measured, NotRun, at_least, a
 from benchmarks.measuring import once
 from dovetail.simulate.comparison import BatchRun, play
 from dovetail.simulate.policies import Backfill, UnknownPolicy, policy_named
-from dovetail.simulate.sequences import sequences
-from dovetail.simulate.swf import BatchJob, BatchLog, read_swf
+from dovetail.simulate.swf import BatchJob, BatchLog, read_swf, sequences
 
 LUBLIN, KTH = "lublin_256.swf.gz", "KTH-SP2-1996-2.1-cln.swf.gz"
 UNIT = "mean bounded slowdown"

@@ -18,8 +18,7 @@ from dovetail.model.reason import Explanation, NodePoints
 from dovetail.model.text.quantity import Duration
 from dovetail.model.text.strict import Name, Strict
 from dovetail.model.workloads.workload import Workload
-from dovetail.simulate.incident import Incident
-from dovetail.simulate.scenario import Arrival, ClusterFile, Scenario
+from dovetail.simulate.scenario import Arrival, ClusterFile, Incident, Scenario
 
 NOW = 1000.0
 

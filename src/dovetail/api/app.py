@@ -7,26 +7,19 @@ from contextlib import asynccontextmanager
 from fastapi import APIRouter, FastAPI
 
 import dovetail
-from dovetail.api import backends
-from dovetail.api.network import distances, topology
-from dovetail.api.nodes import failures, heartbeats, nodes
-from dovetail.api.policies import constraints, policies, services
+from dovetail.api import backends, network, queues, workloads
+from dovetail.api.nodes import nodes
+from dovetail.api.policies import policies, services
 from dovetail.api.protocol import problems
-from dovetail.api.protocol.envelope import Envelope
 from dovetail.api.protocol.openapi import describe
-from dovetail.api.questions import fragmentation, questions
-from dovetail.api.queues import queue, queues, reservations
-from dovetail.api.system import events, pages, profiles, system
-from dovetail.api.workloads import logs, workloads
+from dovetail.api.questions import questions
+from dovetail.api.system import pages, system
 from dovetail.control.plane import ControlPlane
 
 PREFIX = "/api/v1"
 
 #: In the order in which the description lists them.
-MODULES = (
-    *(workloads, logs, questions, nodes, backends, failures, topology, distances, fragmentation, heartbeats),
-    *(queue, queues, policies, constraints, services, profiles, reservations, events, system),
-)
+MODULES = (workloads, questions, nodes, backends, network, queues, policies, services, system)
 
 
 def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
@@ -34,14 +27,13 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        if not manage_plane:
-            yield
-            return
-        await plane.start()
+        if manage_plane:
+            await plane.start()
         try:
             yield
         finally:
-            await plane.stop()
+            if manage_plane:
+                await plane.stop()
 
     # FastAPI's own pages load scripts from other hosts, and it builds the description while the loop waits: `pages`
     # serves both in another way.
@@ -54,7 +46,7 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.plane = plane
-    app.state.closing = asyncio.Event()  # set it when the server begins to stop: streams then end (`protocol.streams`)
+    app.state.closing = asyncio.Event()  # set it when the server begins to stop: streams then end (`protocol.replies`)
     api = APIRouter(prefix=PREFIX)
     for module in MODULES:
         api.include_router(module.router)
@@ -63,7 +55,7 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
     app.include_router(api)
     app.include_router(system.root)
     app.include_router(pages.router)
-    app.add_middleware(Envelope)
+    app.add_middleware(problems.Envelope)
     problems.install(app)
     describe(app)
     return app

@@ -1,16 +1,17 @@
 """Routes of backends: which there are, how they do, and adding and removing them while the server runs."""
 
-from typing import Annotated
+from dataclasses import asdict
+from typing import Annotated, cast
 
 from fastapi import Query, Request
+from pydantic import BaseModel, Field
 
-from dovetail.api.protocol.body import SOURCE, model_in, plane_of
-from dovetail.api.protocol.openapi import Routes
-from dovetail.api.protocol.parameters import Author, Note
+from dovetail.api.protocol.body import SOURCE, Author, Note, model_in, plane_of
+from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.replies import CreatedJson, Json
 from dovetail.backends.contract import Capabilities
 from dovetail.backends.registry import BackendEntry, kind_names
-from dovetail.control.backends.call_health import CallHealth
+from dovetail.control.backends.health import CallHealth
 from dovetail.control.services.backends import BackendStatus
 from dovetail.control.settings import REGISTERED
 from dovetail.control.settings.secret_settings import masked
@@ -20,23 +21,11 @@ from dovetail.responses.backends import BackendDetail, BackendList, BackendRow, 
 
 router = Routes(prefix="/backends", tags=["backends"])
 
-_ENTRY = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            media_type: {
-                "schema": {
-                    "type": "object",
-                    "required": ["kind"],
-                    "properties": {"kind": {"type": "string", "examples": ["simulated"]}},
-                    "additionalProperties": True,
-                    "description": "the kind, and beside it the settings of that kind",
-                }
-            }
-            for media_type in ("application/json", "application/yaml")
-        },
-    }
-}
+
+class BackendBody(BaseModel, extra="allow"):
+    """The kind, and beside it the settings of that kind."""
+
+    kind: Annotated[str, Field(examples=["simulated"])]
 
 
 def row(standing: BackendStatus) -> BackendRow:
@@ -94,7 +83,7 @@ async def backend(request: Request, name: str) -> Json[BackendDetail]:
     return Json(shown(plane_of(request).backends.get(name)))
 
 
-@router.put("/{name}", openapi_extra=_ENTRY)
+@router.put("/{name}", openapi_extra=takes(BackendBody))
 async def add(
     request: Request,
     name: str,
@@ -132,4 +121,4 @@ async def remove(
     `unconfirmed` counts stops that it did not answer within ten seconds: those tasks may run on there.
     """
     removal = await plane_of(request).backends.remove(name, force=force, author=author, note=note)
-    return Json({"nodes": removal.nodes, "tasks": removal.tasks, "unconfirmed": removal.unconfirmed})
+    return Json(cast("RemovedBackend", asdict(removal)))

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dovetail.client.transport import API, Transport
-from dovetail.client.wire import segment
+from dovetail.client.transport import API, Transport, segment
 from dovetail.responses.backends import BackendDetail, BackendList, BackendRow, RemovedBackend
 from dovetail.responses.system import HistoryRow
 

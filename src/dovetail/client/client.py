@@ -7,7 +7,6 @@ Guarantees: connections are reused. A call returns what its type says (`dovetail
 idempotency key, so it is repeated after a lost answer without submitting twice.
 """
 
-from types import TracebackType
 from typing import Self
 
 from dovetail.client.backends import BackendCalls
@@ -42,7 +41,5 @@ class Client(WorkloadCalls, QuestionCalls, NodeCalls, QueueCalls, NetworkCalls, 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -45,25 +45,23 @@ class DovetailError(Exception):
 class ConnectError(Exception):
     """No answer from the server."""
 
+    sentence = "cannot reach {} ({}); is the server running? start it with: dovetail serve"
+
     def __init__(self, url: str, why: str) -> None:
-        super().__init__(f"cannot reach {url} ({why}); is the server running? start it with: dovetail serve")
+        super().__init__(self.sentence.format(url, why))
         self.url = url
 
 
 class NoAnswer(ConnectError):
     """The server took the request and was not heard from in time; whether it did what was asked is not known."""
 
-    def __init__(self, url: str, timeout_s: float) -> None:
-        Exception.__init__(self, f"{url} did not answer within {timeout_s:g} s; it may be busy, try again")
-        self.url = url
+    sentence = "{} did not answer within {}; it may be busy, try again"
 
 
 class BadAnswer(ConnectError):
-    """Something answers there, but it does not speak Dovetail's language."""
+    """Something answers there, but it is not a Dovetail server, or something between is not."""
 
-    def __init__(self, url: str, what: str) -> None:
-        Exception.__init__(self, f"{url} answered {what}; is that a Dovetail server? check the address")
-        self.url = url
+    sentence = "{} answered {}; is that a Dovetail server? check the address"
 
 
 def _complaint(error: dict[str, Any]) -> "Complaint":

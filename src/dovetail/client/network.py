@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dovetail.client.transport import API, Transport
-from dovetail.client.wire import written
+from dovetail.client.transport import API, Transport, written
 from dovetail.responses.network import (
     ClearedDistances,
     DistanceBetween,

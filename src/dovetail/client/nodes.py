@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dovetail.client.transport import API, Transport
-from dovetail.client.wire import segment, written
+from dovetail.client.transport import API, Transport, segment, written
 from dovetail.responses.nodes import FailureReport, NodeDetail, NodeOrders, NodeRow, NodeTask, ReportedTask
 
 if TYPE_CHECKING:

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dovetail.client.transport import API, Transport
-from dovetail.client.wire import segment, written
+from dovetail.client.transport import API, Transport, segment, written
 from dovetail.responses.policies import (
     ChangedAffinity,
     ChangedPolicy,
@@ -60,7 +59,7 @@ class PolicyCalls:
         by: str = "",
     ) -> ChangedPolicy:
         """Let it apply to more: patterns of namespaces, services and workloads (`NAME` or `NAMESPACE/NAME`)."""
-        return self._attachments("POST", name, namespaces, services, workloads, by)
+        return self._attachments("POST", name, by, namespaces=namespaces, services=services, workloads=workloads)
 
     def detach_policy(
         self,
@@ -71,7 +70,7 @@ class PolicyCalls:
         workloads: Sequence[str] = (),
         by: str = "",
     ) -> ChangedPolicy:
-        return self._attachments("DELETE", name, namespaces, services, workloads, by)
+        return self._attachments("DELETE", name, by, namespaces=namespaces, services=services, workloads=workloads)
 
     def policy_violations(self, name: str) -> list[ViolationRow]:
         """What runs where the policy would not allow it now."""
@@ -105,30 +104,23 @@ class PolicyCalls:
         return self._set_affinity(ANTIAFFINITY, service, nodes, required, namespace, by)
 
     def service_affinity(self, service: str, *, namespace: str | None = None) -> ServiceAffinityRow:
-        return self._http.json(ServiceAffinityRow, "GET", _service(service, AFFINITY), params=_in(namespace))
+        path = _service(service, AFFINITY)
+        return self._http.json(ServiceAffinityRow, "GET", path, params={"namespace": namespace})
 
     def service_antiaffinity(self, service: str, *, namespace: str | None = None) -> ServiceAffinityRow:
         path = _service(service, ANTIAFFINITY)
-        return self._http.json(ServiceAffinityRow, "GET", path, params=_in(namespace))
+        return self._http.json(ServiceAffinityRow, "GET", path, params={"namespace": namespace})
 
     def clear_service_affinity(self, service: str, *, namespace: str | None = None) -> None:
-        self._http.ask("DELETE", _service(service, AFFINITY), params=_in(namespace))
+        self._http.ask("DELETE", _service(service, AFFINITY), params={"namespace": namespace})
 
     def clear_service_antiaffinity(self, service: str, *, namespace: str | None = None) -> None:
-        self._http.ask("DELETE", _service(service, ANTIAFFINITY), params=_in(namespace))
+        self._http.ask("DELETE", _service(service, ANTIAFFINITY), params={"namespace": namespace})
 
     # --- pieces ----------------------------------------------------------------------------------------------
 
-    def _attachments(
-        self,
-        method: str,
-        name: str,
-        namespaces: Sequence[str],
-        services: Sequence[str],
-        workloads: Sequence[str],
-        by: str,
-    ) -> ChangedPolicy:
-        body = {"namespaces": list(namespaces), "services": list(services), "workloads": list(workloads)}
+    def _attachments(self, method: str, name: str, by: str, **scope: Sequence[str]) -> ChangedPolicy:
+        body = {kind: list(names) for kind, names in scope.items()}
         path = f"{_policy(name)}/attachments"
         params, repeatable = {"by": by or None}, method == "POST"
         return self._http.json(ChangedPolicy, method, path, params=params, json=body, repeatable=repeatable)
@@ -137,7 +129,7 @@ class PolicyCalls:
         self, kind: str, service: str, nodes: Sequence[str], required: bool, namespace: str | None, by: str
     ) -> ChangedAffinity:
         body = {"nodes": list(nodes), "required": required}
-        path, params = _service(service, kind), _in(namespace) | {"by": by or None}
+        path, params = _service(service, kind), {"namespace": namespace, "by": by or None}
         return self._http.json(ChangedAffinity, "PUT", path, params=params, json=body, repeatable=True)
 
 
@@ -147,7 +139,3 @@ def _policy(name: str) -> str:
 
 def _service(name: str, kind: str) -> str:
     return f"{API}/services/{segment(name, 'service')}/{kind}"
-
-
-def _in(namespace: str | None) -> dict[str, str | None]:
-    return {"namespace": namespace}

@@ -4,12 +4,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from dovetail.client.transport import API, Transport
-from dovetail.client.wire import written
+from dovetail.client.transport import API, Transport, written
 from dovetail.client.workloads import workload_path
-from dovetail.responses.decisions import ExplainAnswer, WhyNotAnswer
-from dovetail.responses.fragmentation import FragmentationReport
-from dovetail.responses.plans import CapacityAnswer, PlanAnswer, Plans
+from dovetail.responses.questions import (
+    CapacityAnswer,
+    ExplainAnswer,
+    FragmentationReport,
+    PlanAnswer,
+    Plans,
+    WhyNotAnswer,
+)
 
 if TYPE_CHECKING:
     from dovetail.client.workloads import Work

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import cast
 
-from dovetail.client.streams import events_in
-from dovetail.client.transport import API, Transport
+from dovetail.client.transport import API, Transport, events_in
 from dovetail.responses.system import ClusterSummary, HistoryRow, Profiles, ServerHealth
 
 

@@ -1,4 +1,4 @@
-"""One HTTP conversation with a server: addresses, retries, and errors turned into exceptions.
+"""One HTTP conversation with a server: addresses, names and models as they are sent, retries, errors as exceptions.
 
 Guarantees: a call that may be repeated without harm is tried again after a lost connection, a few times and with
 pauses; any other call is made once. Every answer that is not a success becomes `DovetailError`, a missing one
@@ -7,10 +7,10 @@ pauses; any other call is made once. Every answer that is not a success becomes 
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, cast
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from dovetail.client.errors import BadAnswer, ConnectError, DovetailError, NoAnswer
 
@@ -85,7 +85,8 @@ class Transport:
             try:
                 return self._checked(self.http.request(method, path, **request))  # type: ignore[arg-type]
             except (httpx.ReadTimeout, httpx.WriteTimeout) as error:
-                raise NoAnswer(self.url, self._timeout_s) from error  # asking a busy server again makes it no faster
+                # Asking a busy server again makes it no faster.
+                raise NoAnswer(self.url, f"{self._timeout_s:g} s") from error
             except httpx.TransportError as error:
                 if pause_s is None:
                     raise ConnectError(self.url, _why(error)) from error
@@ -149,3 +150,32 @@ def _given(params: Mapping[str, Any] | None) -> dict[str, Any]:
     """Only what was asked for; true and false as the server reads them."""
     given = {name: value for name, value in (params or {}).items() if value is not None}
     return {name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()}
+
+
+def segment(text: str, what: str) -> str:
+    """One segment of a path. `.` and `..` are refused, because every proxy would resolve them as steps of the path."""
+    if text in ("", ".", ".."):
+        raise ValueError(f"{text!r} is not the name of a {what}")
+    return quote(text, safe="")
+
+
+def written(what: Any) -> Any:
+    """A model as the fields that were set; a mapping as it is; a sequence item by item."""
+    if isinstance(what, Mapping):
+        return dict(what)
+    if hasattr(what, "model_dump"):
+        return what.model_dump(mode="json", exclude_unset=True)
+    return [written(item) for item in what]
+
+
+def events_in(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """The data of each event. Comments, which only keep the connection alive, are passed over."""
+    import orjson
+
+    data: list[str] = []
+    for line in lines:
+        if line.startswith("data:"):
+            data.append(line.removeprefix("data:").removeprefix(" "))
+        elif not line and data:
+            yield orjson.loads("\n".join(data))
+            data = []

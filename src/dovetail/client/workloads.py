@@ -4,10 +4,8 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dovetail.client.transport import API, Transport
-from dovetail.client.wire import segment, written
-from dovetail.responses.decisions import DecisionRow
-from dovetail.responses.plans import PlanAnswer, Plans
+from dovetail.client.transport import API, Transport, segment, written
+from dovetail.responses.questions import DecisionRow, PlanAnswer, Plans
 from dovetail.responses.system import HistoryRow
 from dovetail.responses.workloads import (
     AcceptedWorkload,

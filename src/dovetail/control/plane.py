@@ -18,10 +18,9 @@ from dovetail.constraints.syntax import parser
 from dovetail.control.backends.announcements import Announcements
 from dovetail.control.backends.roster import Backends
 from dovetail.control.errors import Conflict, NotFound, StoreError, Unavailable
-from dovetail.control.loop.definitions import DefinitionCache
 from dovetail.control.loop.inbox import AcceptedSubmission, InboxEvents, PendingSubmission
 from dovetail.control.loop.loop import ControlLoop
-from dovetail.control.loop.store_threads import on_store_thread
+from dovetail.control.loop.store_access import DefinitionCache, on_store_thread
 from dovetail.control.services.backends import BackendService
 from dovetail.control.services.network import NetworkService, read_topology_file
 from dovetail.control.services.nodes import NodeService
@@ -98,7 +97,7 @@ class ControlPlane:
         gc.freeze()  # later collections skip them
         gc.set_threshold(*GC_THRESHOLDS)
         gc.enable()
-        self.reservations.restore(snapshot.next_reservation)
+        self.reservations.next_id = snapshot.next_reservation
         self._loop = ControlLoop(
             self.engine,
             self._admission,

@@ -25,15 +25,15 @@ class WorkloadRecord:
 
     id: int
     state: WorkloadState
-    reason: str
-    message: str
-    pending: int
-    active: int
-    succeeded: int
-    failed: int
-    cancelled: int
-    started_at: float | None
-    finished_at: float | None
+    reason: str = ""
+    message: str = ""
+    pending: int = 0
+    active: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    started_at: float | None = None
+    finished_at: float | None = None
 
 
 @dataclass(slots=True)
@@ -76,15 +76,15 @@ class TaskRecord:
 
     task: TaskId
     state: TaskState
-    attempt: int
-    node: str | None
-    backend: str | None
-    reason: str
-    message: str
-    exit_code: int | None
-    placed_at: float | None
-    started_at: float | None
-    finished_at: float | None
+    attempt: int = 0
+    node: str | None = None
+    backend: str | None = None
+    reason: str = ""
+    message: str = ""
+    exit_code: int | None = None
+    placed_at: float | None = None
+    started_at: float | None = None
+    finished_at: float | None = None
     failures: int = 0
     bind_failures: int = 0
     devices: tuple[int, ...] = ()

@@ -87,7 +87,11 @@ class ResourceRequest(_WithExtended):
     first), the memory of each, and whether all must be in one island.
     """
 
-    gpu_model: Annotated[list[ModelName], Field(max_length=32), BeforeValidator(_as_list)] = shared([])
+    gpu_model: Annotated[
+        list[ModelName],
+        Field(max_length=32),
+        BeforeValidator(_as_list, json_schema_input_type=list[ModelName] | ModelName),
+    ] = shared([])
     gpu_memory: Bytes = 0
     gpu_island: Literal["same"] | None = None
 

@@ -2,9 +2,9 @@
 
 from typing_extensions import TypedDict
 
-from dovetail.responses.decisions import DecisionRow
 from dovetail.responses.network import DomainRow, TopologyAnswer
 from dovetail.responses.nodes import NodeDetail, NodeRow, NodeTask
+from dovetail.responses.questions import DecisionRow
 from dovetail.responses.queues import QueueItem
 from dovetail.responses.system import ClusterSummary, HistoryRow
 from dovetail.responses.workloads import TaskRow, WorkloadDetail

@@ -67,14 +67,18 @@ class ViolationRow(TypedDict):
     why: str
 
 
-class ChangedPolicy(PolicyDetail):
-    """`changed` False: it had this content before. `reconsidered`: pending workloads that the scheduler reconsiders.
-    `violations`: the first of the `violating` tasks."""
+class PolicyEffect(TypedDict):
+    """Of a change. `changed` False: it had this content before. `reconsidered`: pending workloads that the scheduler
+    reconsiders. `violations`: the first of the `violating` tasks."""
 
     changed: bool
     reconsidered: int
     violating: int
     violations: list[ViolationRow]
+
+
+class ChangedPolicy(PolicyDetail, PolicyEffect):
+    """A policy, and the effect of its change."""
 
 
 class PolicyVersion(TypedDict):
@@ -128,8 +132,5 @@ class ServiceAffinityRow(TypedDict):
     warnings: list[str]
 
 
-class ChangedAffinity(ServiceAffinityRow):
-    changed: bool
-    reconsidered: int
-    violating: int
-    violations: list[ViolationRow]
+class ChangedAffinity(ServiceAffinityRow, PolicyEffect):
+    """The affinity of a service, and the effect of its change."""

@@ -15,7 +15,15 @@ class AcceptedWorkloads(TypedDict):
     accepted: list[AcceptedWorkload]
 
 
-class WorkloadRow(TypedDict):
+class TasksByState(TypedDict):
+    pending: int
+    active: int
+    succeeded: int
+    failed: int
+    cancelled: int
+
+
+class WorkloadRow(TasksByState):
     """A workload as lists show it."""
 
     id: int
@@ -30,22 +38,12 @@ class WorkloadRow(TypedDict):
     state: str
     reason: str
     message: str
-    pending: int
-    active: int
-    succeeded: int
-    failed: int
-    cancelled: int
     started_at: float | None
     finished_at: float | None
 
 
-class TaskCounts(TypedDict):
+class TaskCounts(TasksByState):
     total: int
-    pending: int
-    active: int
-    succeeded: int
-    failed: int
-    cancelled: int
 
 
 class PredictedStart(TypedDict):

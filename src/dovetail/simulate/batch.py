@@ -5,7 +5,7 @@ later than the next end, else one end, even if several fall on the same moment. 
 that runs longer than requested is not stopped.
 
 Guarantees: the same jobs and settings give the same starts, to the bit. Every job starts, or `Stuck` is raised.
-Left to others: which jobs (`sequences`), which settings (`policies`), and the figures (`slowdown`).
+Left to others: which jobs (`swf`), which settings (`policies`), and the figures (`comparison`).
 """
 
 import math

@@ -12,8 +12,7 @@ import numpy as np
 
 from dovetail.model.resources import CORE_RESOURCES, CPU, GPU
 from dovetail.model.task import WorkloadState
-from dovetail.simulate.ledger import SimulationLedger, WorkloadLife
-from dovetail.simulate.timeline import Timeline
+from dovetail.simulate.ledger import SimulationLedger, Timeline, WorkloadLife
 
 UNPLACED_SHOWN = 100
 FAILURES_SHOWN = 20
@@ -96,6 +95,8 @@ def outcome_of(ledger: SimulationLedger, ended_at: float, still_running: int, di
     finished = [life.finished_at for life in lives if life.finished_at is not None]
     last = max(finished, default=0.0) if len(finished) == len(lives) else ended_at
     unplaced = [life for life in lives if not life.state.finished and life.all_placed_at is None]
+    # Core resources first, each in its place.
+    names = [name for name in dict.fromkeys((*CORE_RESOURCES, *ledger.shares)) if name in ledger.shares]
     return SimulationOutcome(
         digest=digest,
         ended_at_s=ended_at,
@@ -105,7 +106,7 @@ def outcome_of(ledger: SimulationLedger, ended_at: float, still_running: int, di
         decisions=ledger.decisions,
         states=dict(Counter(str(life.state) for life in lives)),
         waits=waits_of(lives),
-        utilisation={name: _use(ledger.shares[name]) for name in _ordered(ledger.shares)},
+        utilisation={name: _use(ledger.shares[name]) for name in names},
         queue=_use(ledger.queue),
         running=_use(ledger.running),
         still_running=still_running,
@@ -131,13 +132,6 @@ def waits_of(lives: list[WorkloadLife]) -> Waits:
         return Waits(0, None, None, None, None)
     median, p95 = np.percentile(waits, [50, 95], method="inverted_cdf").tolist()
     return Waits(len(waits), sum(waits) / len(waits), median, p95, max(waits))
-
-
-def _ordered(names: dict[str, Timeline]) -> list[str]:
-    return [
-        *(name for name in CORE_RESOURCES if name in names),
-        *(name for name in names if name not in CORE_RESOURCES),
-    ]
 
 
 def _use(timeline: Timeline) -> Utilisation:

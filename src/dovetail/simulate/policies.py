@@ -36,7 +36,7 @@ class BatchPolicy:
     by_moment: bool = False  # decides after all events of a moment, not after each
 
     def settings(self, backfill: Backfill = "easy", seed: int = 0) -> EngineSettings:
-        """The engine that plays it. One node needs no scores: the profile only asks whether there is room."""
+        """The engine that plays it. One node needs no scores: the profile only asks whether a job fits."""
         scheduler = SchedulerSettings(profile=PROFILE, order=self.order, backfill=self._backfill(backfill))
         return EngineSettings(
             seed=seed,

@@ -45,10 +45,9 @@ from dovetail.model.workloads.workload import Workload
 from dovetail.placement.pipeline.profiles import UnknownProfile
 from dovetail.queueing.orderings import OrderingError
 from dovetail.queueing.tree import BadQueues
-from dovetail.simulate.incident import Incident
 from dovetail.simulate.ledger import RefusedWorkload, SimulationLedger
 from dovetail.simulate.outcome import SimulationOutcome, outcome_of
-from dovetail.simulate.scenario import BACKEND, Scenario
+from dovetail.simulate.scenario import BACKEND, Incident, Scenario
 
 DECISIONS_A_TICK = 4096
 MOMENTS_BETWEEN_REPORTS = 256

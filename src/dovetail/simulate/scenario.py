@@ -12,7 +12,7 @@ Everything is checked when it is read; what is wrong is said with its line. Leav
 
 import heapq
 from collections.abc import Iterable, Iterator
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -20,19 +20,20 @@ from dovetail.backends.simulated.fleet import fleet
 from dovetail.backends.simulated.settings import MAX_NODES, SimulatedSettings
 from dovetail.engine.questions.policy_questions import PolicyQuestions
 from dovetail.engine.settings import EngineSettings
+from dovetail.model.event import Event, NodeCordoned, NodeDrained, NodeHealthChanged, NodeJoined, NodeLeft
 from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.policy import Policy
-from dovetail.model.text.complaint import Complaint, Invalid, complaints_of
-from dovetail.model.text.document import Document, read_documents
+from dovetail.model.text.complaint import Invalid, complaints_of
+from dovetail.model.text.document import Document
 from dovetail.model.text.quantity import Duration
-from dovetail.model.text.reading import check_documents, read_one
-from dovetail.model.text.strict import AtField, Strict, closest
+from dovetail.model.text.reading import check_documents, only_document, read_one
+from dovetail.model.text.strict import AtField, NodeName, Strict, closest
 from dovetail.model.workloads.workload import Workload
-from dovetail.simulate.incident import Incident
 from dovetail.simulate.stream import Stream
 
 BACKEND = "simulated"
+KINDS = ("fail", "repair", "cordon", "uncordon", "drain", "leave", "join")
 
 
 class ClusterFile(SimulatedSettings):
@@ -66,6 +67,53 @@ class ClusterFile(SimulatedSettings):
     def restless(self) -> bool:
         """Things go on happening when all work is done."""
         return self.node_failures is not None or self.observe is not None
+
+
+class Incident(Strict):
+    """What happens to a node at a given moment, one thing: `{at: 10m, fail: n-3}`. `fail` takes a node offline and ends
+    what it runs (which `replay` does); `repair` brings it back; `leave` is for good."""
+
+    at: Duration
+    fail: NodeName | None = None
+    repair: NodeName | None = None
+    cordon: NodeName | None = None
+    uncordon: NodeName | None = None
+    drain: NodeName | None = None
+    leave: NodeName | None = None
+    join: Node | None = None
+    reason: Annotated[str, Field(max_length=500)] = ""
+
+    @model_validator(mode="after")
+    def _one_thing(self) -> Self:
+        given = [kind for kind in KINDS if getattr(self, kind) is not None]
+        if len(given) != 1:
+            said = "nothing" if not given else " and ".join(given)
+            raise ValueError(f"says {said}; an event names exactly one of {', '.join(KINDS)}")
+        return self
+
+    @property
+    def kind(self) -> str:
+        return next(kind for kind in KINDS if getattr(self, kind) is not None)
+
+    @property
+    def node(self) -> str:
+        """The name of the node it is about."""
+        found = getattr(self, self.kind)
+        return found.name if isinstance(found, Node) else str(found)
+
+    def event(self) -> Event:
+        reason = self.reason or f"scenario: {self.kind}"
+        match self.kind:
+            case "fail" | "repair":
+                return NodeHealthChanged(self.node, self.kind == "repair", reason)
+            case "cordon" | "uncordon":
+                return NodeCordoned(self.node, self.kind == "cordon", reason)
+            case "drain":
+                return NodeDrained(self.node, reason)
+            case "leave":
+                return NodeLeft(self.node, reason)
+        assert self.join is not None
+        return NodeJoined(self.join)
 
 
 class Arrival(Workload):
@@ -126,11 +174,7 @@ class Scenario(Strict):
 
 def read_scenario(text: str | bytes, source: str, horizon_s: float | None = None) -> Scenario:
     """The scenario of a file, up to another horizon if one is given. Raises Invalid with everything that is wrong."""
-    documents = read_documents(text, source) or [Document({}, source)]
-    if len(documents) > 1:
-        words = "a second document begins here; a scenario is one document, without '---'"
-        raise Invalid([Complaint(source, documents[1].line_of(()), "", words)])
-    document = documents[0]
+    document = only_document(text, source)
     if horizon_s is not None and isinstance(document.data, dict):
         document = Document({**document.data, "horizon": horizon_s}, source, document.lines)
     scenario = check_documents(Scenario, [document])[0]

@@ -1,10 +1,13 @@
 """A synthetic stream of work for several tenants: seeded, endless if wanted, the same every time.
 
-Workloads arrive as a Poisson process; each is drawn from a recipe. A small share requests what no ordinary cluster has,
-so that some work waits and can be explained. Simulation and demo use the same stream.
+Workloads arrive as a Poisson process; each is drawn from a recipe: pools to pick from and a lognormal run time. A small
+share requests what no ordinary cluster has, so that some work waits and can be explained. Simulation and demo use the
+same stream.
 """
 
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from random import Random
 from typing import Annotated, Any, Self
 
@@ -12,11 +15,12 @@ from pydantic import Field, model_validator
 
 from dovetail.model.text.quantity import Count, Duration
 from dovetail.model.text.strict import AtField, Name, Strict, closest
-from dovetail.model.workloads.workload import Workload
-from dovetail.simulate.recipe import RECIPES
+from dovetail.model.workloads.workload import SimulatedRun, Workload, WorkloadKind
 
 Weight = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+MINUTE_S, HOUR_S = 60.0, 3600.0
 
 DEFAULT_TENANTS = {"research": 4.0, "vision": 2.0, "serving": 3.0, "analytics": 2.0, "students": 1.0}
 DEFAULT_MIX = {"pretraining": 0.02, "finetuning": 0.28, "inference": 0.08, "batch": 0.45, "notebook": 0.17}
@@ -27,6 +31,93 @@ WISHES: dict[str, dict[str, Any]] = {
     "sixteen-gpus": {"resources": {"cpu": 64, "memory": "512GiB", "gpu": 16}},
     "newest-gpu": {"resources": {"cpu": 8, "memory": "64GiB", "gpu": 1}, "node_selector": {"gpu-model": "next-year"}},
     "much-memory": {"resources": {"cpu": 4, "memory": "6TiB"}},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One kind of work. CPU and memory come with each GPU, or for themselves where there is none."""
+
+    kind: WorkloadKind
+    priorities: tuple[str, ...]
+    replicas: tuple[int, ...]
+    gpus: tuple[float, ...]  # below 1: a share of one
+    cpu: tuple[int, ...]
+    memory_gib: tuple[int, ...]
+    median_s: float
+    sigma: float
+    retries: int = 0
+    serves: bool = False  # belongs to a service, and likes to be near its own
+
+    @property
+    def mean_gpu_seconds(self) -> float:
+        """Of one workload, on average: what decides how much of a cluster a stream keeps busy."""
+        mean_run_s = self.median_s * math.exp(self.sigma**2 / 2)
+        return _mean(self.replicas) * _mean(self.gpus) * mean_run_s
+
+    def draw(self, chance: Random, run_time_scale: float) -> dict[str, Any]:
+        """The fields of one workload, all but its name and its tenant."""
+        gpus = chance.choice(self.gpus)
+        times = max(1, int(gpus))
+        resources: dict[str, Any] = {
+            "cpu": chance.choice(self.cpu) * times,
+            "memory": f"{chance.choice(self.memory_gib) * times}GiB",
+        }
+        if gpus:
+            resources["gpu"] = gpus
+        run_time_s = self.median_s * run_time_scale * math.exp(self.sigma * chance.gauss(0.0, 1.0))
+        return {
+            "kind": self.kind,
+            "priority": chance.choice(self.priorities),
+            "replicas": chance.choice(self.replicas),
+            "resources": resources,
+            "retries": self.retries,
+            "run": {"simulate": {"run_time": round(max(run_time_s, 0.001), 3)}},
+        }
+
+
+def _mean(pool: tuple[float, ...]) -> float:
+    return sum(pool) / len(pool)
+
+
+RECIPES: dict[str, Recipe] = {
+    "pretraining": Recipe(
+        WorkloadKind.JOB, ("high",), (8, 16, 32), (8,), (12,), (96,), median_s=4 * HOUR_S, sigma=0.4, retries=2
+    ),
+    "finetuning": Recipe(
+        WorkloadKind.JOB,
+        ("medium",),
+        (1, 2, 4),
+        (1, 2, 4, 8),
+        (8, 12),
+        (64,),
+        median_s=45 * MINUTE_S,
+        sigma=0.8,
+        retries=1,
+    ),
+    "inference": Recipe(
+        WorkloadKind.CONTAINER,
+        ("critical", "high"),
+        (2, 4, 8),
+        (1, 2),
+        (8,),
+        (48,),
+        median_s=6 * HOUR_S,
+        sigma=0.5,
+        retries=5,
+        serves=True,
+    ),
+    "batch": Recipe(
+        WorkloadKind.JOB,
+        ("low", "batch"),
+        (1, 4, 16, 64),
+        (0,),
+        (1, 2, 4),
+        (2, 4, 8),
+        median_s=10 * MINUTE_S,
+        sigma=1.0,
+    ),
+    "notebook": Recipe(WorkloadKind.CONTAINER, ("low",), (1,), (0, 1), (4,), (16, 32), median_s=2 * HOUR_S, sigma=0.6),
 }
 
 
@@ -88,3 +179,24 @@ class Stream(Strict):
         name = f"{kind}-{number}"
         fields["name"] = f"{self.prefix}-{name}" if self.prefix else name
         return Workload.model_validate(fields | {"namespace": tenant, "user": f"{tenant}-{chance.randrange(1, 9)}"})
+
+
+def still_running(stream: Stream, seed: int, window_s: float, most_gpus: int) -> list[Workload]:
+    """A warm start: the workloads of the last `window_s` that would still run at time zero, in order of arrival, with
+    their remaining run times, so the first moment looks like any later one. They ask for `most_gpus` at most."""
+    endless = stream.model_copy(update={"duration": window_s, "count": None, "hopeless": 0.0})
+    found: list[Workload] = []
+    gpus = 0.0
+    for at_s, spec in endless.arrivals(seed):
+        left_s = at_s + _run_time_s(spec) - window_s
+        asked = spec.replicas * spec.resources.gpu
+        if left_s > 0 and gpus + asked <= most_gpus:
+            gpus += asked
+            rehearsal = SimulatedRun(run_time=round(left_s, 3) + 0.001)
+            found.append(spec.model_copy(update={"run": spec.run.model_copy(update={"simulate": rehearsal})}))
+    return found
+
+
+def _run_time_s(spec: Workload) -> float:
+    rehearsal = spec.run.simulate
+    return rehearsal.run_time if rehearsal is not None and rehearsal.run_time is not None else 0.0

@@ -3,14 +3,21 @@
 A line a job, 18 numbers each (-1: not known), after a header of `; Name: value` lines; plain or gzipped.
 Guarantees: jobs come in the order of their submission, equal moments in that of the file. Jobs that never ran
 or request more processors than exist are skipped and counted. Any other error names its line.
-Left to others: which part of a log is played (`sequences`), and by which policy.
+
+What is played is the whole log, or `sequences` of consecutive jobs that begin where they did in the published
+comparisons (RLScheduler, SC'20): places are drawn by NumPy's `RandomState`, seeded as old OpenAI gym did it. A
+sequence's length of jobs at both ends of the log is left out, as it was there. Left to others: the policy.
 """
 
 import gzip
 import math
 import re
 import zlib
+from collections.abc import Sequence
+from hashlib import sha512
 from typing import NamedTuple
+
+import numpy as np
 
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.quantity import MAX_CORES, MAX_DURATION_S
@@ -75,7 +82,7 @@ def read_swf(data: bytes, source: str) -> BatchLog:
     if not 0 < processors <= MAX_CORES:
         words = "the header does not say how many processors there were; put a line such as '; MaxProcs: 128' first"
         raise _wrong(source, None, words)
-    known = [job for job in map(_job, rows) if _can_run(job, processors)]
+    known = [job for job in map(_job, rows) if job.run_s > 0 and job.processors <= processors]
     known.sort(key=lambda job: job.submit_s)  # stable: file order among equals
     if not known:
         raise _wrong(source, None, f"none of its {len(rows)} jobs ran on at most {processors} processors")
@@ -129,9 +136,37 @@ def _job(row: list[float]) -> BatchJob:
     )
 
 
-def _can_run(job: BatchJob, processors: int) -> bool:
-    return job.run_s > 0 and job.processors <= processors
-
-
 def _wrong(source: str, line: int | None, message: str) -> Invalid:
     return Invalid([Complaint(source, line, "", message)])
+
+
+class TooShort(ValueError):
+    """The log has too few jobs for sequences of that length; says how many would do."""
+
+
+def sequences(log: BatchLog, count: int, length: int, seed: int) -> list[Sequence[BatchJob]]:
+    """`count` times `length` consecutive jobs. Raises TooShort."""
+    return [log.jobs[offset : offset + length] for offset in offsets(len(log.jobs), count, length, seed)]
+
+
+def offsets(jobs: int, count: int, length: int, seed: int) -> list[int]:
+    """Where the sequences begin, counted from 0 in the order of submission. Raises TooShort."""
+    if length > jobs:
+        raise TooShort(f"a sequence of {length} jobs is longer than the log, which has {jobs}")
+    first, last = length, jobs - length - 1  # the last one is left out
+    if first >= last:
+        longest = (jobs - 2) // 2
+        advice = f"take at most {longest}, or the whole log" if longest > 0 else "take the whole log"
+        raise TooShort(f"{jobs} jobs are too few to draw sequences of {length} from; {advice}")
+    chance = np.random.RandomState(_words(seed))
+    return [int(chance.randint(first, last)) for _ in range(count)]
+
+
+def _words(seed: int) -> list[int]:
+    """A digest of the seed in 32-bit words, the low one first."""
+    rest = int.from_bytes(sha512(str(seed).encode()).digest()[:8], "little")
+    found = []
+    while rest:
+        rest, word = divmod(rest, 2**32)
+        found.append(word)
+    return found

@@ -21,7 +21,7 @@ class WorkloadFilter:
     user: str | None = None
     service: str | None = None
     priority: str | None = None
-    name_contains: str | None = None
+    name: str | None = None  # a part of it
     unfinished: bool = False
 
 

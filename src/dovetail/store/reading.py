@@ -7,9 +7,9 @@ Left to others: opening the database and explaining its errors (`sql`).
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from sqlalchemy import Connection, Select, func, select, text
@@ -32,9 +32,12 @@ from dovetail.store.schema import (
 )
 from dovetail.store.unwritten import fresh_task
 
+T = TypeVar("T")
+
 _SUMMARY = [column for column in workloads.columns if column.name not in ("spec_json", "shape")]
 
-_TASK_COLUMNS = [column.name for column in tasks.columns]
+#: A task without a row, but for its workload and its replica.
+_FRESH = {column.name: getattr(fresh_task(0, 0), column.name, None) for column in tasks.columns} | {"devices": []}
 
 
 class Reads(ABC):
@@ -52,8 +55,7 @@ class Reads(ABC):
         return self._one_workload(query.order_by(workloads.c.id.desc()).limit(1))
 
     def _one_workload(self, query: Select[Any]) -> dict[str, Any] | None:
-        with self._reading() as connection:
-            found = next(_rows(connection, query), None)
+        found = next(iter(self._rows(query)), None)
         if found is not None:
             found["spec"] = orjson.loads(found.pop("spec_json"))
         return found
@@ -64,26 +66,23 @@ class Reads(ABC):
             wanted = getattr(where, name)
             if wanted is not None:
                 query = query.where(workloads.c[name] == wanted)
-        if where.name_contains:
-            query = query.where(workloads.c.name.icontains(where.name_contains, autoescape=True))
+        if where.name:
+            query = query.where(workloads.c.name.icontains(where.name, autoescape=True))
         if where.unfinished:
             query = query.where(workloads.c.state.in_(UNFINISHED))
         if cursor is not None:
             query = query.where(workloads.c.id < _id_in(cursor))
-        with self._reading() as connection:
-            found = list(_rows(connection, query))
+        found = self._rows(query)
         # One row more than asked for tells whether there is a next page.
         items = found[:limit]
         return Page(items, str(items[-1]["id"]) if len(found) > limit and items else None)
 
     def spec_json(self, workload_id: int) -> str | None:
-        with self._reading() as connection:
-            return connection.scalar(select(workloads.c.spec_json).where(workloads.c.id == workload_id))
+        return self._scalar(select(workloads.c.spec_json).where(workloads.c.id == workload_id))
 
     def spec_jsons(self, workload_ids: Collection[int]) -> dict[int, str]:
         query = select(workloads.c.id, workloads.c.spec_json).where(workloads.c.id.in_(workload_ids))
-        with self._reading() as connection:
-            return {row.id: row.spec_json for row in connection.execute(query)}
+        return {row["id"]: row["spec_json"] for row in self._rows(query)}
 
     def tasks(self, workload_id: int, limit: int = 1000, offset: int = 0) -> list[dict[str, Any]]:
         with self._reading() as connection:
@@ -92,8 +91,9 @@ class Reads(ABC):
             query = select(tasks).where(
                 tasks.c.workload == workload_id, tasks.c.replica >= wanted.start, tasks.c.replica < wanted.stop
             )
-            written = {row["replica"]: _with_devices(row) for row in _rows(connection, query)}
-        return [written.get(replica) or _fresh_row(workload_id, replica) for replica in wanted]
+            written = {row["replica"]: _with_devices(dict(row)) for row in connection.execute(query).mappings()}
+        fresh = _FRESH | {"workload": workload_id}
+        return [written.get(replica) or fresh | {"replica": replica} for replica in wanted]
 
     def node_tasks(self, node: str) -> list[dict[str, Any]]:
         held = select(tasks).where(tasks.c.node == node, text(HOLDS_NODE)).subquery()
@@ -102,15 +102,12 @@ class Reads(ABC):
             .join(workloads, workloads.c.id == held.c.workload)
             .order_by(held.c.workload, held.c.replica)
         )
-        with self._reading() as connection:
-            return [_with_devices(row) for row in _rows(connection, query)]
+        return [_with_devices(row) for row in self._rows(query)]
 
     def decisions(self, workload_id: int, limit: int = 20) -> list[dict[str, Any]]:
         newest_first = (decisions.c.at.desc(), decisions.c.replica.desc(), decisions.c.attempt.desc())
         query = select(decisions).where(decisions.c.workload == workload_id).order_by(*newest_first).limit(limit)
-        with self._reading() as connection:
-            found = list(_rows(connection, query))
-        return [row | {"explanation": explanation_dict(orjson.loads(row["explanation"]))} for row in found]
+        return [row | {"explanation": explanation_dict(orjson.loads(row["explanation"]))} for row in self._rows(query)]
 
     def history(
         self,
@@ -121,40 +118,39 @@ class Reads(ABC):
         backend: str | None = None,
     ) -> list[dict[str, Any]]:
         query = select(history).where(history.c.seq > after).order_by(history.c.seq).limit(limit)
-        if workload_id is not None:
-            query = query.where(history.c.workload == workload_id)
-        if node is not None:
-            query = query.where(history.c.node == node)
-        if backend is not None:
-            query = query.where(history.c.backend == backend)
-        with self._reading() as connection:
-            return list(_rows(connection, query))
+        for column, wanted in (("workload", workload_id), ("node", node), ("backend", backend)):
+            if wanted is not None:
+                query = query.where(history.c[column] == wanted)
+        return self._rows(query)
 
     def newest_history(self) -> int:
-        with self._reading() as connection:
-            return connection.scalar(select(func.max(history.c.seq))) or 0
+        return self._scalar(select(func.max(history.c.seq))) or 0
 
     def policy_versions(self, name: str) -> list[dict[str, Any]]:
         query = select(policies).where(policies.c.name == name).order_by(policies.c.version.desc())
-        with self._reading() as connection:
-            found = list(_rows(connection, query))
+        found = self._rows(query)
         for row in found:
             row["definition"] = None if row["definition"] is None else orjson.loads(row["definition"])
         return found
 
     def backends(self) -> list[BackendRecord]:
-        with self._reading() as connection:
-            return [BackendRecord(**row) for row in _rows(connection, select(backends).order_by(backends.c.name))]
+        return [BackendRecord(**row) for row in self._rows(select(backends).order_by(backends.c.name))]
 
     def idempotent_response(self, key: str) -> str | None:
-        with self._reading() as connection:
-            return connection.scalar(select(idempotency.c.response).where(idempotency.c.key == key))
+        return self._scalar(select(idempotency.c.response).where(idempotency.c.key == key))
 
     def counts(self) -> dict[str, int]:
         query = select(workloads.c.state, func.count().label("number")).group_by(workloads.c.state)
-        with self._reading() as connection:
-            found: dict[str, int] = {row.state: row.number for row in connection.execute(query)}
+        found: dict[str, int] = {row["state"]: row["number"] for row in self._rows(query)}
         return {str(state): found.get(state, 0) for state in WorkloadState}
+
+    def _rows(self, query: Select[Any]) -> list[dict[str, Any]]:
+        with self._reading() as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
+
+    def _scalar(self, query: Select[T]) -> T | None:
+        with self._reading() as connection:
+            return connection.scalar(query)
 
 
 def _whole_workloads() -> Select[Any]:
@@ -163,21 +159,10 @@ def _whole_workloads() -> Select[Any]:
     return select(*columns).join(shapes, shapes.c.id == workloads.c.shape)
 
 
-def _rows(connection: Connection, query: Select[Any]) -> Iterator[dict[str, Any]]:
-    return (dict(row) for row in connection.execute(query).mappings())
-
-
 def _with_devices(row: dict[str, Any]) -> dict[str, Any]:
     """The slots of the task's GPUs as a list."""
     row["devices"] = [] if row["devices"] is None else orjson.loads(row["devices"])
     return row
-
-
-def _fresh_row(workload: int, replica: int) -> dict[str, Any]:
-    record = fresh_task(workload, replica)
-    from_task = {"workload": workload, "replica": replica}
-    found = {name: from_task[name] if name in from_task else getattr(record, name) for name in _TASK_COLUMNS}
-    return found | {"devices": []}
 
 
 def _id_in(cursor: str) -> int:

@@ -5,16 +5,15 @@ of `unwritten`) in order; nodes by row; the open outbox in the order given; ids 
 shapes are one string object, so that whoever parses them can do it once a shape.
 
 It runs once a process, over up to hundreds of thousands of rows: rows are taken as the driver's tuples, because the
-database layer's row objects and the garbage collector's passes over them would double the time.
+database layer's row objects would double the time. Whoever calls it pauses the garbage collector, which would only look
+at what is kept.
 """
 
-import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from dovetail.model.command import Bind, Stop
@@ -32,24 +31,11 @@ from dovetail.model.record import (
 )
 from dovetail.model.reservation import Target
 from dovetail.model.task import TaskId, TaskState, WorkloadState
+from dovetail.store import schema
 from dovetail.store.contract import StoreError
-from dovetail.store.schema import (
-    UNFINISHED,
-    counters,
-    cursors,
-    memory,
-    node_announcements,
-    node_outcomes,
-    nodes,
-    outbox,
-    policies,
-    reservations,
-    shapes,
-    tasks,
-    workload_notes,
-    workloads,
-)
 from dovetail.store.unwritten import with_fresh
+
+Model = TypeVar("Model", bound=BaseModel)
 
 _TASK_STATES = {str(state): state for state in TaskState}
 _WORKLOAD_STATES = {str(state): state for state in WorkloadState}
@@ -57,33 +43,20 @@ _WORKLOAD_STATES = {str(state): state for state in WorkloadState}
 
 def restore_snapshot(connection: Connection) -> Snapshot:
     """The connection is in a transaction, which is what makes the parts agree with each other."""
-    highest: dict[str, int] = dict(_tuples(connection, select(counters.c.name, counters.c.value)))
-    with _no_garbage_collection():
-        return Snapshot(
-            nodes=_nodes(connection),
-            reservations=_reservations(connection),
-            cursors=dict(_tuples(connection, select(cursors.c.profile, cursors.c.row))),
-            outcomes=_outcomes(connection),
-            workloads=_workloads(connection),
-            outbox=_outbox(connection),
-            next_workload=highest.get("workload", 0) + 1,
-            next_reservation=highest.get("reservation", 0) + 1,
-            memory=dict(_tuples(connection, select(memory.c.name, memory.c.json))),
-            policies=_policies(connection),
-            announced=dict(_tuples(connection, select(node_announcements.c.node, node_announcements.c.said))),
-        )
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Everything made here is kept, so looking for garbage among it is time wasted."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+    highest: dict[str, int] = dict(_tuples(connection, select(schema.counters)))
+    return Snapshot(
+        nodes=_nodes(connection),
+        reservations=_reservations(connection),
+        cursors=dict(_tuples(connection, select(schema.cursors))),
+        outcomes={node: Outcomes(*counts) for node, *counts in _tuples(connection, select(schema.node_outcomes))},
+        workloads=_workloads(connection),
+        outbox=_outbox(connection),
+        next_workload=highest.get("workload", 0) + 1,
+        next_reservation=highest.get("reservation", 0) + 1,
+        memory=dict(_tuples(connection, select(schema.memory))),
+        policies=_policies(connection),
+        announced=dict(_tuples(connection, select(schema.node_announcements))),
+    )
 
 
 def _tuples(connection: Connection, query: Select[Any]) -> Iterator[Any]:
@@ -94,13 +67,15 @@ def _tuples(connection: Connection, query: Select[Any]) -> Iterator[Any]:
 
 def _workloads(connection: Connection) -> list[RestoredWorkload]:
     # Neither query sorts: the database would sort whole rows, where sorting ids afterwards is next to nothing.
-    unfinished = workloads.c.state.in_(UNFINISHED)
-    shape_query = select(shapes.c.id, shapes.c.json).where(shapes.c.id.in_(select(workloads.c.shape).where(unfinished)))
+    unfinished = schema.workloads.c.state.in_(schema.UNFINISHED)
+    shape_query = select(schema.shapes.c.id, schema.shapes.c.json).where(
+        schema.shapes.c.id.in_(select(schema.workloads.c.shape).where(unfinished))
+    )
     shape_texts: dict[int, str] = dict(_tuples(connection, shape_query))
     shared: dict[str, str] = {}  # one string object for every namespace, instead of one a row
     once = shared.setdefault
 
-    columns = workloads.c
+    columns = schema.workloads.c
     query = select(
         *(columns.id, columns.namespace, columns.name, columns.priority, columns.replicas, columns.shape),
         *(columns.submitted_at, columns.state, columns.reason, columns.message, columns.pending, columns.active),
@@ -117,7 +92,7 @@ def _workloads(connection: Connection) -> list[RestoredWorkload]:
 
     for task in _tasks(connection, unfinished):
         found[task.task.workload].tasks.append(task)
-    for id_, notes in _tuples(connection, select(workload_notes.c.workload, workload_notes.c.json)):
+    for id_, notes in _tuples(connection, select(schema.workload_notes)):
         if id_ in found:
             found[id_].notes = notes
     for workload in found.values():
@@ -128,7 +103,8 @@ def _workloads(connection: Connection) -> list[RestoredWorkload]:
 def _tasks(connection: Connection, of_workloads: ColumnElement[bool]) -> Iterator[TaskRecord]:
     shared: dict[str | None, str | None] = {}  # as above, for nodes and backends
     once = shared.setdefault
-    query = select(tasks).join(workloads, workloads.c.id == tasks.c.workload).where(of_workloads)
+    of_workload = schema.workloads.c.id == schema.tasks.c.workload
+    query = select(schema.tasks).join(schema.workloads, of_workload).where(of_workloads)
     for workload, replica, state, attempt, node, backend, *rest, devices in _tuples(connection, query):
         record = TaskRecord(
             *(TaskId(workload, replica), _TASK_STATES[state], attempt, once(node, node), once(backend, backend)), *rest
@@ -144,35 +120,25 @@ def _slots(text: str | None) -> tuple[int, ...]:
 
 def _nodes(connection: Connection) -> list[NodeRecord]:
     found = []
-    columns = nodes.c
-    query = select(
-        *(columns.name, columns.row, columns.definition),
-        *(columns.online, columns.cordoned, columns.drained, columns.reason),
-    ).order_by(columns.row)
+    query = select(schema.nodes).order_by(schema.nodes.c.row)
     for name, row, definition, online, cordoned, drained, reason in connection.execute(query):
-        try:
-            node = Node.model_validate_json(definition)
-        except ValidationError as error:
-            raise StoreError(
-                f"the stored definition of node {name!r} cannot be read by this version of Dovetail: {error}. "
-                "Start the version that wrote it and remove the node, or restore a backup."
-            ) from error
+        node = _read(Node, definition, f"node {name!r}")
         found.append(NodeRecord(node, row, online, cordoned, reason, drained))
     return found
 
 
-def _outcomes(connection: Connection) -> dict[str, Outcomes]:
-    columns = node_outcomes.c
-    query = select(columns.node, columns.succeeded, columns.failed, columns.pace_sum, columns.pace_weight)
-    return {node: Outcomes(*counts) for node, *counts in _tuples(connection, query)}
+def _read(model: type[Model], definition: str, what: str) -> Model:
+    try:
+        return model.model_validate_json(definition)
+    except ValidationError as error:
+        raise StoreError(
+            f"the stored definition of {what} cannot be read by this version of Dovetail: {error}. "
+            f"Start the version that wrote it and remove the {what.split()[0]}, or restore a backup."
+        ) from error
 
 
 def _reservations(connection: Connection) -> list[ReservationRecord]:
-    columns = reservations.c
-    query = select(
-        *(columns.id, columns.target, columns.holds, columns.start, columns.end, columns.begun),
-        *(columns.every_s, columns.last, columns.tenant, columns.holder, columns.trouble),
-    ).order_by(columns.id)
+    query = select(schema.reservations).order_by(schema.reservations.c.id)
     return [
         ReservationRecord(id_, Target.from_json(target), orjson.loads(holds), *rest)
         for id_, target, holds, *rest in connection.execute(query)
@@ -181,35 +147,22 @@ def _reservations(connection: Connection) -> list[ReservationRecord]:
 
 def _policies(connection: Connection) -> list[PolicyRecord]:
     """The last version of each, also of those that were removed: their numbers go on from there."""
-    columns = policies.c
+    columns = schema.policies.c
     last = select(columns.name, func.max(columns.version).label("version")).group_by(columns.name).subquery()
-    query = (
-        select(columns.name, columns.version, columns.at, columns.author, columns.note, columns.definition)
-        .join(last, (columns.name == last.c.name) & (columns.version == last.c.version))
-        .order_by(columns.name)
-    )
+    is_last = (columns.name == last.c.name) & (columns.version == last.c.version)
+    query = select(schema.policies).join(last, is_last).order_by(columns.name)
     found = [PolicyRecord(*row) for row in _tuples(connection, query)]
     for record in found:
-        try:
-            if record.definition is not None:
-                Policy.model_validate_json(record.definition)
-        except ValidationError as error:
-            raise StoreError(
-                f"the stored definition of policy {record.name!r} cannot be read by this version of Dovetail: {error}. "
-                "Start the version that wrote it and remove the policy, or restore a backup."
-            ) from error
+        if record.definition is not None:
+            _read(Policy, record.definition, f"policy {record.name!r}")
     return found
 
 
 def _outbox(connection: Connection) -> list[Bind | Stop]:
-    columns = outbox.c
-    query = select(
-        *(columns.kind, columns.key, columns.workload, columns.replica, columns.node, columns.backend, columns.reason),
-        columns.devices,
-    ).order_by(columns.id)
+    query = select(schema.outbox).order_by(schema.outbox.c.id)
     return [
         Stop(TaskId(workload, replica), node, backend, key, reason)
         if kind == "stop"
         else Bind(TaskId(workload, replica), node, backend, key, _slots(devices))
-        for kind, key, workload, replica, node, backend, reason, devices in _tuples(connection, query)
+        for _, kind, key, workload, replica, node, backend, reason, devices in _tuples(connection, query)
     ]

@@ -3,8 +3,6 @@
 Guarantees: this module and the migrations describe the same schema (a test compares them). Column names are the
 attribute names of the records in `model.record` wherever a column holds one attribute, which is how rows are filled.
 
-Leaves to others: creating the tables (`migrations`), filling them (`writing`), reading them (`reading`, `restoring`).
-
 Times are seconds since the epoch. `workloads.id` is given by the caller; `counters` remembers the highest id ever
 used, so that an id is not used again after its workload was pruned: attempt keys are made of it and are for ever.
 """
@@ -118,8 +116,8 @@ nodes = sa.Table(
     sa.Column("reason", sa.Text, nullable=False),
 )
 
-# What its backend said of a node last, as JSON, without what people added to it: to know what is whose when the backend
-# speaks again. Apart from `nodes`, because it changes on other occasions.
+# What its backend said of a node last, as JSON, without what people added to it: it shows what the backend withdraws
+# when it speaks again. Apart from `nodes`, because it changes on other occasions.
 node_announcements = sa.Table(
     "node_announcements",
     metadata,

@@ -1,10 +1,10 @@
-"""The store over SQL: `contract.Store` for every database that SQLAlchemy reaches through one schema.
+"""The store over SQL: `contract.Store` through SQLAlchemy, with one schema.
 
 Guarantees: a `write` is one transaction, durable when it returns and without trace when it raises; writes take turns,
 reads run beside them on connections of their own, each in one consistent view; whatever goes wrong is a StoreError.
 
-Leaves to others: which database it is and what its errors mean (`Database`, of which `sqlite` is one), what rows look
-like (`writing`, `reading`, `restoring`).
+Leaves to others: the database and what its errors mean (`sqlite`), what rows look like (`writing`, `reading`,
+`restoring`).
 """
 
 import threading
@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Protocol
 
-from sqlalchemy import Connection, Engine, delete, exists, insert, select
+from sqlalchemy import Connection, delete, exists, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from dovetail.model.record import BackendRecord, Batch, HistoryLine, Snapshot
@@ -39,21 +38,8 @@ PRUNED_AT_ONCE = 500  # workloads a transaction, so that writes wait millisecond
 HISTORY_PRUNED_AT_ONCE = 10_000
 
 
-class Database(Protocol):
-    """What the store needs of a database: connections, and words for its errors."""
-
-    writer: Engine
-    reader: Engine
-
-    def open(self) -> None: ...
-
-    def explain(self, error: Exception) -> StoreError: ...
-
-    def close(self) -> None: ...
-
-
 class SqlStore(Reads):
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
         self._turn = threading.Lock()
         self._batches: BatchWriter | None = None

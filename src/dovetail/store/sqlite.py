@@ -8,6 +8,7 @@ Leaves to others: the schema (`schema`, `migrating`), what is read and written.
 """
 
 import errno
+import fcntl
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -19,15 +20,12 @@ from sqlalchemy.exc import DBAPIError
 
 from dovetail.store import migrating
 from dovetail.store.contract import StoreError
-from dovetail.store.lock import DatabaseLock
 from dovetail.store.migrating import STORE_MIGRATIONS, Migrations
 
 BUSY_TIMEOUT_S = 5.0
 QUICK_CHECK_BYTES = 16 * 2**20  # checking more would be felt at every start
 WRITER_CACHE_KIB = 16 * 1024  # holds the inner pages of all indexes at a million rows
-CHECKPOINT_PAGES = (
-    8_000  # 32 MB of log: a batch of 500 workloads is a few MB, and most should commit without a checkpoint
-)
+CHECKPOINT_PAGES = 8_000  # 32 MB of log: a batch of 500 workloads is a few MB, most should commit without a checkpoint
 LOG_KEPT_BYTES = 64 * 2**20
 
 _MEANINGS = {
@@ -78,6 +76,42 @@ _UNFORESEEN = (
     "refused what was asked of it",
     "Nothing of it is stored; this is a fault in Dovetail, please report it.",
 )
+
+
+class DatabaseLock:
+    """One server per database: an advisory lock on a file beside it. At most one holder, also within one process; the
+    lock ends with its holder, however that ended; a refused process is told the holder's process id. The lock file
+    stays: if it were removed, two processes could lock two files."""
+
+    def __init__(self, database: Path) -> None:
+        self.path = database.with_name(database.name + ".lock")
+        self._database = database
+        self._descriptor: int | None = None
+
+    def acquire(self) -> None:
+        """Raises StoreError if another process holds it, OSError if the file cannot be created."""
+        # The descriptor is closed on exec, so a task that this process starts does not keep the lock.
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        except OSError as error:
+            holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
+            os.close(descriptor)
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                raise
+            raise StoreError(
+                f"{self._database} is in use by another Dovetail server "
+                f"({'process ' + holder if holder else 'its process id is not known yet'}). "
+                "Stop that server, or give this one another database."
+            ) from None
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
 
 
 class SqliteDatabase:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter
-from typing import Any
+from typing import Any, Self
 
 from sqlalchemy import Column, Connection, Dialect, Table, bindparam, select
 from sqlalchemy.dialects import postgresql, sqlite
@@ -33,6 +33,12 @@ class Statement:
     after: str
     columns: tuple[str, ...]
     _texts: dict[int, str] = field(default_factory=dict)
+
+    def taking(self, *columns: str) -> Self:
+        """Rows are spelled out in this order; refuse to start if the schema says otherwise."""
+        if self.columns != columns:
+            raise AssertionError(f"rows are written as {columns}, the schema has {self.columns}")
+        return self
 
     def sql(self, rows: int) -> str:
         found = self._texts.get(rows)
@@ -100,29 +106,13 @@ def insert_if_absent(table: Table, dialect: Dialect) -> Statement:
     return _compile(_INSERTS[dialect.name](table).on_conflict_do_nothing(), dialect, _written_columns(table))
 
 
-def upsert(table: Table, dialect: Dialect) -> Statement:
-    """A row with the same primary key gets the new values."""
+def upsert(table: Table, dialect: Dialect, raising: str | None = None) -> Statement:
+    """A row with the same primary key gets the new values; `raising`: only if this column is higher then."""
     found = _INSERTS[dialect.name](table)
     changed = {column.name: found.excluded[column.name] for column in table.columns if not column.primary_key}
-    return _compile(
-        found.on_conflict_do_update(index_elements=list(table.primary_key), set_=changed),
-        dialect,
-        _written_columns(table),
-    )
-
-
-def raise_to(table: Table, column: str, dialect: Dialect) -> Statement:
-    """A row with the same primary key gets the new value if that is higher."""
-    found = _INSERTS[dialect.name](table)
-    return _compile(
-        found.on_conflict_do_update(
-            index_elements=list(table.primary_key),
-            set_={column: found.excluded[column]},
-            where=table.c[column] < found.excluded[column],
-        ),
-        dialect,
-        _written_columns(table),
-    )
+    is_higher = None if raising is None else table.c[raising] < found.excluded[raising]
+    over = found.on_conflict_do_update(index_elements=list(table.primary_key), set_=changed, where=is_higher)
+    return _compile(over, dialect, _written_columns(table))
 
 
 def update_by(table: Table, key: str, changed: Iterable[str], dialect: Dialect) -> Statement:

@@ -6,7 +6,7 @@ a time: in one file, a subsystem that hangs in a transaction would stop the sche
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -38,17 +38,13 @@ class SubsystemTables:
             self._is_open = False
             self._database.close()
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> AbstractContextManager[Connection]:
         """One transaction that sees one state. Raises StoreError."""
-        with self._transaction("reader") as connection:
-            yield connection
+        return self._transaction("reader")
 
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> AbstractContextManager[Connection]:
         """One transaction, durable when it ends and without trace when it raises. Raises StoreError."""
-        with self._transaction("writer") as connection:
-            yield connection
+        return self._transaction("writer")
 
     @contextmanager
     def _transaction(self, side: Literal["reader", "writer"]) -> Iterator[Connection]:

@@ -11,19 +11,7 @@ from dovetail.model.task import TaskId, TaskState
 
 
 def fresh_task(workload: int, replica: int) -> TaskRecord:
-    return TaskRecord(
-        task=TaskId(workload, replica),
-        state=TaskState.PENDING,
-        attempt=0,
-        node=None,
-        backend=None,
-        reason="",
-        message="",
-        exit_code=None,
-        placed_at=None,
-        started_at=None,
-        finished_at=None,
-    )
+    return TaskRecord(TaskId(workload, replica), TaskState.PENDING)
 
 
 def is_fresh(record: TaskRecord) -> bool:

@@ -23,6 +23,7 @@ from dovetail.model.record import (
     HistoryLine,
     NewWorkload,
     NodeRecord,
+    Outcomes,
     ReservationRecord,
     TaskRecord,
     WorkloadRecord,
@@ -31,12 +32,10 @@ from dovetail.model.task import WorkloadState
 from dovetail.store import schema
 from dovetail.store.statements import (
     Row,
-    Statement,
     delete_by,
     insert,
     insert_if_absent,
     insert_referring,
-    raise_to,
     update_by,
     upsert,
 )
@@ -51,6 +50,9 @@ _STATE = (
     *("started_at", "finished_at"),
 )
 _RESERVATION = ("id", "target", "holds", "start", "end", "begun", "every_s", "last", "tenant", "holder", "trouble")
+_NODE = ("name", "row", "definition", "online", "cordoned", "drained", "reason")
+_DECISION = ("workload", "replica", "attempt", "at", "node", "outcome", "explanation")
+_OUTBOX = ("kind", "key", "workload", "replica", "node", "backend", "reason", "devices")
 _definition_of = attrgetter(*_DEFINITION)
 _state_of = attrgetter(*_STATE)
 
@@ -70,46 +72,34 @@ class BatchWriter:
         self._shapes = insert_if_absent(schema.shapes, dialect)
         self._new_workloads = insert_referring(
             schema.workloads, schema.workloads.c.shape, schema.shapes.c.digest, dialect
-        )
+        ).taking(*_DEFINITION, "shape", "submitted_at", *_STATE)
         self._workloads = update_by(schema.workloads, "id", _STATE, dialect)
         self._tasks = upsert(schema.tasks, dialect)
-        self._nodes = upsert(schema.nodes, dialect)
+        self._nodes = upsert(schema.nodes, dialect).taking(*_NODE)
         self._nodes_gone = delete_by(schema.nodes, ["name"], dialect)
-        self._announced = upsert(schema.node_announcements, dialect)
+        self._announced = upsert(schema.node_announcements, dialect).taking("node", "said")
         self._announced_gone = delete_by(schema.node_announcements, ["node"], dialect)
-        self._outcomes = upsert(schema.node_outcomes, dialect)
+        self._outcomes = upsert(schema.node_outcomes, dialect).taking("node", *Outcomes._fields)
         self._outcomes_gone = delete_by(schema.node_outcomes, ["node"], dialect)
-        self._reservations = upsert(schema.reservations, dialect)
+        self._reservations = upsert(schema.reservations, dialect).taking(*_RESERVATION)
         self._reservations_gone = delete_by(schema.reservations, ["id"], dialect)
         self._policies = insert_if_absent(schema.policies, dialect)
-        self._notes = upsert(schema.workload_notes, dialect)
+        self._notes = upsert(schema.workload_notes, dialect).taking("workload", "json")
         self._notes_gone = delete_by(schema.workload_notes, ["workload"], dialect)
         self._noted: set[int] | None = None  # workloads that have a note; read at the first write
-        self._memory = upsert(schema.memory, dialect)
-        self._cursors = upsert(schema.cursors, dialect)
-        self._decisions = upsert(schema.decisions, dialect)
-        self._outbox = insert_if_absent(schema.outbox, dialect)
+        self._memory = upsert(schema.memory, dialect).taking("name", "json")
+        self._cursors = upsert(schema.cursors, dialect).taking("profile", "row")
+        self._decisions = upsert(schema.decisions, dialect).taking(*_DECISION)
+        self._outbox = insert_if_absent(schema.outbox, dialect).taking(*_OUTBOX)
         self._outbox_done = delete_by(schema.outbox, ["kind", "key"], dialect)
         self._history = insert(schema.history, dialect)
-        self._idempotency = insert_if_absent(schema.idempotency, dialect)
-        self._counters = raise_to(schema.counters, "value", dialect)
+        self._idempotency = insert_if_absent(schema.idempotency, dialect).taking("key", "response", "at")
+        self._counters = upsert(schema.counters, dialect, raising="value")
 
         self._workload_row = self._workloads.picker()
         self._task_row = self._tasks.picker(workload="task.workload", replica="task.replica", devices="devices_json")
         self._history_row = self._history.picker()
         self._policy_row = self._policies.picker()
-        expect(self._new_workloads, *_DEFINITION, "shape", "submitted_at", *_STATE)
-        expect(self._nodes, "name", "row", "definition", "online", "cordoned", "drained", "reason")
-        expect(self._announced, "node", "said")
-        expect(self._outcomes, "node", "succeeded", "failed", "pace_sum", "pace_weight")
-        expect(self._reservations, *_RESERVATION)
-        expect(self._notes, "workload", "json")
-        expect(self._memory, "name", "json")
-        expect(self._cursors, "profile", "row")
-        expect(self._decisions, "workload", "replica", "attempt", "at", "node", "outcome", "explanation")
-        expect(self._outbox, "kind", "key", "workload", "replica", "node", "backend", "reason", "devices")
-        expect(self._outbox_done, "kind", "key")
-        expect(self._idempotency, "key", "response", "at")
 
     def write(self, connection: Connection, batch: Batch) -> None:
         changes = batch.changes
@@ -187,26 +177,8 @@ class BatchWriter:
             self._noted.difference_update(ended)
 
 
-def expect(statement: Statement, *columns: str) -> None:
-    """Rows that are spelled out by hand are spelled in this order; refuse to start if the schema says otherwise."""
-    if statement.columns != columns:
-        raise AssertionError(f"rows are written as {columns}, the schema has {statement.columns}")
-
-
 def _as_accepted(workload: NewWorkload) -> WorkloadRecord:
-    return WorkloadRecord(
-        id=workload.id,
-        state=WorkloadState.PENDING,
-        reason="",
-        message="",
-        pending=workload.replicas,
-        active=0,
-        succeeded=0,
-        failed=0,
-        cancelled=0,
-        started_at=None,
-        finished_at=None,
-    )
+    return WorkloadRecord(workload.id, WorkloadState.PENDING, pending=workload.replicas)
 
 
 def _worth_a_row(records: Iterable[TaskRecord], new: set[int]) -> Iterator[TaskRecord]:

@@ -3,8 +3,11 @@
 from typing import Any
 
 import httpx
+import pytest
 from tests.patience import wait_for
 from tests.unit.api.server import in_state, problem_in, submitted
+
+from dovetail.api.nodes import nodes
 
 ON_FAR = {"node_selector": {"place": "far"}}
 
@@ -61,6 +64,15 @@ def test_registering_again_changes_what_is_known(http: httpx.Client) -> None:
     problem_in(http.post("/nodes", json={"name": "node-1"}), 409)
     assert http.delete("/nodes/again").status_code == 204
     problem_in(http.get("/nodes/again"), 404)
+
+
+def test_a_list_that_is_read_in_slices_is_the_whole_list(http: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    registered(http, "far")
+    at_once = http.get("/nodes").json()
+    monkeypatch.setattr(nodes, "SLICE", 2)
+    in_slices = http.get("/nodes").json()
+    assert [node["name"] for node in in_slices["items"]] == sorted(node["name"] for node in at_once["items"])
+    assert len(in_slices["items"]) > 2 * nodes.SLICE
 
 
 def test_measured_use_is_shown_with_the_node(http: httpx.Client) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dovetail.api.nodes.diagnostics import node_in_words
+from dovetail.api.nodes.amounts import node_in_words
 from dovetail.api.questions import sentences
 from dovetail.engine.planning.plan import Displacement, PlannedTask, Victim
 from dovetail.engine.questions.explanation_questions import WhyNot
@@ -153,10 +153,10 @@ def test_room_that_is_promised_to_others_is_why_work_waits_although_a_node_could
 
 
 def test_room_tells_the_total_and_where_most_fit() -> None:
-    assert sentences.room(FreeCapacity(5, [("a", 3), ("b", 2)], explanation(A, B))) == (
+    assert sentences.fitting(FreeCapacity(5, [("a", 3), ("b", 2)], explanation(A, B))) == (
         "5 more of these fit, on 3 nodes; the most on a (3)."
     )
-    assert sentences.room(FreeCapacity(0, [], explanation())) == "None of these fits now: no room."
+    assert sentences.fitting(FreeCapacity(0, [], explanation())) == "None of these fits now: no room."
 
 
 def test_a_node_in_words_keeps_the_unit_it_was_described_in() -> None:

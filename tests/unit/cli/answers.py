@@ -5,8 +5,8 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 
-from dovetail.responses.decisions import DecisionExplanation, RankedNode
 from dovetail.responses.nodes import NodeRow
+from dovetail.responses.questions import DecisionExplanation, RankedNode
 from dovetail.responses.queues import QueueItem
 from dovetail.responses.workloads import TaskRow, WorkloadDetail
 

@@ -30,11 +30,8 @@ from dovetail.responses.combined import (
     Versions,
     WorkloadDescription,
 )
-from dovetail.responses.decisions import ExplainAnswer, WhyNotAnswer
-from dovetail.responses.fragmentation import FragmentationReport
 from dovetail.responses.network import DistanceBetween, NodeDistance, TopologyAnswer
 from dovetail.responses.nodes import NodeRow
-from dovetail.responses.plans import CapacityAnswer, Plans
 from dovetail.responses.policies import (
     ChangedAffinity,
     ChangedPolicy,
@@ -44,6 +41,7 @@ from dovetail.responses.policies import (
     ServiceAffinityRow,
     ViolationRow,
 )
+from dovetail.responses.questions import CapacityAnswer, ExplainAnswer, FragmentationReport, Plans, WhyNotAnswer
 from dovetail.responses.queues import QueueItem, QueuesAnswer, ReservationRow
 from dovetail.responses.system import HistoryRow, Profiles
 from dovetail.responses.workloads import AcceptedWorkloads, WorkloadDetail, WorkloadPage

@@ -5,7 +5,7 @@ from typing import Any
 from tests.unit.cli.answers import drawn, widest
 
 from dovetail.cli.render.fragmentation import FIRST_ASKS, WORST_DOMAINS, fragmentation_report
-from dovetail.responses.fragmentation import FragmentationReport
+from dovetail.responses.questions import FragmentationReport
 
 
 def domain(level: str, name: str, free: float, unusable: float) -> Any:

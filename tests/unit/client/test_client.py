@@ -18,16 +18,19 @@ from dovetail.client.amounts import shown
 from dovetail.model.node import Node
 from dovetail.model.resources import ResourceRequest
 from dovetail.model.workloads.workload import Workload
-from dovetail.responses.decisions import (
+from dovetail.responses.nodes import NodeDetail, NodeOrders, NodeResource, NodeRow, NodeTask, ResourceUse, RunOrder
+from dovetail.responses.questions import (
+    CapacityAnswer,
     DecisionExplanation,
     DecisionRow,
     ExplainAnswer,
+    NodeFit,
     NodeRefusal,
+    PlanAnswer,
+    PlannedTaskRow,
     ResourceShortage,
     WhyNotAnswer,
 )
-from dovetail.responses.nodes import NodeDetail, NodeOrders, NodeResource, NodeRow, NodeTask, ResourceUse, RunOrder
-from dovetail.responses.plans import CapacityAnswer, NodeFit, PlanAnswer, PlannedTaskRow
 from dovetail.responses.queues import QueueItem, QueueRow, QueuesAnswer, ReservationRow
 from dovetail.responses.system import ClusterSummary, HistoryRow, ProfileRow, Profiles, ServerHealth
 from dovetail.responses.workloads import (

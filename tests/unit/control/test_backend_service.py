@@ -9,7 +9,7 @@ import pytest
 from cryptography.fernet import Fernet
 from tests.patience import until
 from tests.unit.control.secretive import ENTRY, PASSWORD, TOKEN, Secretive, offer
-from tests.unit.control.test_plane import scene, settings, work
+from tests.unit.control.test_plane import backend_of, scene, settings, work
 
 from dovetail.backends import registry
 from dovetail.backends.registry import BackendEntry
@@ -60,7 +60,7 @@ def test_an_added_backend_runs_work_and_is_there_after_a_restart(tmp_path: Path)
         standing = plane.backends.get("far")
         assert (standing.nodes, standing.tasks) == (2, 1)
         await until(lambda: state_of(plane, "far") == "closed", "it is taken up again")
-        backend = plane._backends.find("far")
+        backend = backend_of(plane, "far")
         assert isinstance(backend, Secretive)
         assert backend.key == TOKEN
 
@@ -81,7 +81,7 @@ def test_no_log_line_and_no_error_holds_a_secret(tmp_path: Path, capfd: pytest.C
     async def play(plane: ControlPlane) -> None:
         await adding(plane)
         await until(lambda: plane.backends.get("far").nodes == 2, "its nodes come")
-        backend = plane._backends.find("far")
+        backend = backend_of(plane, "far")
         assert isinstance(backend, Secretive)
         backend.fails = True
         await plane.submit([work(f"w{i}", backends=FAR) for i in range(4)])
@@ -103,7 +103,7 @@ def test_settings_can_be_changed_while_work_runs_there(tmp_path: Path) -> None:
         with pytest.raises(Conflict, match="there is a backend 'far' already"):
             await plane.backends.add("far", entry(key="another"), replace=False)
         assert not await plane.backends.add("far", entry(key="another-token"), replace=True)
-        backend = plane._backends.find("far")
+        backend = backend_of(plane, "far")
         assert isinstance(backend, Secretive)
         assert backend.key == "another-token"
         await until(lambda: state_of(plane, "far") == "closed", "it is taken up again")
@@ -123,7 +123,7 @@ def test_one_with_tasks_is_not_removed_unless_by_force_and_then_its_work_goes_el
         await plane.submit([work("w", backends={"allow": ["far", "sim"]})])
         await plane.submit([work("stays", backends=FAR)])
         await until(lambda: plane.store.counts()["running"] == 2, "both run")
-        far = plane._backends.find("far")
+        far = backend_of(plane, "far")
         with pytest.raises(Conflict, match=r"backend 'far' has [12] tasks?; drain its nodes"):
             await plane.backends.remove("far", force=False)
         assert state_of(plane, "far") == "closed"

@@ -1,6 +1,6 @@
 """What is remembered of a backend's calls."""
 
-from dovetail.control.backends.call_health import KEPT, CallHealth
+from dovetail.control.backends.health import KEPT, CallHealth
 
 
 def test_latencies_are_those_of_the_latest_calls() -> None:

@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from dovetail.control.settings import Settings
+from dovetail.control.subsystems.built_in import Hooks, HookSettings
 from dovetail.control.subsystems.contract import DurableStep, SubsystemContext
-from dovetail.control.subsystems.hooks import Hooks, HookSettings
 from dovetail.control.subsystems.host import SubsystemHost
 from dovetail.model.reason import Explanation
 from dovetail.model.record import Batch, Changes, Decision
@@ -39,7 +39,7 @@ def decision(replica: int, node: str | None) -> Decision:
 def test_a_failing_hook_does_not_keep_the_next_from_hearing(monkeypatch: pytest.MonkeyPatch) -> None:
     recording = Recording()
     built = {"failing": Failing(), "recording": recording}
-    monkeypatch.setattr("dovetail.control.subsystems.hooks.build_hook", lambda name, _: built[name])
+    monkeypatch.setattr("dovetail.control.subsystems.built_in.build_hook", lambda name, _: built[name])
     settings = HookSettings(hooks={"failing": {}, "recording": {}})
     hooks = Hooks(cast("SubsystemContext", SimpleNamespace(settings=settings)))
     changes = Changes(decisions=[decision(0, "n1"), decision(1, None), decision(2, "n2")])
@@ -49,6 +49,6 @@ def test_a_failing_hook_does_not_keep_the_next_from_hearing(monkeypatch: pytest.
 
 
 def test_without_hooks_nothing_is_started(tmp_path: Path) -> None:
-    assert [one.name for one in SubsystemHost(Settings().subsystem_settings(), tmp_path).hosted] == ["backend_health"]
+    assert list(SubsystemHost(Settings().subsystem_settings(), tmp_path)._hosted) == ["backend_health"]
     named = Settings(hooks={"some": {}}).subsystem_settings()
-    assert sorted(one.name for one in SubsystemHost(named, tmp_path).hosted) == ["backend_health", "hooks"]
+    assert sorted(SubsystemHost(named, tmp_path)._hosted) == ["backend_health", "hooks"]

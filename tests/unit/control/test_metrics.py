@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.control.telemetry import gauges
+from dovetail.control.telemetry import metrics
 from dovetail.control.telemetry.metrics import Metrics
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
@@ -48,12 +48,12 @@ class Scene:
         self.metrics.count(Batch(changes=self.engine.take_changes(now)), now)
 
     def value(self, name: str, **labels: str) -> float | None:
-        self.metrics.look(Questions(self.engine))
+        self.metrics.look()
         return self.metrics.registry.get_sample_value(name, labels)
 
     @property
     def text(self) -> str:
-        self.metrics.look(Questions(self.engine))
+        self.metrics.look()
         return self.metrics.text().decode()
 
 
@@ -85,7 +85,7 @@ def test_utilisation_is_told_by_node_and_in_a_large_cluster_by_zone(
     zone = {"n0": "east", "n1": "west"}[str(node)]
     labels = {"zone": zone, "backend": "registered", "resource": "cpu"}
     assert scene.value("dovetail_worker_utilization", node=str(node), **labels) == 0.5
-    monkeypatch.setattr(gauges, "MOST_NODES", 1)
+    monkeypatch.setattr(metrics, "MOST_NODES", 1)
     assert scene.value("dovetail_worker_utilization", node=str(node), **labels) is None
     assert scene.value("dovetail_worker_utilization", node="", **labels) == 0.5
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.patience import PATIENCE_S, until
 
-from dovetail.backends.contract import Assignment, Refusal
-from dovetail.control.backends.execution import FAILURES_UNTIL_OPEN
+from dovetail.backends.contract import Assignment, Backend, Refusal
+from dovetail.control.backends.breaker import FAILURES_UNTIL_OPEN
 from dovetail.control.errors import Conflict, NotFound, Unavailable
 from dovetail.control.plane import ControlPlane
 from dovetail.control.settings import Settings
@@ -39,6 +39,12 @@ def scene(settings: Settings, play: Callable[[ControlPlane], Awaitable[None]]) -
             await plane.stop()
 
     asyncio.run(run())
+
+
+def backend_of(plane: ControlPlane, name: str) -> Backend:
+    executor = plane.backends.get(name).member.executor
+    assert executor is not None
+    return executor.backend
 
 
 def work(name: str, **more: Any) -> Workload:
@@ -96,7 +102,7 @@ def test_a_restart_restores_placements_queue_cordons_and_reservations(tmp_path: 
     async def before(plane: ControlPlane) -> None:
         await plane.submit([work("a", replicas=4), work("big", resources={"cpu": 1000})])
         await until(lambda: plane.store.counts()["running"] == 1, "a runs")
-        await plane.nodes.cordon("n-2", True, "upgrade")
+        await plane.nodes.cordon("n-2", "upgrade")
         await plane.nodes.patch("n-1", {"team": "blue"}, None)
         await plane.reservations.reserve(
             Reservation(node="n-1", resources=ResourceRequest(cpu=2), duration=3600, holder="ops")
@@ -152,8 +158,7 @@ def test_a_backend_that_fails_is_asked_again_with_the_same_key_until_it_answers(
     monkeypatch.setattr("dovetail.control.backends.execution.FIRST_PAUSE_S", 0.01)
 
     async def play(plane: ControlPlane) -> None:
-        backend = plane._backends.find("sim")
-        assert backend is not None
+        backend = backend_of(plane, "sim")
         bind, asked = backend.bind, []
 
         async def unsteady(assignment: Assignment) -> None:
@@ -179,7 +184,7 @@ def test_a_refused_task_is_tried_elsewhere_and_fails_in_the_end(
         async def refusing(assignment: Assignment) -> None:
             raise Refusal("no such image")
 
-        monkeypatch.setattr(plane._backends.find("sim"), "bind", refusing)
+        monkeypatch.setattr(backend_of(plane, "sim"), "bind", refusing)
         await plane.submit([work("a")])
         await until(lambda: plane.store.counts()["failed"] == 1, "it fails")
         row = plane.store.workload(1)

@@ -17,12 +17,12 @@ class Scene:
             self.engine.handle(NodeJoined(Node.model_validate(fields)), 0.0)
 
     def of(self, leaf: str) -> float | None:
-        self.metrics.look(Questions(self.engine))
+        self.metrics.look()
         labels = {"level": "leaf", "domain": leaf}
         return self.metrics.registry.get_sample_value("topology_domain_utilization_ratio", labels)
 
     def of_all(self) -> float | None:
-        self.metrics.look(Questions(self.engine))
+        self.metrics.look()
         return self.metrics.registry.get_sample_value("topology_gpu_allocation_ratio")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from dovetail.control.backends import breaker, roster
 from dovetail.control.services import backends
 from dovetail.control.settings import Settings, secret_box
-from dovetail.control.subsystems.backend_health import BackendHealthSettings
+from dovetail.control.subsystems.built_in import BackendHealthSettings
 
 PAGE = " ".join((Path(__file__).parents[3] / "docs" / "backends.md").read_text().split())
 WORDS = {3: "three", 5: "five", 10: "ten"}
@@ -33,6 +33,6 @@ def test_the_page_names_every_state_and_where_the_key_is() -> None:
 
 
 def test_the_metrics_that_the_page_names_are_those_that_there_are() -> None:
-    source = (Path(roster.__file__).parent / "metrics.py").read_text()
+    source = (Path(roster.__file__).parent / "health.py").read_text()
     there = set(re.findall(r'"(dovetail_backend_\w+)"', source))
     assert {name.removesuffix("_total") for name in re.findall(r"`(dovetail_backend_\w+)`", PAGE)} == there

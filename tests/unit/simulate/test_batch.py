@@ -9,9 +9,8 @@ from typer.testing import CliRunner, Result
 from dovetail.cli.main import app
 from dovetail.engine.questions.questions import Questions
 from dovetail.simulate.batch import BatchReplay
-from dovetail.simulate.comparison import play, yardstick
+from dovetail.simulate.comparison import figures_of, play, yardstick
 from dovetail.simulate.policies import POLICIES, Backfill, UnknownPolicy, policy_named
-from dovetail.simulate.slowdown import figures_of
 from dovetail.simulate.swf import BatchJob
 
 

@@ -5,9 +5,7 @@ from itertools import islice
 import pytest
 from pydantic import ValidationError
 
-from dovetail.simulate.recipe import RECIPES
-from dovetail.simulate.stream import Stream
-from dovetail.simulate.warm_start import still_running
+from dovetail.simulate.stream import RECIPES, Stream, still_running
 
 
 def test_the_same_seed_gives_the_same_work_and_another_one_other_work() -> None:

@@ -5,8 +5,7 @@ import gzip
 import pytest
 
 from dovetail.model.text.complaint import Invalid
-from dovetail.simulate.sequences import TooShort, offsets, sequences
-from dovetail.simulate.swf import BatchJob, BatchLog, read_swf
+from dovetail.simulate.swf import BatchJob, BatchLog, TooShort, offsets, read_swf, sequences
 
 HEADER = "; Version: 2.2\n; Computer: made up\n; MaxNodes: 4\n; MaxProcs: 8\n"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.simulate.timeline import SPANS, Timeline
+from dovetail.simulate.ledger import SPANS, Timeline
 
 steps = st.lists(st.tuples(st.floats(0.001, 1e6), st.floats(0, 1e6)), min_size=1, max_size=60)
 

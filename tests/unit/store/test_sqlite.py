@@ -143,7 +143,8 @@ def test_equal_shapes_are_one_row(tmp_path: Path) -> None:
 def test_the_tasks_of_a_node_are_found_by_index(tmp_path: Path) -> None:
     """SQLite uses the partial index only while query and index say the same in the same words."""
     database = SqliteDatabase(tmp_path / "dovetail.db")
-    database.open()
+    store = SqlStore(database)
+    store.open()
     plans: list[str] = []
 
     def explain(connection: Connection, _cursor: object, sql: str, values: Any, *_: object) -> None:
@@ -152,19 +153,6 @@ def test_the_tasks_of_a_node_are_found_by_index(tmp_path: Path) -> None:
             plans.extend(row.detail for row in plan)
 
     event.listen(database.reader, "before_cursor_execute", explain)
-    store = SqlStore(_Opened(database))
-    store.open()
     store.node_tasks("node-a")
-    database.close()
+    store.close()
     assert any("ix_tasks_node" in plan for plan in plans)
-
-
-class _Opened:
-    """A database that a test has opened already."""
-
-    def __init__(self, database: SqliteDatabase) -> None:
-        self.writer, self.reader, self.explain = database.writer, database.reader, database.explain
-
-    def open(self) -> None: ...
-
-    def close(self) -> None: ...

@@ -1,7 +1,10 @@
-"""Amounts of resources as the API sends them: numbers in the unit that people use, with its name."""
+"""What nodes have and what is in use, as the API sends it: numbers in the unit that people use, and a node in words."""
 
-from dovetail.engine.questions.node_questions import NodeUse
-from dovetail.model.resources import CPU, DISK, GPU, MEMORY
+from collections.abc import Sequence
+
+from dovetail.engine.questions.node_questions import GpuUse, NodeUse
+from dovetail.model.resources import CPU, DISK, GPU, MEMORY, SLOTS, show_amount
+from dovetail.model.text.quantity import show_bytes
 from dovetail.responses.nodes import NodeResource, ResourceUse
 
 _UNITS = {CPU: "cores", MEMORY: "bytes", DISK: "bytes", GPU: "gpus"}
@@ -16,16 +19,12 @@ def unit_of(resource: str) -> str:
     return _UNITS.get(resource, "pieces")
 
 
-def share(part: int, whole: int) -> float:
-    return round(part / whole, 4) if whole else 0.0
-
-
 def use_of(resource: str, allocated: int, capacity: int) -> ResourceUse:
     return {
         "unit": unit_of(resource),
         "capacity": number(resource, capacity),
         "allocated": number(resource, allocated),
-        "share": share(allocated, capacity),
+        "share": round(allocated / capacity, 4) if capacity else 0.0,
     }
 
 
@@ -42,3 +41,44 @@ def resources_of(use: NodeUse) -> dict[str, NodeResource]:
             "free": number(resource, max(0, capacity - allocated - reserved)),
         }
     return found
+
+
+def node_in_words(use: NodeUse, gpus: Sequence[GpuUse] = ()) -> str:
+    """One line a fact, one a GPU, as the first VM scheduler printed them."""
+    lines = [f"Node: {use.name}", f"Status: {use.status}{f' ({use.reason})' if use.reason else ''}"]
+    lines.append(f"Backend: {use.backend}")
+    for title, resource in (("CPU", CPU), ("Memory", MEMORY), ("Disk", DISK), ("GPU", GPU)):
+        if resource != GPU or use.capacity.get(GPU):
+            lines.append(f"{title}: {_used(use, resource)}")
+    lines += map(_gpu_in_words, gpus)
+    extended = sorted(name for name in use.capacity if name not in (CPU, MEMORY, DISK, GPU, SLOTS))
+    lines += [f"{name}: {_used(use, name)}" for name in extended]
+    slots = use.capacity.get(SLOTS, 0)
+    lines.append(f"Running tasks: {use.tasks}{f' of at most {slots}' if slots else ''}")
+    for title, amounts in (("Reserved", use.reserved), ("Measured use", use.observed)):
+        if any(amounts.values()):
+            shown = (f"{name} {show_amount(name, amount)}" for name, amount in amounts.items() if amount)
+            lines.append(f"{title}: {', '.join(shown)}")
+    if use.taints:
+        lines.append(f"Taints: {', '.join(use.taints)}")
+    if use.labels:
+        lines.append(f"Labels: {', '.join(f'{key}={value}' for key, value in sorted(use.labels.items()))}")
+    return "\n".join(lines) + "\n"
+
+
+def _gpu_in_words(gpu: GpuUse) -> str:
+    """`  gpu 3: H100, 80GiB, island 1, numa 0: 0.25 in use`"""
+    device = gpu.device
+    facts = [device.model or "unknown model", show_bytes(device.memory) if device.memory else ""]
+    facts += [f"island {device.island}", "" if device.numa is None else f"numa {device.numa}", device.address or ""]
+    return f"  gpu {gpu.slot}: {', '.join(filter(None, facts))}: {show_amount(GPU, gpu.used)} in use"
+
+
+def _used(use: NodeUse, resource: str) -> str:
+    capacity, allocated = use.capacity.get(resource, 0), use.allocated.get(resource, 0)
+    share = f" ({allocated / capacity:.1%} used)" if capacity else ""
+    if resource not in (MEMORY, DISK):
+        return f"{show_amount(resource, allocated)}/{show_amount(resource, capacity)}{share}"
+    # In the unit the node was described in: 32GB stays 32.0 GB, and 32GiB does not become 34.4 GB.
+    unit, size = ("GiB", 2**30) if capacity % 2**20 == 0 else ("GB", 10**9)
+    return f"{allocated / size:.1f} {unit}/{capacity / size:.1f} {unit}{share}"

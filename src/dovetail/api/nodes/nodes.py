@@ -1,30 +1,37 @@
-"""Routes of nodes: register, inspect, label and taint, cordon and drain."""
+"""Routes of nodes: register, inspect, label and taint, cordon and drain; heartbeats of agents; reports of failures.
 
-import asyncio
-from typing import Annotated, cast
+`backends.registered.protocol` states the rules that an agent must keep.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Annotated, Literal, Self, cast
 
 from fastapi import Query, Request
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from dovetail.api.nodes.amounts import resources_of
-from dovetail.api.nodes.diagnostics import node_in_words
-from dovetail.api.protocol.body import model_in, plane_of
+from dovetail.api.nodes.amounts import node_in_words, resources_of
+from dovetail.api.protocol.body import MOST_ROWS, Reason, model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
-from dovetail.api.protocol.parameters import Reason
 from dovetail.api.protocol.replies import CreatedJson, Json, NoContent, PlainText
-from dovetail.control.errors import NotFound
+from dovetail.backends.contract import Assignment
+from dovetail.backends.registered.protocol import TaskReport
 from dovetail.control.plane import ControlPlane
+from dovetail.control.services.nodes import NodeService
+from dovetail.engine.pieces import IsSpent, Pieces, in_one
 from dovetail.engine.questions.node_questions import NodeUse
 from dovetail.model.node import Node
-from dovetail.model.text.strict import Strict, closest
+from dovetail.model.resources import Capacity
+from dovetail.model.text.quantity import Count
+from dovetail.model.text.strict import Strict
+from dovetail.model.workloads.affinity import HOST, Level
 from dovetail.model.workloads.selection import LabelKey, LabelValue, Taint
 from dovetail.responses import ItemList
-from dovetail.responses.nodes import NodeDetail, NodeRow, NodeTask
+from dovetail.responses.nodes import FailureReport, NodeDetail, NodeGpu, NodeOrders, NodeRow, NodeTask, RunOrder
 
-router = Routes(prefix="/nodes", tags=["nodes"])
+router = Routes(tags=["nodes"])
 
-SLICE = 256  # nodes described before other requests get a turn
-MOST_TO_COMPARE = 10_000  # names that are searched for one that was meant
+SLICE = 256  # nodes of a list that are described in one piece
 
 
 class NodeChange(Strict):
@@ -38,13 +45,37 @@ class Why(Strict):
     reason: Reason = ""
 
 
-def use_of(plane: ControlPlane, name: str) -> NodeUse:
-    try:
-        return plane.questions.nodes.use(name)
-    except KeyError:
-        names = sorted(plane.questions.nodes.names)
-        near = closest(name, names) if len(names) < MOST_TO_COMPARE else ""
-        raise NotFound(f"no node {name[:100]!r}.{near} GET /api/v1/nodes lists them") from None
+class MeasuredUse(Capacity):
+    """What is in use on the node, as measured there."""
+
+    slots: Count = 0
+
+
+class Reported(Strict):
+    key: Annotated[str, Field(pattern=r"^\d{1,18}\.\d{1,9}\.\d{1,9}$")]
+    state: Literal["running", "finished"]
+    exit_code: Annotated[int, Field(ge=-(2**31), lt=2**31)] | None = None
+    reason: Annotated[str, Field(max_length=1000)] = ""
+
+
+class Heartbeat(Strict):
+    used: MeasuredUse | None = None
+    tasks: Annotated[list[Reported], Field(max_length=10_000)] = []
+
+
+class ReportedFailure(Strict):
+    """A domain by `level` and `name`, or one `node`."""
+
+    level: Level | None = None
+    name: Annotated[str, Field(min_length=1, max_length=300)] | None = None
+    node: Annotated[str, Field(min_length=1, max_length=300)] | None = None
+    reason: Reason = ""
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.node is None) == (self.level is None or self.name is None):
+            raise ValueError("give level and name of a domain, or node")
+        return self
 
 
 def _row(use: NodeUse) -> NodeRow:
@@ -65,39 +96,34 @@ def _row(use: NodeUse) -> NodeRow:
 
 
 def _detail(plane: ControlPlane, name: str) -> NodeDetail:
+    plane.nodes.must_exist(name)
+    known = plane.questions.nodes
+    gpus = [{"slot": gpu.slot, **gpu.device._asdict(), "used": gpu.used} for gpu in known.gpus(name)]
     return {
-        **_row(use_of(plane, name)),
-        "definition": plane.questions.nodes.definition(name).model_dump(mode="json"),
-        "gpus": [
-            {
-                "slot": gpu.slot,
-                "model": gpu.device.model,
-                "memory": gpu.device.memory,
-                "island": gpu.device.island,
-                "numa": gpu.device.numa,
-                "address": gpu.device.address,
-                "uuid": gpu.device.uuid,
-                "used": gpu.used,
-            }
-            for gpu in plane.questions.nodes.gpus(name)
-        ],
+        **_row(known.use(name)),
+        "definition": known.definition(name).model_dump(mode="json"),
+        "gpus": cast("list[NodeGpu]", gpus),
     }
 
 
-@router.get("")
+@router.get("/nodes")
 async def nodes(request: Request) -> Json[ItemList[NodeRow]]:
     """All nodes by name, with what is in use on each."""
-    questions = plane_of(request).questions
+    plane = plane_of(request)
+    names = sorted(plane.questions.nodes.names)
     rows: list[NodeRow] = []
-    for number, name in enumerate(sorted(questions.nodes.names)):
-        if number % SLICE == SLICE - 1:
-            await asyncio.sleep(0)
-        if name in questions.nodes:  # it may have been removed meanwhile
-            rows.append(_row(questions.nodes.use(name)))
+    for first in range(0, len(names), SLICE):
+        rows += await plane.ask(partial(_rows, plane, names[first : first + SLICE]))
     return Json({"items": rows})
 
 
-@router.post("", openapi_extra=takes(Node))
+def _rows(plane: ControlPlane, names: list[str], _: IsSpent) -> Pieces[list[NodeRow]]:
+    """Without nodes that were removed meanwhile."""
+    known = plane.questions.nodes
+    return in_one(lambda: [_row(known.use(name)) for name in names if name in known])
+
+
+@router.post("/nodes", openapi_extra=takes(Node))
 async def register(request: Request) -> Json[NodeDetail] | CreatedJson[NodeDetail]:
     """Register a node whose agent fetches work with heartbeats (201), or change what is known about it (200)."""
     node = (await model_in(request, Node)).model_copy(update={"backend": "registered"})
@@ -108,19 +134,19 @@ async def register(request: Request) -> Json[NodeDetail] | CreatedJson[NodeDetai
     return Json(detail) if known else CreatedJson(detail)
 
 
-@router.get("/{name}")
+@router.get("/nodes/{name}")
 async def node(request: Request, name: str) -> Json[NodeDetail]:
     return Json(_detail(plane_of(request), name))
 
 
-@router.delete("/{name}")
+@router.delete("/nodes/{name}")
 async def remove(request: Request, name: str, reason: Annotated[str, Query(max_length=500)] = "removed") -> NoContent:
     """Remove a node for good. Its tasks wait for another node."""
     await plane_of(request).nodes.remove(name, reason)
     return NoContent()
 
 
-@router.patch("/{name}", openapi_extra=takes(NodeChange))
+@router.patch("/nodes/{name}", openapi_extra=takes(NodeChange))
 async def change(request: Request, name: str) -> Json[NodeDetail]:
     wanted = await model_in(request, NodeChange)
     plane = plane_of(request)
@@ -128,43 +154,100 @@ async def change(request: Request, name: str) -> Json[NodeDetail]:
     return Json(_detail(plane, name))
 
 
-@router.post("/{name}/cordon", openapi_extra=takes(Why, required=False))
+@router.post("/nodes/{name}/cordon", openapi_extra=takes(Why, required=False))
 async def cordon(request: Request, name: str) -> Json[NodeDetail]:
     """Let it take no new work. Its tasks keep running."""
-    why = await model_in(request, Why)
-    plane = plane_of(request)
-    await plane.nodes.cordon(name, True, why.reason)
-    return Json(_detail(plane, name))
+    return await _act(request, name, NodeService.cordon)
 
 
-@router.post("/{name}/uncordon", openapi_extra=takes(Why, required=False))
+@router.post("/nodes/{name}/uncordon", openapi_extra=takes(Why, required=False))
 async def uncordon(request: Request, name: str) -> Json[NodeDetail]:
     """Let it take work again. This also ends a drain."""
-    why = await model_in(request, Why)
-    plane = plane_of(request)
-    await plane.nodes.cordon(name, False, why.reason)
-    return Json(_detail(plane, name))
+    return await _act(request, name, NodeService.uncordon)
 
 
-@router.post("/{name}/drain", openapi_extra=takes(Why, required=False))
+@router.post("/nodes/{name}/drain", openapi_extra=takes(Why, required=False))
 async def drain(request: Request, name: str) -> Json[NodeDetail]:
     """Cordon it and move its tasks to other nodes."""
+    return await _act(request, name, NodeService.drain)
+
+
+async def _act(
+    request: Request, name: str, action: Callable[[NodeService, str, str], Awaitable[None]]
+) -> Json[NodeDetail]:
     why = await model_in(request, Why)
     plane = plane_of(request)
-    await plane.nodes.drain(name, why.reason)
+    await action(plane.nodes, name, why.reason)
     return Json(_detail(plane, name))
 
 
-@router.get("/{name}/diagnostics")
+@router.get("/nodes/{name}/diagnostics")
 async def diagnostics(request: Request, name: str) -> PlainText:
     """The node described in text, one fact a line."""
     plane = plane_of(request)
-    return PlainText(node_in_words(use_of(plane, name), plane.questions.nodes.gpus(name)))
+    plane.nodes.must_exist(name)
+    return PlainText(node_in_words(plane.questions.nodes.use(name), plane.questions.nodes.gpus(name)))
 
 
-@router.get("/{name}/tasks")
+@router.get("/nodes/{name}/tasks")
 async def tasks(request: Request, name: str) -> Json[ItemList[NodeTask]]:
     """The tasks that hold capacity there."""
     plane = plane_of(request)
-    use_of(plane, name)
+    plane.nodes.must_exist(name)
     return Json({"items": cast("list[NodeTask]", await plane.read(plane.store.node_tasks, name))})
+
+
+@router.post("/nodes/{name}/heartbeat", openapi_extra=takes(Heartbeat, required=False))
+async def heartbeat(request: Request, name: str) -> Json[NodeOrders]:
+    """The agent of a registered node reports what runs there, and learns what to run and to stop. Both lists of the
+    answer are repeated until the node has reported what they ask for."""
+    heard = await model_in(request, Heartbeat)
+    reports = [TaskReport(task.key, task.state, task.exit_code, task.reason) for task in heard.tasks]
+    used = None if heard.used is None else heard.used.amounts()
+    reply = await plane_of(request).nodes.heartbeat(name, used, reports)
+    return Json({"run": [_order(assignment) for assignment in reply.run], "stop": reply.stop})
+
+
+def _order(assignment: Assignment) -> RunOrder:
+    spec = assignment.spec
+    return {
+        "key": assignment.key,
+        "namespace": spec.namespace,
+        "name": spec.name,
+        "replica": assignment.task.replica,
+        "replicas": spec.replicas,
+        "run": spec.run.model_dump(mode="json", exclude_defaults=True),
+        "limits": spec.limits.model_dump(mode="json", exclude_none=True),
+        "deadline": spec.deadline.model_dump(mode="json", exclude_none=True),
+        "grace_s": spec.disruption.grace,
+        "devices": list(assignment.devices),
+    }
+
+
+@router.post("/failures", openapi_extra=takes(ReportedFailure))
+async def fail(request: Request) -> CreatedJson[FailureReport]:
+    """Report that a node or a whole domain has failed: cordon the nodes, give up the tasks that ran there, and recover
+    gangs that lost tasks where possible.
+
+    `recoveries` says for each of those gangs what is done at once. `uncordon` brings a node back.
+    """
+    plane = plane_of(request)
+    failure = await model_in(request, ReportedFailure)
+    level, name = (HOST, failure.node) if failure.node is not None else (failure.level, failure.name)
+    assert level is not None
+    assert name is not None
+    before = await plane.read(plane.store.newest_history)
+    lost = await plane.nodes.fail(level, name, failure.reason)
+    recoveries = await _recoveries(plane, before)
+    return CreatedJson({"level": level, "name": name, "nodes": lost, "recoveries": recoveries})
+
+
+async def _recoveries(plane: ControlPlane, after: int) -> list[str]:
+    """The lines about recoveries in the history after this one."""
+    found: list[str] = []
+    while True:
+        lines = await plane.read(plane.store.history, None, None, after, MOST_ROWS)
+        found += [line["message"] for line in lines if line["kind"] == "recovery"]
+        if len(lines) < MOST_ROWS:
+            return found
+        after = lines[-1]["seq"]

@@ -1,4 +1,4 @@
-"""Routes of policies: set, inspect, attach, remove; and which running tasks violate one."""
+"""Routes of policies: set, inspect, attach, remove, and which running tasks violate one; checking an expression."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -6,30 +6,38 @@ from typing import Annotated, Any, cast
 
 from fastapi import Path, Request
 
-from dovetail.api.protocol.body import SOURCE, model_in, plane_of
+from dovetail.api.protocol.body import SOURCE, Author, Note, model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
-from dovetail.api.protocol.parameters import Author, Note
 from dovetail.api.protocol.replies import CreatedJson, Json, NoContent
+from dovetail.constraints.error import ExpressionError
+from dovetail.constraints.programs.program import compile_node
+from dovetail.constraints.programs.structure import structure_of, text_of
 from dovetail.control.errors import NotFound
 from dovetail.control.plane import ControlPlane
 from dovetail.control.services.policies import PolicyChange
 from dovetail.engine.questions.policy_questions import AppliedPolicy, PolicyViolation, RuleKey, describe_adjustment
 from dovetail.model.policy import Policy, PolicyScope
 from dovetail.model.text.complaint import Complaint, Invalid, field_name
-from dovetail.model.text.strict import Name
+from dovetail.model.text.strict import Name, Strict
+from dovetail.model.workloads.constraint import Expression
+from dovetail.model.workloads.workload import DEFAULT_NAMESPACE
 from dovetail.responses import ItemList
 from dovetail.responses.policies import (
     ChangedPolicy,
+    CheckedConstraint,
     ConstraintInForce,
+    PolicyAttachments,
     PolicyDetail,
+    PolicyEffect,
     PolicyRule,
     PolicyVersion,
     ViolationRow,
 )
 
-router = Routes(prefix="/policies", tags=["policies"])
+router = Routes(tags=["policies"])
 
 MOST_VIOLATIONS = 100  # in the answer to a change; all of them are at /violations
+MOST_EXAMPLES = 5  # nodes that do not satisfy an expression
 OFF = "off"
 
 
@@ -39,9 +47,11 @@ class PolicyBody(Policy):
     name: Name = ""
 
 
-def definition_of(policy: Policy) -> dict[str, Any]:
-    """What would set it again."""
-    return policy.model_dump(mode="json", exclude_unset=True)
+class ExpressionQuestion(Strict):
+    """An expression as text or as a structure. Names of workloads in it belong to the namespace."""
+
+    expression: Expression
+    namespace: Name = DEFAULT_NAMESPACE
 
 
 def shown(ruling: AppliedPolicy, reached: Mapping[str, int]) -> PolicyDetail:
@@ -52,17 +62,13 @@ def shown(ruling: AppliedPolicy, reached: Mapping[str, int]) -> PolicyDetail:
         "version": ruling.version,
         "set_at": ruling.at,
         "description": policy.description,
-        "applies_to": {
-            "namespaces": list(policy.applies_to.namespaces),
-            "services": list(policy.applies_to.services),
-            "workloads": list(policy.applies_to.workloads),
-        },
+        "applies_to": cast("PolicyAttachments", policy.applies_to.model_dump(mode="json")),
         "in_force": [_constraint(ruling, index) for index in range(len(policy.rules))],
         "affinity": len(policy.affinity),
         "spread": len(policy.spread),
         "conflicts": len(policy.conflicts),
         "workloads": reached.get(policy.name, 0),
-        "definition": definition_of(policy),
+        "definition": policy.model_dump(mode="json", exclude_unset=True),
     }
 
 
@@ -108,9 +114,11 @@ def violation_row(found: PolicyViolation) -> ViolationRow:
 
 
 def changed(plane: ControlPlane, outcome: PolicyChange) -> ChangedPolicy:
-    """The policy, and the effect of its change."""
+    return {**shown(outcome.ruling, plane.questions.policies.reach()), **effect_of(outcome)}
+
+
+def effect_of(outcome: PolicyChange) -> PolicyEffect:
     return {
-        **shown(outcome.ruling, plane.questions.policies.reach()),
         "changed": outcome.changed,
         "reconsidered": outcome.reconsidered,
         "violating": len(outcome.violations),
@@ -118,7 +126,7 @@ def changed(plane: ControlPlane, outcome: PolicyChange) -> ChangedPolicy:
     }
 
 
-@router.get("")
+@router.get("/policies")
 async def policies(request: Request) -> Json[ItemList[PolicyDetail]]:
     """Every policy, by name."""
     policies = plane_of(request).questions.policies
@@ -126,7 +134,7 @@ async def policies(request: Request) -> Json[ItemList[PolicyDetail]]:
     return Json({"items": [shown(applied, reached) for applied in policies.by_name.values()]})
 
 
-@router.put("/{name}", openapi_extra=takes(PolicyBody))
+@router.put("/policies/{name}", openapi_extra=takes(PolicyBody))
 async def set_policy(
     request: Request, name: str, author: Author = "", note: Note = ""
 ) -> Json[ChangedPolicy] | CreatedJson[ChangedPolicy]:
@@ -145,7 +153,7 @@ async def set_policy(
     return CreatedJson(answer) if is_new else Json(answer)
 
 
-@router.get("/{name}")
+@router.get("/policies/{name}")
 async def policy(request: Request, name: str) -> Json[PolicyDetail]:
     """The policy as it counts now: `in_force` has each constraint with its demand and weight, and the reason where that
     differs from what was written."""
@@ -153,20 +161,20 @@ async def policy(request: Request, name: str) -> Json[PolicyDetail]:
     return Json(shown(plane.policies.get(name), plane.questions.policies.reach()))
 
 
-@router.delete("/{name}")
+@router.delete("/policies/{name}")
 async def remove(request: Request, name: str, author: Author = "", note: Note = "") -> NoContent:
     """Remove a policy and its attachments. Refused with 409 while unfinished work names it."""
     await plane_of(request).policies.remove(name, author, note)
     return NoContent()
 
 
-@router.get("/{name}/versions")
+@router.get("/policies/{name}/versions")
 async def versions(request: Request, name: str) -> Json[ItemList[PolicyVersion]]:
     """Every version, newest first, with who, when and which fields changed; also of a policy that was removed."""
     return Json({"items": _with_changes(await plane_of(request).policies.versions(name))})
 
 
-@router.get("/{name}/versions/{version}")
+@router.get("/policies/{name}/versions/{version}")
 async def version(
     request: Request, name: str, number: Annotated[int, Path(alias="version", ge=1)]
 ) -> Json[PolicyVersion]:
@@ -186,14 +194,14 @@ def _with_changes(rows: list[dict[str, Any]]) -> list[PolicyVersion]:
     return found
 
 
-@router.post("/{name}/attachments", openapi_extra=takes(PolicyScope))
+@router.post("/policies/{name}/attachments", openapi_extra=takes(PolicyScope))
 async def attach(request: Request, name: str, author: Author = "") -> Json[ChangedPolicy]:
     """Let it apply to more namespaces, services and workloads, from now on."""
     plane = plane_of(request)
     return Json(changed(plane, await plane.policies.attach(name, await _reach(request), author)))
 
 
-@router.delete("/{name}/attachments", openapi_extra=takes(PolicyScope))
+@router.delete("/policies/{name}/attachments", openapi_extra=takes(PolicyScope))
 async def detach(request: Request, name: str, author: Author = "") -> Json[ChangedPolicy]:
     """Let it no longer apply to these. Refused with 409 for what it is not attached to."""
     plane = plane_of(request)
@@ -207,7 +215,33 @@ async def _reach(request: Request) -> PolicyScope:
     return found
 
 
-@router.get("/{name}/violations")
+@router.get("/policies/{name}/violations")
 async def violations(request: Request, name: str) -> Json[ItemList[ViolationRow]]:
     """The tasks that run on nodes where a requirement of the policy does not hold now, and why. None is stopped."""
     return Json({"items": [violation_row(one) for one in plane_of(request).policies.violations(name)]})
+
+
+@router.post("/constraints/check", openapi_extra=takes(ExpressionQuestion))
+async def check_constraint(request: Request) -> Json[CheckedConstraint]:
+    """Whether an expression about nodes is valid (`ok`; otherwise `error` and `caret` say where it is wrong), the same
+    as text and as a structure, and how many nodes satisfy it now, with some that do not and why."""
+    asked = await model_in(request, ExpressionQuestion)
+    try:
+        text = text_of(asked.expression)
+        program = compile_node(text)
+    except ExpressionError as error:
+        return Json({"ok": False, "error": str(error), "caret": error.caret})
+    found = plane_of(request).questions.explanations.check_expression(program, asked.namespace, MOST_EXAMPLES)
+    return Json(
+        {
+            "ok": True,
+            "text": text,
+            "structure": structure_of(text),
+            "reads": sorted(program.reads),
+            "nodes": {
+                "satisfying": found.satisfying,
+                "of": found.nodes,
+                "failing": [{"node": node, "why": why} for node, why in found.failing],
+            },
+        }
+    )

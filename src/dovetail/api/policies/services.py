@@ -5,10 +5,9 @@ from typing import Annotated
 
 from fastapi import Path, Request
 
-from dovetail.api.policies.policies import MOST_VIOLATIONS, violation_row
-from dovetail.api.protocol.body import model_in, plane_of
+from dovetail.api.policies.policies import effect_of
+from dovetail.api.protocol.body import Author, Namespace, model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
-from dovetail.api.protocol.parameters import Author, Namespace
 from dovetail.api.protocol.replies import Json, NoContent
 from dovetail.control.plane import ControlPlane
 from dovetail.control.services.service_affinity import NodeRule, ServiceRule, Side
@@ -52,15 +51,7 @@ async def set_affinity(
     they avoid, or must not be on. Names that no node has now are kept, with a warning."""
     plane = plane_of(request)
     rule, outcome = await plane.affinity.set(namespace, service, side, await model_in(request, NodeRule), author)
-    return Json(
-        {
-            **_shown(plane, rule, plane.questions.policies.reach()),
-            "changed": outcome.changed,
-            "reconsidered": outcome.reconsidered,
-            "violating": len(outcome.violations),
-            "violations": [violation_row(one) for one in outcome.violations[:MOST_VIOLATIONS]],
-        }
-    )
+    return Json({**_shown(plane, rule, plane.questions.policies.reach()), **effect_of(outcome)})
 
 
 @router.get("/{service}/{side}")

@@ -1,4 +1,4 @@
-"""Reading what was sent: JSON or YAML, never more than the limit, into models.
+"""Reading what was sent: parameters that several routes take, and bodies of JSON or YAML as models.
 
 Guarantees: a body is never held beyond `limits.max_body`, whether or not it said how long it is; whatever it holds,
 the outcome is models, or a problem with everything that is wrong. Large bodies are read on threads of their own, so
@@ -9,14 +9,15 @@ nesting is bounded.
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import orjson
-from fastapi import Request
-from pydantic import BaseModel
+from fastapi import Query, Request
+from pydantic import BaseModel, Field
 
 from dovetail.api.protocol.problems import HttpProblem
 from dovetail.control.plane import ControlPlane
+from dovetail.model.policy import Prose
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.document import Document, read_documents
 from dovetail.model.text.quantity import show_bytes
@@ -26,6 +27,13 @@ from dovetail.model.workloads.workload import Workload
 
 Model = TypeVar("Model", bound=BaseModel)
 T = TypeVar("T")
+
+MOST_ROWS = 1000
+MAX_ID = 2**62
+Author = Annotated[Prose, Query(alias="by", max_length=200, description="who makes the change, for the history")]
+Note = Annotated[Prose, Query(max_length=1000, description="why, for the history")]
+Namespace = Annotated[str, Query(max_length=200)]
+Reason = Annotated[str, Field(max_length=500)]
 
 SOURCE = "request body"
 SMALL_BYTES = 16 * 1024
@@ -72,35 +80,7 @@ async def model_in(request: Request, model: type[Model], defaults: dict[str, obj
 
 async def content_in(request: Request) -> bytes:
     """What was sent, of whatever kind, as it is."""
-    return await _content(request, plane_of(request).settings.limits.max_body)
-
-
-def is_csv(request: Request) -> bool:
-    return request.headers.get("Content-Type", "").split(";")[0].strip().lower() == "text/csv"
-
-
-async def _read(request: Request, read: Callable[[list[Document]], T]) -> T:
-    media_type = _media_type(request)
     limit = plane_of(request).settings.limits.max_body
-    content = await _content(request, limit)
-
-    def whole() -> T:
-        if not content.strip():
-            return read([])
-        if media_type == JSON:
-            return read([_json(content)])
-        return read(read_documents(content, SOURCE, limit))
-
-    if not content and media_type is None:
-        return read([])
-    if media_type is None:
-        raise HttpProblem(415, f"the body has no Content-Type; send {JSON} or {YAML}")
-    if len(content) <= SMALL_BYTES:
-        return whole()
-    return await asyncio.get_running_loop().run_in_executor(_readers, whole)
-
-
-async def _content(request: Request, limit: int) -> bytes:
     too_large = HttpProblem(413, f"the body is larger than {show_bytes(limit)}, the most this server reads: split it")
     declared = request.headers.get("Content-Length", "")
     if declared.isascii() and declared.isdigit() and int(declared[:20]) > limit:
@@ -112,6 +92,30 @@ async def _content(request: Request, limit: int) -> bytes:
             raise too_large
         pieces.append(piece)
     return b"".join(pieces)
+
+
+def is_csv(request: Request) -> bool:
+    return request.headers.get("Content-Type", "").split(";")[0].strip().lower() == "text/csv"
+
+
+async def _read(request: Request, read: Callable[[list[Document]], T]) -> T:
+    media_type = _media_type(request)
+    content = await content_in(request)
+
+    def whole() -> T:
+        if not content.strip():
+            return read([])
+        if media_type == JSON:
+            return read([_json(content)])
+        return read(read_documents(content, SOURCE, plane_of(request).settings.limits.max_body))
+
+    if not content and media_type is None:
+        return read([])
+    if media_type is None:
+        raise HttpProblem(415, f"the body has no Content-Type; send {JSON} or {YAML}")
+    if len(content) <= SMALL_BYTES:
+        return whole()
+    return await asyncio.get_running_loop().run_in_executor(_readers, whole)
 
 
 def _media_type(request: Request) -> str | None:

@@ -1,20 +1,27 @@
 """Errors as problem documents (RFC 9457): every one of them, whatever raised it.
 
 Guarantees: an answer that is not a success is `application/problem+json` with a type, a title, a status, a sentence
-that says what to do, and the id of the request. What went wrong inside (a traceback, a path, a statement) goes to the
-log under that id, never to the caller.
+that says what to do, and the id of the request. Every answer carries that id as `X-Request-Id` (the caller's own, if it
+sent a sensible one). What went wrong inside (a traceback, a path, a statement) goes to the log under that id, never to
+the caller.
 """
 
+import re
+import uuid
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import cast
+from urllib.parse import urlsplit
 
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import compile_path
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dovetail.api.protocol.openapi import description_of
 from dovetail.api.protocol.replies import json_bytes
@@ -28,6 +35,9 @@ from dovetail.store.contract import StoreError
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 1
 MAX_PATH = 300  # of an address that is echoed
+REQUEST_ID = "X-Request-Id"
+_SENSIBLE = re.compile(r"[A-Za-z0-9._:-]{1,100}", re.ASCII)
+_HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
 _SLUGS = {
     400: ("bad-request", "The request cannot be understood"),
     403: ("forbidden", "Not allowed"),
@@ -94,13 +104,15 @@ def problem_of(error: Exception) -> HttpProblem:
         case RequestValidationError():
             complaints = _parameters(error)
             return HttpProblem(422, "; ".join(map(str, complaints)), errors=complaints)
+        case HTTPException(status_code=404):
+            return HttpProblem(404, "nothing is at this address; GET /openapi.json lists what there is")
         case HTTPException():
-            return HttpProblem(error.status_code, _http_detail(error), headers=error.headers)
+            return HttpProblem(error.status_code, str(error.detail), headers=error.headers)
     return HttpProblem(500, "an unexpected error; the server's log tells more under the id of this request")
 
 
 def install(app: FastAPI) -> None:
-    """What a route raises becomes a problem document. What escapes even that is caught by `envelope`."""
+    """What a route raises becomes a problem document. What escapes even that is caught by `Envelope`."""
 
     async def answer(request: Request, error: Exception) -> Response:
         problem = problem_of(error)
@@ -120,12 +132,6 @@ def _phrase(status: int) -> str:
         return HTTPStatus(status).phrase
     except ValueError:
         return "Error"
-
-
-def _http_detail(error: HTTPException) -> str:
-    if error.status_code == 404:
-        return "nothing is at this address; GET /openapi.json lists what there is"
-    return str(error.detail)
 
 
 async def _wrong_method(app: FastAPI, path: str) -> HttpProblem:
@@ -149,3 +155,49 @@ def _parameters(error: RequestValidationError) -> list[Complaint]:
         message, accepted = wording(detail, Location(None, tuple(path)), secret=False, about_key=False)
         found.append(Complaint(f"{where} parameter", None, field_name(tuple(path)), message, accepted))
     return found
+
+
+class Envelope:
+    """Goes around every request: an id, the origin it may come from, and a last net for errors. A browser that shows
+    somebody else's page cannot change anything here: such a request names an origin that is not this server."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        given = headers.get(REQUEST_ID, "")
+        request_id = given if _SENSIBLE.fullmatch(given) else uuid.uuid4().hex
+        scope.setdefault("state", {})["request_id"] = request_id
+        begun = False
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                MutableHeaders(scope=message)[REQUEST_ID] = request_id
+            await send(message)
+
+        try:
+            if scope["method"] not in _HARMLESS and _foreign(headers):
+                raise HttpProblem(
+                    403, "this request comes from a page of another site; send it without an Origin header"
+                )
+            await self._app(scope, receive, send_with_id)
+        except ClientDisconnect:
+            return  # the client is gone
+        except Exception as error:
+            problem = problem_of(error)
+            if problem.status == 500:
+                log.exception("unexpected error", request_id=request_id, method=scope["method"], path=scope["path"])
+            if begun:
+                raise  # too late for an answer; the server closes the connection
+            await answer_of(problem, scope["path"], request_id)(scope, receive, send_with_id)
+
+
+def _foreign(headers: Headers) -> bool:
+    origin = headers.get("Origin")
+    return origin is not None and urlsplit(origin).netloc != headers.get("Host")

@@ -1,29 +1,32 @@
-"""Plans: where work would go. The engine that schedules answers, after the checks that a submission gets."""
+"""Plans: where work would go, and what keeps it from being placed. The engine that schedules answers."""
 
 import time
+from dataclasses import asdict
 from functools import partial
 from typing import cast
 
 from dovetail.api.questions import sentences
-from dovetail.api.questions.blockers import NO_IMPASSE, blocker_fields
 from dovetail.control.plane import ControlPlane
 from dovetail.engine.pieces import IsSpent, Pieces
-from dovetail.engine.questions.plan_questions import Displacement, PlannedTask
+from dovetail.engine.questions.plan_questions import Displacement, Impasse, PlannedTask
 from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.network_cost.communication import Estimate
-from dovetail.responses.decisions import DecisionExplanation
-from dovetail.responses.plans import PlanAnswer, PlannedCommunication, PlannedPreemption
+from dovetail.responses.questions import (
+    CoreRequirement,
+    DecisionExplanation,
+    PlacementBlockers,
+    PlanAnswer,
+    PlannedCommunication,
+    PlannedPreemption,
+)
 
 MOST_WORKLOADS = 500  # of one plan: each is scheduled in a trial
 MOST_TASKS = 1000  # of one workload
 MOST_DISPLACING = 20  # workloads of one plan for which preemption is tried, which takes longer than placing
-
-
-def check(plane: ControlPlane, specs: list[Workload]) -> None:
-    """Raises Invalid: unknown profile, scheduler or queue, too many replicas, workloads that wait for each other."""
-    plane.check(specs)
+#: Nothing blocks it, or nothing that could be changed.
+NO_IMPASSE = Impasse((), True, "", ())
 
 
 async def plans(plane: ControlPlane, specs: list[Workload]) -> list[PlanAnswer]:
@@ -96,6 +99,18 @@ def _plan(
 
 def explanation_of(explanation: Explanation) -> DecisionExplanation:
     return cast("DecisionExplanation", explanation.to_dict())
+
+
+def blocker_fields(found: Impasse) -> PlacementBlockers:
+    return {
+        "core": [cast("CoreRequirement", asdict(member)) for member in found.core],
+        "core_exact": found.core_exact,
+        "waits_for": found.waits_for,
+        "suggestions": [
+            {"words": one.words, "kind": one.kind, "patch": one.patch, "action": one.action}
+            for one in found.suggestions
+        ],
+    }
 
 
 def _communication(talk: Estimate) -> PlannedCommunication:

@@ -1,31 +1,39 @@
-"""Routes of questions about placement: plan, explain, why-not, capacity."""
+"""Routes of questions about placement: plan, explain, why-not, capacity, fragmentation."""
 
 import time
 from typing import Any, cast
 
 from fastapi import Request
 
-from dovetail.api.protocol.body import model_in, plane_of, workloads_in
+from dovetail.api.protocol.body import Namespace, model_in, plane_of, workloads_in
 from dovetail.api.protocol.openapi import Routes, takes
-from dovetail.api.protocol.parameters import Namespace
 from dovetail.api.protocol.replies import Json
 from dovetail.api.questions import sentences
-from dovetail.api.questions.blockers import NO_IMPASSE, blocker_fields
-from dovetail.api.questions.planning import check, explanation_of, plans
-from dovetail.api.workloads.starts import start_fields
-from dovetail.api.workloads.workloads import summary_of
+from dovetail.api.questions.planning import NO_IMPASSE, blocker_fields, explanation_of, plans
+from dovetail.api.workloads import start_fields, summary_of
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.control.plane import ControlPlane
 from dovetail.engine.pieces import Pieces, in_one
+from dovetail.engine.questions.fragmentation import AskPlaces, Fragments
 from dovetail.engine.questions.plan_questions import Impasse
+from dovetail.model.device import WHOLE
 from dovetail.model.reason import waits_for_nodes, waits_for_others
 from dovetail.model.requests.shape import Shape
 from dovetail.model.text.strict import Name
 from dovetail.model.workloads.workload import DEFAULT_NAMESPACE, Workload
-from dovetail.responses.decisions import DecisionRow, ExplainAnswer, NodeRefusal, WhyNotAnswer
-from dovetail.responses.plans import CapacityAnswer, Plans
+from dovetail.responses.questions import (
+    CapacityAnswer,
+    DecisionRow,
+    ExplainAnswer,
+    FragmentationReport,
+    FragmentedDomain,
+    NodeRefusal,
+    Plans,
+    TypicalTask,
+    WhyNotAnswer,
+)
 
-router = Routes(tags=["questions"])
+router = Routes()
 
 
 class CapacityQuestion(Workload):
@@ -34,33 +42,33 @@ class CapacityQuestion(Workload):
     name: Name = "capacity"
 
 
-@router.post("/plan", openapi_extra=takes(Workload, many=True))
+@router.post("/plan", tags=["questions"], openapi_extra=takes(Workload, many=True))
 async def plan(request: Request) -> Json[Plans]:
     """Where the tasks would go now, with the funnel and the scores of each. Nothing is changed."""
     specs = await workloads_in(request)
     plane = plane_of(request)
-    check(plane, specs)
+    plane.check(specs)
     return Json({"plans": await plans(plane, specs)})
 
 
-@router.post("/capacity", openapi_extra=takes(CapacityQuestion))
+@router.post("/capacity", tags=["questions"], openapi_extra=takes(CapacityQuestion))
 async def capacity(request: Request) -> Json[CapacityAnswer]:
     """How many more tasks like this fit, and where. The name and the number of replicas do not matter."""
     spec = await model_in(request, CapacityQuestion)
     plane = plane_of(request)
-    check(plane, [spec.model_copy(update={"replicas": 1})])
-    room = await plane.ask(lambda is_spent: plane.questions.plans.capacity_pieces(spec, is_spent=is_spent))
+    plane.check([spec.model_copy(update={"replicas": 1})])
+    free = await plane.ask(lambda is_spent: plane.questions.plans.capacity_pieces(spec, is_spent=is_spent))
     return Json(
         {
-            "total": room.total,
-            "by_node": [{"node": node, "fits": fits} for node, fits in room.by_node],
-            "explanation": explanation_of(room.explanation),
-            "answer": sentences.room(room),
+            "total": free.total,
+            "by_node": [{"node": node, "fits": fits} for node, fits in free.by_node],
+            "explanation": explanation_of(free.explanation),
+            "answer": sentences.fitting(free),
         }
     )
 
 
-@router.get("/workloads/{ref}/explain")
+@router.get("/workloads/{ref}/explain", tags=["questions"])
 async def explain(request: Request, ref: str, namespace: Namespace = DEFAULT_NAMESPACE) -> Json[ExplainAnswer]:
     """Why it runs where it runs, from the stored decision; for pending work what the scheduler would say now."""
     plane = plane_of(request)
@@ -92,7 +100,7 @@ def _explained(plane: ControlPlane, row: dict[str, Any], decision: DecisionRow |
     }
 
 
-@router.get("/workloads/{ref}/why-not/{node}")
+@router.get("/workloads/{ref}/why-not/{node}", tags=["questions"])
 async def why_not(
     request: Request, ref: str, node: str, namespace: Namespace = DEFAULT_NAMESPACE
 ) -> Json[WhyNotAnswer]:
@@ -143,3 +151,53 @@ def _impasse(plane: ControlPlane, row: dict[str, Any]) -> Pieces[Impasse]:
         return (yield from plane.questions.plans.impasse_pieces(spec, row["id"], time.time()))
     except ValueError:  # it was accepted under other settings
         return NO_IMPASSE
+
+
+@router.get("/fragmentation", tags=["nodes"])
+async def fragmentation(request: Request) -> Json[FragmentationReport]:
+    """In GPUs: how much of the cluster and of each domain is free, how much of that a typical task on average cannot
+    use (`unusable`) and no typical task can use (`useless`); which typical tasks fit nowhere; and an estimate of what
+    moving tasks would recover. `tasks_seen` is 0 while the typical tasks are a guess from what the nodes have."""
+    plane = plane_of(request)
+    report = await plane.ask(lambda _: in_one(plane.questions.gauges.fragmentation))
+    won = await plane.ask(lambda _: in_one(plane.questions.gauges.recoverable))
+    return Json(
+        {
+            "tasks_seen": report.seen,
+            "cluster": _domain(report.domains[0]),
+            "domains": [_domain(one) for one in report.domains[1:]],
+            "typical": [_ask(one) for one in report.asks],
+            "unplaceable_share": round(sum(one.share for one in report.asks if not one.tasks), 4),
+            "defragmentation": {
+                "estimate": True,
+                "won_gpus": round(won.won / WHOLE, 3),
+                "moves": won.moves,
+                "tried": won.tried,
+                "movable": won.movable,
+            },
+        }
+    )
+
+
+def _domain(one: Fragments) -> FragmentedDomain:
+    return {
+        "level": one.level,
+        "name": one.name,
+        "gpus": one.gpus / WHOLE,
+        "free_gpus": one.free / WHOLE,
+        "unusable_gpus": round(max(0.0, one.unusable) / WHOLE, 3),
+        "useless_gpus": one.useless / WHOLE,
+    }
+
+
+def _ask(one: AskPlaces) -> TypicalTask:
+    return {
+        "ask": str(one.ask),
+        "gpu": one.ask.gpu / WHOLE,
+        "gpu_models": list(one.ask.gpus.models),
+        "cpu": one.ask.cpu / 1000,
+        "memory": one.ask.memory,
+        "share": round(one.share, 4),
+        "nodes": one.nodes,
+        "tasks": one.tasks,
+    }

@@ -16,16 +16,11 @@ from dovetail.engine.questions.plan_questions import (
     Victim,
 )
 from dovetail.model.reason import Eviction, Outcome
-from dovetail.model.text.listing import first_of
+from dovetail.model.text.listing import count, first_of
 from dovetail.model.workloads.workload import Workload
 
 Row = Mapping[str, Any]
 _NAMED = 3
-
-
-def counted(number: int, thing: str) -> str:
-    """`1 task`, `3 tasks`."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def explained(
@@ -36,8 +31,8 @@ def explained(
     set_aside: str = "",
     impasse: Impasse | None = None,
 ) -> str:
-    """Why a workload is where it is. `set_aside`: why it waits although a node has room, such as room that is promised
-    to others for the time it would run. `impasse`: what of it cannot be had, and what would help."""
+    """Why a workload is where it is. `set_aside`: why it waits although it fits on a node, such as capacity that is
+    promised to others for the time it would run. `impasse`: what of it cannot be had, and what would help."""
     name, state = row["name"], row["state"]
     if row["finished_at"] is not None:
         return _ended(row)
@@ -45,14 +40,14 @@ def explained(
         return _with_way_out(f"{name} waits{_place(position)}: {_why_waiting(row, now, set_aside)}.", impasse)
     if row["pending"]:
         said = (
-            f"{name} is {state}: {counted(row['active'], 'task')} of {row['replicas']:,} hold a node, "
+            f"{name} is {state}: {count(row['active'], 'task')} of {row['replicas']:,} hold a node, "
             f"{row['pending']:,} wait{_place(position)}: {_why_waiting(row, now, set_aside)}."
         )
         return _with_way_out(said, impasse)
     if decision is None or decision["node"] is None:
         return f"{name} is {state}."
     if row["replicas"] > 1:
-        return f"{name} is {state} with {counted(row['active'], 'task')}; the latest went to {_chosen(decision)}."
+        return f"{name} is {state} with {count(row['active'], 'task')}; the latest went to {_chosen(decision)}."
     return f"{name} is {state} on {_chosen(decision)}."
 
 
@@ -121,7 +116,8 @@ def _chosen(decision: Row) -> str:
     if not best:
         return str(decision["node"])
     feasible = funnel[-1]["remaining"] if funnel else explanation["nodes"]
-    words = f"{decision['node']}, chosen by {explanation['profile']} from {_of(feasible, explanation['nodes'])}"
+    nodes = f"{feasible:,} of {count(explanation['nodes'], 'node')} that could take it"
+    words = f"{decision['node']}, chosen by {explanation['profile']} from {nodes}"
     if explanation["weights"]:
         words += f" with {best[0]['total']:.2f} points"
         if len(best) > 1:
@@ -130,10 +126,6 @@ def _chosen(decision: Row) -> str:
                 f" (as many as {best[1]['node']})" if level else f" (next: {best[1]['node']}, {best[1]['total']:.2f})"
             )
     return words
-
-
-def _of(feasible: int, nodes: int) -> str:
-    return f"{feasible:,} of {counted(nodes, 'node')} that could take it"
 
 
 def why_not(workload: str, asked: WhyNot, total: float, holds: bool) -> str:
@@ -148,11 +140,11 @@ def why_not(workload: str, asked: WhyNot, total: float, holds: bool) -> str:
     if asked.together:
         return f"{asked.node} could take a task of {workload}, but they have to lie together: {asked.together}."
     if asked.rank == 1 or asked.best_node == asked.node:
-        return f"{asked.node} can take {workload} and is the best of {counted(asked.feasible, 'node')} now."
+        return f"{asked.node} can take {workload} and is the best of {count(asked.feasible, 'node')} now."
     best = asked.explanation.best
     against_best = f" against {best[0].total:.2f} of {asked.best_node}" if best else ""
     return (
-        f"{asked.node} can take {workload} but is number {asked.rank:,} of {counted(asked.feasible, 'node')}: "
+        f"{asked.node} can take {workload} but is number {asked.rank:,} of {count(asked.feasible, 'node')}: "
         f"{total:.2f} points{against_best}."
     )
 
@@ -160,7 +152,7 @@ def why_not(workload: str, asked: WhyNot, total: float, holds: bool) -> str:
 def planned(
     spec: Workload, tasks: list[PlannedTask], displaced: Displacement | None = None, impasse: Impasse | None = None
 ) -> str:
-    """Where a workload would go, who would have to give way for what does not fit, and what else would help."""
+    """Where a workload would go, which tasks would be preempted for what does not fit, and what else would help."""
     first = f"{_first(spec)} " if spec.after else ""
     return _with_way_out(f"{first}{_where(spec, tasks)}{_instead(displaced)}", impasse)
 
@@ -180,17 +172,16 @@ def _where(spec: Workload, tasks: list[PlannedTask]) -> str:
     of = f"the {at_once:,} tasks of {name} that may run at once" if at_once < spec.replicas else ""
     if len(nodes) == at_once:
         whole = f"All of {of}" if of else f"All {spec.replicas:,} tasks of {name}"
-        return f"{whole} would be placed, on {counted(different, 'node')}."
+        return f"{whole} would be placed, on {count(different, 'node')}."
     of = of or f"{spec.replicas:,} tasks of {name}"
     if tasks and tasks[-1].node is not None:
         return (
-            f"The first {len(nodes):,} of {of} would be placed, on {counted(different, 'node')}; "
-            "a plan goes no further."
+            f"The first {len(nodes):,} of {of} would be placed, on {count(different, 'node')}; a plan goes no further."
         )
     why = tasks[-1].explanation.message.rstrip(".") if tasks else "nothing was tried"
     if not nodes:
         return f"{name} would wait: {why}."
-    return f"{len(nodes):,} of {of} would be placed, on {counted(different, 'node')}; the rest would wait: {why}."
+    return f"{len(nodes):,} of {of} would be placed, on {count(different, 'node')}; the rest would wait: {why}."
 
 
 def _instead(displaced: Displacement | None) -> str:
@@ -198,7 +189,7 @@ def _instead(displaced: Displacement | None) -> str:
         return ""
     named = first_of(displaced.victims, _NAMED, _victim)
     so_that = "" if displaced.tasks == 1 else f", so that {displaced.tasks:,} tasks fit"
-    return f" It would preempt {counted(len(displaced.victims), 'task')}{so_that}: {named}."
+    return f" It would preempt {count(len(displaced.victims), 'task')}{so_that}: {named}."
 
 
 def _victim(victim: Victim) -> str:
@@ -214,7 +205,7 @@ def roughly(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def room(found: FreeCapacity) -> str:
+def fitting(found: FreeCapacity) -> str:
     """How many more fit."""
     if not found.total:
         return f"None of these fits now: {found.explanation.message.rstrip('.')}."
@@ -222,4 +213,4 @@ def room(found: FreeCapacity) -> str:
     nodes = found.explanation.funnel[-1].remaining if found.explanation.funnel else len(found.by_node)
     fit = "fits" if found.total == 1 else "fit"
     total = f"At least {found.total:,}" if found.at_least else f"{found.total:,}"
-    return f"{total} more of these {fit}, on {counted(nodes, 'node')}; the most on {most[0]} ({most[1]:,})."
+    return f"{total} more of these {fit}, on {count(nodes, 'node')}; the most on {most[0]} ({most[1]:,})."

@@ -11,8 +11,8 @@ from starlette.responses import HTMLResponse, Response
 from dovetail.api.protocol.body import plane_of
 from dovetail.api.protocol.openapi import description_of
 from dovetail.api.protocol.replies import Json
-from dovetail.api.questions.sentences import counted
 from dovetail.api.system.system import summary_of
+from dovetail.model.text.listing import count
 from dovetail.responses.nodes import ResourceUse
 
 router = APIRouter(include_in_schema=False)
@@ -57,10 +57,10 @@ async def front(request: Request) -> Response:
     body = (
         f'<h1>Dovetail</h1><p class="lead">Fits work to machines. Version {escape(found["version"])}, '
         f"{escape(state)}.</p>"
-        f"<h2>Machines</h2><p>{counted(nodes['total'], 'node')}, {nodes['online']:,} taking work.</p>"
+        f"<h2>Machines</h2><p>{count(nodes['total'], 'node')}, {nodes['online']:,} taking work.</p>"
         f"<table>{''.join(map(_resource, found['resources'].items()))}</table>"
-        f"<h2>Work</h2><p>{counted(found['waiting'], 'workload')} waiting, "
-        f"{counted(found['decisions_total'], 'decision')} since the start.</p>"
+        f"<h2>Work</h2><p>{count(found['waiting'], 'workload')} waiting, "
+        f"{count(found['decisions_total'], 'decision')} since the start.</p>"
         f"<table>{''.join(map(_count, found['workloads'].items()))}</table>"
         f"<h2>Next</h2>{commands}"
         '<p><a href="/docs">All routes</a> · <a href="/openapi.json">OpenAPI</a> · '

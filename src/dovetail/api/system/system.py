@@ -1,20 +1,29 @@
-"""Routes about the server itself: summary, health, readiness, metrics."""
+"""Routes about the server as a whole: summary, profiles, events, health, readiness, metrics."""
 
 import time
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, cast
 
-from fastapi import Request
+from fastapi import Header, Query, Request
 
 import dovetail
 from dovetail.api.nodes.amounts import use_of
-from dovetail.api.protocol.body import plane_of
+from dovetail.api.protocol.body import MAX_ID, MOST_ROWS, Namespace, plane_of
 from dovetail.api.protocol.openapi import Routes
 from dovetail.api.protocol.problems import RETRY_AFTER_S, HttpProblem
-from dovetail.api.protocol.replies import Json, PlainText
+from dovetail.api.protocol.replies import EventStream, Json, PlainText, json_bytes, until_closing
+from dovetail.control.errors import ControlError
 from dovetail.control.plane import ControlPlane
-from dovetail.responses.system import ClusterSummary, ServerHealth
+from dovetail.model.text.strict import MAX_NAME, MAX_NODE_NAME
+from dovetail.model.workloads.workload import DEFAULT_NAMESPACE
+from dovetail.placement.pipeline.profiles import BUILT_IN
+from dovetail.responses import ItemList
+from dovetail.responses.system import ClusterSummary, HistoryRow, NodeCounts, Profiles, ServerHealth
 
-router = Routes(tags=["system"])
+router = Routes()
 root = Routes(tags=["system"])
+
+_STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 class PrometheusText(PlainText):
@@ -22,16 +31,9 @@ class PrometheusText(PlainText):
 
 
 async def summary_of(plane: ControlPlane) -> ClusterSummary:
-    statuses = plane.questions.gauges.status_counts()
+    statuses = {status.replace(" ", "_"): nodes for status, nodes in plane.questions.gauges.status_counts().items()}
     return {
-        "nodes": {
-            "total": sum(statuses.values()),
-            "online": statuses["online"],
-            "cordoned": statuses["cordoned"],
-            "quarantined": statuses["quarantined"],
-            "backend_down": statuses["backend down"],
-            "offline": statuses["offline"],
-        },
+        "nodes": cast("NodeCounts", {"total": sum(statuses.values()), **statuses}),
         "resources": {
             resource: use_of(resource, allocated, capacity)
             for resource, (allocated, capacity) in plane.questions.gauges.totals().items()
@@ -44,10 +46,89 @@ async def summary_of(plane: ControlPlane) -> ClusterSummary:
     }
 
 
-@router.get("/summary")
+@router.get("/summary", tags=["system"])
 async def summary(request: Request) -> Json[ClusterSummary]:
     """The cluster in a few numbers."""
     return Json(await summary_of(plane_of(request)))
+
+
+@router.get("/profiles", tags=["profiles"])
+async def profiles(request: Request) -> Json[Profiles]:
+    """Profiles with their weights, and the schedulers that use them with the work that each may place."""
+    settings = plane_of(request).settings.scheduling
+    return Json(
+        {
+            "default": settings.default_profile,
+            "profiles": [
+                {
+                    "name": name,
+                    "default": name == settings.default_profile,
+                    "built_in": profile is BUILT_IN.get(name),
+                    "order": profile.order,
+                    "select": profile.select,
+                    "filters": list(profile.all_filters),
+                    "scores": profile.scores,
+                }
+                for name, profile in settings.all_profiles().items()
+            ],
+            "schedulers": [
+                {
+                    "name": name,
+                    "profile": scheduler.profile or settings.default_profile,
+                    "namespaces": scheduler.namespaces,
+                    "node_selector": scheduler.node_selector,
+                }
+                for name, scheduler in settings.all_schedulers().items()
+            ],
+        }
+    )
+
+
+@router.get("/events", tags=["events"])
+async def events(
+    request: Request,
+    after: Annotated[int | None, Query(ge=0, le=MAX_ID)] = None,
+    workload: Annotated[str | None, Query(max_length=200)] = None,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    node: Annotated[str | None, Query(max_length=MAX_NODE_NAME)] = None,
+    backend: Annotated[str | None, Query(max_length=MAX_NAME)] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 100,
+    last_event_id: Annotated[str | None, Header()] = None,
+) -> Json[ItemList[HistoryRow]] | EventStream[HistoryRow]:
+    """Past events, oldest first; with `Accept: text/event-stream` a stream of events as they happen.
+
+    The stream begins after the event `after`, or the one in the header Last-Event-ID, otherwise now. `backend`: who
+    added, changed or removed it, and when.
+    """
+    plane = plane_of(request)
+    workload_id = None if workload is None else (await plane.resolve(workload, namespace))["id"]
+    if EventStream.media_type not in request.headers.get("Accept", ""):
+        rows = await plane.read(plane.store.history, workload_id, node, after or 0, limit, backend)
+        return Json({"items": cast("list[HistoryRow]", rows)})
+    if last_event_id is not None and last_event_id.isascii() and last_event_id.isdigit():
+        after = int(last_event_id[:18])  # a browser sends it after a lost connection
+    wanted = {"workload": workload_id, "node": node, "backend": backend}
+    wanted = {column: value for column, value in wanted.items() if value is not None}
+    stream = until_closing(request, _stream(plane, after, wanted))
+    return EventStream(stream, headers=_STREAM_HEADERS)
+
+
+async def _stream(plane: ControlPlane, after: int | None, wanted: dict[str, Any]) -> AsyncIterator[bytes]:
+    yield b": events of Dovetail\n\n"  # at once: the client then knows that it is connected
+    try:
+        async with plane.subscribe(after) as lines:
+            async for line in lines:
+                if line is None:
+                    yield b": still here\n\n"
+                elif all(line[column] == value for column, value in wanted.items()):
+                    yield _event(line)
+    except ControlError:
+        return  # the server stops; the client comes back with Last-Event-ID
+
+
+def _event(line: dict[str, Any]) -> bytes:
+    kind = str(line["kind"]).replace("\n", " ")
+    return f"id: {line['seq']}\nevent: {kind}\ndata: ".encode() + json_bytes(line) + b"\n\n"
 
 
 @root.get("/health")
@@ -72,5 +153,5 @@ async def ready(request: Request) -> Json[ServerHealth]:
 async def metrics(request: Request) -> PrometheusText:
     """Prometheus metrics."""
     plane = plane_of(request)
-    plane.metrics.look(plane.questions)
+    plane.metrics.look()
     return PrometheusText(await plane.read(plane.metrics.text))

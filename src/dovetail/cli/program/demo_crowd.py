@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from dovetail.client import Client, ConnectError, DovetailError
 from dovetail.model.workloads.workload import Workload
-from dovetail.simulate.stream import WISHES, Stream
-from dovetail.simulate.warm_start import still_running
+from dovetail.simulate.stream import WISHES, Stream, still_running
 
 if TYPE_CHECKING:
     from dovetail.responses.workloads import AcceptedWorkload

@@ -11,15 +11,17 @@ from dovetail.cli.render.parts.bars import bar, height
 from dovetail.cli.render.parts.table import Column, Header, Listing, grid, table
 from dovetail.cli.render.parts.times import clock, span, starts_about
 from dovetail.model.text.listing import count
-from dovetail.responses.decisions import (
+from dovetail.responses.questions import (
+    CapacityAnswer,
     DecisionExplanation,
     ExplainAnswer,
     PlacementBlockers,
+    PlanAnswer,
     RankedNode,
     ResourceShortage,
+    VictimRow,
     WhyNotAnswer,
 )
-from dovetail.responses.plans import CapacityAnswer, PlanAnswer, VictimRow
 
 MOST_NODES = 20
 FUNNEL_WIDTH = 28

@@ -13,7 +13,7 @@ from dovetail.cli.render.parts.table import Column, joined, pairs, table
 from dovetail.cli.render.parts.times import moment, span, starts_about
 from dovetail.cli.render.workloads import task_list
 from dovetail.model.text.listing import count
-from dovetail.responses.decisions import DecisionRow
+from dovetail.responses.questions import DecisionRow
 from dovetail.responses.system import HistoryRow
 from dovetail.responses.workloads import TaskRow, WorkloadDetail, WorkloadRow
 

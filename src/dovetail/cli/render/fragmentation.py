@@ -9,7 +9,7 @@ from rich.text import Text
 from dovetail.cli.render.parts.bars import bar, gauge
 from dovetail.cli.render.parts.table import Column, table
 from dovetail.model.text.listing import count
-from dovetail.responses.fragmentation import FragmentationReport, FragmentedDomain, TypicalTask
+from dovetail.responses.questions import FragmentationReport, FragmentedDomain, TypicalTask
 
 WORST_DOMAINS = 5  # of a level; all when wide
 FIRST_ASKS = 10

@@ -98,7 +98,7 @@ def _backfills(names: list[str]) -> "list[Backfill]":
 
 
 def _drawn(log: "BatchLog", count: int, length: int, seed: int) -> "list[Sequence[BatchJob]]":
-    from dovetail.simulate.sequences import TooShort, sequences
+    from dovetail.simulate.swf import TooShort, sequences
 
     try:
         return sequences(log, count, length, seed)

@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from dovetail.backends.contract import Assignment, Report
-from dovetail.control.backends.execution import FIRST_PAUSE_S, LONGEST_PAUSE_S, Executor, said
-from dovetail.control.loop.definitions import DefinitionCache
+from dovetail.control.backends.breaker import FIRST_PAUSE_S, LONGEST_PAUSE_S
+from dovetail.control.backends.execution import Executor, said
+from dovetail.control.loop.store_access import DefinitionCache
 from dovetail.engine.questions.workload_questions import HeldTask, WorkloadQuestions
 from dovetail.model.backoff import Backoff
 from dovetail.model.command import Stop

@@ -6,7 +6,7 @@
        └──────────────────────────────────────────────────── half-open: one call at a time ───────┘
 
 A call fails because the backend is in trouble, or because it cannot do this one thing: something in what is asked
-makes it stumble, again and again, and others must not wait for that. The answers look alike (a 500, no answer), so
+makes it fail, again and again, and others must not wait for that. The answers look alike (a 500, no answer), so
 what counts is whose calls fail. Every call has a subject, the workload it is about; a probe, which changes nothing, has
 none.
 

@@ -1,43 +1,83 @@
 """Execution of commands: each backend has its own queue and workers, so one backend's failures never delay another.
 
 A command is in the outbox, durably, before it comes here, and leaves it only after a definite answer. Anything else,
-including no answer within `call_timeout`, is retried with the same key and backoff; no worker waits for that
-(`outgoing`). While the circuit breaker is open nothing is sent, and the backend's nodes are unavailable. A command that
-keeps failing while others succeed delays no other. `probe` asks an idle backend, so that failures are known before work
-is placed there.
+including no answer within `call_timeout`, is retried with the same key and backoff. While the circuit breaker is open
+nothing is sent, and the backend's nodes are unavailable. A command that keeps failing while others succeed delays no
+other. `probe` asks an idle backend, so that failures are known before work is placed there.
 """
 
 import asyncio
+import contextlib
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 
 import structlog
 
 from dovetail.backends.contract import Assignment, Backend, MigratingBackend, Refusal
-from dovetail.control.backends.breaker import (
-    FAILURES_UNTIL_OPEN,
-    FIRST_PAUSE_S,
-    LONGEST_PAUSE_S,
-    Breaker,
-    Circuit,
-    Subject,
-)
-from dovetail.control.backends.call_health import CallHealth
-from dovetail.control.backends.outgoing import OutgoingCommands, outbox_name
+from dovetail.control.backends.breaker import FIRST_PAUSE_S, LONGEST_PAUSE_S, Breaker, Circuit, Subject
+from dovetail.control.backends.health import CallHealth
 from dovetail.control.loop.inbox import InboxEvents
 from dovetail.control.settings import LoopSettings
+from dovetail.model.backoff import Backoff
 from dovetail.model.command import Bind, Move, Stop
 from dovetail.model.event import BackendHealthChanged, BindFailed, Event, TaskBound, TaskMoved
 from dovetail.model.node import Node
 from dovetail.model.workloads.workload import Workload
 
-__all__ = ["FAILURES_UNTIL_OPEN", "FIRST_PAUSE_S", "LONGEST_PAUSE_S", "Circuit", "Executor"]
-
 log = structlog.get_logger()
 
+Name = tuple[str, str]
 
-def as_it_is(words: str) -> str:
-    return words
+
+def outbox_name(command: Bind | Stop) -> Name:
+    """Kind and key, as in the outbox."""
+    return ("bind" if isinstance(command, Bind) else "stop"), command.key
+
+
+class OutgoingCommands(asyncio.Queue[Bind | Stop]):
+    """Commands to one backend in order of arrival, except that those that are `doubtful` now let others pass. One that
+    failed comes back after its own pause, which doubles each time; no worker waits for that."""
+
+    def __init__(self, doubtful: Callable[[Bind | Stop], bool]) -> None:
+        self._doubtful = doubtful
+        self._backoffs: dict[Name, Backoff] = {}
+        self._aside: dict[Name, asyncio.TimerHandle] = {}
+        super().__init__()
+
+    def put_aside(self, command: Bind | Stop) -> None:
+        """It failed: retry it after its pause."""
+        name = outbox_name(command)
+        backoff = self._backoffs.setdefault(name, Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S))
+        self._aside[name] = asyncio.get_running_loop().call_later(backoff.next_s(), self._back, command)
+
+    def forget(self, name: Name) -> None:
+        """It is settled: forget its pause."""
+        self._backoffs.pop(name, None)
+
+    def clear(self) -> None:
+        for handle in self._aside.values():
+            handle.cancel()
+        self._aside.clear()
+
+    def _back(self, command: Bind | Stop) -> None:
+        self._aside.pop(outbox_name(command), None)
+        self.put_nowait(command)
+
+    # --- as asyncio's queue asks for it ------------------------------------------------------------------------
+
+    def _init(self, maxsize: int) -> None:  # noqa: ARG002 - its signature
+        self._queue: deque[Bind | Stop] = deque()
+
+    def _put(self, item: Bind | Stop) -> None:
+        self._queue.append(item)
+
+    def _get(self) -> Bind | Stop:
+        for position, command in enumerate(self._queue):
+            if not self._doubtful(command):
+                del self._queue[position]
+                return command
+        return self._queue.popleft()
 
 
 class Executor:
@@ -51,7 +91,7 @@ class Executor:
         tell: Callable[[InboxEvents], None],
         settings: LoopSettings,
         health: CallHealth | None = None,
-        cleaned: Callable[[str], str] = as_it_is,
+        cleaned: Callable[[str], str] = str,
     ) -> None:
         self.backend = backend
         self.health = health or CallHealth()
@@ -66,7 +106,7 @@ class Executor:
         self._probing: asyncio.Task[bool] | None = None
         self._stopping: set[str] = set()  # keys whose Bind must not be sent any more
         self._breaker = Breaker(self._probe, self._subjects, self._changed, settings.slow_call)
-        self._outgoing = OutgoingCommands(self._in_doubt, FIRST_PAUSE_S, LONGEST_PAUSE_S)
+        self._outgoing = OutgoingCommands(lambda command: self._breaker.doubts(command.task.workload))
 
     @property
     def circuit(self) -> Circuit:
@@ -83,12 +123,10 @@ class Executor:
 
     async def settled_within(self, seconds: float) -> bool:
         """Whether all commands are settled within that time."""
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._all_settled.wait()
-        except TimeoutError:
-            return False
-        return True
+        return not self._open
 
     def begin(self) -> None:
         """Start the workers; before this, commands only queue up."""
@@ -189,47 +227,44 @@ class Executor:
     def _subjects(self) -> Iterable[Subject]:
         return (command.task.workload for command in self._open.values())
 
-    def _in_doubt(self, command: Bind | Stop) -> bool:
-        return self._breaker.doubts(command.task.workload)
-
     def probe(self) -> None:
         """Ask it something that changes nothing, unless it is being asked, has not begun or is left alone."""
         idle = self._probing is None or self._probing.done()
         if idle and self._workers and self.circuit is Circuit.CLOSED:
-            self._probing = asyncio.create_task(self._probe(in_earnest=True))
+            self._probing = asyncio.create_task(self._probe(counts=True))
 
-    async def _probe(self, *, in_earnest: bool = False) -> bool:
-        """Ask something that changes nothing. `in_earnest`: as with any call, the answer counts for the breaker."""
+    async def _probe(self, *, counts: bool = False) -> bool:
+        """Ask something that changes nothing. `counts`: the answer counts for the breaker, as with any call."""
         began = time.monotonic()
-        nodes = await self.nodes(in_earnest=in_earnest)
+        nodes = await self.nodes(counts=counts)
         return nodes is not None and time.monotonic() - began <= self._settings.slow_call
 
-    async def nodes(self, *, in_earnest: bool = False) -> list[Node] | None:
+    async def nodes(self, *, counts: bool = False) -> list[Node] | None:
         """The backend's nodes as it names them now; None if it does not answer."""
         began = time.monotonic()
         try:
             async with asyncio.timeout(self._settings.call_timeout):
                 found = await self.backend.nodes()
         except Exception as error:
-            self._failed("nodes", "", began, error, None, in_earnest=in_earnest)
+            self._failed("nodes", "", began, error, None, counts=counts)
             return None
-        self._succeeded("nodes", began, None, in_earnest=in_earnest)
+        self._succeeded("nodes", began, None, counts=counts)
         return found
 
     def _failed(
-        self, call: str, key: str, began: float, error: Exception, subject: Subject, *, in_earnest: bool = True
+        self, call: str, key: str, began: float, error: Exception, subject: Subject, *, counts: bool = True
     ) -> None:
         took_s = time.monotonic() - began
         words = self.cleaned(said(error, took_s))
         log.warning("backend call failed", backend=self.backend.name, call=call, key=key, error=words)
         self.health.failed(call, took_s, words)
-        if in_earnest:
+        if counts:
             self._breaker.failed(subject, words)
 
-    def _succeeded(self, call: str, began: float, subject: Subject, *, in_earnest: bool = True) -> None:
+    def _succeeded(self, call: str, began: float, subject: Subject, *, counts: bool = True) -> None:
         took_s = time.monotonic() - began
         self.health.succeeded(call, took_s)
-        if in_earnest:
+        if counts:
             self._breaker.succeeded(subject, took_s)
 
     def _changed(self, available: bool, reason: str) -> None:

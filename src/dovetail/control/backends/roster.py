@@ -8,7 +8,6 @@ and storing them (`services.backends`).
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import structlog
 
@@ -16,13 +15,11 @@ from dovetail.backends.contract import Backend, Report
 from dovetail.backends.registered.backend import RegisteredBackend
 from dovetail.backends.registry import BackendEntry, build
 from dovetail.control.backends.adoption import Adoption
-from dovetail.control.backends.call_health import CallHealth
-from dovetail.control.backends.execution import Executor
-from dovetail.control.backends.metrics import BackendMetrics
-from dovetail.control.backends.node_owners import NodeOwners
-from dovetail.control.backends.outgoing import outbox_name
-from dovetail.control.loop.definitions import DefinitionCache
+from dovetail.control.backends.announcements import NodeOwners
+from dovetail.control.backends.execution import Executor, outbox_name
+from dovetail.control.backends.health import BackendMetrics, CallHealth
 from dovetail.control.loop.inbox import InboxEvents
+from dovetail.control.loop.store_access import DefinitionCache
 from dovetail.control.settings import REGISTERED, Settings
 from dovetail.control.settings.secret_settings import cleaner
 from dovetail.engine.questions.questions import Questions
@@ -89,15 +86,6 @@ class Backends:
         self._metrics = metrics
         metrics.follow(self.members)
 
-    # --- reading -----------------------------------------------------------------------------------------------
-
-    def find(self, name: str) -> Backend | None:
-        member = self.members.get(name)
-        return None if member is None or member.executor is None else member.executor.backend
-
-    def folder(self, name: str) -> Path:
-        return self._settings.folder / "backends" / name
-
     # --- starting ----------------------------------------------------------------------------------------------
 
     async def start(
@@ -112,7 +100,7 @@ class Backends:
             self.make(Member(name, entry.kind, entry, added_at))
         for member in broken:
             self.members[member.name] = member
-            self._unavailable(member.name, member.trouble)
+            self._tell([BackendHealthChanged(member.name, False, member.trouble)])
         held = self._work.confirmed_by_backend(command.key for command in outbox)
         for name in self.members:
             self.adopt(name, held.get(name, []))
@@ -124,12 +112,12 @@ class Backends:
         """Build it; call `adopt` next."""
         assert member.entry is not None
         try:
-            backend = build(member.name, member.entry, self.folder(member.name))
+            backend = build(member.name, member.entry, self._settings.folder / "backends" / member.name)
         except Exception as error:  # a stranger's constructor may raise anything
             member.trouble = cleaner(member.entry.settings)(f"cannot be built: {type(error).__name__}: {error}")
             log.error("backend cannot be built", backend=member.name, error=member.trouble)
             self.members[member.name] = member
-            self._unavailable(member.name, member.trouble)
+            self._tell([BackendHealthChanged(member.name, False, member.trouble)])
         else:
             self._admit(member, backend)
 
@@ -200,9 +188,6 @@ class Backends:
 
     def _tell(self, events: list[Event]) -> None:
         self._put(InboxEvents(events))
-
-    def _unavailable(self, name: str, reason: str) -> None:
-        self._tell([BackendHealthChanged(name, False, reason)])
 
     # --- stopping ----------------------------------------------------------------------------------------------
 

@@ -1,15 +1,17 @@
 """History lines: made from each step, written with it, and streamed to listeners."""
 
 import asyncio
+import contextlib
 
-from dovetail.model.record import Batch, Decision, HistoryLine, PolicyRecord, TaskRecord, WorkloadRecord
+from dovetail.model.record import Batch, Decision, HistoryLine, PolicyRecord, TaskRecord
 from dovetail.model.task import TaskId, TaskState
+from dovetail.model.text.listing import count
 
 
 def lines_of(batch: Batch, now: float) -> list[HistoryLine]:
     """The history lines of one step, in order."""
     found = [
-        HistoryLine(now, "submitted", f"submitted {new.namespace}/{new.name}, {_tasks(new.replicas)}", new.id)
+        HistoryLine(now, "submitted", f"submitted {new.namespace}/{new.name}, {count(new.replicas, 'task')}", new.id)
         for new in batch.submitted
     ]
     chosen: dict[TaskId, Decision] = {d.task: d for d in batch.changes.decisions}
@@ -20,23 +22,19 @@ def lines_of(batch: Batch, now: float) -> list[HistoryLine]:
     ]
     found += [_task_line(task, chosen.get(task.task), now) for task in batch.changes.tasks]
     found += [
-        HistoryLine(now, str(record.state), _end_words(record), record.id)
+        HistoryLine(now, str(record.state), explained(f"workload {record.state}", record.message), record.id)
         for record in batch.changes.workloads
         if record.state.finished
     ]
     for record in batch.changes.nodes:
         state = "offline" if not record.online else "cordoned" if record.cordoned else "online"
-        tail = f": {record.reason}" if record.reason else ""
-        found.append(HistoryLine(now, "node", f"node {record.node.name} {state}{tail}", node=record.node.name))
+        words = explained(f"node {record.node.name} {state}", record.reason)
+        found.append(HistoryLine(now, "node", words, node=record.node.name))
     found += [HistoryLine(now, "node", f"node {name} left", node=name) for name in batch.changes.nodes_gone]
     found += [HistoryLine(now, "policy", _policy_words(record)) for record in batch.changes.policies]
     found += [HistoryLine(now, "recovery", note.message, note.workload) for note in batch.changes.recoveries]
     found += [HistoryLine(now, "policy", switch.message) for switch in batch.changes.switches]
     return found
-
-
-def _tasks(count: int) -> str:
-    return "1 task" if count == 1 else f"{count} tasks"
 
 
 def _policy_words(record: PolicyRecord) -> str:
@@ -46,12 +44,11 @@ def _policy_words(record: PolicyRecord) -> str:
 
 def signed(words: str, author: str, note: str) -> str:
     """What was done, with its author and note if they are known."""
-    by = f" by {author}" if author else ""
-    return f"{words}{by}{f': {note}' if note else ''}"
+    return explained(f"{words} by {author}" if author else words, note)
 
 
-def _end_words(record: WorkloadRecord) -> str:
-    return f"workload {record.state}: {record.message}" if record.message else f"workload {record.state}"
+def explained(words: str, why: str) -> str:
+    return f"{words}: {why}" if why else words
 
 
 def _task_line(task: TaskRecord, decision: Decision | None, now: float) -> HistoryLine:
@@ -69,19 +66,17 @@ class HistoryBell:
 
     def __init__(self) -> None:
         self.rings = 0
-        self._next: asyncio.Future[None] | None = None
+        self._next = asyncio.Event()
 
     def ring(self) -> None:
         self.rings += 1
-        if self._next is not None and not self._next.done():
-            self._next.set_result(None)
-        self._next = None
+        self._next.set()
+        self._next = asyncio.Event()
 
     async def heard(self, since: int, timeout_s: float) -> bool:
         """True if it rang since then, or rings within the time."""
-        if self.rings != since:
-            return True
-        if self._next is None:
-            self._next = asyncio.get_running_loop().create_future()
-        done, _ = await asyncio.wait([self._next], timeout=timeout_s)
-        return bool(done)
+        if self.rings == since:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(timeout_s):
+                    await self._next.wait()
+        return self.rings != since

@@ -3,11 +3,17 @@
 import asyncio
 import contextlib
 from collections import deque
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from dovetail.engine.admission.admission import Ended
 from dovetail.model.event import Event
 from dovetail.model.workloads.workload import Workload
+
+#: Hands events to the engine and returns when they are durable.
+Apply = Callable[[list[Event]], Awaitable[None]]
+#: Hands events to the engine and waits for nothing.
+Put = Callable[[list[Event]], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ import structlog
 from dovetail.control.errors import Conflict
 from dovetail.control.loop.history import HistoryBell, lines_of
 from dovetail.control.loop.inbox import AcceptedSubmission, Inbox, InboxEvents, PendingSubmission
-from dovetail.control.loop.store_threads import on_store_thread
+from dovetail.control.loop.store_access import on_store_thread
 from dovetail.control.settings import LoopSettings
 from dovetail.control.telemetry.metrics import Metrics
 from dovetail.engine.admission.admission import Admission, AdmissionConflict, Admitted

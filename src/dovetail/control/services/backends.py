@@ -2,38 +2,40 @@
 
 Guarantees: an added backend is durable, with its secrets sealed, and present after a restart. A backend from the
 settings file can only be changed there. A backend with running tasks is removed only with `force`; its tasks are
-stopped and placed elsewhere. Changes are serialized, and each has a line in the history.
+stopped and placed elsewhere. Changes are serialized, and each has a line in the history: it names the settings that
+changed, never their values, and a secret in its note is masked.
 """
 
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
 from pydantic import ValidationError
 
 from dovetail.backends.registry import BackendEntry
-from dovetail.control.backends import history_lines
 from dovetail.control.backends.roster import Backends, Member
 from dovetail.control.errors import Conflict, NotFound, Unavailable
-from dovetail.control.loop.store_threads import on_store_thread
+from dovetail.control.loop.history import signed
+from dovetail.control.loop.inbox import Apply
+from dovetail.control.loop.store_access import on_store_thread
 from dovetail.control.settings import REGISTERED, Settings
 from dovetail.control.settings.secret_box import SecretBox, SecretError
+from dovetail.control.settings.secret_settings import cleaner
 from dovetail.engine.questions.questions import Questions
 from dovetail.model.command import Bind, Stop
 from dovetail.model.event import Event, NodeLeft
-from dovetail.model.record import BackendRecord
+from dovetail.model.record import BackendRecord, HistoryLine
 from dovetail.model.text.complaint import complaints_of
+from dovetail.model.text.listing import count
 from dovetail.model.text.strict import closest
 from dovetail.store.contract import Store
 
 STOP_WAIT_S = 10.0  # how long a removal waits for stops to be confirmed
 
 log = structlog.get_logger()
-
-Apply = Callable[[list[Event]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class Removal:
 
 
 class BackendService:
-    """`apply` returns when events are durable; `rings` announces new history."""
+    """`rings` announces new history."""
 
     def __init__(
         self,
@@ -147,10 +149,8 @@ class BackendService:
                 sealed = await on_store_thread(self._box.seal, entry.settings)
             except SecretError as error:
                 raise Unavailable(f"its secrets cannot be kept: {error}") from None
-            if before is None:
-                line = history_lines.added(name, entry, now, author, note)
-            else:
-                line = history_lines.changed(name, before.entry, entry, now, author, note)
+            what = f"added, of kind {entry.kind}" if before is None else _change_words(before.entry, entry)
+            line = _history_line(name, what, entry, author, note)
             await on_store_thread(self._store.put_backend, BackendRecord(name, entry.kind, sealed, added_at), line)
             self._rings()
             await self._start_one(Member(name, entry.kind, entry, added_at), before)
@@ -177,10 +177,9 @@ class BackendService:
             standing = self.get(name)
             self._check_editable(standing.member, "removed")
             if standing.tasks and not force:
-                tasks = f"{standing.tasks} task{'s' if standing.tasks > 1 else ''}"
                 raise Conflict(
-                    f"backend {name!r} has {tasks}; drain its nodes and wait until they have ended, "
-                    "or remove it with --force: they are stopped there and placed elsewhere"
+                    f"backend {name!r} has {count(standing.tasks, 'task')}; drain its nodes and wait until they have "
+                    "ended, or remove it with --force: they are stopped there and placed elsewhere"
                 )
             standing.member.leaving = True
             nodes = self._known_nodes.of_backend(name)
@@ -188,14 +187,16 @@ class BackendService:
             if events:
                 await self._apply(events)
             unconfirmed = await self._await_stops(standing.member)
-            counts = (len(nodes), standing.tasks, unconfirmed)
-            line = history_lines.removed(name, standing.member.entry, *counts, time.time(), author, note)
+            what = f"removed with {count(len(nodes), 'node')} and {count(standing.tasks, 'task')} on them"
+            if unconfirmed:
+                what += f", of which {unconfirmed} may run on there"
+            line = _history_line(name, what, standing.member.entry, author, note)
             await on_store_thread(self._store.remove_backend, name, line)
             self._rings()
             await self._backends.close_backend(name)
             self._backends.forget(name)
             log.info("backend removed", backend=name, nodes=len(nodes), tasks=standing.tasks, unconfirmed=unconfirmed)
-            return Removal(*counts)
+            return Removal(len(nodes), standing.tasks, unconfirmed)
 
     @staticmethod
     async def _await_stops(member: Member) -> int:
@@ -211,3 +212,17 @@ class BackendService:
             raise Conflict(f"the backend {REGISTERED!r} is for nodes that register themselves and cannot be {verb}")
         if member is not None and member.added_at is None:
             raise Conflict(f"backend {member.name!r} stands in the settings of the server; it is {verb} there")
+
+
+def _change_words(before: BackendEntry | None, entry: BackendEntry) -> str:
+    """`before` None: the old settings could not be read."""
+    if before is None:
+        return "given its settings anew"
+    fields = type(entry.settings).model_fields
+    others = [field for field in fields if getattr(before.settings, field) != getattr(entry.settings, field)]
+    return f"changed ({', '.join(others)})" if others else "given the same settings again"
+
+
+def _history_line(name: str, what: str, entry: BackendEntry | None, author: str, note: str) -> HistoryLine:
+    words = cleaner(None if entry is None else entry.settings)(signed(f"backend {name} {what}", author, note))
+    return HistoryLine(time.time(), "backend", words, backend=name)

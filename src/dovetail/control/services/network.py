@@ -1,23 +1,24 @@
 """The network for the API: set and read the topology, domains and distances.
 
 Guarantees: unknown nodes are refused or listed; a change is durable when its method returns. Left to others: what a
-topology means (`cluster.topology`), and how it is shown (`api.topology`).
+topology means (`cluster.network`), and how it is shown (`api.network`).
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from dovetail.control.errors import Conflict, NotFound
+from dovetail.control.loop.inbox import Apply
+from dovetail.control.services.nodes import unknown_nodes
 from dovetail.control.settings import TopologyFile
 from dovetail.engine.questions.network_questions import Apart, DomainUse
 from dovetail.engine.questions.questions import Questions
-from dovetail.model.event import DistancesCleared, DistancesSet, Event, TopologySet
+from dovetail.model.event import DistancesCleared, DistancesSet, TopologySet
 from dovetail.model.network.distance_list import MAX_PAIRS
 from dovetail.model.network.topology import Topology
 from dovetail.model.network.topology_readers.reading import read_topology
 from dovetail.model.resources import Amounts
 from dovetail.model.text.complaint import Complaint, Invalid
-from dovetail.model.text.listing import first_of
 from dovetail.model.text.strict import closest
 
 
@@ -34,9 +35,7 @@ def read_topology_file(named: TopologyFile | None) -> Topology | None:
 
 
 class NetworkService:
-    """`apply` returns when events are durable."""
-
-    def __init__(self, questions: Questions, apply: Callable[[list[Event]], Awaitable[None]]) -> None:
+    def __init__(self, questions: Questions, apply: Apply) -> None:
         self._network, self._nodes = questions.network, questions.nodes
         self._apply = apply
 
@@ -91,6 +90,4 @@ class NetworkService:
         known, hosts = self._nodes, self._network.hosts
         missing = [name for name in dict.fromkeys(names) if name not in known and name not in hosts]
         if missing:
-            hint = closest(missing[0], known.names) if len(known) < 10_000 else ""
-            listed = first_of(missing, words=lambda name: repr(name[:100]))
-            raise NotFound(f"no node {listed}.{hint} GET /api/v1/nodes lists them")
+            raise unknown_nodes(known, missing)

@@ -1,15 +1,15 @@
 """Nodes for the API: register, label, cordon, drain, fail and remove them; take heartbeats of registered ones.
 
 Guarantees: a change is durable when its method returns; an unknown node is NotFound. Left to others: what backends
-announce about their nodes (`backends.announcements`, `backends.node_owners`).
+announce about their nodes (`backends.announcements`).
 """
 
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 
 from dovetail.backends.registered.backend import HeartbeatReply, NotStarted, RegisteredBackend, TaskReport
 from dovetail.control.errors import Conflict, NotFound, Unavailable
-from dovetail.control.services.heartbeats import Heartbeats
+from dovetail.control.loop.inbox import Apply, Put
 from dovetail.control.settings import REGISTERED
 from dovetail.engine.questions.node_questions import NodeQuestions
 from dovetail.model.event import (
@@ -24,23 +24,31 @@ from dovetail.model.event import (
 )
 from dovetail.model.node import Node
 from dovetail.model.resources import Amounts
+from dovetail.model.text.listing import first_of
+from dovetail.model.text.strict import closest
 from dovetail.model.workloads.selection import Taint
+
+MOST_TO_COMPARE = 10_000  # names that are searched for one that was meant
+
+
+def unknown_nodes(nodes: NodeQuestions, names: list[str]) -> NotFound:
+    meant = closest(names[0], sorted(nodes.names)) if len(nodes) < MOST_TO_COMPARE else ""
+    listed = first_of(names, words=lambda name: repr(name[:100]))
+    return NotFound(f"no node {listed}.{meant} GET /api/v1/nodes lists them")
 
 
 class NodeService:
-    """`apply` returns when events are durable; `put` does not wait for that."""
-
     def __init__(
-        self,
-        nodes: NodeQuestions,
-        registered: RegisteredBackend,
-        heartbeat_timeout_s: float,
-        apply: Callable[[list[Event]], Awaitable[None]],
-        put: Callable[[list[Event]], None],
+        self, nodes: NodeQuestions, registered: RegisteredBackend, heartbeat_timeout_s: float, apply: Apply, put: Put
     ) -> None:
         self._nodes, self._registered = nodes, registered
         self._apply, self._put = apply, put
-        self._heartbeats = Heartbeats(heartbeat_timeout_s)
+        self._timeout_s = heartbeat_timeout_s
+        self._last_heartbeats: dict[str, float] = {}  # of registered nodes
+
+    def must_exist(self, name: str) -> None:
+        if name not in self._nodes:
+            raise unknown_nodes(self._nodes, [name])
 
     # --- changing ----------------------------------------------------------------------------------------------
 
@@ -48,12 +56,12 @@ class NodeService:
         existing = self._nodes.backend_of(node.name)
         if existing not in (None, REGISTERED):
             raise Conflict(f"node {node.name!r} belongs to backend {existing!r}; choose another name")
-        self._heartbeats.heard(node.name, time.time())
+        self._last_heartbeats[node.name] = time.time()
         await self._apply([NodeJoined(node.model_copy(update={"backend": REGISTERED}))])
 
     async def remove(self, name: str, reason: str) -> None:
         self.must_exist(name)
-        self._heartbeats.forget(name)
+        self._last_heartbeats.pop(name, None)
         await self._apply([NodeLeft(name, reason)])
 
     async def patch(self, name: str, labels: dict[str, str | None], taints: list[Taint] | None) -> None:
@@ -67,9 +75,13 @@ class NodeService:
             events.append(NodeHealthChanged(name, False, self._nodes.reason(name)))
         await self._apply(events)
 
-    async def cordon(self, name: str, on: bool, reason: str) -> None:
+    async def cordon(self, name: str, reason: str) -> None:
         self.must_exist(name)
-        await self._apply([NodeCordoned(name, on, reason)])
+        await self._apply([NodeCordoned(name, True, reason)])
+
+    async def uncordon(self, name: str, reason: str) -> None:
+        self.must_exist(name)
+        await self._apply([NodeCordoned(name, False, reason)])
 
     async def drain(self, name: str, reason: str) -> None:
         self.must_exist(name)
@@ -87,13 +99,15 @@ class NodeService:
 
     def expect(self, names: Iterable[str]) -> None:
         """After a restart: known nodes get one full timeout for their first heartbeat."""
-        self._heartbeats.expect(names, time.time())
+        now = time.time()
+        for name in names:
+            self._last_heartbeats.setdefault(name, now)
 
     async def heartbeat(self, name: str, used: Amounts | None, reports: list[TaskReport]) -> HeartbeatReply:
         """A registered node reports: it is online, what became of its tasks. The reply says what it should run."""
         if self._nodes.backend_of(name) != REGISTERED:
             raise NotFound(f"node {name!r} is not registered here; register it with POST /api/v1/nodes")
-        self._heartbeats.heard(name, time.time())
+        self._last_heartbeats[name] = time.time()
         events: list[Event] = []
         if not self._nodes.is_online(name):
             events.append(NodeHealthChanged(name, True, ""))
@@ -108,13 +122,10 @@ class NodeService:
 
     def notice_silence(self, now: float) -> None:
         """Mark nodes offline whose last heartbeat is too old."""
-        known, silent = self._nodes, self._heartbeats.silent(now)
-        silent = [event for event in silent if event.name in known and known.is_online(event.name)]
+        silent: list[Event] = [
+            NodeHealthChanged(name, False, f"silent for {now - last:.0f} s")
+            for name, last in self._last_heartbeats.items()
+            if now - last > self._timeout_s and name in self._nodes and self._nodes.is_online(name)
+        ]
         if silent:
-            self._put(list(silent))
-
-    # --- inside ------------------------------------------------------------------------------------------------
-
-    def must_exist(self, name: str) -> None:
-        if name not in self._nodes:
-            raise NotFound(f"no node {name[:100]!r}")
+            self._put(silent)

@@ -6,16 +6,16 @@ Left to others: what a policy does (`engine.policies`) and how it is shown (`api
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
 
 from dovetail.control.errors import Conflict, NotFound
-from dovetail.control.loop.store_threads import on_store_thread
+from dovetail.control.loop.inbox import Apply
+from dovetail.control.loop.store_access import on_store_thread
 from dovetail.engine.questions.policy_questions import AppliedPolicy, PolicyQuestions, PolicyViolation
-from dovetail.model.event import Event, PolicyRemoved, PolicySet
+from dovetail.model.event import PolicyRemoved, PolicySet
 from dovetail.model.policy import Policy, PolicyScope
 from dovetail.model.text.complaint import Invalid, complaints_of
 from dovetail.model.text.listing import first_of
@@ -34,14 +34,8 @@ class PolicyChange:
 
 
 class PolicyService:
-    """`apply` returns when events are durable."""
-
-    def __init__(
-        self, policies: PolicyQuestions, store: Store, apply: Callable[[list[Event]], Awaitable[None]]
-    ) -> None:
-        self._policies = policies
-        self._store = store
-        self._apply = apply
+    def __init__(self, policies: PolicyQuestions, store: Store, apply: Apply) -> None:
+        self._policies, self._store, self._apply = policies, store, apply
         self._turn = asyncio.Lock()
 
     # --- asking ----------------------------------------------------------------------------------------------

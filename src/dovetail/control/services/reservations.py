@@ -1,38 +1,30 @@
 """Reservations for the API: make one if its capacity is available, read it, release it."""
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from dovetail.control.errors import Conflict, NotFound
+from dovetail.control.loop.inbox import Apply
 from dovetail.engine.questions.questions import Questions
-from dovetail.model.event import Event, ReservationMade, ReservationReleased
+from dovetail.model.event import ReservationMade, ReservationReleased
 from dovetail.model.record import ReservationRecord
 from dovetail.model.reservation import Reservation
 
 
 class ReservationService:
-    """`apply` returns when events are durable; `must_exist` raises NotFound for an unknown node."""
+    """`must_exist` raises NotFound for an unknown node."""
 
-    def __init__(
-        self,
-        questions: Questions,
-        apply: Callable[[list[Event]], Awaitable[None]],
-        must_exist: Callable[[str], None],
-    ) -> None:
+    def __init__(self, questions: Questions, apply: Apply, must_exist: Callable[[str], None]) -> None:
         self._questions, self._apply, self._must_exist = questions, apply, must_exist
-        self._next = 1
-
-    def restore(self, next_reservation: int) -> None:
-        """The next id."""
-        self._next = next_reservation
+        self.next_id = 1
 
     async def reserve(self, wanted: Reservation) -> ReservationRecord:
         """Reserve capacity. Raises Conflict with the reason when it is not available."""
         for name in wanted.target().nodes:
             self._must_exist(name)
-        id_ = self._next
+        id_ = self.next_id
         record = self._checked(id_, wanted)
-        self._next += 1
+        self.next_id += 1
         await self._apply([ReservationMade(id_, wanted)])
         made = self._questions.reservations.get(id_)
         # Not there: the capacity was taken since the check, or its window is over already.

@@ -8,7 +8,7 @@ Fernet (AES-128-CBC and HMAC-SHA256) from the package cryptography does the work
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,38 +42,25 @@ class SecretBox:
 
     def open(self, text: str) -> dict[str, Any]:
         """What was sealed, with every secret in the clear."""
-        found: dict[str, Any] = self._walk(orjson.loads(text))
+        found: dict[str, Any] = _replaced(orjson.loads(text), self._unseal)
         return found
 
     def resealed(self, text: str) -> str:
         """The same secrets under the first key; the same text where they are already."""
-        return orjson.dumps(self._rewalk(orjson.loads(text))).decode()
+        return orjson.dumps(_replaced(orjson.loads(text), lambda sealed: {_SEALED: self._reseal(sealed)})).decode()
 
     def _seal(self, secret: str) -> str:
         return self._keys(make=True).encrypt(secret.encode()).decode()
 
-    def _walk(self, value: Any) -> Any:
-        if isinstance(value, dict):
-            if set(value) == {_SEALED}:
-                return self._unseal(value[_SEALED], again=False)
-            return {key: self._walk(inner) for key, inner in value.items()}
-        return [self._walk(inner) for inner in value] if isinstance(value, list) else value
+    def _reseal(self, sealed: str) -> str:
+        secret = self._unseal(sealed)
+        return sealed if self._is_sealed_with_first(sealed) else self._seal(secret)
 
-    def _rewalk(self, value: Any) -> Any:
-        if isinstance(value, dict):
-            if set(value) == {_SEALED}:
-                return {_SEALED: self._unseal(value[_SEALED], again=True)}
-            return {key: self._rewalk(inner) for key, inner in value.items()}
-        return [self._rewalk(inner) for inner in value] if isinstance(value, list) else value
-
-    def _unseal(self, sealed: str, *, again: bool) -> str:
+    def _unseal(self, sealed: str) -> str:
         from cryptography.fernet import InvalidToken
 
-        keys = self._keys(make=False)
         try:
-            if again:
-                return sealed if self._is_sealed_with_first(sealed) else keys.rotate(sealed).decode()
-            return keys.decrypt(sealed).decode()
+            return self._keys(make=False).decrypt(sealed).decode()
         except InvalidToken:
             what_to_do = "give the key it was sealed with as well, or add the backend again"
             raise SecretError(f"they were sealed with another key than {self._where()}; {what_to_do}") from None
@@ -128,3 +115,12 @@ class SecretBox:
 
     def _where(self) -> str:
         return VARIABLE if self._env.get(VARIABLE, "").strip() else str(self._path)
+
+
+def _replaced(value: Any, sealed: Callable[[str], Any]) -> Any:
+    """The same data, with `sealed(text)` in place of each sealed secret."""
+    if isinstance(value, dict):
+        if set(value) == {_SEALED}:
+            return sealed(value[_SEALED])
+        return {key: _replaced(inner, sealed) for key, inner in value.items()}
+    return [_replaced(inner, sealed) for inner in value] if isinstance(value, list) else value

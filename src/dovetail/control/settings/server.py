@@ -4,7 +4,8 @@
 default profile, as the VM scheduler's users know it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,6 +20,7 @@ from dovetail.model.plugin_loading import PluginError
 from dovetail.model.text.complaint import Complaint, Invalid, complaints_of
 from dovetail.model.text.document import Document, read_documents
 from dovetail.model.text.quantity import Bytes, Count, Duration
+from dovetail.model.text.reading import only_document
 from dovetail.model.text.strict import AtField, Name, Strict
 from dovetail.placement.pipeline.evaluation import Evaluator
 from dovetail.placement.pipeline.profiles import UnknownProfile
@@ -127,11 +129,7 @@ def load_settings(path: Path | None, env: Mapping[str, str]) -> Settings:
             text = path.read_bytes()
         except OSError as error:
             raise Invalid([Complaint(str(path), None, "", f"cannot be read: {error.strerror}")]) from None
-        documents = read_documents(text, str(path)) or [Document({}, str(path))]
-        document = documents[0]
-        if len(documents) > 1:
-            words = "a second document begins here; settings are one document"
-            raise Invalid([Complaint(str(path), documents[1].line_of(()), "", words)])
+        document = only_document(text, str(path))
     if not isinstance(document.data, dict):
         raise Invalid([Complaint(document.source, document.line_of(()), "", "settings are a mapping of fields")])
     overlaid = Document(_overlaid(document.data, env), document.source, document.lines)
@@ -196,67 +194,48 @@ def _value(name: str, text: str) -> Any:
     return documents[0].data if documents else ""
 
 
-Complain = Callable[[tuple[str, ...], str], None]
-
-
 def _check_plugins(settings: Settings, document: Document) -> None:
     """Build every profile, plugin, ordering and queue, so that mistakes show at start."""
     complaints: list[Complaint] = []
 
-    def complain(field: tuple[str, ...], message: str) -> None:
-        complaints.append(Complaint(document.source, document.line_of(field), ".".join(field), message))
+    @contextmanager
+    def building(*field: str) -> Iterator[None]:
+        try:
+            yield
+        except (PluginError, OrderingError, BadQueues) as error:
+            complaints.append(Complaint(document.source, document.line_of(field), ".".join(field), str(error)))
 
-    _check_profiles(settings.scheduling, complain)
-    _check_strategies(settings.scheduling, complain)
-    _check_queues(settings.scheduling, complain)
+    _check_scheduling(settings.scheduling, building)
     for name, given in settings.hooks.items():
-        try:
+        with building("hooks", name):
             build_hook(name, given)
-        except PluginError as error:
-            complain(("hooks", name), str(error))
     for name, given in settings.subsystems.items():
-        try:
+        with building("subsystems", name):
             checked_settings(find_subsystem(name), given)
-        except PluginError as error:
-            complain(("subsystems", name), str(error))
     if complaints:
         raise Invalid(complaints)
 
 
-def _check_profiles(scheduling: EngineSettings, complain: Complain) -> None:
+def _check_scheduling(scheduling: EngineSettings, building: Callable[..., AbstractContextManager[None]]) -> None:
     profiles = scheduling.all_profiles()
-    named: dict[tuple[str, ...], str] = {("scheduling", "default_profile"): scheduling.default_profile}
+    named: dict[tuple[str, ...], str] = {("default_profile",): scheduling.default_profile}
+    orders = {("profiles", name, "order"): profile.order for name, profile in profiles.items()}
     for name, scheduler in scheduling.schedulers.items():
         if scheduler.profile is not None:
-            named["scheduling", "schedulers", name, "profile"] = scheduler.profile
-    for field, profile in named.items():
-        if profile not in profiles:
-            complain(field, f"invalid_strategy: {UnknownProfile(profile, list(profiles))}")
-    for name, profile_settings in profiles.items():
-        try:
-            Evaluator(name, profile_settings)
-        except PluginError as error:
-            complain(("scheduling", "profiles", name), str(error))
-
-
-def _check_strategies(scheduling: EngineSettings, complain: Complain) -> None:
-    try:
-        scheduling.all_strategies()
-    except PluginError as error:
-        complain(("scheduling", "strategies"), str(error))
-
-
-def _check_queues(scheduling: EngineSettings, complain: Complain) -> None:
-    orders = {("scheduling", "profiles", name, "order"): p.order for name, p in scheduling.all_profiles().items()}
-    for name, scheduler in scheduling.schedulers.items():
+            named["schedulers", name, "profile"] = scheduler.profile
         if scheduler.order is not None:
-            orders["scheduling", "schedulers", name, "order"] = scheduler.order
-    for field, order in orders.items():
-        try:
+            orders["schedulers", name, "order"] = scheduler.order
+    for field, profile in named.items():
+        with building("scheduling", *field):
+            if profile not in profiles:
+                raise PluginError(f"invalid_strategy: {UnknownProfile(profile, list(profiles))}")
+    for name, profile_settings in profiles.items():
+        with building("scheduling", "profiles", name):
+            Evaluator(name, profile_settings)
+    with building("scheduling", "strategies"):
+        scheduling.all_strategies()
+    for order_field, order in orders.items():
+        with building("scheduling", *order_field):
             build_ordering(order, scheduling.fair.ageing)
-        except OrderingError as error:
-            complain(field, str(error))
-    try:
+    with building("scheduling", "queues", DEFAULT_QUEUE):
         QueueTree(scheduling.queues)
-    except BadQueues as error:
-        complain(("scheduling", "queues", DEFAULT_QUEUE), str(error))

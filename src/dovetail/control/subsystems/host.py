@@ -15,7 +15,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from dovetail.control.loop.store_threads import on_store_thread
+from dovetail.control.loop.store_access import on_store_thread
 from dovetail.control.subsystems.contract import ControlAccess, DurableStep, Subsystem, SubsystemContext
 from dovetail.control.subsystems.declaration import SubsystemDeclaration
 from dovetail.control.subsystems.registry import BUILT_IN, checked_settings, find_subsystem
@@ -79,10 +79,6 @@ class SubsystemHost:
                 hosted.tables.close()
 
     # --- at work -----------------------------------------------------------------------------------------------
-
-    @property
-    def hosted(self) -> list[SubsystemDeclaration]:
-        return [one.declaration for one in self._hosted.values()]
 
     def feed(self, step: DurableStep) -> None:
         for runner in self._runners():

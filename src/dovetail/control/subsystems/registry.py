@@ -11,19 +11,19 @@ from dovetail.control.subsystems.declaration import SubsystemCommand, SubsystemD
 from dovetail.model.plugin_loading import PluginError, load_object, load_plugin, offered_plugins
 
 GROUP = "dovetail.subsystems"
-_HERE = "dovetail.control.subsystems"
+_MODULE = "dovetail.control.subsystems.built_in"
 
 BUILT_IN: dict[str, SubsystemDeclaration] = {
     one.name: one
     for one in (
         SubsystemDeclaration(
             "backend_health",
-            f"{_HERE}.backend_health:BackendHealth",
-            settings=f"{_HERE}.backend_health:BackendHealthSettings",
-            metrics="dovetail.control.backends.metrics:BackendMetrics",
+            f"{_MODULE}:BackendHealth",
+            settings=f"{_MODULE}:BackendHealthSettings",
+            metrics="dovetail.control.backends.health:BackendMetrics",
             always=True,
         ),
-        SubsystemDeclaration("hooks", f"{_HERE}.hooks:Hooks", settings=f"{_HERE}.hooks:HookSettings", hang_s=600.0),
+        SubsystemDeclaration("hooks", f"{_MODULE}:Hooks", settings=f"{_MODULE}:HookSettings", hang_s=600.0),
     )
 }
 

@@ -16,8 +16,6 @@ from dovetail.engine.questions.questions import Questions
 from dovetail.model.record import Batch, Decision
 from dovetail.model.resources import CPU, DISK, MEMORY, show_amount
 
-_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
-
 
 def configure_logs(level: str, format_: str) -> None:
     renderer: Any = (
@@ -32,7 +30,7 @@ def configure_logs(level: str, format_: str) -> None:
             structlog.processors.format_exc_info,
             renderer,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )

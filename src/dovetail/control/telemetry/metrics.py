@@ -1,24 +1,30 @@
 """Prometheus metrics of the control plane. Each plane has its own registry, so a process can run several.
 
-Counters and histograms are fed by each durable step; gauges are read when metrics are scraped (`gauges`).
+Counters and histograms are fed by each durable step. Gauges are read from the engine when metrics are scraped: `look`
+must run on the control loop's thread, the result may be rendered on another. Amounts are in cores, bytes, GPUs and
+pieces.
 """
 
 from collections import Counter as Counted
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily
 
-from dovetail.control.telemetry.gauges import Gauges
 from dovetail.engine.questions.questions import Questions
+from dovetail.engine.questions.queue_report import QueueReport
+from dovetail.engine.questions.usage_gauges import UsageGauges
 from dovetail.model.reason import Outcome
 from dovetail.model.record import Batch, Changes, Decision
+from dovetail.model.resources import CPU, GPU, SLOTS, Amounts
 from dovetail.model.task import TaskId, TaskState
 
 _LATENCIES_S = (0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3)
 _WAITS_S = (0.01, 0.1, 1, 10, 60, 300, 1800, 3600, 4 * 3600, 24 * 3600)
 #: Why tasks fail, or wait again, although a node was found or should have been.
 _NOT_PLACED = frozenset({"timeout", "bind_failed"})
+MOST_NODES = 2000  # beyond that, nodes are summed up by zone and backend
 
 
 class Metrics:
@@ -30,7 +36,7 @@ class Metrics:
         self.submitted = counter("dovetail_workloads_submitted", "Workloads accepted")
         self.decisions = counter("dovetail_decisions", "Decisions made", ["outcome"])
         self.finished = counter("dovetail_tasks_finished", "Tasks ended", ["state"])
-        self.preemptions = counter("dovetail_preemptions", "Tasks told to give way to more urgent work")
+        self.preemptions = counter("dovetail_preemptions", "Tasks preempted for more urgent work")
         self.adjustments = counter(
             "dovetail_policy_adjustments",
             "Rules of policies that began or ended to adjust a constraint",
@@ -64,7 +70,7 @@ class Metrics:
         self.gang_recovery_s = histogram(
             "topology_recovery_duration_seconds", "From a gang's loss of nodes to being whole again", buckets=_WAITS_S
         )
-        self.gang_recoveries = counter("topology_recoveries", "Steps in mending broken gangs", ["outcome"])
+        self.gang_recoveries = counter("topology_recoveries", "Steps in the recovery of broken gangs", ["outcome"])
         self.recovery_moves = counter(
             "topology_recovery_moves", "Tasks moved, though not lost, for gangs to be whole again"
         )
@@ -72,9 +78,9 @@ class Metrics:
         self.nodes = gauge("dovetail_nodes", "Nodes by status", ["status"])
         self.share = gauge("dovetail_allocated_ratio", "Allocated share of online capacity", ["resource"])
         self.plugin_failures = gauge("dovetail_plugin_failures", "Failed plugin calls", ["profile", "plugin"])
-        self._work = questions.workloads
-        self._gauges = Gauges(questions)
-        self.registry.register(self._gauges)
+        self._questions, self._work = questions, questions.workloads
+        self._families: list[GaugeMetricFamily] = []
+        self.registry.register(self)
         self.decisions_total = 0
         self._lost_at: dict[TaskId, float] = {}  # tasks that had a node and wait for another
 
@@ -125,18 +131,72 @@ class Metrics:
             if lost_at is not None and task.placed_at is not None:
                 self.recovery_s.observe(max(0.0, task.placed_at - lost_at))
 
-    def look(self, questions: Questions) -> None:
+    def look(self) -> None:
         """Read the gauges from the engine; between two looks they are not updated."""
-        self._gauges.look()
+        questions, totals = self._questions, self._questions.gauges.totals()
         self.waiting.set(questions.queues.waiting)
         self.nodes.clear()
         for status, count in questions.gauges.status_counts().items():
             self.nodes.labels(status).set(count)
-        for resource, (allocated, capacity) in questions.gauges.totals().items():
+        for resource, (allocated, capacity) in totals.items():
             self.share.labels(resource).set(allocated / capacity if capacity else 0.0)
         for profile, plugin, count in questions.explanations.plugin_failures():
             self.plugin_failures.labels(profile, plugin).set(count)
+        report = questions.queues.report({resource: capacity for resource, (_, capacity) in totals.items()})
+        self._families = [*_use_families(questions.gauges), *_queue_families(report)]
+
+    def collect(self) -> list[GaugeMetricFamily]:
+        """Those gauges that are made anew at each look, so that what is gone is no longer reported."""
+        return self._families
 
     def text(self) -> bytes:
         """All metrics, gauges as of the last look. Slow for thousands of nodes; may run on a thread."""
         return generate_latest(self.registry)
+
+
+def _use_families(usage: UsageGauges) -> Iterator[GaugeMetricFamily]:
+    yield _family(
+        "dovetail_worker_utilization",
+        "Allocated share of capacity: of each node or, beyond 2,000 nodes, of each zone and backend",
+        ["node", "zone", "backend", "resource"],
+        [([one.node, one.zone, one.backend, one.resource], one.share) for one in usage.nodes(MOST_NODES)],
+    )
+    yield _family(
+        "topology_domain_utilization_ratio",
+        "Share of a domain's GPUs, or of its cores where it has none, that is taken or on nodes that take no work",
+        ["level", "domain"],
+        [([one.level, one.domain], one.share) for one in usage.domains(MOST_NODES)],
+    )
+    yield _family("topology_gpu_allocation_ratio", "Share of all GPUs that tasks have", [], [([], usage.gpu_share())])
+
+
+def _queue_families(report: QueueReport) -> Iterator[GaugeMetricFamily]:
+    hidden = {SLOTS} - report.shared_out  # every task takes one: of interest only where queues share them
+    shown = {use.queue.path: {k: v for k, v in use.used.items() if k not in hidden} for use in report.queues}
+    yield _amounts("dovetail_queue_used", "Held by a queue and all below it", shown)
+    guaranteed = {use.queue.path: use.queue.guaranteed for use in report.queues}
+    yield _amounts("dovetail_queue_guaranteed", "Guaranteed to a queue", guaranteed)
+    borrowed = {use.queue.path: use.borrowed for use in report.queues}
+    yield _amounts("dovetail_queue_borrowed", "Held by a queue above its guarantee", borrowed)
+    yield _family(
+        "dovetail_fair_share_deviation",
+        "How far a tenant is from its fair part of what all hold: 0 is just right, 1 twice of it",
+        ["tenant"],
+        [([one.tenant], one.deviation) for one in report.tenants],
+    )
+
+
+def _amounts(name: str, words: str, by_queue: Mapping[str, Amounts]) -> GaugeMetricFamily:
+    values = [
+        ([path, resource], amount / 1000 if resource in (CPU, GPU) else amount)
+        for path, amounts in by_queue.items()
+        for resource, amount in sorted(amounts.items())
+    ]
+    return _family(name, words, ["queue", "resource"], values)
+
+
+def _family(name: str, words: str, labels: list[str], values: Iterable[tuple[list[str], float]]) -> GaugeMetricFamily:
+    found = GaugeMetricFamily(name, words, labels=labels)
+    for labelled, value in values:
+        found.add_metric(labelled, value)
+    return found

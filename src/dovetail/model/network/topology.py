@@ -142,7 +142,11 @@ def _as_switches(value: Any) -> Any:
     return dict.fromkeys(value) if isinstance(value, list) and all(isinstance(one, str) for one in value) else value
 
 
-Members = Annotated[list[Vertex], BeforeValidator(_as_members), Field(max_length=MAX_HOSTS)]
+Members = Annotated[
+    list[Vertex],
+    BeforeValidator(_as_members, json_schema_input_type=list[Vertex] | str),
+    Field(max_length=MAX_HOSTS),
+]
 Place = dict[Level, LabelValue]
 
 
@@ -153,7 +157,10 @@ class Topology(Strict):
     levels: Annotated[list[TopologyLevel], Field(max_length=MAX_LEVELS, description="widest first")] = shared([])
     nodes: Annotated[dict[Vertex, Place], Field(max_length=MAX_HOSTS)] = shared({})
     domains: dict[Level, dict[LabelValue, Members]] = shared({})
-    switches: Annotated[dict[Vertex, Level | None], BeforeValidator(_as_switches)] = shared({})
+    switches: Annotated[
+        dict[Vertex, Level | None],
+        BeforeValidator(_as_switches, json_schema_input_type=dict[Vertex, Level | None] | list[str]),
+    ] = shared({})
     links: Annotated[list[TopologyLink], Field(max_length=MAX_LINKS)] = shared([])
     rules: Annotated[list[HopRule], Field(max_length=20)] = shared([])
     weights: DistanceWeights = shared(DistanceWeights())

@@ -7,8 +7,8 @@ T = TypeVar("T")
 
 
 def count(number: int, word: str, plural: str = "") -> str:
-    """`1 node`, `3 nodes`, `2 queries`."""
-    return f"{number} {word}" if number == 1 else f"{number} {plural or word + 's'}"
+    """`1 node`, `3,000 nodes`, `2 queries`."""
+    return f"{number:,} {word if number == 1 else plural or word + 's'}"
 
 
 def first_of(things: Sequence[T], most: int = 5, words: Callable[[T], str] = str) -> str:

@@ -38,9 +38,13 @@ def read_as(model: type[Model], text: str | bytes, source: str, max_bytes: int =
 
 
 def read_one(model: type[Model], text: str | bytes, source: str, max_bytes: int = MAX_BYTES) -> Model:
-    """The only document of the text. Empty text counts as an empty mapping: all defaults."""
+    return check_documents(model, [only_document(text, source, max_bytes)])[0]
+
+
+def only_document(text: str | bytes, source: str, max_bytes: int = MAX_BYTES) -> Document:
+    """Empty text counts as an empty mapping: all defaults."""
     documents = read_documents(text, source, max_bytes) or [Document({}, source)]
     if len(documents) > 1:
         words = "a second document begins here; this file holds one, without '---'"
         raise Invalid([Complaint(source, documents[1].line_of(()), "", words)])
-    return check_documents(model, documents)[0]
+    return documents[0]

@@ -46,14 +46,18 @@ class Peers(Strict):
         return self
 
 
-PeerSelector = Annotated[Peers, BeforeValidator(_as_peers)]
+PeerSelector = Annotated[Peers, BeforeValidator(_as_peers, json_schema_input_type=Peers | Name)]
 
 
 def _as_list(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
-PeerSelectors = Annotated[list[PeerSelector], BeforeValidator(_as_list), Field(min_length=1, max_length=20)]
+PeerSelectors = Annotated[
+    list[PeerSelector],
+    BeforeValidator(_as_list, json_schema_input_type=list[PeerSelector] | PeerSelector),
+    Field(min_length=1, max_length=20),
+]
 
 
 class Affinity(Strict):
@@ -113,7 +117,7 @@ def as_conflict(value: Any) -> Any:
     return {"set": value} if isinstance(value, str) else value
 
 
-ConflictField = Annotated[ConflictSet, BeforeValidator(as_conflict)]
+ConflictField = Annotated[ConflictSet, BeforeValidator(as_conflict, json_schema_input_type=ConflictSet | Name)]
 
 
 def _as_mbps(value: object) -> int:

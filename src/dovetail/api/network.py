@@ -1,30 +1,49 @@
-"""Routes of the topology: the levels of the network and the domains of each level."""
+"""Routes of the network: levels, their domains, and distances between nodes, set by hand or derived."""
 
 import asyncio
-from typing import Annotated
+from dataclasses import asdict
+from typing import Annotated, cast
 
 from fastapi import Query, Request
+from pydantic import ValidationError
 
-from dovetail.api.protocol.body import SOURCE, content_in, model_in, plane_of
+from dovetail.api.protocol.body import SOURCE, content_in, is_csv, model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
-from dovetail.api.protocol.replies import Json, NoContent
+from dovetail.api.protocol.replies import Json, NoContent, PlainText
 from dovetail.control.plane import ControlPlane
+from dovetail.control.services.network import NetworkService
 from dovetail.engine.questions.network_questions import DomainUse, LevelState
+from dovetail.model.network.distance_list import NodeDistances, read_distances, write_distances
 from dovetail.model.network.topology import Topology
 from dovetail.model.network.topology_format import TopologyFormat
 from dovetail.model.network.topology_readers.reading import read_topology
 from dovetail.model.resources import ResourceRequest as TaskRequest
 from dovetail.model.resources import show_amount
 from dovetail.model.text.complaint import Complaint, Invalid
+from dovetail.model.text.document import decode
 from dovetail.model.text.quantity import format_bandwidth, format_latency
 from dovetail.responses import ItemList
-from dovetail.responses.network import DomainRow, LevelRow, TopologyAnswer
+from dovetail.responses.network import (
+    ClearedDistances,
+    DistanceBetween,
+    DomainRow,
+    LevelRow,
+    NodeDistance,
+    PathBetween,
+    SetDistances,
+    TopologyAnswer,
+)
 
 router = Routes(tags=["network"])
 
 MOST_STRANGERS = 20
 LevelName = Annotated[str | None, Query(max_length=300, description="one level; left out, all of them, widest first")]
 Gpus = Annotated[str | None, Query(max_length=100, description="GPUs of each task, to say how large a gang fits")]
+NodeOf = Annotated[str | None, Query(max_length=300)]
+
+
+class CsvText(PlainText):
+    media_type = "text/csv"
 
 
 def _shown(plane: ControlPlane) -> TopologyAnswer:
@@ -113,7 +132,73 @@ async def domains(request: Request, level: LevelName = None, gpus: Gpus = None) 
     if gpus is not None:
         try:
             task = TaskRequest.model_validate({"gpu": gpus}).amounts()
-        except ValueError as error:
-            words = str(error.errors()[0]["msg"]) if hasattr(error, "errors") else str(error)
+        except ValidationError as error:
+            words = error.errors()[0]["msg"]
             raise Invalid([Complaint("query parameter", None, "gpus", words.removeprefix("Value error, "))]) from None
     return Json({"items": [_domain(use) for use in plane_of(request).network.domains(level, task)]})
+
+
+@router.get("/distances")
+async def distances(
+    request: Request,
+    start: Annotated[NodeOf, Query(alias="from")] = None,
+    end: Annotated[NodeOf, Query(alias="to")] = None,
+    of: Annotated[str, Query(alias="format", pattern="^(json|csv)$")] = "json",
+) -> Json[ItemList[NodeDistance]] | Json[DistanceBetween] | CsvText:
+    """The distances that were set by hand, as JSON or CSV; with `from` and `to`, how far these nodes are and why."""
+    plane, pair = plane_of(request), _pair(start, end)
+    if pair is not None:
+        return Json(_apart(plane.network, *pair))
+    found = plane.questions.network.set_distances
+    if of == "csv":
+        return CsvText(write_distances(found))
+    items: list[NodeDistance] = [{"from": a, "to": b, "distance": d} for a, b, d in found]
+    return Json(ItemList(items=items))
+
+
+@router.put("/distances", openapi_extra=takes(NodeDistances, text=("text/csv",)))
+async def set_distances(request: Request) -> Json[SetDistances]:
+    """Set distances between nodes, in both directions: `{"items": [{"from": "n1", "to": "n2", "distance": 25}]}`, or
+    CSV with the header from,to,distance. Others stay as they are."""
+    if is_csv(request):
+        items = read_distances(decode(await content_in(request), SOURCE), SOURCE)
+    else:
+        items = (await model_in(request, NodeDistances)).items
+    await plane_of(request).network.set_distances([(one.start, one.end, one.distance) for one in items])
+    return Json({"set": len(items)})
+
+
+@router.delete("/distances")
+async def clear_distances(
+    request: Request,
+    start: Annotated[NodeOf, Query(alias="from")] = None,
+    end: Annotated[NodeOf, Query(alias="to")] = None,
+) -> Json[ClearedDistances]:
+    """Clear the distance between two nodes with `from` and `to`, otherwise all that were set."""
+    network, pair = plane_of(request).network, _pair(start, end)
+    if pair is None:
+        return Json({"cleared": await network.clear_distances()})
+    await network.unset_distance(*pair)
+    return Json({"cleared": 1})
+
+
+def _pair(start: str | None, end: str | None) -> tuple[str, str] | None:
+    """Both ends or none. Raises Invalid for one alone."""
+    if start is not None and end is not None:
+        return start, end
+    if start is None and end is None:
+        return None
+    raise Invalid([Complaint("query parameter", None, "to" if end is None else "from", "is missing")])
+
+
+def _apart(network: NetworkService, start: str, end: str) -> DistanceBetween:
+    found = network.apart(start, end)
+    path = found.path if start != end else None
+    return {
+        "from": start,
+        "to": end,
+        "distance": round(found.distance, 3),
+        "by_hand": found.by_hand,
+        "level": found.level,
+        "path": None if path is None else cast("PathBetween", asdict(path)),
+    }

@@ -1,25 +1,61 @@
-"""Prometheus metrics of backends: duration and result of calls, and whether each backend is used."""
+"""Health of backends: latency and failures of their calls, when one last succeeded, and the same for Prometheus.
 
-from collections.abc import Iterator, Mapping
+Latencies cover the latest calls only, so they show the present. Whether a backend is used is left to `breaker`.
+"""
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.metrics_core import GaugeMetricFamily
 
-from dovetail.control.backends.call_health import Observe
-from dovetail.control.backends.execution import Circuit, Executor
+from dovetail.control.backends.breaker import Circuit
 
+if TYPE_CHECKING:
+    from dovetail.control.backends.roster import Member
+
+KEPT = 500
 _CALLS_S = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 60)
 
+Observe = Callable[[str, float, bool], None]
 
-class Followed(Protocol):
-    """What the metrics read of one backend."""
 
-    executor: Executor | None
+class CallHealth:
+    """`observe` is called for every call: its name, its duration, whether it failed."""
 
-    @property
-    def state(self) -> str: ...
+    def __init__(self, observe: Observe = lambda _call, _took_s, _failed: None) -> None:
+        self.calls = 0
+        self.errors = 0
+        self.last_success_at: float | None = None
+        self.last_error_at: float | None = None
+        self.last_error = ""
+        self._observe = observe
+        self._took_s: deque[float] = deque(maxlen=KEPT)
+
+    def succeeded(self, call: str, took_s: float) -> None:
+        self.last_success_at = time.time()
+        self._count(call, took_s, failed=False)
+
+    def failed(self, call: str, took_s: float, error: str) -> None:
+        self.errors += 1
+        self.last_error_at, self.last_error = time.time(), error
+        self._count(call, took_s, failed=True)
+
+    def latency_s(self, share: float) -> float | None:
+        """A quantile of the latest durations; None before the first call."""
+        if not self._took_s:
+            return None
+        ordered = sorted(self._took_s)
+        return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+    def _count(self, call: str, took_s: float, *, failed: bool) -> None:
+        self.calls += 1
+        self._took_s.append(took_s)
+        self._observe(call, took_s, failed)
 
 
 class BackendMetrics:
@@ -36,10 +72,10 @@ class BackendMetrics:
             buckets=_CALLS_S,
             registry=registry,
         )
-        self._members: Mapping[str, Followed] = {}
+        self._members: Mapping[str, Member] = {}
         registry.register(self)
 
-    def follow(self, members: Mapping[str, Followed]) -> None:
+    def follow(self, members: "Mapping[str, Member]") -> None:
         self._members = members
 
     def observer(self, backend: str) -> Observe:

@@ -1,12 +1,29 @@
-"""Definitions of workloads: cached in memory until their tasks are bound, read from the store otherwise."""
+"""Access to the store: threads that only the store uses, and definitions of workloads, cached until they are bound.
 
+Backends run blocking calls on asyncio's shared threads, which are few: a backend that hangs may occupy all of them. The
+store must not wait for those, or scheduling would stop.
+"""
+
+import asyncio
 from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
 
-from dovetail.control.loop.store_threads import on_store_thread
 from dovetail.model.workloads.workload import Workload
 from dovetail.store.contract import Store
 
-KEPT = 20_000
+P = ParamSpec("P")
+T = TypeVar("T")
+
+THREADS = 8  # one writes, the others read
+KEPT = 20_000  # definitions
+
+_threads = ThreadPoolExecutor(THREADS, thread_name_prefix="store")
+
+
+async def on_store_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    return await asyncio.get_running_loop().run_in_executor(_threads, lambda: call(*args, **kwargs))
 
 
 class DefinitionCache:

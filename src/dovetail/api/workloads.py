@@ -1,32 +1,42 @@
-"""Routes of workloads: submit, list, inspect, cancel."""
+"""Routes of workloads and their tasks: submit, list, inspect, cancel, read output.
 
+Questions about a workload (why it waits, where it would go) are in `questions`; the order in which workloads are tried
+is in `queues`.
+"""
+
+import asyncio
 import re
 import time
+from collections.abc import AsyncIterator
 from typing import Annotated, Any, cast
 
 from fastapi import Header, Query, Request
 from pydantic import Field
 
-from dovetail.api.protocol.body import plane_of, workloads_in
+from dovetail.api.protocol.body import MAX_ID, MOST_ROWS, Namespace, plane_of, workloads_in
 from dovetail.api.protocol.openapi import Routes, takes
-from dovetail.api.protocol.parameters import MAX_ID, MOST_ROWS, Namespace
 from dovetail.api.protocol.problems import HttpProblem
-from dovetail.api.protocol.replies import AcceptedJson, CreatedJson, Json
-from dovetail.api.questions.planning import check, plans
-from dovetail.api.workloads.starts import start_fields
-from dovetail.control.errors import Conflict
+from dovetail.api.protocol.replies import AcceptedJson, CreatedJson, Json, PlainText, TextStream, until_closing
+from dovetail.api.questions.planning import plans
+from dovetail.backends.contract import LogChunk
+from dovetail.control.errors import Conflict, ControlError, StoreError, Unavailable
+from dovetail.control.plane import ControlPlane
+from dovetail.engine.questions.plan_questions import StartGuess
+from dovetail.model.backoff import Backoff
 from dovetail.model.task import WorkloadState
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.strict import Strict
 from dovetail.model.workloads.workload import DEFAULT_NAMESPACE, Priority, Workload
 from dovetail.responses import ItemList
-from dovetail.responses.decisions import DecisionRow
-from dovetail.responses.plans import Plans
+from dovetail.responses.questions import DecisionRow, Plans
 from dovetail.responses.system import HistoryRow
 from dovetail.responses.workloads import (
     AcceptedWorkload,
     AcceptedWorkloads,
+    PredictedStart,
+    TaskCounts,
     TaskRow,
+    TasksByState,
     WorkloadDetail,
     WorkloadPage,
     WorkloadRow,
@@ -35,6 +45,8 @@ from dovetail.store.contract import WorkloadFilter
 
 router = Routes(prefix="/workloads", tags=["workloads"])
 
+MOST_BYTES = 1024 * 1024  # of output in one answer
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 1.0  # before a task that runs is asked for more
 _KEY = re.compile(r"[\x21-\x7e]{1,200}", re.ASCII)
 
 
@@ -58,6 +70,17 @@ def summary_of(row: dict[str, Any]) -> WorkloadRow:
     return cast("WorkloadRow", shown)
 
 
+def start_fields(guess: StartGuess | None) -> PredictedStart:
+    """Seconds since the epoch, null where the start cannot be predicted."""
+    if guess is None:
+        return {"starts_at": None, "starts_early": None, "starts_late": None}
+    return {
+        "starts_at": round(guess.expected, 3),
+        "starts_early": round(guess.early, 3),
+        "starts_late": round(guess.late, 3),
+    }
+
+
 @router.post("", openapi_extra=takes(Workload, many=True))
 async def submit(
     request: Request,
@@ -71,7 +94,7 @@ async def submit(
     specs = await workloads_in(request)
     plane = plane_of(request)
     if dry_run:
-        check(plane, specs)
+        plane.check(specs)
         await plane.check_now(specs)
         return Json({"plans": await plans(plane, specs)})
     try:
@@ -89,15 +112,7 @@ async def submit(
 async def workloads(request: Request, query: Annotated[ListQuery, Query()]) -> Json[WorkloadPage]:
     """Workloads, newest first, a page at a time."""
     plane = plane_of(request)
-    where = WorkloadFilter(
-        namespace=query.namespace,
-        state=query.state,
-        user=query.user,
-        service=query.service,
-        priority=query.priority,
-        name_contains=query.name,
-        unfinished=query.unfinished,
-    )
+    where = WorkloadFilter(**query.model_dump(exclude={"limit", "cursor"}))
     try:
         page = await plane.read(plane.store.workloads, where, query.limit, query.cursor)
     except ValueError as error:
@@ -111,20 +126,13 @@ async def workload(request: Request, ref: str, namespace: Namespace = DEFAULT_NA
     probably start."""
     plane = plane_of(request)
     row = await plane.resolve(ref, namespace)
-    summary = summary_of(row)
+    by_state = {state: row[state] for state in TasksByState.__annotations__}
     start = await plane.ask(lambda _: plane.questions.plans.start_pieces(row["id"], time.time()))
     return Json(
         {
-            **summary,
+            **summary_of(row),
             "spec": row["spec"],
-            "tasks": {
-                "total": summary["replicas"],
-                "pending": summary["pending"],
-                "active": summary["active"],
-                "succeeded": summary["succeeded"],
-                "failed": summary["failed"],
-                "cancelled": summary["cancelled"],
-            },
+            "tasks": cast("TaskCounts", {"total": row["replicas"], **by_state}),
             **start_fields(start),
         }
     )
@@ -192,3 +200,45 @@ async def cancel(
         raise HttpProblem(409, f"{row['namespace']}/{row['name']} is already finished: it {row['state']}")
     await plane.cancel([row["id"]], reason)
     return AcceptedJson({"id": row["id"], "namespace": row["namespace"], "name": row["name"]})
+
+
+@router.get("/{ref}/logs")
+async def logs(
+    request: Request,
+    ref: str,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    replica: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
+    offset: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
+    limit: Annotated[int, Query(ge=1, le=MOST_BYTES)] = 65536,
+    follow: bool = False,
+) -> PlainText | TextStream:
+    """Output of a task's latest attempt from a byte offset. With `follow`, a stream until the task ends.
+
+    The headers X-Next-Offset and X-Ended say where to go on, and whether the task has ended.
+    """
+    plane = plane_of(request)
+    row = await plane.resolve(ref, namespace)
+    chunk = await plane.output.read(row["id"], replica, offset, limit)
+    if follow:
+        return TextStream(until_closing(request, _following(plane, row["id"], replica, chunk)))
+    headers = {"X-Next-Offset": str(chunk.next_offset), "X-Ended": "true" if chunk.ended else "false"}
+    return PlainText(chunk.text, headers=headers)
+
+
+async def _following(plane: ControlPlane, workload: int, replica: int, chunk: LogChunk) -> AsyncIterator[str]:
+    backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
+    while True:
+        if chunk.text:
+            yield chunk.text
+            backoff.reset()
+        if chunk.ended:
+            return
+        if not chunk.text:
+            await asyncio.sleep(backoff.next_s())
+        offset = chunk.next_offset
+        try:
+            chunk = await plane.output.read(workload, replica, offset, MOST_BYTES)
+        except Unavailable:  # its backend does not answer: go on reading when it does
+            chunk = LogChunk("", offset, ended=False)
+        except (ControlError, StoreError):
+            return  # it was removed, or the server stops

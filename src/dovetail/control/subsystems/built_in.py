@@ -1,15 +1,34 @@
-"""Hooks: plugins of other packages that are told after a task was placed. They may do I/O, slowly, and fail alone."""
+"""The subsystems that come with Dovetail: the health of backends, and hooks."""
 
 import asyncio
-from typing import Any
+from typing import Annotated, Any
 
 import structlog
+from pydantic import Field
 
 from dovetail.control.subsystems.contract import DurableStep, Subsystem, SubsystemContext
+from dovetail.model.text.quantity import Duration
 from dovetail.model.text.strict import Strict
 from dovetail.placement.registry import build_hook
 
 log = structlog.get_logger()
+
+
+class BackendHealthSettings(Strict):
+    probe_every: Annotated[Duration, Field(ge=1)] = 30.0
+
+
+class BackendHealth(Subsystem):
+    """Asks every backend something now and then, so that trouble is known before work is placed there.
+
+    What it measures goes to the metrics of backends (`backends.health`), to `CallHealth` and to the circuit breaker.
+    While it is down, backends are still used and their calls are still counted; only idle ones are not looked at.
+    """
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(self.context.settings.probe_every)
+            await self.context.probe_backends()
 
 
 class HookSettings(Strict):
@@ -19,7 +38,8 @@ class HookSettings(Strict):
 
 
 class Hooks(Subsystem):
-    """The hooks named in settings, called in order, each placement once."""
+    """Plugins of other packages, named in settings, that are told after a task was placed: in order, each placement
+    once. They may do I/O, slowly, and fail alone."""
 
     def __init__(self, context: SubsystemContext) -> None:
         super().__init__(context)

@@ -1,1 +1,0 @@
-"""Routes of the network between nodes: topology, domains, distances."""

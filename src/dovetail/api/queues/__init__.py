@@ -1,1 +1,0 @@
-"""Routes of the pending queue, the tree of queues with its quotas, and reservations of capacity."""
