@@ -16,15 +16,7 @@ from typing import Any
 
 import yaml
 
-from dovetail.kubernetes_client.credentials import (
-    Credentials,
-    Fixed,
-    Plugin,
-    TokenFile,
-    basic,
-    bearer,
-    load_identity,
-)
+from dovetail.kubernetes_client.credentials import Credentials, Fixed, Plugin, TokenFile, basic, bearer, load_identity
 from dovetail.kubernetes_client.tunnel import Proxy
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")

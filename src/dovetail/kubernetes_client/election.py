@@ -17,17 +17,18 @@ from typing import Any
 from dovetail.kubernetes_client.api import Api, JsonObject
 from dovetail.kubernetes_client.errors import KubernetesApiError, ObjectConflict, ObjectNotFound
 from dovetail.kubernetes_client.paths import LEASES, collection, one
+from dovetail.kubernetes_client.tasks import cancel
 
 _log = logging.getLogger(__name__)
 
 
 class LeadershipLost(Exception):
-    """It could not be renewed in time, or somebody has taken it: everything that only a leader may do has to end."""
+    """The lease could not be renewed in time, or another has it: everything that only a leader may do has to end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """`lease_s` > `renew_within_s` > `retry_s`, with room between them; these are what Kubernetes itself uses."""
+    """`lease_s` > `renew_within_s` > `retry_s`, with a margin between them; the defaults are those of Kubernetes."""
 
     lease_s: int = 15
     renew_within_s: float = 10.0
@@ -42,7 +43,7 @@ class Pace:
 
 
 class Election:
-    """One candidate. `identity` is its own alone, also among processes of one machine."""
+    """One candidate. `identity` is unique, also among processes of one machine."""
 
     def __init__(
         self,
@@ -59,19 +60,19 @@ class Election:
         self._identity = identity
         self._pace = pace or Pace()
         self._monotonic_s = monotonic_s
-        self._spec: JsonObject | None = None  # as it was seen last …
-        self._seen_at = 0.0  # … and since when it has been so
+        self._spec: JsonObject | None = None  # as it was seen last,
+        self._seen_at = 0.0  # unchanged since then
         self._version = ""
         self.leading = False
 
     @property
     def leader(self) -> str:
-        """Who holds it, as far as is known; nobody: empty."""
+        """The identity of the leader, as last seen; empty: none."""
         return str((self._spec or {}).get("holderIdentity") or "")
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
-        """Waits until it leads, then runs `lead` for as long as it does. Returns when `lead` does, with the Lease given
-        back; raises LeadershipLost when that came to an end. `lead` is cancelled then, and has ended."""
+        """Waits for leadership, then runs `lead`. Returns when `lead` does, with the Lease released; raises
+        LeadershipLost when leadership ends first, after `lead` was cancelled and has ended."""
         await self.acquire()
         leading = asyncio.ensure_future(lead())
         renewing = asyncio.create_task(self._renew_on())
@@ -82,9 +83,7 @@ class Election:
             else:
                 renewing.result()
         finally:
-            renewing.cancel()
-            leading.cancel()
-            await asyncio.gather(leading, renewing, return_exceptions=True)
+            await cancel(renewing, leading)
             await self.release()
 
     async def acquire(self) -> None:
@@ -93,7 +92,7 @@ class Election:
         _log.info("%s leads (lease %s/%s)", self._identity, *self._place)
 
     async def release(self) -> None:
-        """So that the next need not wait; only if it is ours."""
+        """So that the next leader need not wait; only if it is ours."""
         if not self.leading:
             return
         self.leading = False

@@ -12,7 +12,6 @@ import asyncio
 import socket
 import ssl
 import time
-import zlib
 from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
@@ -46,11 +45,10 @@ class _Connection(asyncio.Protocol):
         self.until_s = 0.0  # the answer is waited for
         self.late = False
         self._waiting: asyncio.Future[HttpAnswer] | None = None
-        self._begun = False
+        self.answered = False  # some of the answer has come
         self._close = False
         self._pieces: list[bytes] = []
         self._retry_after: str | None = None
-        self._compressed = False
         self._parser: Any = None
 
     # --- asyncio's side --------------------------------------------------------------------------------------
@@ -59,7 +57,7 @@ class _Connection(asyncio.Protocol):
         self.transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass of it
 
     def data_received(self, data: bytes) -> None:
-        self._begun = True
+        self.answered = True
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, AttributeError) as error:
@@ -72,11 +70,8 @@ class _Connection(asyncio.Protocol):
     # --- httptools' side -------------------------------------------------------------------------------------
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        lowered = name.lower()
-        if lowered == b"retry-after":
+        if name.lower() == b"retry-after":
             self._retry_after = value.decode("latin-1")
-        elif lowered == b"content-encoding":
-            self._compressed = value.lower() == b"gzip"
 
     def on_body(self, body: bytes) -> None:
         self._pieces.append(body)
@@ -92,12 +87,7 @@ class _Connection(asyncio.Protocol):
         if waiting is None or waiting.done():
             self._close = True  # an answer to nothing: what comes next on this connection is anybody's guess
             return
-        try:
-            whole = zlib.decompress(content, 16 + zlib.MAX_WBITS) if self._compressed else content
-        except zlib.error as error:
-            waiting.set_exception(BrokenExchange(f"the answer cannot be unpacked: {error}"))
-            return
-        waiting.set_result(HttpAnswer(status, whole, self._retry_after))
+        waiting.set_result(HttpAnswer(status, content, self._retry_after))
 
     # --- ours ------------------------------------------------------------------------------------------------
 
@@ -105,15 +95,10 @@ class _Connection(asyncio.Protocol):
     def usable(self) -> bool:
         return self.transport is not None and not self._close and not self.transport.is_closing()
 
-    @property
-    def answered(self) -> bool:
-        """Whether anything of the answer has come."""
-        return self._begun
-
     def ask(self, request: bytes, loop: asyncio.AbstractEventLoop) -> asyncio.Future[HttpAnswer]:
         self._parser = httptools.HttpResponseParser(self)
         self._waiting = waiting = loop.create_future()
-        self._begun, self._pieces, self._retry_after, self._compressed = False, [], None, False
+        self.answered, self._pieces, self._retry_after = False, [], None
         if self.transport is None:
             self.fail("the connection was closed")
         else:

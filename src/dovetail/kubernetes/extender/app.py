@@ -18,13 +18,7 @@ from starlette.routing import Route
 
 from dovetail.kubernetes.extender.extender import Extender
 from dovetail.kubernetes.extender.filter_verb import UnreadablePod
-from dovetail.kubernetes.extender.wire import (
-    ExtenderArgs,
-    ExtenderBindingArgs,
-    ExtenderPreemptionArgs,
-    Wire,
-    faults,
-)
+from dovetail.kubernetes.extender.wire import ExtenderArgs, ExtenderBindingArgs, ExtenderPreemptionArgs, Wire, faults
 
 _log = logging.getLogger(__name__)
 
@@ -80,7 +74,7 @@ def _answered(extender: Extender, handler: Handler) -> Handler:
             return PlainTextResponse(str(error), 422)
         except ClientDisconnect:
             return PlainTextResponse("the client is gone", 400)
-        except Exception as error:  # a bug, which must not reach anybody as a traceback, and must be seen by us
+        except Exception as error:  # a bug: logged here, and not sent to the client as a traceback
             _log.exception("%s failed", request.url.path)
             return PlainTextResponse(f"internal error: {type(error).__name__}", 500)
 

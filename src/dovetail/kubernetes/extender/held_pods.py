@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from dovetail.engine.questions.pod_answers import AssumedPod, PodQuery
 from dovetail.engine.questions.pod_questions import PodQuestions
 from dovetail.kubernetes.scheduler.pod_tracker import PodTracker
-from dovetail.kubernetes.scheduler.tracked_pod import NamespacedName, TrackedPod
+from dovetail.kubernetes.scheduler.tracked_pod import TrackedPod
+from dovetail.kubernetes_client.objects import NamespacedName
 
 
 @dataclass(slots=True)

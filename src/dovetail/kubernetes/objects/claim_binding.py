@@ -6,13 +6,13 @@ Left to others: writing it to the API, and waiting for the volume controller.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dovetail.kubernetes.objects.selectors import selects
+from dovetail.kubernetes_client.objects import Json
 from dovetail.model.requests.asks import Term
 from dovetail.model.requests.pod_ask import VolumeClaim
 
-Json = Mapping[str, Any]
 Labels = Mapping[str, str]
 
 

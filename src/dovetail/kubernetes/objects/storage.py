@@ -5,25 +5,23 @@ that nodes replace by CSI drivers (CSI migration), and attachments that belong t
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from dovetail.kubernetes.objects.claim_binding import ClaimBinding, bindings_of
 from dovetail.kubernetes.objects.provisioning import Provisioning
-from dovetail.kubernetes.objects.selectors import NEVER, label_term, node_terms, selects
+from dovetail.kubernetes.objects.selectors import label_term, node_terms, selects
+from dovetail.kubernetes_client.objects import Json, NamespacedName, is_controlled_by, namespaced_name, version_of
 from dovetail.kubernetes_client.quantity import nanos
 from dovetail.model.requests.asks import Term
 from dovetail.model.requests.pod_ask import PodVolume, VolumeAsk, VolumeClaim
 from dovetail.placement.filters.pod_volumes import PLACES
 
-Json = Mapping[str, Any]
-
 _BOUND = "pv.kubernetes.io/bind-completed"
-#: Of a claim: a volume is to be made for it there. Of a volume: it was given to its claim, and may be given back.
+#: Of a claim: a volume is to be provisioned on this node. Of a volume: a scheduler bound it, and may release it.
 SELECTED_NODE, BOUND_BY_SCHEDULER = "volume.kubernetes.io/selected-node", "pv.kubernetes.io/bound-by-controller"
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 _ONE_POD = "ReadWriteOncePod"
 _RESTRICTIONS, _BINDING, _ZONES = "VolumeRestrictions", "VolumeBinding", "VolumeZone"
-_ANYWHERE = ""  # how a claim's class is called that has none
+_NO_CLASS = ""
 
 
 class _Refused(Exception):
@@ -35,12 +33,12 @@ class Storage:
         self._version = 0
         self._volumes: dict[str, Json] = {}
         self._by_class: dict[str, dict[str, None]] = {}
-        self._claims: dict[tuple[str, str], Json] = {}
-        self.making = Provisioning()
+        self._claims: dict[NamespacedName, Json] = {}
+        self.provisioning = Provisioning()
 
     @property
     def version(self) -> int:
-        return self._version + self.making.version
+        return self._version + self.provisioning.version
 
     # --- what there is ---------------------------------------------------------------------------------------
 
@@ -57,7 +55,7 @@ class Storage:
 
     def set_claim(self, claim: Json) -> None:
         self._version += 1
-        self._claims[claim["metadata"]["namespace"], claim["metadata"]["name"]] = claim
+        self._claims[namespaced_name(claim)] = claim
 
     def drop_claim(self, namespace: str, name: str) -> None:
         self._version += 1
@@ -96,12 +94,12 @@ class Storage:
         bound = [claim for claim in claims if _is_bound(claim)]
         unbound = [claim for claim in claims if not _is_bound(claim)]
         for claim in unbound:
-            if claim["spec"].get("volumeName") or not self.making.waits_for_pod(_class_of_claim(claim)):
+            if claim["spec"].get("volumeName") or not self.provisioning.waits_for_pod(_class_of(claim)):
                 raise _Refused(_BINDING, f"claim {claim['metadata']['name']} is not bound, and its pod cannot bind it")
         zones = [zone for claim in bound for zone in self._zones(claim)]
-        reach = [terms for claim in bound if (terms := self._reach(claim)) is not None]
+        reach = [_nodes_of(self._volumes[claim["spec"]["volumeName"]]) for claim in bound]
         return VolumeAsk(
-            bound=tuple(reach),
+            bound=tuple([terms for terms in reach if terms is not None]),
             zones=tuple(dict.fromkeys(zones)),
             claims=tuple([self._to_bind(claim) for claim in _in_turn(unbound)]),
             attached=self.attached(pod),
@@ -116,18 +114,18 @@ class Storage:
         return bindings_of([(claim, self._to_bind(claim)) for claim in _in_turn(unbound)], self._volumes, labels)
 
     def has_come_about(self, binding: ClaimBinding, node: str, since: int) -> bool | None:
-        """Is the claim bound? None: it is not, and the wish written in version `since` was withdrawn."""
+        """Is the claim bound? None: it is not, and the request written in version `since` was withdrawn."""
         claim = self._claims.get((binding.namespace, binding.claim))
         if claim is None or _is_bound(claim):
             return None if claim is None else True
         if not binding.volume:
             stands = _selected(claim) == node
-            return False if stands or _version(claim) < since else None
+            return False if stands or version_of(claim) < since else None
         volume = self._volumes.get(binding.volume)
         if volume is None:
             return None
         stands = _is_for(volume["spec"].get("claimRef") or {}, claim)
-        return False if stands or _version(volume) < since else None
+        return False if stands or version_of(volume) < since else None
 
     def _claim(self, pod: Json, name: str, own: bool) -> Json:
         claim = self._claims.get((pod["metadata"]["namespace"], name))
@@ -137,12 +135,9 @@ class Storage:
             raise _Refused(_BINDING, f"claim {name} is bound to a volume that does not exist")
         if claim["metadata"].get("deletionTimestamp"):
             raise _Refused(_BINDING, f"claim {name} is being deleted")
-        if own and not _owned(claim, pod):
+        if own and not is_controlled_by(claim, pod["metadata"].get("uid")):
             raise _Refused(_BINDING, f"claim {name} was not made for this pod")
         return claim
-
-    def _reach(self, claim: Json) -> tuple[Term, ...] | None:
-        return _nodes_of(self._volumes[claim["spec"]["volumeName"]])
 
     def _zones(self, claim: Json) -> list[tuple[str, tuple[str, ...]]]:
         name = claim["spec"]["volumeName"]
@@ -162,16 +157,14 @@ class Storage:
         if volume is not None:
             csi = volume["spec"].get("csi")
             return None if csi is None else (csi["driver"], csi["volumeHandle"])
-        provisioner = self.making.provisioner(_class_of_claim(claim))
-        if provisioner is None:
-            return None
-        meta = claim["metadata"]
-        return provisioner, f"{CLAIM_OF}{meta['namespace']}/{meta['name']}"
+        provisioner = self.provisioning.provisioner(_class_of(claim))
+        return None if provisioner is None else (provisioner, CLAIM_OF + "/".join(namespaced_name(claim)))
 
     def _to_bind(self, claim: Json) -> VolumeClaim:
-        name = _class_of_claim(claim)
+        name, provisioning = _class_of(claim), self.provisioning
         volumes = () if _selected(claim) else self._candidates(claim, name)
-        return VolumeClaim(volumes, self.making.allowed(name), _selected(claim), self.making.roomy(name, _size(claim)))
+        capacity = provisioning.with_capacity(name, _size(claim))
+        return VolumeClaim(volumes, provisioning.allowed(name), _selected(claim), capacity)
 
     def _candidates(self, claim: Json, class_name: str) -> tuple[PodVolume, ...]:
         """Volumes it may be bound to, the smallest first; or the one that is reserved for it."""
@@ -210,11 +203,6 @@ def claim_names(pod: Json) -> list[tuple[str, bool]]:
     return found
 
 
-def _version(thing: Json) -> int:
-    """Versions of one kind of object are numbers that grow."""
-    return int(thing["metadata"].get("resourceVersion") or 0)
-
-
 def _in_turn(unbound: list[Json]) -> list[Json]:
     """Claims whose volume is being provisioned come first; then the smallest."""
     chosen = [claim for claim in unbound if _selected(claim)]
@@ -233,19 +221,10 @@ def _size(claim: Json) -> int:
     return nanos(str(((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage", "0")))
 
 
-def _class_of_claim(claim: Json) -> str:
-    old = (claim["metadata"].get("annotations") or {}).get(_OLD_CLASS)
-    return str(claim["spec"].get("storageClassName") or _ANYWHERE if old is None else old)
-
-
-def _class_of(volume: Json) -> str:
-    old = (volume["metadata"].get("annotations") or {}).get(_OLD_CLASS)
-    return str(volume["spec"].get("storageClassName") or _ANYWHERE if old is None else old)
-
-
-def _owned(claim: Json, pod: Json) -> bool:
-    owners = claim["metadata"].get("ownerReferences") or ()
-    return any(one.get("controller") and one.get("uid") == pod["metadata"].get("uid") for one in owners)
+def _class_of(item: Json) -> str:
+    """Of a volume or a claim."""
+    old = (item["metadata"].get("annotations") or {}).get(_OLD_CLASS)
+    return str(item["spec"].get("storageClassName") or _NO_CLASS if old is None else old)
 
 
 def _is_for(reference: Json, claim: Json) -> bool:
@@ -264,7 +243,4 @@ def _suits(volume: Json, claim: Json) -> bool:
 
 def _nodes_of(volume: Json) -> tuple[Term, ...] | None:
     """Where a volume can be used: any of the terms; None: everywhere."""
-    required = (volume["spec"].get("nodeAffinity") or {}).get("required")
-    if required is None:
-        return None
-    return node_terms(required.get("nodeSelectorTerms") or (), fields=False) or (NEVER,)
+    return node_terms((volume["spec"].get("nodeAffinity") or {}).get("required"), fields=False)

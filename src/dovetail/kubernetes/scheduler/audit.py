@@ -9,19 +9,18 @@ under way.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dovetail.engine.questions.questions import Questions
 from dovetail.kubernetes.objects.nodes import read_node
 from dovetail.kubernetes.objects.pods import gates_of, is_finished
 from dovetail.kubernetes.scheduler.pod_tracker import PodTracker
-from dovetail.kubernetes.scheduler.tracked_pod import NamespacedName, TrackedPod
+from dovetail.kubernetes.scheduler.tracked_pod import TrackedPod
+from dovetail.kubernetes_client.objects import Json, NamespacedName, namespaced_name
 from dovetail.kubernetes_client.pod_requests import Amounts, requests_of
 from dovetail.model.node import Node
 from dovetail.model.requests.pod_ask import DEVICES
 from dovetail.model.task import TaskId, TaskState
-
-Json = Mapping[str, Any]
 
 
 class Difference(NamedTuple):
@@ -74,8 +73,7 @@ def _fact(pod: Json) -> PodFact:
     node = spec.get("nodeName") or ""
     waits = not node and not gates_of(pod) and "deletionTimestamp" not in about
     amounts = requests_of(pod, with_status=True) if node else ()
-    place = about["namespace"], about["name"]
-    return PodFact(place, about["uid"], node, spec.get("schedulerName") or "", waits, amounts)
+    return PodFact(namespaced_name(pod), about["uid"], node, spec.get("schedulerName") or "", waits, amounts)
 
 
 class _Audit:
@@ -159,7 +157,7 @@ class _Audit:
         for task, node in self._placed.items():
             if task.workload not in ours:
                 self._unsure.add(node)
-                yield Difference(f"task {task}", f"holds room on {node}, and no pod is behind it")
+                yield Difference(f"task {task}", f"holds capacity on {node}, and no pod is behind it")
 
     def amounts(self) -> Iterator[Difference]:
         """Exact amounts on nodes whose pods are the same on both sides."""

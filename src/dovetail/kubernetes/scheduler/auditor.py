@@ -13,14 +13,13 @@ from dovetail.kubernetes.scheduler.audit import Difference, PodFact, audit, fact
 from dovetail.kubernetes.scheduler.cluster_informer import ClusterInformer
 from dovetail.kubernetes_client.api import Api
 from dovetail.kubernetes_client.errors import KubernetesApiError
-from dovetail.kubernetes_client.paths import NODES, PODS
+from dovetail.kubernetes_client.paths import NODES, PODS, STORAGE
 
 _log = logging.getLogger(__name__)
 
-CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
 LOOKS = 3
 BETWEEN_LOOKS_S = 10.0
-"""A watch that broke is taken up again within this."""
+"""An interrupted watch is resumed within this."""
 SAID = 20  # differences that are named in the log; the others are counted
 
 
@@ -64,7 +63,7 @@ class Auditor:
             before = {one.about for one in found}
             found = [one for one in await self.look() if one.about in before]
         if found and self._cluster.troubles != troubles:
-            _log.info("no audit this time: a watch is interrupted, and what it would tell is not known yet")
+            _log.info("no audit this time: a watch was interrupted, and its changes are not known yet")
             return []
         self.audits += 1
         self.drift += len(found)
@@ -77,7 +76,7 @@ class Auditor:
 
     async def look(self) -> list[Difference]:
         """Differences as of now, including changes under way."""
-        csi_nodes = await self._api.items(CSI_NODES)
+        csi_nodes = await self._api.items(f"{STORAGE}/csinodes")
         nodes = nodes_of(await self._api.items(NODES), csi_nodes)
         facts: list[PodFact] = []
         async for page in self._api.pages(PODS):

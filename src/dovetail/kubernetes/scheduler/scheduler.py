@@ -31,11 +31,12 @@ from dovetail.kubernetes.scheduler.pod_conditions import (
     unschedulable,
 )
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings, engine_for, line_of
-from dovetail.kubernetes.scheduler.tracked_pod import NamespacedName, TrackedPod
+from dovetail.kubernetes.scheduler.tracked_pod import TrackedPod
 from dovetail.kubernetes.scheduler.volume_binder import VolumeBinder
 from dovetail.kubernetes_client import pods as pod_calls
 from dovetail.kubernetes_client.api import Api
 from dovetail.kubernetes_client.errors import KubernetesApiError
+from dovetail.kubernetes_client.objects import NamespacedName
 from dovetail.kubernetes_client.recorder import Recorder
 from dovetail.model.command import Bind, Command, Stop, Wake
 from dovetail.model.event import BindFailed, TaskBound, Tick
@@ -49,7 +50,7 @@ SLICE = 64  # decisions between two turns of the event loop
 BACKLOG = 192  # orders that may be under way: more would only make each wait longer for its turn
 NOTES_AT_ONCE = 4
 NOTES_KEPT, NOTES_LATEST_S = 20_000, 10.0
-GANG_SETTLES_S = 2.0  # its pods come one after the other: too few of them are no news before that
+GANG_SETTLES_S = 2.0  # pods of a gang arrive one after the other: missing ones are reported after this
 
 
 class PodScheduler:
@@ -76,10 +77,9 @@ class PodScheduler:
         )
         self._changed, self._questions = self.informer.changed, self.informer.questions.pods
         self._wake: asyncio.TimerHandle | None = None
-        self._notes: dict[
-            NamespacedName, tuple[TrackedPod, str, str | None]
-        ] = {}  # why it waits, where room is made for it
-        self._gangs_looked_at: set[NamespacedName] = set()  # before long
+        # By pod: why it waits, and the node on which others are preempted for it.
+        self._notes: dict[NamespacedName, tuple[TrackedPod, str, str | None]] = {}
+        self._gangs_looked_at: set[NamespacedName] = set()  # soon
         self._noted = asyncio.Event()
         self.bound = self.not_bound = self.evicted = 0
         self.ready = False  # it knows its cluster, and decides
@@ -126,9 +126,9 @@ class PodScheduler:
             self.informer.read_again()
             self._carry_out(self.tracker.take_commands())
             if self.engine.busy:
-                await self._binder.room(BACKLOG)
+                await self._binder.fewer_than(BACKLOG)
                 self.objects.tell_budgets()
-                # What devices are left is known only when they are given: one after the other.
+                # The devices that are left are known only after each decision.
                 self._slice(1 if self.informer.devices.wanted else SLICE)
                 await asyncio.sleep(0)
                 continue
@@ -209,10 +209,10 @@ class PodScheduler:
         known = self.tracker.by_id.get(decision.task.workload)
         if known is not None and known.waits:
             told = decision.explanation
-            makes_room = told.outcome == Outcome.PREEMPTING
-            if known.pod is not None and not makes_room:
+            preempting = told.outcome == Outcome.PREEMPTING
+            if known.pod is not None and not preempting:
                 self._devices.give_back(known.pod)
-            self._note(known, told.message, self._questions.nominated_node(known.id) if makes_room else None)
+            self._note(known, told.message, self._questions.nominated_node(known.id) if preempting else None)
 
     def _note(self, known: TrackedPod, message: str, nominated: str | None = None) -> None:
         self._recorder.record(pod_reference(known), FAILED, message, "Scheduling", "Warning")
@@ -250,7 +250,7 @@ class PodScheduler:
             known, message, nominated = self._notes.pop(place)
             if self.tracker.pods.get(place) is not known or known.node or known.chosen:
                 continue
-            with suppress(KubernetesApiError):  # what it says is for people; the next reason may be taken
+            with suppress(KubernetesApiError):  # only for people; the next reason may be accepted
                 await pod_calls.nominate(
                     self._api, known.namespace, known.name, nominated, [unschedulable(message)], known.uid
                 )

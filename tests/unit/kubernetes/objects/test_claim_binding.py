@@ -36,7 +36,9 @@ def using(*claims: str) -> Json:
 def storage(*things: Json) -> Storage:
     found = Storage()
     for name, provisioner in (("later", "kubernetes.io/no-provisioner"), ("made", "disk.example.com")):
-        found.making.set_class({"metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": WAITS})
+        found.provisioning.set_class(
+            {"metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": WAITS}
+        )
     for thing in things:
         (found.set_volume if "capacity" in thing["spec"] else found.set_claim)(thing)
     return found

@@ -77,7 +77,7 @@ def _demanding() -> dict[str, Any]:
 def test_terms_survive_being_written_as_json() -> None:
     reader = PodReader()
     storage = reader.storage
-    storage.making.set_class(
+    storage.provisioning.set_class(
         {"metadata": {"name": "k"}, "provisioner": "csi", "volumeBindingMode": "WaitForFirstConsumer"}
     )
     spec = {"storageClassName": "k", "accessModes": ["ReadWriteOncePod"], "resources": {"requests": {"storage": "1"}}}
