@@ -45,14 +45,7 @@ Params = Mapping[str, str | int]
 class Api:
     """Opened by `async with`, or by the first request; `close` it."""
 
-    def __init__(
-        self,
-        access: Access,
-        *,
-        width: int = 32,
-        timeout_s: float = 30.0,
-        agent: str = USER_AGENT,
-    ) -> None:
+    def __init__(self, access: Access, *, width: int = 32, timeout_s: float = 30.0, agent: str = USER_AGENT) -> None:
         self.access = access
         self._timeout_s = timeout_s
         headers = {"User-Agent": agent, "Accept": JSON, "Accept-Encoding": "identity"}
@@ -81,20 +74,20 @@ class Api:
     async def get(self, path: str, params: Params | None = None) -> JsonObject:
         return _decoded(await self.send("GET", path, params))
 
-    async def create(self, path: str, body: JsonObject, params: Params | None = None) -> JsonObject:
-        return _decoded(await self.send("POST", path, params, orjson.dumps(body)))
+    async def create(self, path: str, body: JsonObject) -> JsonObject:
+        return _decoded(await self.send("POST", path, None, orjson.dumps(body)))
 
-    async def replace(self, path: str, body: JsonObject, params: Params | None = None) -> JsonObject:
-        """Raises Conflict if the body's resourceVersion is not the latest."""
-        return _decoded(await self.send("PUT", path, params, orjson.dumps(body)))
+    async def replace(self, path: str, body: JsonObject) -> JsonObject:
+        """Raises ObjectConflict if the body's resourceVersion is not the latest."""
+        return _decoded(await self.send("PUT", path, None, orjson.dumps(body)))
 
     async def patch(
         self, path: str, body: JsonObject | list[JsonObject], params: Params | None = None, kind: str = MERGE_PATCH
     ) -> JsonObject:
         return _decoded(await self.send("PATCH", path, params, orjson.dumps(body), kind))
 
-    async def delete(self, path: str, body: JsonObject | None = None, params: Params | None = None) -> JsonObject:
-        return _decoded(await self.send("DELETE", path, params, orjson.dumps(body) if body else None))
+    async def delete(self, path: str, body: JsonObject | None = None) -> JsonObject:
+        return _decoded(await self.send("DELETE", path, None, orjson.dumps(body) if body else None))
 
     # --- many objects ----------------------------------------------------------------------------------------
 
@@ -134,12 +127,7 @@ class Api:
     # --- requests --------------------------------------------------------------------------------------------
 
     async def send(
-        self,
-        method: str,
-        path: str,
-        params: Params | None = None,
-        body: bytes | None = None,
-        kind: str = JSON,
+        self, method: str, path: str, params: Params | None = None, body: bytes | None = None, kind: str = JSON
     ) -> bytes:
         """The answer as it came."""
         target = f"{path}?{urlencode(params)}" if params else path

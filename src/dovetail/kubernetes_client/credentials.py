@@ -107,9 +107,8 @@ class Plugin:
     ) -> None:
         self._command = list(command)
         self._env = dict(env)
-        self._info = {"apiVersion": api_version, "kind": "ExecCredential", "spec": {"interactive": False}}
-        if cluster is not None:
-            self._info["spec"] = {"interactive": False, "cluster": dict(cluster)}
+        spec = {"interactive": False} | ({} if cluster is None else {"cluster": dict(cluster)})
+        self._info = {"apiVersion": api_version, "kind": "ExecCredential", "spec": spec}
         self._hint = hint
         self._trust = trust
         self._now_s = now_s

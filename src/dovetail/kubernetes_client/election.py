@@ -126,11 +126,10 @@ class Election:
         try:
             await self._look()
             spec = self._spec or {}
-            ours = self.leader == self._identity
-            if not ours and self.leader and not self._expired(spec):
+            expires_at = self._seen_at + float(spec.get("leaseDurationSeconds") or self._pace.lease_s)
+            if self.leader not in ("", self._identity) and self._monotonic_s() < expires_at:
                 return False
-            fresh = self._new_spec(self._identity, self._pace.lease_s, spec)
-            await self._write(fresh)
+            await self._write(self._new_spec(self._identity, self._pace.lease_s, spec))
         except ObjectConflict:
             return False  # somebody was quicker; the next look says who
         except KubernetesApiError as error:
@@ -138,9 +137,6 @@ class Election:
             return False
         self.leading = True
         return True
-
-    def _expired(self, spec: JsonObject) -> bool:
-        return self._monotonic_s() >= self._seen_at + float(spec.get("leaseDurationSeconds") or self._pace.lease_s)
 
     async def _look(self) -> None:
         try:

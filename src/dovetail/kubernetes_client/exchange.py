@@ -249,9 +249,6 @@ def _keep_alive(connected: Any) -> None:
     """Lets the kernel notice that nobody is at the other end of this socket."""
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if hasattr(socket, "TCP_KEEPIDLE"):
-        for option, value in (
-            (socket.TCP_KEEPIDLE, PROBE_AFTER_S),
-            (socket.TCP_KEEPINTVL, PROBE_EVERY_S),
-            (socket.TCP_KEEPCNT, PROBES),
-        ):
-            connected.setsockopt(socket.IPPROTO_TCP, option, value)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, PROBE_AFTER_S)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, PROBE_EVERY_S)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, PROBES)

@@ -51,15 +51,10 @@ class _Entry:
 
 class Recorder:
     def __init__(
-        self,
-        api: Api,
-        controller: str,
-        instance: str,
-        *,
-        capacity: int = CAPACITY,
-        busy: Callable[[], bool] = lambda: False,
+        self, api: Api, controller: str, instance: str, busy: Callable[[], bool] | None = None, capacity: int = CAPACITY
     ) -> None:
-        self._api, self._busy = api, busy
+        """`busy`: whether there is something more important to do now."""
+        self._api, self._busy = api, busy or (lambda: False)
         self._by = {"reportingController": controller, "reportingInstance": instance[:MAX_REASON]}
         self._capacity = capacity
         self._known: OrderedDict[_Key, _Entry] = OrderedDict()
@@ -85,12 +80,7 @@ class Recorder:
         self._tasks = []
 
     def record(
-        self,
-        regarding: Json,
-        reason: str,
-        note: str,
-        action: str,
-        kind: Literal["Normal", "Warning"] = "Normal",
+        self, regarding: Json, reason: str, note: str, action: str, kind: Literal["Normal", "Warning"] = "Normal"
     ) -> None:
         """`regarding`: a reference to an object, with apiVersion, kind, namespace, name and uid."""
         note = note if len(note) <= MAX_NOTE else note[: MAX_NOTE - 1] + "…"

@@ -79,7 +79,8 @@ class KubernetesBackend:
         settings = self._settings
         access = await asyncio.to_thread(find_access, settings.kubeconfig, settings.context)
         self._namespace = settings.namespace or access.namespace
-        self._owner = settings.owner or await asyncio.to_thread(remembered_owner, self._folder)
+        if not self._owner:
+            self._owner = await asyncio.to_thread(remembered_owner, self._folder)
         self._machines, self._attempts = Machines(self.name, settings.gpu_resource), PodAttempts()
         self._opened = api = Api(access, width=settings.connections, timeout_s=settings.timeout_s)
         self._output = Output(api, self._namespace)

@@ -64,7 +64,7 @@ class ClusterReplica:
         namespace, name = namespaced_name(pod)
         task = self.tasks.setdefault((namespace, name), TaskId(len(self.tasks) + 1, 0))
         self.names[task], self.placed[task] = (namespace, name), read
-        terms = self.reader.read_placed(pod).terms
+        terms = self.reader.read(pod, placed=True).terms
         arrived = WorkArrived(task.workload, namespace, name, RANK, terms, nodes=(node,), since=read.since)
         self.engine.handle(arrived, self.now)
         return task
@@ -74,7 +74,7 @@ class ClusterReplica:
         if is_finished(pod) or node not in self.questions.nodes:
             return None
         since = seconds((pod.get("status") or {}).get("startTime"), self.now)
-        return AssumedPod(node, self.reader.read_placed(pod).query, since)
+        return AssumedPod(node, self.reader.read(pod, placed=True).query, since)
 
     def _node(self, name: str) -> Node:
         node, csi_node = self._nodes[name]

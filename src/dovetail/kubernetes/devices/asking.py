@@ -71,24 +71,12 @@ def wishes_of(claims: Sequence[Json], classes: Mapping[str, Json]) -> list[Wish]
         about = claim["metadata"]
         words = f"claim {about.get('namespace', '')}/{about['name']}"
         asked: Json = claim["spec"].get("devices") or {}
-        rules = _rules(asked.get("constraints") or (), words)
+        rules = [rule_of(constraint, words) for constraint in asked.get("constraints") or ()]
         wishes = [tuple(_asks(number, one, classes, rules, words)) for one in asked.get("requests") or ()]
         least = sum(min(ask.least for ask in wish) for wish in wishes)
         if least > MOST_RESULTS:
             raise Unallocatable(f"{words}: asks for {least} devices, but a claim can have {MOST_RESULTS} at most")
         found += wishes
-    return found
-
-
-def _rules(constraints: Sequence[Json], words: str) -> list[Rule]:
-    found = []
-    for constraint in constraints:
-        rule = rule_of(constraint)
-        if rule is None:
-            raise Unallocatable(
-                f"{words}: a constraint is of a kind that is not supported; matchAttribute and distinctAttribute are"
-            )
-        found.append(rule)
     return found
 
 

@@ -8,7 +8,7 @@ A device without the attribute, or with a value of a kind that is not known here
 from collections.abc import Iterable
 from typing import Any
 
-from dovetail.kubernetes.devices.device import DraDevice
+from dovetail.kubernetes.devices.device import DraDevice, Unallocatable
 from dovetail.kubernetes_client.objects import Json
 
 _KINDS = ("string", "int", "bool", "version")
@@ -52,11 +52,13 @@ class Rule:
         self._chosen.pop()
 
 
-def rule_of(constraint: Json) -> Rule | None:
-    """None: of a kind that is not known here."""
+def rule_of(constraint: Json, words: str) -> Rule:
+    """Raises Unallocatable for a kind of constraint that is not supported; `words`: its claim."""
     requests = constraint.get("requests") or ()
     if attribute := constraint.get("matchAttribute"):
         return Rule(attribute, requests, distinct=False)
     if attribute := constraint.get("distinctAttribute"):
         return Rule(attribute, requests, distinct=True)
-    return None
+    raise Unallocatable(
+        f"{words}: a constraint is of a kind that is not supported; matchAttribute and distinctAttribute are"
+    )

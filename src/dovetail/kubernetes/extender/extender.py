@@ -6,7 +6,7 @@ cluster as the watches report it, with the pods of kube-scheduler as pending wor
 Guarantees: nothing is answered before everything that existed at the start is known. All state is in the API server;
 after a restart gangs without a bound pod are planned again. Several extenders may run if each kube-scheduler asks only
 one of them: each has its own plans.
-Left to others: the web server (`app`, `serving`).
+Left to others: the web server (`app`).
 """
 
 import asyncio

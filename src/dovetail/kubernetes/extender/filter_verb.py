@@ -172,11 +172,11 @@ def _answer(
     args: ExtenderArgs, passed: Iterable[str], failed: dict[str, str], never: dict[str, str]
 ) -> ExtenderFilterResult:
     """In the form in which the nodes were given."""
+    result = ExtenderFilterResult.model_construct(failed_nodes=failed, failed_and_unresolvable_nodes=never)
     if args.node_names is not None or args.nodes is None:
-        return ExtenderFilterResult.model_construct(
-            node_names=list(passed), failed_nodes=failed, failed_and_unresolvable_nodes=never
-        )
-    wanted = set(passed)
-    kept = [node for node, name in zip(args.nodes.items or (), args.names, strict=True) if name in wanted]
-    nodes = NodeList.model_construct(items=kept)
-    return ExtenderFilterResult.model_construct(nodes=nodes, failed_nodes=failed, failed_and_unresolvable_nodes=never)
+        result.node_names = list(passed)
+    else:
+        wanted = set(passed)
+        kept = [node for node, name in zip(args.nodes.items or (), args.names, strict=True) if name in wanted]
+        result.nodes = NodeList.model_construct(items=kept)
+    return result

@@ -121,7 +121,8 @@ class GangPlans:
             there = len(self._waiting(gang, group))
             return PlannedNode(why=incomplete(gang[1], there, group.least), whole_gang=True)
         with self._held.counted(priority, but_gang=gang):
-            tried = self.tried(gang, group, avoid=self._banned(gang))
+            missed = self._missed.get(gang, {})
+            tried = self.tried(gang, group, avoid=[name for name, times in missed.items() if times >= STRIKES])
             if tried.refusal is not None and gang in self._missed:
                 del self._missed[gang]
                 tried = self.tried(gang, group)
@@ -136,9 +137,6 @@ class GangPlans:
             self._held.keep(kept)
         self._on_plan(gang, made)
         return None
-
-    def _banned(self, gang: NamespacedName) -> list[str]:
-        return [name for name, times in self._missed.get(gang, {}).items() if times >= STRIKES]
 
     # --- keeping to it ---------------------------------------------------------------------------------------
 

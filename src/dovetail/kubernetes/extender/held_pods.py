@@ -6,8 +6,7 @@ count until the watch shows the pod bound or gone, or until nobody has asked abo
 learn of it: held pods are assumed in a trial, for one question at a time.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from dovetail.engine.questions.pod_answers import AssumedPod, PodQuery
@@ -86,16 +85,13 @@ class HeldPods:
                 lapsed.append(kept)
         return lapsed
 
-    @contextmanager
     def counted(
         self, priority: int, *, but: NamespacedName | None = None, but_gang: NamespacedName | None = None
-    ) -> Iterator[None]:
+    ) -> AbstractContextManager[None]:
         """A trial in which all of it is taken, except that of one pod, or what is planned of one gang. What is only
         planned, and for pods less urgent than this priority, blocks nobody."""
-        with self._questions.assume(
-            [kept.assumed for kept in self._kept.values() if self._counts(kept, priority, but, but_gang)]
-        ):
-            yield
+        counted = [kept for kept in self._kept.values() if self._counts(kept, priority, but, but_gang)]
+        return self._questions.assume([kept.assumed for kept in counted])
 
     @staticmethod
     def _counts(kept: HeldPod, priority: int, but: NamespacedName | None, but_gang: NamespacedName | None) -> bool:

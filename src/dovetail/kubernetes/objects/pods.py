@@ -106,15 +106,8 @@ class PodReader:
         if self.namespaces.pop(name, None) is not None:
             self._forget()
 
-    def read(self, pod: Json) -> PodMeaning:
-        """A pending pod. Raises AnnotationError."""
-        return self._read(pod, placed=False)
-
-    def read_placed(self, pod: Json) -> PodMeaning:
-        """A pod on its node: it uses what it has there, and asks for nothing."""
-        return self._read(pod, placed=True)
-
-    def _read(self, pod: Json, placed: bool) -> PodMeaning:
+    def read(self, pod: Json, *, placed: bool = False) -> PodMeaning:
+        """Raises AnnotationError for a pending pod. `placed`: on its node it uses what it has, and asks for nothing."""
         spec, meta = pod["spec"], pod["metadata"]
         if self.allocates and not placed and claims_devices(pod):
             return self._meaning(pod, spec, meta, placed)  # not cached: equal pods may have different claims

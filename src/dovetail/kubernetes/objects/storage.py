@@ -5,8 +5,8 @@ that nodes replace by CSI drivers (CSI migration), and attachments that belong t
 """
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
-from dovetail.kubernetes.objects.claim_binding import ClaimBinding, bindings_of
 from dovetail.kubernetes.objects.provisioning import Provisioning
 from dovetail.kubernetes.objects.selectors import label_term, node_terms, selects
 from dovetail.kubernetes_client.objects import Json, NamespacedName, is_controlled_by, namespaced_name, version_of
@@ -26,6 +26,18 @@ _NO_CLASS = ""
 
 class _Refused(Exception):
     """Every node refuses the pod: kube-scheduler's plugin, and why."""
+
+
+class ClaimBinding(NamedTuple):
+    """`volume`: the volume that the claim gets, as of `volume_version`; empty: one is provisioned. `asked`: that is
+    already written to the API, and only has to be carried out."""
+
+    namespace: str
+    claim: str
+    uid: str
+    volume: str = ""
+    volume_version: str = ""
+    asked: bool = False
 
 
 class Storage:
@@ -70,9 +82,7 @@ class Storage:
 
     def attached(self, pod: Json) -> tuple[tuple[str, str], ...]:
         """Volumes that the node has to attach for the pod; missing claims are left out."""
-        namespace = pod["metadata"]["namespace"]
-        claims = [self._claims.get((namespace, name)) for name, _ in claim_names(pod)]
-        found = [self._driver(claim) for claim in claims if claim is not None]
+        found = [self._driver(claim) for claim in self._claims_of(pod)]
         return tuple(dict.fromkeys([one for one in found if one is not None]))
 
     def ask_of(self, pod: Json) -> VolumeAsk | None:
@@ -106,12 +116,29 @@ class Storage:
         )
 
     def bindings(self, pod: Json, labels: Mapping[str, str]) -> list[ClaimBinding] | None:
-        """Volumes for the pod's claims that wait for its node, on a node with these labels; None: a claim gets no
-        volume."""
-        namespace = pod["metadata"]["namespace"]
-        claims = [self._claims.get((namespace, name)) for name, _ in claim_names(pod)]
-        unbound = [claim for claim in claims if claim is not None and not _is_bound(claim)]
-        return bindings_of([(claim, self._to_bind(claim)) for claim in _in_turn(unbound)], self._volumes, labels)
+        """Volumes for the pod's claims that wait for its node, on a node with these labels, which include its name;
+        None: a claim gets no volume there.
+
+        The choice follows the filter (`placement/filters/pod_volumes.py`): claim by claim, each gets the first volume
+        left that the node can use, or else one is provisioned there.
+        """
+        taken: set[str] = set()
+        found = []
+        for claim in _in_turn([claim for claim in self._claims_of(pod) if not _is_bound(claim)]):
+            ask = self._to_bind(claim)
+            name = *namespaced_name(claim), claim["metadata"].get("uid") or ""
+            usable = [one.name for one in ask.volumes if one.name not in taken and _holds(one.nodes, labels)]
+            if usable:
+                taken.add(usable[0])
+                volume = self._volumes[usable[0]]
+                asked = bool((volume["spec"].get("claimRef") or {}).get("uid"))
+                version = volume["metadata"].get("resourceVersion") or ""
+                found.append(ClaimBinding(*name, usable[0], version, asked))
+            elif ask.made_at is not None and _holds(ask.made_at or None, labels) and _holds(ask.roomy, labels):
+                found.append(ClaimBinding(*name, asked=bool(ask.selected_node)))
+            else:
+                return None
+        return found
 
     def has_come_about(self, binding: ClaimBinding, node: str, since: int) -> bool | None:
         """Is the claim bound? None: it is not, and the request written in version `since` was withdrawn."""
@@ -126,6 +153,11 @@ class Storage:
             return None
         stands = _is_for(volume["spec"].get("claimRef") or {}, claim)
         return False if stands or version_of(volume) < since else None
+
+    def _claims_of(self, pod: Json) -> list[Json]:
+        """Those that exist."""
+        names = [(pod["metadata"]["namespace"], name) for name, _ in claim_names(pod)]
+        return [self._claims[name] for name in names if name in self._claims]
 
     def _claim(self, pod: Json, name: str, own: bool) -> Json:
         claim = self._claims.get((pod["metadata"]["namespace"], name))
@@ -201,6 +233,10 @@ def claim_names(pod: Json) -> list[tuple[str, bool]]:
         elif volume.get("ephemeral") is not None:
             found.append((f"{pod['metadata']['name']}-{volume['name']}", True))
     return found
+
+
+def _holds(terms: tuple[Term, ...] | None, labels: Mapping[str, str]) -> bool:
+    return terms is None or any(selects(term, labels) for term in terms)
 
 
 def _in_turn(unbound: list[Json]) -> list[Json]:

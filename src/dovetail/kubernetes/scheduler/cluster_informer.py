@@ -63,8 +63,8 @@ class ClusterInformer:
         optional = [OptionalReflector(self._follow(path, handler)) for path, handler in others.items()]
         pods = self._follow(PODS, self._pods)
         async with asyncio.TaskGroup() as group:
-            for reflector in (*required, *optional):
-                group.create_task(reflector.run(), name="follow")
+            for run in (*(one.run for one in required), *(one.run for one in optional)):
+                group.create_task(run(), name="follow")
             for synced in (*(one.synced for one in required), *(one.settled for one in optional)):
                 await synced.wait()
             objects.pods_outdated = objects.claims_outdated = False  # no pod was read before all this was known

@@ -45,7 +45,7 @@ class SchedulerMetrics:
             ("pods", "Pods that count: on a node, or waiting for one", len(known)),
             ("pods_waiting", "Pods of ours without a node", sum(1 for one in known if one.waits)),
             ("pods_held", "Pods of ours that cannot be placed as they are written", len(found.tracker.held)),
-            ("orders_under_way", "Bindings and deletions without an answer yet", found.under_way),
+            ("orders_under_way", "Bindings and deletions without an answer yet", found.binder.under_way),
             ("ready", "1 while it knows its cluster and decides", float(found.ready)),
             ("drift", "Differences from the API that the last audit found", len(found.auditor.last)),
         ]
@@ -55,7 +55,7 @@ class SchedulerMetrics:
             ("evicted", "Pods that were preempted", found.evicted),
             ("audits", "How often everything was compared with the API", found.auditor.audits),
             ("watches_interrupted", "Watches that were interrupted and resumed", found.informer.troubles),
-            ("events_dropped", "Events that could not be written", found.events_dropped),
+            ("events_dropped", "Events that could not be written", found.recorder.dropped),
         ]
         for name, words, value in gauges:
             yield GaugeMetricFamily(f"dovetail_kubernetes_{name}", words, value)

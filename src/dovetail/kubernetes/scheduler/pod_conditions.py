@@ -14,10 +14,6 @@ def pod_reference(known: TrackedPod) -> JsonObject:
     return {"apiVersion": "v1", "kind": "Pod", **about}
 
 
-def scheduled(known: TrackedPod, node: str) -> str:
-    return f"Successfully assigned {known.namespace}/{known.name} to {node}"
-
-
 def incomplete(gang: str, there: int, wanted: int) -> str:
     return f"waits for its gang {gang}: {there} of the {wanted} pods that have to start together are there"
 

@@ -61,20 +61,17 @@ class PodTracker:
     def seen(self, pod: Json) -> None:
         """A pod exists, or has changed."""
         place, uid = namespaced_name(pod), pod["metadata"]["uid"]
-        known = self.pods.get(place)
-        if known is not None and known.uid != uid:
+        known, finished = self.pods.get(place), is_finished(pod)
+        if known is not None and (known.uid != uid or finished):
             self.gone(place)
             known = None
+        if finished:
+            self._ended(place, pod)
+            return
         if known is None:
-            if is_finished(pod):
-                self._ended(place, pod)
-                return
             known = self.pods[place] = TrackedPod(*place, uid, scheduler=pod["spec"].get("schedulerName") or "")
         node = pod["spec"].get("nodeName") or ""
-        if is_finished(pod):
-            self.gone(place)
-            self._ended(place, pod)
-        elif node:
+        if node:
             self._on_node(known, pod, node)
         else:
             self._without_node(known, pod)
@@ -109,7 +106,7 @@ class PodTracker:
             self.read_gang_again((place[0], gang))
 
     def _on_node(self, known: TrackedPod, pod: Json, node: str) -> None:
-        meaning = self._anybody.read_placed(pod)
+        meaning = self._anybody.read(pod, placed=True)
         self.held.pop(known.place, None)
         if known.id and not known.node and self._placed_on(known) == node:
             known.node = node

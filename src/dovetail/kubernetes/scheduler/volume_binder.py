@@ -11,8 +11,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 
-from dovetail.kubernetes.objects.claim_binding import ClaimBinding
-from dovetail.kubernetes.objects.storage import BOUND_BY_SCHEDULER, SELECTED_NODE, claim_names
+from dovetail.kubernetes.objects.storage import BOUND_BY_SCHEDULER, SELECTED_NODE, ClaimBinding, claim_names
 from dovetail.kubernetes.scheduler.binder import BindingStep, OnBound, PodBinding
 from dovetail.kubernetes.scheduler.cluster_informer import ClusterInformer
 from dovetail.kubernetes_client.api import Api, JsonObject

@@ -4,8 +4,7 @@ from typing import Any
 
 from tests.unit.kubernetes.manifests import HOST, pod
 
-from dovetail.kubernetes.objects.claim_binding import ClaimBinding
-from dovetail.kubernetes.objects.storage import SELECTED_NODE, Storage
+from dovetail.kubernetes.objects.storage import SELECTED_NODE, ClaimBinding, Storage
 
 Json = dict[str, Any]
 WAITS = "WaitForFirstConsumer"
