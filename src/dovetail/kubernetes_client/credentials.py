@@ -60,7 +60,7 @@ def basic(user: str, password: str) -> Fixed:
 
 
 class TokenFile:
-    """A file that somebody else keeps up to date, looked at once a second at most."""
+    """A file that is kept up to date by others, checked once a second at most."""
 
     def __init__(self, path: Path, monotonic_s: Callable[[], float] = time.monotonic) -> None:
         self._path = path

@@ -87,7 +87,7 @@ class Election:
             await self.release()
 
     async def acquire(self) -> None:
-        while not await self._try():  # noqa: ASYNC110 - nobody tells us when the other lets go
+        while not await self._try():  # noqa: ASYNC110 - there is no notice of a release
             await asyncio.sleep(self._pace.retry_s)
         _log.info("%s leads (lease %s/%s)", self._identity, *self._place)
 
@@ -122,7 +122,7 @@ class Election:
                 raise LeadershipLost(f"lease {'/'.join(self._place)}: {by}")
 
     async def _try(self) -> bool:
-        """Take it or renew it; False: somebody else has it, or nothing is known."""
+        """Take it or renew it; False: another has it, or nothing is known."""
         try:
             await self._look()
             spec = self._spec or {}
@@ -131,7 +131,7 @@ class Election:
                 return False
             await self._write(self._new_spec(self._identity, self._pace.lease_s, spec))
         except ObjectConflict:
-            return False  # somebody was quicker; the next look says who
+            return False  # another was quicker; the next look says who
         except KubernetesApiError as error:
             _log.warning("lease %s/%s: %s", *self._place, error)
             return False

@@ -1,6 +1,6 @@
 """Errors of the Kubernetes API, one class for each case that callers tell apart.
 
-After `ApiUnreachable` nobody knows whether the request was carried out; every other error is the server's own answer
+After `ApiUnreachable` it is unknown whether the request was carried out; every other error is the server's own answer
 that it was not. `error_of` reads a `Status` object as the server writes it, in answers and in watches.
 """
 
@@ -43,7 +43,7 @@ class ObjectNotFound(KubernetesApiError):
 
 
 class ObjectConflict(KubernetesApiError):
-    """Somebody else was first: the object has changed, or is in a state that excludes this."""
+    """The object has changed meanwhile, or is in a state that excludes this."""
 
 
 class AlreadyExists(ObjectConflict):

@@ -78,14 +78,14 @@ class _Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         status = self._parser.get_status_code()
-        if status < 200:  # a word before the answer, such as 103
+        if status < 200:  # an interim response, such as 103
             self._pieces.clear()
             return
         self._close = not self._parser.should_keep_alive()
         content = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         waiting, self._waiting = self._waiting, None
         if waiting is None or waiting.done():
-            self._close = True  # an answer to nothing: what comes next on this connection is anybody's guess
+            self._close = True  # an answer that nothing waits for: the connection is of no use any more
             return
         waiting.set_result(HttpAnswer(status, content, self._retry_after))
 
@@ -161,7 +161,7 @@ class HttpExchange:
                 if connection.late:
                     raise BrokenExchange(f"no answer in {timeout_s:g} s") from None
                 if kept is not None and method == "GET" and not connection.answered:
-                    continue  # it had been closed while nobody used it
+                    continue  # it had been closed while it was idle
                 raise
             except asyncio.CancelledError:
                 connection.fail("given up")  # an answer that comes later must not meet another request
@@ -246,7 +246,7 @@ class HttpExchange:
 
 
 def _keep_alive(connected: Any) -> None:
-    """Lets the kernel notice that nobody is at the other end of this socket."""
+    """Lets the kernel detect a dead peer of this socket."""
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if hasattr(socket, "TCP_KEEPIDLE"):
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, PROBE_AFTER_S)

@@ -22,10 +22,8 @@ _log = logging.getLogger(__name__)
 
 
 async def bind(api: Api, namespace: str, name: str, node: str, uid: str | None = None) -> None:
-    """Raises ObjectConflict if the pod has a node, is another (`uid`) or is being deleted; NotFound if there is none.
-
-    After Unreachable the binding may be there: ask for the pod.
-    """
+    """Raises ObjectConflict if the pod has a node, is another (`uid`) or is being deleted; ObjectNotFound if there is
+    none. After ApiUnreachable the pod may be bound: look it up."""
     about = {"name": name, "uid": uid} if uid else {"name": name}
     body = {"metadata": about, "target": {"kind": "Node", "name": node}}
     await api.send("POST", pod(namespace, name, "binding"), None, orjson.dumps(body))

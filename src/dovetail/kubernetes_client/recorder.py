@@ -141,7 +141,7 @@ class Recorder:
                 return
             except ObjectNotFound:  # the server forgets Events after a while: then this begins anew
                 pass
-        # Any name that nobody else takes; the object's name helps whoever lists them.
+        # Any unique name; the object's name in it helps people who list Events.
         subject = str(entry.regarding.get("name") or "object")[:200].rstrip("-.")
         entry.name = f"{subject}.{uuid4().hex[:16]}"
         body: JsonObject = {

@@ -72,7 +72,7 @@ class StreamingResponse(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
-        if status >= 200:  # anything else is a word before the answer
+        if status >= 200:  # anything else is an interim response
             self._head = ResponseHead(status, self._retry_after)
 
     def on_body(self, body: bytes) -> None:

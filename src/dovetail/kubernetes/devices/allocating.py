@@ -1,8 +1,8 @@
 """Which devices the claims of a pod get on a node, all of them or none.
 
 Guarantees: what is given satisfies every request of every claim together: counts, selectors of class and request,
-taints, constraints, counters that devices share; no device that is in use is given to anybody but an administrator
-(`adminAccess`), who may have any and takes it from nobody. The same question gets the same answer.
+taints, constraints, counters that devices share. A device in use is given only to requests with `adminAccess`, which
+may have any device and take it from no other claim. The same question gets the same answer.
 Devices that several claims may share (`allowMultipleAllocations`) are given to one claim at a time like all others, and
 requests for a part of a device's capacity are refused: sharing is not supported.
 Left to others: what there is (`inventory`), what is in use, and telling the API.

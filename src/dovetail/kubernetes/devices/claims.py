@@ -38,7 +38,7 @@ class DeviceClaims:
         self._selects = selects or Selecting()
         self._classes: dict[str, Json] = {}
         self._claims: dict[NamespacedName, Json] = {}
-        self._held: dict[NamespacedName, list[DeviceId]] = {}  # by claim, those that nobody else can have meanwhile
+        self._held: dict[NamespacedName, list[DeviceId]] = {}  # by claim, those that no other claim can have
         self._in_use: dict[DeviceId, int] = {}  # by how many claims
         self._assumed: dict[NamespacedName, Json] = {}  # allocations that the API has not been told of, or not answered
         self._asked: dict[str, list[Json]] = {}  # by mark: claims as pods ask for them
@@ -281,6 +281,6 @@ def _users(claim: Json) -> list[Json]:
 
 
 def _devices(allocation: Json | None) -> list[DeviceId]:
-    """Those that nobody else can have meanwhile: access for administrators does not use a device."""
+    """Those that no other claim can have meanwhile: access for administrators does not use a device."""
     results = ((allocation or {}).get("devices") or {}).get("results") or ()
     return [DeviceId(one["driver"], one["pool"], one["device"]) for one in results if not one.get("adminAccess")]

@@ -2,7 +2,7 @@
 
 A partition of a device can be had only while the counters that it draws on, shared with the other partitions, suffice.
 Amounts are nano units, as exact as Kubernetes writes them. A counter that more is drawn from than there is (a driver
-may have taken some back) refuses whoever draws on it, and nobody else.
+may have taken some back) refuses devices that draw on it, and no others.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence

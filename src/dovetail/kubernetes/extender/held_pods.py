@@ -2,8 +2,8 @@
 
 kube-scheduler counts a pod on its node as soon as it has decided; we learn of it when we are asked to bind it, or from
 the watch. A pod of a gang counts on its planned node from the plan on, any other pod from the request to bind it. Both
-count until the watch shows the pod bound or gone, or until nobody has asked about it for a while. The engine does not
-learn of it: held pods are assumed in a trial, for one question at a time.
+count until the watch shows the pod bound or gone, or until kube-scheduler has not asked about it for a while. The
+engine does not learn of it: held pods are assumed in a trial, for one question at a time.
 """
 
 from contextlib import AbstractContextManager

@@ -17,8 +17,6 @@ GROUP_LABELS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.
 
 def gang_in(labels: Mapping[str, str]) -> str:
     """The gang that its labels name; empty: none."""
-    if not labels:
-        return ""
     return next((labels[key] for key in GROUP_LABELS if labels.get(key)), "")
 
 

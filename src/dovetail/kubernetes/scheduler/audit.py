@@ -79,7 +79,7 @@ def audit(
     """`names`: our scheduler names; `nodes` and `facts`: everything in the API; `under_way`: workloads that have a node
     here and whose binding may take long to reach the API."""
     found = _Audit(questions, tracker, names, nodes, {fact.place: fact for fact in facts}, under_way)
-    return [*found.nodes(), *found.pods(), *found.nobody_else(), *found.amounts()]
+    return [*found.nodes(), *found.pods(), *found.unknown_to_the_api(), *found.amounts()]
 
 
 def _fact(pod: Json) -> PodFact:
@@ -159,7 +159,7 @@ class _Audit:
         state = None if task is None else task.state
         return "" if state is TaskState.PENDING else f"waits in the API, and the engine says {state or 'nothing'} of it"
 
-    def nobody_else(self) -> Iterator[Difference]:
+    def unknown_to_the_api(self) -> Iterator[Difference]:
         for place, known in self._tracker.pods.items():
             fact = self._facts.get(place)
             if fact is None or fact.uid != known.uid:
@@ -201,8 +201,7 @@ class Auditor:
         under_way: Callable[[], Collection[int]] = tuple,
         between_looks_s: float = BETWEEN_LOOKS_S,
     ) -> None:
-        """`names`: our scheduler names; `under_way`: workloads that have a node here and whose binding may take long to
-        reach the API."""
+        """`names` and `under_way`: as in `audit`."""
         self._api, self._cluster, self._names, self._under_way = api, cluster, names, under_way
         self._between_looks_s = between_looks_s
         self.audits = 0

@@ -1,7 +1,7 @@
 """Allocates devices to the claims of a pod that has a node, before the pod is bound.
 
 Guarantees: devices count as allocated from the moment their pod has a node, even while the outcome of a write is
-unknown: a lost answer is looked up until there is one. A claim that somebody else changed meanwhile is left as it is,
+unknown: a lost answer is looked up until there is one. A claim that was changed by others meanwhile is left as it is,
 and the pod is pending again. A pod that fits nowhere gives back devices that only it uses, since it may fit elsewhere
 without them.
 Left to others: freeing claims of finished pods (the cluster's resource claim controller). The API does not keep two
@@ -100,7 +100,7 @@ class DeviceBinder(BindingStep):
         if _are_the_same(allocation, status.get("allocation")):
             allocation = None  # it was ourselves, and the answer was lost
         if allocation is not None and status.get("allocation") is not None:
-            raise Taken(f"its resource claim {about['name']} was given devices by somebody else")
+            raise Taken(f"its resource claim {about['name']} was given devices by another scheduler")
         if allocation is None and status.get("allocation") is None:
             raise Taken(f"its resource claim {about['name']} has lost its devices")
         if allocation is not None:
@@ -122,7 +122,7 @@ class DeviceBinder(BindingStep):
         body: JsonObject = {**claim, "status": status}
         try:
             self._claims.set_claim(await self._api.replace(f"{_path(claim)}/status", body))
-        except KubernetesApiError as error:  # somebody has changed it, perhaps to use it
+        except KubernetesApiError as error:  # it was changed, perhaps by a new user of it
             _log.info("devices of claim %s/%s are not given back: %s", *namespaced_name(claim), error)
 
 

@@ -41,7 +41,7 @@ class PodTracker:
         self._engine, self._readers, self._now = engine, readers, now
         questions = Questions(engine)
         self._questions, self._nodes = questions.pods, questions.nodes
-        self._anybody = next(iter(readers.values()))
+        self._default_reader = next(iter(readers.values()))
         self._last = 0
         self.pods: dict[NamespacedName, TrackedPod] = {}
         self.by_id: dict[int, TrackedPod] = {}
@@ -106,7 +106,7 @@ class PodTracker:
             self.read_gang_again((place[0], gang))
 
     def _on_node(self, known: TrackedPod, pod: Json, node: str) -> None:
-        meaning = self._anybody.read(pod, placed=True)
+        meaning = self._default_reader.read(pod, placed=True)
         self.held.pop(known.place, None)
         if known.id and not known.node and self._placed_on(known) == node:
             known.node = node
