@@ -86,8 +86,8 @@ class Api:
     ) -> JsonObject:
         return _decoded(await self.send("PATCH", path, params, orjson.dumps(body), kind))
 
-    async def delete(self, path: str, body: JsonObject | None = None) -> JsonObject:
-        return _decoded(await self.send("DELETE", path, None, orjson.dumps(body) if body else None))
+    async def delete(self, path: str, body: JsonObject | None = None, params: Params | None = None) -> JsonObject:
+        return _decoded(await self.send("DELETE", path, params, orjson.dumps(body) if body else None))
 
     # --- many objects ----------------------------------------------------------------------------------------
 
