@@ -121,8 +121,8 @@ class GangPlans:
             there = len(self._waiting(gang, group))
             return PlannedNode(why=incomplete(gang[1], there, group.least), whole_gang=True)
         with self._held.counted(priority, but_gang=gang):
-            missed = self._missed.get(gang, {})
-            tried = self.tried(gang, group, avoid=[name for name, times in missed.items() if times >= STRIKES])
+            banned = [name for name, times in self._missed.get(gang, Counter()).items() if times >= STRIKES]
+            tried = self.tried(gang, group, avoid=banned)
             if tried.refusal is not None and gang in self._missed:
                 del self._missed[gang]
                 tried = self.tried(gang, group)
