@@ -87,7 +87,7 @@ class _Run:
         report.seconds, report.created, report.bound = self._elapsed_s, self._churn.created, self._scheduler.bound
         report.audits, report.calls_failed = self._auditor.audits, self._churn.failed
         report.interruptions = self._scheduler.informer.troubles
-        report.relists = self._scheduler.informer.relists
+        report.relists = sum(max(0, one.lists - 1) for one in self._scheduler.informer.reflectors)
         return report
 
     async def _rest(self) -> None:

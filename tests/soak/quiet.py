@@ -7,7 +7,7 @@ from typing import Any
 
 from dovetail.kubernetes.checking.cluster_replica import ClusterReplica
 from dovetail.kubernetes.objects.pods import PodMeaning, gates_of, is_finished
-from dovetail.kubernetes.scheduler.auditor import Auditor
+from dovetail.kubernetes.scheduler.audit import Auditor
 from dovetail.kubernetes_client.api import Api
 from dovetail.kubernetes_client.errors import KubernetesApiError
 from dovetail.kubernetes_client.paths import CORE, NODES, PODS

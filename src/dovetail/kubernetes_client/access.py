@@ -16,15 +16,7 @@ from typing import Any
 
 import yaml
 
-from dovetail.kubernetes_client.credentials import (
-    Credentials,
-    Fixed,
-    Plugin,
-    TokenFile,
-    basic,
-    bearer,
-    load_identity,
-)
+from dovetail.kubernetes_client.credentials import Credentials, Fixed, Plugin, TokenFile, basic, bearer, load_identity
 from dovetail.kubernetes_client.tunnel import Proxy
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -195,14 +187,12 @@ def _plugin(told: Mapping[str, Any], folder: Path, cluster: Mapping[str, Any], t
     command = str(told.get("command") or "")
     if "/" in command:
         command = str(folder / command)
-    shown = (
-        {key: value for key, value in cluster.items() if key != "folder"} if told.get("provideClusterInfo") else None
-    )
+    shown = {key: value for key, value in cluster.items() if key != "folder"}
     return Plugin(
         [command, *map(str, told.get("args") or ())],
         {str(each["name"]): str(each["value"]) for each in told.get("env") or ()},
         str(told.get("apiVersion") or "client.authentication.k8s.io/v1"),
-        shown,
+        shown if told.get("provideClusterInfo") else None,
         str(told.get("installHint") or ""),
         trust,
     )

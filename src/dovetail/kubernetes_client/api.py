@@ -1,7 +1,7 @@
 """Requests to one API server, over a pool of persistent connections.
 
 Guarantees: an answer that is not a success is raised as one of `errors`; rejected credentials are renewed once; a 429
-with `Retry-After` is obeyed a few times. Requests are not repeated otherwise: only the caller knows whether that is
+with `Retry-After` is repeated a few times. Other requests are not repeated: only the caller knows whether that is
 safe. At most `width` requests are under way at a time, in order of arrival. Watches and followed logs have connections
 of their own and do not count.
 
@@ -9,26 +9,25 @@ TCP keep-alive detects dead peers, so a watch does not hang on a connection with
 """
 
 import asyncio
+import gc
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlencode
 
 import orjson
 
 from dovetail.kubernetes_client.access import Access
-from dovetail.kubernetes_client.decoding import decode
 from dovetail.kubernetes_client.errors import ApiUnreachable, KubernetesApiError, Throttled, Unauthorized, error_of
 from dovetail.kubernetes_client.exchange import HttpAnswer, HttpExchange
 from dovetail.kubernetes_client.streaming_response import BrokenExchange, ResponseHead
+from dovetail.kubernetes_client.tasks import cancel
 from dovetail.kubernetes_client.tunnel import Proxy
 
 JSON = "application/json"
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
-APPLY_PATCH = "application/apply-patch+yaml"
 USER_AGENT = "dovetail"
 PATIENT_TIMES = 5
 """How often a request that the server asks to send again later is sent again."""
@@ -36,7 +35,8 @@ LONGEST_WAIT_S = 30.0
 FIRST_FAILURE = 400
 PAGE = 1000
 TURNS_TO_SEND = 3
-"""Of the loop, until a request that was begun is on the line: whoever takes a page may keep the loop for long."""
+"""Of the event loop, until a new request has been sent: the consumer of a page may block the loop for long."""
+LARGE_BYTES = 50_000
 
 JsonObject = dict[str, Any]
 Params = Mapping[str, str | int]
@@ -45,45 +45,27 @@ Params = Mapping[str, str | int]
 class Api:
     """Opened by `async with`, or by the first request; `close` it."""
 
-    def __init__(
-        self,
-        access: Access,
-        *,
-        width: int = 32,
-        timeout_s: float = 30.0,
-        compress: bool = False,
-        agent: str = USER_AGENT,
-    ) -> None:
-        """`compress` asks for compressed answers: good on thin lines, slow on quick ones."""
+    def __init__(self, access: Access, *, width: int = 32, timeout_s: float = 30.0, agent: str = USER_AGENT) -> None:
         self.access = access
-        self.width = width
         self._timeout_s = timeout_s
-        self._headers = {
-            "User-Agent": agent,
-            "Accept": JSON,
-            "Accept-Encoding": "gzip" if compress else "identity",
-        }
+        headers = {"User-Agent": agent, "Accept": JSON, "Accept-Encoding": "identity"}
         proxy = Proxy(access.proxy) if access.proxy else None
-        self._exchange = HttpExchange(access.server, access.trust, access.server_name, self._headers, proxy)
+        self._exchange = HttpExchange(access.server, access.trust, access.server_name, headers, proxy)
         self._width = asyncio.Semaphore(width)
         self._ahead: dict[tuple[str, int], asyncio.Task[bytes]] = {}
 
     def widen(self, width: int) -> None:
-        """So many requests at a time from now on."""
-        self.width = width
+        """Allow `width` requests at a time from now on."""
         self._width = asyncio.Semaphore(width)
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
-        for task in self._ahead.values():
-            await _given_up(task)
+        await cancel(*self._ahead.values())
         self._ahead.clear()
         self._exchange.close()
 
@@ -92,12 +74,12 @@ class Api:
     async def get(self, path: str, params: Params | None = None) -> JsonObject:
         return _decoded(await self.send("GET", path, params))
 
-    async def create(self, path: str, body: JsonObject, params: Params | None = None) -> JsonObject:
-        return _decoded(await self.send("POST", path, params, orjson.dumps(body)))
+    async def create(self, path: str, body: JsonObject) -> JsonObject:
+        return _decoded(await self.send("POST", path, None, orjson.dumps(body)))
 
-    async def replace(self, path: str, body: JsonObject, params: Params | None = None) -> JsonObject:
-        """Raises Conflict if the body's resourceVersion is not the latest."""
-        return _decoded(await self.send("PUT", path, params, orjson.dumps(body)))
+    async def replace(self, path: str, body: JsonObject) -> JsonObject:
+        """Raises ObjectConflict if the body's resourceVersion is not the latest."""
+        return _decoded(await self.send("PUT", path, None, orjson.dumps(body)))
 
     async def patch(
         self, path: str, body: JsonObject | list[JsonObject], params: Params | None = None, kind: str = MERGE_PATCH
@@ -110,11 +92,8 @@ class Api:
     # --- many objects ----------------------------------------------------------------------------------------
 
     async def pages(self, path: str, params: Params | None = None, limit: int = PAGE) -> AsyncGenerator[JsonObject]:
-        """A collection in pieces, all of them of one moment: each is a List with `items` and `metadata`. While one is
-        looked at the next is on its way.
-
-        Raises Gone when the moment is too long ago to go on. `limit` 0: all at once.
-        """
+        """A collection page by page, all of one version: each is a List with `items` and `metadata`. The next page is
+        requested while one is read. Raises Gone when the version is too old to go on. `limit` 0: all at once."""
         asked: dict[str, str | int] = dict(params or {})
         if limit:
             asked["limit"] = limit
@@ -134,10 +113,10 @@ class Api:
                 if not token:
                     return
         finally:
-            await _given_up(coming)
+            await cancel(coming)
 
     def ask_ahead(self, path: str, limit: int = PAGE) -> asyncio.Task[bytes]:
-        """The first piece of a collection is asked for now; whoever asks for its `pages` next gets it."""
+        """Request the first page of a collection now; the next call of `pages` gets it."""
         found = self._ahead[path, limit] = asyncio.create_task(self.send("GET", path, {"limit": limit}))
         return found
 
@@ -148,18 +127,11 @@ class Api:
     # --- requests --------------------------------------------------------------------------------------------
 
     async def send(
-        self,
-        method: str,
-        path: str,
-        params: Params | None = None,
-        body: bytes | None = None,
-        kind: str = JSON,
-        *,
-        obey: bool = True,
+        self, method: str, path: str, params: Params | None = None, body: bytes | None = None, kind: str = JSON
     ) -> bytes:
-        """The answer as it came. `obey`: wait and ask again if the server says so."""
+        """The answer as it came."""
         target = f"{path}?{urlencode(params)}" if params else path
-        times = PATIENT_TIMES if obey else 0
+        times = PATIENT_TIMES
         renewed = False
         while True:
             try:
@@ -243,10 +215,17 @@ def failure_of(answer: HttpAnswer) -> KubernetesApiError:
     return error_of(answer.status, said, float(after) if after and after.isdigit() else None)
 
 
-async def _given_up(task: asyncio.Task[bytes]) -> None:
-    """Nobody wants its outcome any more, whatever that is."""
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+def decode(content: bytes) -> Any:
+    """JSON from the API server. A large list makes hundreds of thousands of dicts at once, none of them garbage: the
+    collector, which would walk through them again and again, waits meanwhile. With it decoding takes four times as
+    long."""
+    if len(content) < LARGE_BYTES or not gc.isenabled():
+        return orjson.loads(content)
+    gc.disable()
+    try:
+        return orjson.loads(content)
+    finally:
+        gc.enable()
 
 
 def _decoded(content: bytes) -> JsonObject:

@@ -13,13 +13,13 @@ import ssl
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 import orjson
 
 from dovetail.kubernetes_client.errors import ApiUnreachable
+from dovetail.kubernetes_client.objects import seconds
 
 LOOK_INTERVAL_S = 1.0
 PLUGIN_PATIENCE_S = 60.0
@@ -35,8 +35,7 @@ class Credentials(Protocol):
     async def header(self) -> str | None: ...
 
     def reject(self) -> None:
-        """The server said Unauthorized: what was given last is not good any more."""
-        ...
+        """The server said Unauthorized: what was given last is no longer valid."""
 
 
 class Fixed:
@@ -61,7 +60,7 @@ def basic(user: str, password: str) -> Fixed:
 
 
 class TokenFile:
-    """A file that somebody else keeps up to date, looked at once a second at most."""
+    """A file that is kept up to date by others, checked once a second at most."""
 
     def __init__(self, path: Path, monotonic_s: Callable[[], float] = time.monotonic) -> None:
         self._path = path
@@ -108,9 +107,8 @@ class Plugin:
     ) -> None:
         self._command = list(command)
         self._env = dict(env)
-        self._info = {"apiVersion": api_version, "kind": "ExecCredential", "spec": {"interactive": False}}
-        if cluster is not None:
-            self._info["spec"] = {"interactive": False, "cluster": dict(cluster)}
+        spec = {"interactive": False} | ({} if cluster is None else {"cluster": dict(cluster)})
+        self._info = {"apiVersion": api_version, "kind": "ExecCredential", "spec": spec}
         self._hint = hint
         self._trust = trust
         self._now_s = now_s
@@ -162,13 +160,7 @@ class Plugin:
         if certificate and key and self._trust is not None:
             load_identity(self._trust, certificate.encode(), key.encode())
         self._header = f"Bearer {token}" if token else None
-        self._good_until = _moment(status.get("expirationTimestamp"))
-
-
-def _moment(text: str | None) -> float:
-    if not text:
-        return float("inf")
-    return datetime.fromisoformat(text).astimezone(UTC).timestamp() - EARLY_S
+        self._good_until = seconds(status.get("expirationTimestamp"), float("inf")) - EARLY_S
 
 
 def load_identity(trust: ssl.SSLContext, certificate: bytes, key: bytes) -> None:

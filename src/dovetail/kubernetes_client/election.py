@@ -17,17 +17,18 @@ from typing import Any
 from dovetail.kubernetes_client.api import Api, JsonObject
 from dovetail.kubernetes_client.errors import KubernetesApiError, ObjectConflict, ObjectNotFound
 from dovetail.kubernetes_client.paths import LEASES, collection, one
+from dovetail.kubernetes_client.tasks import cancel
 
 _log = logging.getLogger(__name__)
 
 
 class LeadershipLost(Exception):
-    """It could not be renewed in time, or somebody has taken it: everything that only a leader may do has to end."""
+    """The lease could not be renewed in time, or another has it: everything that only a leader may do has to end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """`lease_s` > `renew_within_s` > `retry_s`, with room between them; these are what Kubernetes itself uses."""
+    """`lease_s` > `renew_within_s` > `retry_s`, with a margin between them; the defaults are those of Kubernetes."""
 
     lease_s: int = 15
     renew_within_s: float = 10.0
@@ -42,7 +43,7 @@ class Pace:
 
 
 class Election:
-    """One candidate. `identity` is its own alone, also among processes of one machine."""
+    """One candidate. `identity` is unique, also among processes of one machine."""
 
     def __init__(
         self,
@@ -59,19 +60,19 @@ class Election:
         self._identity = identity
         self._pace = pace or Pace()
         self._monotonic_s = monotonic_s
-        self._spec: JsonObject | None = None  # as it was seen last …
-        self._seen_at = 0.0  # … and since when it has been so
+        self._spec: JsonObject | None = None  # as it was seen last,
+        self._seen_at = 0.0  # unchanged since then
         self._version = ""
         self.leading = False
 
     @property
     def leader(self) -> str:
-        """Who holds it, as far as is known; nobody: empty."""
+        """The identity of the leader, as last seen; empty: none."""
         return str((self._spec or {}).get("holderIdentity") or "")
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
-        """Waits until it leads, then runs `lead` for as long as it does. Returns when `lead` does, with the Lease given
-        back; raises LeadershipLost when that came to an end. `lead` is cancelled then, and has ended."""
+        """Waits for leadership, then runs `lead`. Returns when `lead` does, with the Lease released; raises
+        LeadershipLost when leadership ends first, after `lead` was cancelled and has ended."""
         await self.acquire()
         leading = asyncio.ensure_future(lead())
         renewing = asyncio.create_task(self._renew_on())
@@ -82,18 +83,16 @@ class Election:
             else:
                 renewing.result()
         finally:
-            renewing.cancel()
-            leading.cancel()
-            await asyncio.gather(leading, renewing, return_exceptions=True)
+            await cancel(renewing, leading)
             await self.release()
 
     async def acquire(self) -> None:
-        while not await self._try():  # noqa: ASYNC110 - nobody tells us when the other lets go
+        while not await self._try():  # noqa: ASYNC110 - there is no notice of a release
             await asyncio.sleep(self._pace.retry_s)
         _log.info("%s leads (lease %s/%s)", self._identity, *self._place)
 
     async def release(self) -> None:
-        """So that the next need not wait; only if it is ours."""
+        """So that the next leader need not wait; only if it is ours."""
         if not self.leading:
             return
         self.leading = False
@@ -123,25 +122,21 @@ class Election:
                 raise LeadershipLost(f"lease {'/'.join(self._place)}: {by}")
 
     async def _try(self) -> bool:
-        """Take it or renew it; False: somebody else has it, or nothing is known."""
+        """Take it or renew it; False: another has it, or nothing is known."""
         try:
             await self._look()
             spec = self._spec or {}
-            ours = self.leader == self._identity
-            if not ours and self.leader and not self._expired(spec):
+            expires_at = self._seen_at + float(spec.get("leaseDurationSeconds") or self._pace.lease_s)
+            if self.leader not in ("", self._identity) and self._monotonic_s() < expires_at:
                 return False
-            fresh = self._new_spec(self._identity, self._pace.lease_s, spec)
-            await self._write(fresh)
+            await self._write(self._new_spec(self._identity, self._pace.lease_s, spec))
         except ObjectConflict:
-            return False  # somebody was quicker; the next look says who
+            return False  # another was quicker; the next look says who
         except KubernetesApiError as error:
             _log.warning("lease %s/%s: %s", *self._place, error)
             return False
         self.leading = True
         return True
-
-    def _expired(self, spec: JsonObject) -> bool:
-        return self._monotonic_s() >= self._seen_at + float(spec.get("leaseDurationSeconds") or self._pace.lease_s)
 
     async def _look(self) -> None:
         try:

@@ -1,6 +1,6 @@
 """Errors of the Kubernetes API, one class for each case that callers tell apart.
 
-After `ApiUnreachable` nobody knows whether the request was carried out; every other error is the server's own answer
+After `ApiUnreachable` it is unknown whether the request was carried out; every other error is the server's own answer
 that it was not. `error_of` reads a `Status` object as the server writes it, in answers and in watches.
 """
 
@@ -10,7 +10,7 @@ MAX_WORDS = 1000
 
 
 class KubernetesApiError(Exception):
-    """`status` is that of HTTP, `reason` the word of the API for it (`ObjectNotFound`, `AlreadyExists`, …)."""
+    """`status` is that of HTTP, `reason` the word of the API for it (`NotFound`, `AlreadyExists`, …)."""
 
     def __init__(self, status: int, reason: str, message: str, retry_after_s: float | None = None) -> None:
         super().__init__(message or reason or f"HTTP status {status}")
@@ -43,7 +43,7 @@ class ObjectNotFound(KubernetesApiError):
 
 
 class ObjectConflict(KubernetesApiError):
-    """Somebody else was first: the object has changed, or is in a state that excludes this."""
+    """The object has changed meanwhile, or is in a state that excludes this."""
 
 
 class AlreadyExists(ObjectConflict):
@@ -62,14 +62,12 @@ class Throttled(KubernetesApiError):
     """Ask again later; `retry_after_s` says when, if the server did."""
 
 
-class BudgetSpent(Throttled):
-    """An eviction that a PodDisruptionBudget does not allow now."""
-
-
 class ServerTrouble(KubernetesApiError):
     pass
 
 
+#: Errors that may pass: the same request may succeed later.
+RETRIABLE = (ApiUnreachable, ServerTrouble, Throttled)
 _BY_STATUS: dict[int, type[KubernetesApiError]] = {
     400: BadRequest,
     401: Unauthorized,
@@ -89,11 +87,7 @@ def error_of(status: int, answer: Any, retry_after_s: float | None = None) -> Ku
     details = answer.get("details") or {}
     reason = str(answer.get("reason") or "")
     code = int(answer.get("code") or status)
-    causes = {str(cause.get("reason")) for cause in details.get("causes") or ()}
     message = str(answer.get("message") or "")
-    if causes == {"DisruptionBudget"}:
-        words = "; ".join(str(cause.get("message")) for cause in details["causes"])
-        return BudgetSpent(code, reason, f"{message} {words}".strip(), retry_after_s)
     if retry_after_s is None and details.get("retryAfterSeconds"):
         retry_after_s = float(details["retryAfterSeconds"])
     return _class_of(code, reason)(code, reason, message[:MAX_WORDS], retry_after_s)

@@ -12,7 +12,6 @@ import asyncio
 import socket
 import ssl
 import time
-import zlib
 from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
@@ -46,11 +45,10 @@ class _Connection(asyncio.Protocol):
         self.until_s = 0.0  # the answer is waited for
         self.late = False
         self._waiting: asyncio.Future[HttpAnswer] | None = None
-        self._begun = False
+        self.answered = False  # some of the answer has come
         self._close = False
         self._pieces: list[bytes] = []
         self._retry_after: str | None = None
-        self._compressed = False
         self._parser: Any = None
 
     # --- asyncio's side --------------------------------------------------------------------------------------
@@ -59,7 +57,7 @@ class _Connection(asyncio.Protocol):
         self.transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass of it
 
     def data_received(self, data: bytes) -> None:
-        self._begun = True
+        self.answered = True
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, AttributeError) as error:
@@ -72,32 +70,24 @@ class _Connection(asyncio.Protocol):
     # --- httptools' side -------------------------------------------------------------------------------------
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        lowered = name.lower()
-        if lowered == b"retry-after":
+        if name.lower() == b"retry-after":
             self._retry_after = value.decode("latin-1")
-        elif lowered == b"content-encoding":
-            self._compressed = value.lower() == b"gzip"
 
     def on_body(self, body: bytes) -> None:
         self._pieces.append(body)
 
     def on_message_complete(self) -> None:
         status = self._parser.get_status_code()
-        if status < 200:  # a word before the answer, such as 103
+        if status < 200:  # an interim response, such as 103
             self._pieces.clear()
             return
         self._close = not self._parser.should_keep_alive()
         content = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         waiting, self._waiting = self._waiting, None
         if waiting is None or waiting.done():
-            self._close = True  # an answer to nothing: what comes next on this connection is anybody's guess
+            self._close = True  # an answer that nothing waits for: the connection is of no use any more
             return
-        try:
-            whole = zlib.decompress(content, 16 + zlib.MAX_WBITS) if self._compressed else content
-        except zlib.error as error:
-            waiting.set_exception(BrokenExchange(f"the answer cannot be unpacked: {error}"))
-            return
-        waiting.set_result(HttpAnswer(status, whole, self._retry_after))
+        waiting.set_result(HttpAnswer(status, content, self._retry_after))
 
     # --- ours ------------------------------------------------------------------------------------------------
 
@@ -105,15 +95,10 @@ class _Connection(asyncio.Protocol):
     def usable(self) -> bool:
         return self.transport is not None and not self._close and not self.transport.is_closing()
 
-    @property
-    def answered(self) -> bool:
-        """Whether anything of the answer has come."""
-        return self._begun
-
     def ask(self, request: bytes, loop: asyncio.AbstractEventLoop) -> asyncio.Future[HttpAnswer]:
         self._parser = httptools.HttpResponseParser(self)
         self._waiting = waiting = loop.create_future()
-        self._begun, self._pieces, self._retry_after, self._compressed = False, [], None, False
+        self.answered, self._pieces, self._retry_after = False, [], None
         if self.transport is None:
             self.fail("the connection was closed")
         else:
@@ -176,7 +161,7 @@ class HttpExchange:
                 if connection.late:
                     raise BrokenExchange(f"no answer in {timeout_s:g} s") from None
                 if kept is not None and method == "GET" and not connection.answered:
-                    continue  # it had been closed while nobody used it
+                    continue  # it had been closed while it was idle
                 raise
             except asyncio.CancelledError:
                 connection.fail("given up")  # an answer that comes later must not meet another request
@@ -261,12 +246,9 @@ class HttpExchange:
 
 
 def _keep_alive(connected: Any) -> None:
-    """Lets the kernel notice that nobody is at the other end of this socket."""
+    """Lets the kernel detect a dead peer of this socket."""
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if hasattr(socket, "TCP_KEEPIDLE"):
-        for option, value in (
-            (socket.TCP_KEEPIDLE, PROBE_AFTER_S),
-            (socket.TCP_KEEPINTVL, PROBE_EVERY_S),
-            (socket.TCP_KEEPCNT, PROBES),
-        ):
-            connected.setsockopt(socket.IPPROTO_TCP, option, value)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, PROBE_AFTER_S)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, PROBE_EVERY_S)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, PROBES)

@@ -2,13 +2,12 @@
 
 from urllib.parse import quote
 
-CORE, EVENTS, LEASES, METRICS, DEVICES = (
-    "/api/v1",
-    "/apis/events.k8s.io/v1",
-    "/apis/coordination.k8s.io/v1",
-    "/apis/metrics.k8s.io/v1beta1",
-    "/apis/resource.k8s.io/v1",
-)
+CORE = "/api/v1"
+DEVICES = "/apis/resource.k8s.io/v1"
+EVENTS = "/apis/events.k8s.io/v1"
+LEASES = "/apis/coordination.k8s.io/v1"
+METRICS = "/apis/metrics.k8s.io/v1beta1"
+STORAGE = "/apis/storage.k8s.io/v1"
 NODES = f"{CORE}/nodes"
 PODS = f"{CORE}/pods"
 

@@ -5,13 +5,12 @@ For a pod on a node, a container that is being resized counts with the most of i
 usage.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
+from dovetail.kubernetes_client.objects import Json
 from dovetail.kubernetes_client.quantity import milli, nanos, units
 from dovetail.model.resources import CPU, DISK, MEMORY, SLOTS
 
-Json = Mapping[str, Any]
 Nanos = dict[str, int]
 Amounts = tuple[tuple[str, int], ...]
 
@@ -65,12 +64,12 @@ def _containers(spec: Json, statuses: Mapping[str, Json], infeasible: bool) -> N
             asked = _asked(container, statuses, infeasible)
             _add(total, asked)
             _add(staying, asked)
-            _merge(largest, staying, max)
+            _raise_to(largest, staying)
         else:
             asked = dict(_asked(container, {}, infeasible))
             _add(asked, staying)
-            _merge(largest, asked, max)
-    _merge(total, largest, max)
+            _raise_to(largest, asked)
+    _raise_to(total, largest)
     return total
 
 
@@ -85,8 +84,8 @@ def _asked(container: Json, statuses: Mapping[str, Json], infeasible: bool) -> N
 def _effective(asked: Nanos, has: Json, promised: Json | None, infeasible: bool) -> Nanos:
     """While it is resized; what it asks for does not count where the node has said that it cannot have it."""
     found: Nanos = {} if infeasible else dict(asked)
-    _merge(found, _nanos(has.get("requests") or {}), max)
-    _merge(found, _nanos(promised or {}), max)
+    _raise_to(found, _nanos(has.get("requests") or {}))
+    _raise_to(found, _nanos(promised or {}))
     return found
 
 
@@ -112,6 +111,6 @@ def _add(total: Nanos, more: Nanos) -> None:
         total[name] = total.get(name, 0) + value
 
 
-def _merge(total: Nanos, other: Nanos, chosen: Callable[[int, int], int]) -> None:
+def _raise_to(total: Nanos, other: Nanos) -> None:
     for name, value in other.items():
-        total[name] = chosen(total[name], value) if name in total else value
+        total[name] = max(total.get(name, value), value)

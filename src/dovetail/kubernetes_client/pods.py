@@ -1,4 +1,4 @@
-"""What a scheduler does to pods: bind, set conditions, nominate, delete, evict."""
+"""What a scheduler does to pods: create, bind, set conditions, nominate, delete."""
 
 import asyncio
 import logging
@@ -9,25 +9,21 @@ import orjson
 
 from dovetail.kubernetes_client.api import STRATEGIC_PATCH, Api, JsonObject
 from dovetail.kubernetes_client.errors import (
+    RETRIABLE,
     AlreadyExists,
-    ApiUnreachable,
     KubernetesApiError,
     ObjectConflict,
     ObjectNotFound,
-    ServerTrouble,
-    Throttled,
 )
-from dovetail.kubernetes_client.paths import pod
+from dovetail.kubernetes_client.paths import CORE, collection, pod
 from dovetail.model.backoff import Backoff
 
 _log = logging.getLogger(__name__)
 
 
 async def bind(api: Api, namespace: str, name: str, node: str, uid: str | None = None) -> None:
-    """Raises ObjectConflict if the pod has a node, is another (`uid`) or is being deleted; NotFound if there is none.
-
-    After Unreachable the binding may be there: ask for the pod.
-    """
+    """Raises ObjectConflict if the pod has a node, is another (`uid`) or is being deleted; ObjectNotFound if there is
+    none. After ApiUnreachable the pod may be bound: look it up."""
     about = {"name": name, "uid": uid} if uid else {"name": name}
     body = {"metadata": about, "target": {"kind": "Node", "name": node}}
     await api.send("POST", pod(namespace, name, "binding"), None, orjson.dumps(body))
@@ -38,7 +34,7 @@ async def bind_surely(api: Api, namespace: str, name: str, node: str, uid: str |
     while True:
         try:
             await bind(api, namespace, name, node, uid)
-        except (ApiUnreachable, ServerTrouble, Throttled) as error:
+        except RETRIABLE as error:
             _log.info("binding %s/%s to %s: %s", namespace, name, node, error)
         except ObjectNotFound:
             return "the pod is gone"
@@ -54,8 +50,8 @@ async def bind_surely(api: Api, namespace: str, name: str, node: str, uid: str |
 async def _after_conflict(
     api: Api, namespace: str, name: str, node: str, uid: str | None, conflict: ObjectConflict
 ) -> str:
-    """What a binding came to that met a conflict: perhaps it was ourselves, and the answer was lost. Empty: the pod is
-    where it was to go; else why not."""
+    """The conflict may be with our own binding, if its answer was lost. Empty: the pod is bound to the node; else why
+    not."""
     try:
         found = await api.get(pod(namespace, name))
     except ObjectNotFound:
@@ -81,7 +77,7 @@ async def patch_status(api: Api, namespace: str, name: str, status: JsonObject, 
 async def nominate(
     api: Api, namespace: str, name: str, node: str | None, conditions: Sequence[Any] = (), uid: str | None = None
 ) -> JsonObject:
-    """Says on which node room is being made for a pod; None takes it back."""
+    """Records the node on which space is being freed for a pod; None takes it back."""
     status: JsonObject = {"nominatedNodeName": node}
     if conditions:
         status["conditions"] = list(conditions)
@@ -102,28 +98,9 @@ async def delete(api: Api, namespace: str, name: str, *, grace_s: int | None = N
     return True
 
 
-async def evict(api: Api, namespace: str, name: str, *, grace_s: int | None = None, uid: str | None = None) -> bool:
-    """As `delete`, but only as PodDisruptionBudgets allow: else it raises BudgetSpent, and may be tried later."""
-    options: JsonObject = {}
-    if grace_s is not None:
-        options["gracePeriodSeconds"] = grace_s
-    if uid:
-        options["preconditions"] = {"uid": uid}
-    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace}}
-    if options:
-        body["deleteOptions"] = options
+async def create(api: Api, namespace: str, body: JsonObject) -> tuple[JsonObject, bool]:
+    """The pod of that name as it is, and whether this call created it."""
     try:
-        # The caller decides whether to wait for the budget: there may be other victims.
-        await api.send("POST", pod(namespace, name, "eviction"), None, orjson.dumps(body), obey=False)
-    except ObjectNotFound:
-        return False
-    return True
-
-
-async def create(api: Api, namespace: str, body: JsonObject, *, dry_run: bool = False) -> tuple[JsonObject, bool]:
-    """The pod of that name as it is, and whether this made it."""
-    path = f"/api/v1/namespaces/{namespace}/pods"
-    try:
-        return await api.create(path, body, {"dryRun": "All"} if dry_run else None), True
+        return await api.create(collection(CORE, "pods", namespace), body), True
     except AlreadyExists:
         return await api.get(pod(namespace, body["metadata"]["name"])), False

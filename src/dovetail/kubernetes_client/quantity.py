@@ -13,12 +13,7 @@ _SUFFIXES = {
     "u": 10**3,
     "m": 10**6,
     "": _NANO,
-    "k": 10**3 * _NANO,
-    "M": 10**6 * _NANO,
-    "G": 10**9 * _NANO,
-    "T": 10**12 * _NANO,
-    "P": 10**15 * _NANO,
-    "E": 10**18 * _NANO,
+    **{letter: 1000 ** (power + 1) * _NANO for power, letter in enumerate("kMGTPE")},
     **{f"{letter}i": 1024 ** (power + 1) * _NANO for power, letter in enumerate("KMGTPE")},
 }
 _QUANTITY = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:([eE][+-]?\d+)|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?)", re.ASCII)

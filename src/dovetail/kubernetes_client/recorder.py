@@ -1,7 +1,7 @@
 """Writes Events (events.k8s.io/v1), which people read in `kubectl describe`, without delaying anything else.
 
 `record` only queues. Repetitions about the same object while one is queued, or of a warning within ten minutes, become
-one Event with a count. A few requests are under way at a time (`lanes`), and none while there is something more
+one Event with a count. A few requests are under way at a time (`LANES`), and none while there is something more
 important to do (`busy`), unless an Event has waited for long. If more is recorded than can be written, the newest is
 dropped and counted; so is an Event that the server rejects.
 """
@@ -10,17 +10,19 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 from uuid import uuid4
 
 from dovetail.kubernetes_client.api import Api, JsonObject
 from dovetail.kubernetes_client.errors import ApiUnreachable, KubernetesApiError, ObjectNotFound
+from dovetail.kubernetes_client.objects import Json
 from dovetail.kubernetes_client.paths import EVENTS, collection, one
+from dovetail.kubernetes_client.tasks import cancel
 
-CAPACITY, KEPT = 20_000, 5_000
+LANES, CAPACITY, KEPT = 2, 20_000, 5_000
 SERIES_S = 600.0
 LATEST_S, LOOK_EVERY_S = 20.0, 0.05
 MAX_NOTE, MAX_REASON = 1024, 128
@@ -37,8 +39,7 @@ class _Key(NamedTuple):
 
 @dataclass(slots=True)
 class _Entry:
-    regarding: Mapping[str, Any]
-    related: Mapping[str, Any] | None
+    regarding: Json
     action: str
     count: int = 1
     written: int = 0  # how many of them the server knows
@@ -50,19 +51,12 @@ class _Entry:
 
 class Recorder:
     def __init__(
-        self,
-        api: Api,
-        controller: str,
-        instance: str,
-        *,
-        lanes: int = 2,
-        capacity: int = CAPACITY,
-        now_s: Callable[[], float] = time.time,
-        busy: Callable[[], bool] = lambda: False,
+        self, api: Api, controller: str, instance: str, busy: Callable[[], bool] | None = None, capacity: int = CAPACITY
     ) -> None:
-        self._api, self._busy = api, busy
+        """`busy`: whether there is something more important to do now."""
+        self._api, self._busy = api, busy or (lambda: False)
         self._by = {"reportingController": controller, "reportingInstance": instance[:MAX_REASON]}
-        self._lanes, self._capacity, self._now_s = lanes, capacity, now_s
+        self._capacity = capacity
         self._known: OrderedDict[_Key, _Entry] = OrderedDict()
         self._due: asyncio.Queue[_Key] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
@@ -71,10 +65,10 @@ class Recorder:
         self.written = 0
 
     def begin(self) -> None:
-        self._tasks = [asyncio.create_task(self._write_on(), name="kubernetes events") for _ in range(self._lanes)]
+        self._tasks = [asyncio.create_task(self._write_on(), name="kubernetes events") for _ in range(LANES)]
 
     async def close(self, patience_s: float = 2.0) -> None:
-        """Writes what it can in so many seconds, and stops."""
+        """Writes what it can within `patience_s`, and stops."""
         self._closing = True
         if self._tasks:
             try:
@@ -82,25 +76,17 @@ class Recorder:
                     await self._due.join()
             except TimeoutError:
                 self.dropped += self._due.qsize()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel(*self._tasks)
         self._tasks = []
 
     def record(
-        self,
-        regarding: Mapping[str, Any],
-        reason: str,
-        note: str,
-        action: str,
-        kind: Literal["Normal", "Warning"] = "Normal",
-        related: Mapping[str, Any] | None = None,
+        self, regarding: Json, reason: str, note: str, action: str, kind: Literal["Normal", "Warning"] = "Normal"
     ) -> None:
-        """`regarding` and `related` are references to objects: see `reference_to`."""
+        """`regarding`: a reference to an object, with apiVersion, kind, namespace, name and uid."""
         note = note if len(note) <= MAX_NOTE else note[: MAX_NOTE - 1] + "…"
         place = f"{regarding.get('namespace', '')}/{regarding.get('name', '')}"
         key = _Key(str(regarding.get("uid") or ""), place, kind, reason, note)
-        now = self._now_s()
+        now = time.time()
         entry = self._known.get(key)
         if entry is not None and (entry.queued or now - entry.last_s < SERIES_S):
             entry.count += 1
@@ -112,7 +98,7 @@ class Recorder:
         if self._due.qsize() >= self._capacity:
             self.dropped += 1
             return
-        self._known[key] = _Entry(regarding, related, action, last_s=now, first_s=now)
+        self._known[key] = _Entry(regarding, action, last_s=now, first_s=now)
         self._known.move_to_end(key)
         self._due.put_nowait(key)
         self._forget(now)
@@ -129,7 +115,7 @@ class Recorder:
         while True:
             key = await self._due.get()
             entry = self._known[key]
-            while self._busy() and not self._closing and self._now_s() - entry.first_s < LATEST_S:  # noqa: ASYNC110
+            while self._busy() and not self._closing and time.time() - entry.first_s < LATEST_S:  # noqa: ASYNC110
                 await asyncio.sleep(LOOK_EVERY_S)
             count, entry.queued = entry.count, False
             try:
@@ -155,7 +141,7 @@ class Recorder:
                 return
             except ObjectNotFound:  # the server forgets Events after a while: then this begins anew
                 pass
-        # Any name that nobody else takes; the object's name helps whoever lists them.
+        # Any unique name; the object's name in it helps people who list Events.
         subject = str(entry.regarding.get("name") or "object")[:200].rstrip("-.")
         entry.name = f"{subject}.{uuid4().hex[:16]}"
         body: JsonObject = {
@@ -168,20 +154,9 @@ class Recorder:
             "eventTime": _micro(entry.first_s),
             **self._by,
         }
-        if entry.related is not None:
-            body["related"] = entry.related
         if count > 1:
             body["series"] = series
         await self._api.create(collection(EVENTS, "events", namespace), body)
-
-
-def reference_to(kind: str, item: Mapping[str, Any], api_version: str = "v1") -> JsonObject:
-    """How an Event names an object."""
-    about = item["metadata"]
-    found = {"apiVersion": api_version, "kind": kind, "name": about["name"], "uid": about.get("uid", "")}
-    if about.get("namespace"):
-        found["namespace"] = about["namespace"]
-    return found
 
 
 def _micro(moment_s: float) -> str:

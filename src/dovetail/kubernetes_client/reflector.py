@@ -7,25 +7,30 @@ the same name comes as DELETED and ADDED.
 
 Of an object only its name, uid and version are kept, so a deletion found by listing has no more than these in its
 object. A handler that raises ends the reflector: what it missed cannot be delivered again.
+
+`OptionalReflector` follows a collection that may not exist: a custom resource that a cluster defines now, later or
+never.
 """
 
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from dovetail.kubernetes_client.api import PAGE, Api, JsonObject
-from dovetail.kubernetes_client.errors import Gone, KubernetesApiError
-from dovetail.kubernetes_client.watching import watch
+from dovetail.kubernetes_client.api import PAGE, Api, JsonObject, Params, decode
+from dovetail.kubernetes_client.errors import Forbidden, Gone, KubernetesApiError, ObjectNotFound, error_of
 from dovetail.model.backoff import Backoff
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 10.0
 WATCH_S = 300, 600
-"""A watch lasts between so many seconds: not all clients of a server come back at once."""
+"""The range of a watch's duration: not all clients of a server come back at once."""
+SILENCE_S = 90.0
+"""Beyond the watch's own end. A server sends bookmarks about once a minute, so a longer silence is an error."""
+AGAIN_S = 30.0
+"""How often it is checked whether an optional collection exists."""
 _log = logging.getLogger(__name__)
 
 
@@ -53,13 +58,6 @@ Handler = Callable[[list[ObjectChange]], None]
 Told = Callable[[bool, str], None]
 
 
-@dataclass(slots=True)
-class WatchCounts:
-    lists: int = 0
-    watches: int = 0
-    troubles: int = 0
-
-
 class Reflector:
     def __init__(
         self,
@@ -72,7 +70,8 @@ class Reflector:
         page: int = PAGE,
         told: Told | None = None,
     ) -> None:
-        """`labels` and `fields` are selectors as the API writes them."""
+        """`labels` and `fields` are selectors as the API writes them. `lists`: how often the collection was listed;
+        `troubles`: how often its watch was interrupted."""
         self._api, self._path, self._handler = api, path, handler
         self._params = {name: value for name, value in (("labelSelector", labels), ("fieldSelector", fields)) if value}
         self._page = page
@@ -81,18 +80,13 @@ class Reflector:
         self._seen: dict[tuple[str, str], _Seen] = {}
         self._healthy: bool | None = None
         self.synced = asyncio.Event()
-        self.counts = WatchCounts()
-
-    @property
-    def version(self) -> str | None:
-        """Up to which the collection is known."""
-        return self._version
+        self.lists = self.troubles = 0
 
     def __len__(self) -> int:
         return len(self._seen)
 
     async def check(self) -> None:
-        """Raises what `run` would try again and again: a selector that is none, rights that are missing."""
+        """Raises an error that `run` would retry for ever: an invalid selector, missing rights."""
         await self._api.get(self._path, {**self._params, "limit": 1})
 
     async def run(self) -> None:
@@ -113,12 +107,12 @@ class Reflector:
             except KubernetesApiError as error:
                 words = str(error)
                 self._say(False, words)
-            self.counts.troubles += 1
+            self.troubles += 1
             _log.info("watch of %s interrupted, goes on in %.1f s: %s", self._path, backoff.pause_s, words)
             await asyncio.sleep(backoff.next_s(random.random()))  # noqa: S311 - spreads clients out
 
     async def _list(self) -> None:
-        self.counts.lists += 1
+        self.lists += 1
         try:
             version, found = await self._take_pages(self._page)
         except Gone:
@@ -159,12 +153,11 @@ class Reflector:
         changes.append(ObjectChange(ChangeKind.ADDED if before is None else ChangeKind.MODIFIED, item))
 
     async def _watch(self) -> bool:
-        """Whether anything came of it."""
+        """Whether it delivered anything."""
         assert self._version is not None
-        self.counts.watches += 1
         came = False
         lasting_s = random.randint(*WATCH_S)  # noqa: S311
-        async with aclosing(watch(self._api, self._path, self._version, self._params, lasting_s)) as batches:
+        async with aclosing(_watch(self._api, self._path, self._version, self._params, lasting_s)) as batches:
             async for events in batches:
                 came = True
                 changes = [change for event in events if (change := self._take(event)) is not None]
@@ -173,7 +166,7 @@ class Reflector:
                 self._version = events[-1]["object"]["metadata"]["resourceVersion"]
         return came
 
-    def _take(self, event: Mapping[str, Any]) -> ObjectChange | None:
+    def _take(self, event: JsonObject) -> ObjectChange | None:
         kind = _KINDS.get(event["type"])
         if kind is None:  # a bookmark
             return None
@@ -196,3 +189,66 @@ def _trace(place: tuple[str, str], seen: _Seen) -> JsonObject:
     namespace, name = place
     about = {"name": name, "uid": seen.uid, "resourceVersion": seen.version}
     return {"metadata": {**about, "namespace": namespace} if namespace else about}
+
+
+class OptionalReflector:
+    """`settled` is set as soon as the collection is known completely, or that it does not exist yet. A resource that is
+    defined, or may be read, later is found within a minute."""
+
+    def __init__(self, reflector: Reflector) -> None:
+        self._reflector = reflector
+        self.settled = asyncio.Event()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while not await self._exists():
+            self.settled.set()
+            await asyncio.sleep(AGAIN_S)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._reflector.run())
+            await self._reflector.synced.wait()
+            self.settled.set()
+
+    async def _exists(self) -> bool:
+        try:
+            await self._reflector.check()
+        except ObjectNotFound:
+            return False
+        except Forbidden as error:
+            _log.warning("goes on without: %s", error)
+            return False
+        except KubernetesApiError:
+            return True  # perhaps: the reflector keeps trying
+        return True
+
+
+async def _watch(api: Api, path: str, version: str, params: Params, lasting_s: int) -> AsyncGenerator[list[JsonObject]]:
+    """Events `{"type", "object"}` in batches as they arrive, until the server ends the watch, after `lasting_s`.
+
+    Raises the error of an ERROR event, Gone above all, after the events before it.
+    """
+    asked = {**params, "watch": "true", "resourceVersion": version}
+    asked |= {"allowWatchBookmarks": "true", "timeoutSeconds": lasting_s}
+    async with api.stream(path, asked, silence_s=lasting_s + SILENCE_S) as content, aclosing(_lines(content)) as lines:
+        async for batch in lines:
+            events = decode(b"[%b]" % b",".join(batch))
+            good = [event for event in events if event["type"] != "ERROR"]
+            if good:
+                yield good
+            if len(good) < len(events):
+                status = next(event["object"] for event in events if event["type"] == "ERROR")
+                raise error_of(int(status.get("code") or 500), status)
+
+
+async def _lines(content: AsyncIterator[bytes]) -> AsyncGenerator[list[bytes]]:
+    """All complete lines that have arrived, as soon as there is one."""
+    pieces: list[bytes] = []
+    async for chunk in content:
+        if b"\n" not in chunk:  # in the middle of a large object
+            pieces.append(chunk)
+            continue
+        *lines, rest = b"".join((*pieces, chunk)).split(b"\n")
+        pieces = [rest] if rest else []
+        found = [line for line in lines if line]
+        if found:
+            yield found

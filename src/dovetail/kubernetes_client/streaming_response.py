@@ -6,7 +6,6 @@ number of pieces; a much too slow reader makes the server wait. An answer that b
 """
 
 import asyncio
-import zlib
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, NamedTuple, cast
 
@@ -33,7 +32,6 @@ class StreamingResponse(asyncio.Protocol):
         self._head: ResponseHead | None = None
         self._retry_after: str | None = None
         self._measured = False  # the answer says itself where it ends
-        self._unpacking: Any = None
         self._pieces: list[bytes] = []
         self._bytes = 0
         self._paused = False
@@ -50,7 +48,7 @@ class StreamingResponse(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         try:
             self._parser.feed_data(data)
-        except (httptools.HttpParserError, zlib.error) as error:
+        except httptools.HttpParserError as error:
             self._broken = self._broken or f"what came is not HTTP: {error}"
             self.close()
         self._news.set()
@@ -71,18 +69,15 @@ class StreamingResponse(asyncio.Protocol):
             self._retry_after = value.decode("latin-1")
         elif lowered in (b"content-length", b"transfer-encoding"):
             self._measured = True
-        elif lowered == b"content-encoding" and value.lower() == b"gzip":
-            self._unpacking = zlib.decompressobj(16 + zlib.MAX_WBITS)
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
-        if status >= 200:  # anything else is a word before the answer
+        if status >= 200:  # anything else is an interim response
             self._head = ResponseHead(status, self._retry_after)
 
     def on_body(self, body: bytes) -> None:
-        piece = body if self._unpacking is None else self._unpacking.decompress(body)
-        self._pieces.append(piece)
-        self._bytes += len(piece)
+        self._pieces.append(body)
+        self._bytes += len(body)
         if self._bytes > AHEAD_BYTES and not self._paused and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()

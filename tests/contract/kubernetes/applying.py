@@ -5,9 +5,11 @@ Which path a kind has is asked of the server, once a group.
 
 from typing import Any, NamedTuple
 
-from dovetail.kubernetes_client.api import APPLY_PATCH, Api, JsonObject
+from dovetail.kubernetes_client.api import Api, JsonObject
 from dovetail.kubernetes_client.errors import ObjectNotFound
 from dovetail.kubernetes_client.paths import CORE, one
+
+APPLY_PATCH = "application/apply-patch+yaml"
 
 
 class UnknownObjectKind(Exception):

@@ -4,7 +4,7 @@ import pytest
 from tests.contract.kubernetes.cluster import Cluster, node, pod, scene
 from tests.servers.kubernetes.server import KubeServer
 
-from dovetail.kubernetes.scheduler.auditor import Auditor
+from dovetail.kubernetes.scheduler.audit import Auditor
 from dovetail.kubernetes.scheduler.scheduler import PodScheduler
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]

@@ -1,7 +1,6 @@
 """What a scheduler does to pods is done once, or the error says why not."""
 
 import asyncio
-from typing import Any
 
 import pytest
 from tests.contract.kubernetes.gate import new_namespace, node_body, pod_body, straight
@@ -11,13 +10,12 @@ from tests.servers.kubernetes.server import kube_server as run_kubernetes
 from dovetail.kubernetes_client.errors import (
     AlreadyExists,
     ApiUnreachable,
-    BudgetSpent,
     Forbidden,
     ObjectConflict,
     ObjectInvalid,
     ObjectNotFound,
 )
-from dovetail.kubernetes_client.pods import bind, delete, evict, nominate
+from dovetail.kubernetes_client.pods import bind, delete, nominate
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 
@@ -78,32 +76,6 @@ def test_a_nomination_and_its_reason_stand_in_the_status(kube_server: KubeServer
             assert [each["reason"] for each in status["conditions"]] == ["Unschedulable"]
             await nominate(api, "nominated", "waits", None)
             assert "nominatedNodeName" not in (await api.get(f"{path}/waits"))["status"]
-
-    asyncio.run(scene())
-
-
-def test_an_eviction_keeps_to_the_budget(kube_server: KubeServer) -> None:
-    async def scene() -> None:
-        async with straight(kube_server) as api:
-            path = await new_namespace(api, "budget")
-            budgets = "/apis/policy/v1/namespaces/budget/poddisruptionbudgets"
-            for name in ("guarded", "free"):
-                body = pod_body(name, nodeName="none-such")
-                body["metadata"]["labels"] = {"app": name}
-                await api.create(path, body)
-                ready = {"type": "Ready", "status": "True"}
-                await api.patch(f"{path}/{name}/status", {"status": {"phase": "Running", "conditions": [ready]}})
-            spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "guarded"}}}
-            made = await api.create(budgets, {"metadata": {"name": "all-of-it"}, "spec": spec})
-            # No controller keeps the budget here: its status says what one would.
-            said: dict[str, Any] = {"observedGeneration": made["metadata"]["generation"], "disruptionsAllowed": 0}
-            said |= {"currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1}
-            await api.patch(f"{budgets}/all-of-it/status", {"status": said})
-            with pytest.raises(BudgetSpent, match="disruption budget"):
-                await evict(api, "budget", "guarded", grace_s=0)
-            assert await evict(api, "budget", "free", grace_s=0) is True
-            assert await evict(api, "budget", "not-there") is False
-            assert [item["metadata"]["name"] for item in await api.items(path)] == ["guarded"]
 
     asyncio.run(scene())
 

@@ -7,16 +7,22 @@ from tests.contract.kubernetes.gate import new_namespace, pod_body, straight
 from tests.patience import until
 from tests.servers.kubernetes.server import KubeServer
 
-from dovetail.kubernetes_client.recorder import Recorder, reference_to
+from dovetail.kubernetes_client.api import JsonObject
+from dovetail.kubernetes_client.recorder import Recorder
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
+
+
+def _reference_to(pod: JsonObject) -> JsonObject:
+    about = pod["metadata"]
+    return {"apiVersion": "v1", "kind": "Pod"} | {key: about[key] for key in ("namespace", "name", "uid")}
 
 
 def test_what_is_said_again_is_one_event_with_a_count(kube_server: KubeServer) -> None:
     async def scene() -> None:
         async with straight(kube_server) as api:
             path = await new_namespace(api, "events")
-            subject = reference_to("Pod", await api.create(path, pod_body("watched")))
+            subject = _reference_to(await api.create(path, pod_body("watched")))
             recorder = Recorder(api, "dovetail", "test-1")
             for _ in range(3):  # before anything is written
                 recorder.record(subject, "FailedScheduling", "no room", "Scheduling", "Warning")
@@ -44,7 +50,7 @@ def test_more_than_can_be_written_is_dropped_and_counted(kube_server: KubeServer
     async def scene() -> None:
         async with straight(kube_server) as api:
             path = await new_namespace(api, "too-many-events")
-            subject = reference_to("Pod", await api.create(path, pod_body("noisy")))
+            subject = _reference_to(await api.create(path, pod_body("noisy")))
             recorder = Recorder(api, "dovetail", "test-1", capacity=3)
             for number in range(5):
                 recorder.record(subject, "Noise", f"number {number}", "Noise")

@@ -63,7 +63,7 @@ def test_everything_is_heard_once_and_then_what_changes(kube_server: KubeServer)
                 await delete(api, "hears-all", "p0", grace_s=0)
                 await until(lambda: len(ear.heard) >= 8, "three changes")
                 assert ear.heard[5:] == [("MODIFIED", "p1"), ("ADDED", "p5"), ("DELETED", "p0")]
-                assert (len(reflector), reflector.counts.lists) == (5, 1)
+                assert (len(reflector), reflector.lists) == (5, 1)
 
     asyncio.run(scene())
 
@@ -81,7 +81,7 @@ def test_a_list_that_was_asked_for_ahead_is_followed_from_its_moment_on(kube_ser
                 await until(lambda: len(ear.heard) >= 7, "what was there, and two changes")
                 assert sorted(ear.heard[:5]) == [("ADDED", f"p{number}") for number in range(5)]
                 assert ear.heard[5:] == [("DELETED", "p0"), ("ADDED", "p5")]
-                assert reflector.counts.lists == 1
+                assert reflector.lists == 1
             api.ask_ahead(path, 2)  # nobody comes for it: it is let go
 
     asyncio.run(scene())
@@ -99,7 +99,7 @@ def test_a_line_that_breaks_is_taken_up_where_it_broke(kube_server: KubeServer) 
                     await delete(api, "line-breaks", "before", grace_s=0)
                 await until(lambda: len(ear.heard) >= 2, "what happened meanwhile")
                 assert ear.heard == [("ADDED", "meanwhile"), ("DELETED", "before")]
-                assert reflector.counts.lists == 1
+                assert reflector.lists == 1
 
     with LossyProxy(kube_server.url.removeprefix("https://")) as proxy:
         asyncio.run(scene(proxy))
@@ -124,7 +124,7 @@ def test_after_a_version_that_is_gone_only_the_differences_are_heard(kube_server
                     await asyncio.to_thread(compact, kube_server, int(made["metadata"]["resourceVersion"]))
                     await asyncio.to_thread(kube_server.restart)
                 await until(lambda: len(ear.heard) >= 5, "the differences")
-                assert reflector.counts.lists == 2
+                assert reflector.lists == 2
                 assert ear.heard[-1] == ("DELETED", "goes")
                 assert sorted(ear.heard[:-1]) == [
                     ("ADDED", "new"), ("ADDED", "replaced"), ("DELETED", "replaced"), ("MODIFIED", "changes"),

@@ -8,7 +8,7 @@ import pytest
 from tests.contract.kubernetes.cluster import PODS, Cluster, node, pod, scene
 from tests.servers.kubernetes.server import KubeServer
 
-from dovetail.kubernetes.scheduler.cluster_informer import GOING_S
+from dovetail.kubernetes.scheduler.cluster_informer import TERMINATING_S
 from dovetail.kubernetes_client.errors import AlreadyExists, ObjectInvalid
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
@@ -126,7 +126,7 @@ def test_a_victim_that_somebody_watches_over_says_why_it_went(kube_server: KubeS
             await cluster.until(going, "both victims were told to go")
             said = {one["metadata"]["name"]: one["status"].get("conditions", ()) for one in await both()}
             await cluster.api.patch(f"{PODS}/bare-1/status", {"status": {"phase": "Failed"}})
-            await asyncio.sleep(1.5 * GOING_S)
+            await asyncio.sleep(1.5 * TERMINATING_S)
             await cluster.api.patch(f"{PODS}/owned-1", {"metadata": {"finalizers": None}})
             await cluster.until_bound("high-1")  # one victim is gone, the other has ended and holds nothing
             await cluster.api.patch(f"{PODS}/bare-1", {"metadata": {"finalizers": None}})

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from dovetail.kubernetes.extender.pod_nudger import CONDITION
+from dovetail.kubernetes.extender.refused_pods import CONDITION
 from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
 

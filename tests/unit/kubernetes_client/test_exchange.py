@@ -1,7 +1,6 @@
 """Requests over kept connections: each is sent once, each answer is its own, and what breaks is said to have."""
 
 import asyncio
-import gzip
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -76,15 +75,15 @@ def test_requests_follow_each_other_on_one_connection() -> None:
     asyncio.run(scene())
 
 
-def test_an_answer_may_come_in_chunks_compressed_or_late() -> None:
+def test_an_answer_may_come_in_chunks_or_late() -> None:
     async def scene() -> None:
         chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
-        packed = answer(gzip.compress(b"packed"), "Content-Encoding: gzip", "Retry-After: 7")
+        busy = answer(b"busy", "Retry-After: 7")
         early = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + answer(b"late")
-        async with serving([chunked, packed, early]) as (server, exchange):
+        async with serving([chunked, busy, early]) as (server, exchange):
             assert await get(exchange) == b"abcde"
             said = await exchange.ask("GET", "/x", {}, None, 20)
-            assert (said.content, said.retry_after) == (b"packed", "7")
+            assert (said.content, said.retry_after) == (b"busy", "7")
             assert await get(exchange) == b"late"
             assert server.connections == 1
 

@@ -5,10 +5,9 @@ harmless. A finalizer keeps a deleted pod until its end has been known for a whi
 it had a pod leaves one that never runs, which blocks a late bind.
 
     settings   validated once at start           outcome    the state and end of an attempt, from its pod
-    naming     names of pods, labels, ...        machines   nodes: capacity, and what others use of it
+    naming     names of pods, labels, the owner  machines   nodes: capacity, and what others use of it
     manifest   an assignment as a pod            attempts   our pods: what was reported of each
-    volumes    what a pod mounts                 claims     whether its claims can be mounted
-    amounts    quantities of Kubernetes          output     the output of a pod, from a byte offset
-    upkeep     old and stuck pods, measured use  ownership  which pods are ours
+    volumes    what a pod mounts, its claims     output     the output of a pod, from a byte offset
+    amounts    quantities of Kubernetes          upkeep     old and stuck pods, measured use
     backend    the contract
 """

@@ -81,8 +81,9 @@ class PodAttempts:
             known.version = version
             self._update(known, pod)
         if report:
-            known.start_reported = known.end_reported = False
-        self._enqueue_if_changed(known)
+            self.report_again(known)
+        else:
+            self._enqueue_if_changed(known)
         return known
 
     def report_again(self, attempt: PodAttempt) -> None:

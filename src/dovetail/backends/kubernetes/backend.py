@@ -15,17 +15,15 @@ from typing import Any
 
 from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Price, Refusal, Report, Status
 from dovetail.backends.kubernetes.attempts import PodAttempts
-from dovetail.backends.kubernetes.claims import refuse_unusable_claims
 from dovetail.backends.kubernetes.machines import Machines
 from dovetail.backends.kubernetes.manifest import never_of, pod_of, refuse_what_cannot_run
-from dovetail.backends.kubernetes.naming import OWNER, STOP_REASON, pod_name
+from dovetail.backends.kubernetes.naming import OWNER, STOP_REASON, pod_name, remembered_owner
 from dovetail.backends.kubernetes.outcome import outcome_of
 from dovetail.backends.kubernetes.output import Output
-from dovetail.backends.kubernetes.ownership import remembered_owner
 from dovetail.backends.kubernetes.settings import KubernetesSettings
 from dovetail.backends.kubernetes.upkeep import Meter, end_stuck, remove_old
-from dovetail.backends.kubernetes.volumes import claims_of
-from dovetail.kubernetes_client.access import Access, find_access
+from dovetail.backends.kubernetes.volumes import claims_of, refuse_unusable_claims
+from dovetail.kubernetes_client.access import find_access
 from dovetail.kubernetes_client.api import Api
 from dovetail.kubernetes_client.errors import (
     BadRequest,
@@ -38,6 +36,7 @@ from dovetail.kubernetes_client.errors import (
 from dovetail.kubernetes_client.paths import CORE, NODES, PODS, collection, pod
 from dovetail.kubernetes_client.pods import create, delete
 from dovetail.kubernetes_client.reflector import Reflector
+from dovetail.kubernetes_client.tasks import cancel
 from dovetail.model.event import NodeObserved
 from dovetail.model.node import Node
 
@@ -78,9 +77,8 @@ class KubernetesBackend:
 
     async def _start(self, report: Report) -> None:
         settings = self._settings
-        access: Access = await asyncio.to_thread(find_access, settings.kubeconfig, settings.context)
+        access = await asyncio.to_thread(find_access, settings.kubeconfig, settings.context)
         self._namespace = settings.namespace or access.namespace
-        self._owner = settings.owner or ""
         if not self._owner:
             self._owner = await asyncio.to_thread(remembered_owner, self._folder)
         self._machines, self._attempts = Machines(self.name, settings.gpu_resource), PodAttempts()
@@ -91,7 +89,7 @@ class KubernetesBackend:
         reflectors = [
             Reflector(api, NODES, self._machines.take_nodes, labels=settings.nodes),
             Reflector(api, collection(CORE, "pods", self._namespace), self._attempts.take, labels=ours),
-            Reflector(api, PODS, self._machines.take_guests, labels=others, fields=alive),
+            Reflector(api, PODS, self._machines.take_other_pods, labels=others, fields=alive),
         ]
         for each in reflectors:  # raise an error for a wrong address, credentials or rights instead of waiting
             await each.check()
@@ -104,7 +102,7 @@ class KubernetesBackend:
             attempt.end_reported = attempt.outcome.ended
         self._tasks += [
             self._start_task(self._attempts.run(report), "report"),
-            self._start_task(self._report_nodes_regularly(report), "nodes"),
+            self._start_task(self._regularly(REPORT_NODES_S, lambda: self._report_nodes(report)), "nodes"),
             self._start_task(self._regularly(UPKEEP_S, self._run_upkeep), "upkeep"),
             self._start_task(self._observe(report), "observe"),
         ]
@@ -124,9 +122,7 @@ class KubernetesBackend:
                     task.result()
 
     async def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel(*self._tasks)
         self._tasks = []
         if self._output is not None:
             await self._output.close()
@@ -266,9 +262,6 @@ class KubernetesBackend:
             except Exception:
                 self._machines.report_again(events[position:])
                 raise
-
-    async def _report_nodes_regularly(self, report: Report) -> None:
-        await self._regularly(REPORT_NODES_S, lambda: self._report_nodes(report))
 
     async def _run_upkeep(self) -> None:
         now = time.monotonic()

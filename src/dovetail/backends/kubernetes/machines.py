@@ -13,7 +13,7 @@ from typing import Any
 from dovetail.backends.kubernetes.amounts import amounts_of, taken_by
 from dovetail.backends.kubernetes.manifest import KINDS
 from dovetail.kubernetes_client.reflector import ChangeKind, ObjectChange
-from dovetail.model.device import Gpus
+from dovetail.model.device import WHOLE, Gpus
 from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, NodeLeft
 from dovetail.model.node import Node
 from dovetail.model.resources import GPU, SLOTS, Amounts, capacity_of
@@ -42,7 +42,7 @@ class Machines:
         self._backend = backend
         self._gpu_resource = gpu_resource
         self._machines: dict[str, _Machine] = {}
-        self._guests: dict[str, tuple[str, Amounts]] = {}  # pods of others by uid: their node and amounts
+        self._other_pods: dict[str, tuple[str, Amounts]] = {}  # by uid: their node and amounts
         self._unknown_nodes: dict[str, Amounts] = {}  # use of nodes that are not known (yet)
         self._dirty: set[str] = set()
 
@@ -68,11 +68,11 @@ class Machines:
                 machine.raw = _relevant_fields(item)
             self._dirty.add(name)
 
-    def take_guests(self, changes: list[ObjectChange]) -> None:
+    def take_other_pods(self, changes: list[ObjectChange]) -> None:
         """Changes of other pods that are on a node."""
         for kind, item in changes:
             uid = item["metadata"]["uid"]
-            before = self._guests.pop(uid, None)
+            before = self._other_pods.pop(uid, None)
             if before is not None:
                 self._add_use(before[0], before[1], -1)
             if kind is ChangeKind.DELETED:
@@ -80,7 +80,7 @@ class Machines:
             where = item["spec"].get("nodeName")
             if where and (item.get("status") or {}).get("phase") not in ("Succeeded", "Failed"):
                 taken = taken_by(item, self._gpu_resource)
-                self._guests[uid] = (where, taken)
+                self._other_pods[uid] = (where, taken)
                 self._add_use(where, taken, 1)
 
     def _add_use(self, node: str, amounts: Amounts, sign: int) -> None:
@@ -142,7 +142,7 @@ class Machines:
             labels=raw["labels"],
             taints=_taints(raw),
             kinds=list(KINDS),
-            gpus=_gpus(raw["labels"], free.get(GPU, 0) // 1000),
+            gpus=_gpus(raw["labels"], free.get(GPU, 0) // WHOLE),
         )
 
 

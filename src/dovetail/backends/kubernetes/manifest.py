@@ -25,12 +25,12 @@ from dovetail.backends.kubernetes.naming import (
 )
 from dovetail.backends.kubernetes.settings import KubernetesSettings
 from dovetail.backends.kubernetes.volumes import mounts, pod_volumes
+from dovetail.model.device import WHOLE
 from dovetail.model.resources import CPU, DISK, GPU, MEMORY, SLOTS, Limits, ResourceRequest
-from dovetail.model.workloads.selection import Toleration
+from dovetail.model.workloads.selection import Effect, Toleration
 from dovetail.model.workloads.workload import WorkloadKind
 
 KINDS = (WorkloadKind.JOB, WorkloadKind.CONTAINER)
-_WHOLE = 1000
 MAX_LABEL_VALUE = 63
 
 
@@ -41,7 +41,7 @@ def refuse_what_cannot_run(assignment: Assignment, settings: KubernetesSettings)
     if spec.run.image is None and settings.default_image is None:
         raise Refusal(f"{label} names no image; write run: {{image: …}} or give the backend a default_image")
     refuse_other_folders(spec, settings.allow_paths)
-    if spec.resources.amounts().get(GPU, 0) % _WHOLE:
+    if spec.resources.amounts().get(GPU, 0) % WHOLE:
         raise Refusal(f"{label} wants a share of a GPU; Kubernetes gives whole ones only")
 
 
@@ -99,11 +99,12 @@ def _metadata(key: str, workload: str, owner: str, settings: KubernetesSettings)
 
 def _container(assignment: Assignment, settings: KubernetesSettings) -> dict[str, Any]:
     spec = assignment.spec
+    environment = {name: _literal(value) for name, value in spec.run.env.items()} | assignment.variables()
     made: dict[str, Any] = {
         "name": CONTAINER,
         "image": spec.run.image or settings.default_image,
         "resources": _resources(spec.resources, spec.limits, settings.gpu_resource),
-        "env": [{"name": name, "value": value} for name, value in _environment(assignment).items()],
+        "env": [{"name": name, "value": value} for name, value in environment.items()],
         # The last lines of output are the best reason if there is no other.
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
@@ -123,10 +124,6 @@ def _literal(word: str) -> str:
     return word.replace("$(", "$$(")
 
 
-def _environment(assignment: Assignment) -> dict[str, str]:
-    return {name: _literal(value) for name, value in assignment.spec.run.env.items()} | assignment.variables()
-
-
 def _resources(request: ResourceRequest, limits: Limits, gpu_resource: str) -> dict[str, dict[str, str]]:
     requests: dict[str, str] = {}
     most: dict[str, str] = {}
@@ -138,7 +135,7 @@ def _resources(request: ResourceRequest, limits: Limits, gpu_resource: str) -> d
         elif name == DISK:
             requests["ephemeral-storage"] = str(amount)
         elif name == GPU:
-            requests[gpu_resource] = most[gpu_resource] = str(amount // _WHOLE)
+            requests[gpu_resource] = most[gpu_resource] = str(amount // WHOLE)
         elif name != SLOTS:  # Kubernetes requires a limit equal to the request for extended resources
             requests[name] = most[name] = str(amount)
     if limits.cpu is not None:
@@ -152,14 +149,13 @@ def _resources(request: ResourceRequest, limits: Limits, gpu_resource: str) -> d
 
 
 def _toleration(toleration: Toleration) -> dict[str, Any]:
-    made: dict[str, Any] = {"operator": str(toleration.operator)}
-    if toleration.key is not None:
-        made["key"] = toleration.key
-    if toleration.value:
-        made["value"] = toleration.value
-    if toleration.effect is not None:
-        made["effect"] = str(toleration.effect)
-    if toleration.toleration_seconds is not None:
-        made["effect"] = "NoExecute"
-        made["tolerationSeconds"] = ceil(toleration.toleration_seconds)
-    return made
+    seconds = toleration.toleration_seconds
+    effect = toleration.effect if seconds is None else Effect.NO_EXECUTE
+    made = {
+        "operator": str(toleration.operator),
+        "key": toleration.key,
+        "value": toleration.value or None,
+        "effect": None if effect is None else str(effect),
+        "tolerationSeconds": None if seconds is None else ceil(seconds),
+    }
+    return {name: value for name, value in made.items() if value is not None}

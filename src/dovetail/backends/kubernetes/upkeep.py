@@ -83,8 +83,8 @@ class Meter:
         except KubernetesApiError:
             return {}
         self._missing = False
-        return {item["metadata"]["name"]: _use(item.get("usage") or {}) for item in items}
-
-
-def _use(usage: dict[str, str]) -> Amounts:
-    return amounts_of({name: usage[name] for name in (CPU, MEMORY) if name in usage}, "")
+        found: dict[str, Amounts] = {}
+        for item in items:
+            usage = {name: text for name, text in (item.get("usage") or {}).items() if name in (CPU, MEMORY)}
+            found[item["metadata"]["name"]] = amounts_of(usage, "")
+        return found

@@ -81,8 +81,8 @@ async def _run(
     names: list[str],
     config: Path | None,
 ) -> None:
+    from dovetail.kubernetes.extender.app import listen, serve
     from dovetail.kubernetes.extender.extender import Extender
-    from dovetail.kubernetes.extender.serving import listen, serve
     from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
     from dovetail.kubernetes_client.api import Api
 

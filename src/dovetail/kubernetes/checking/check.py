@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.engine.questions.pod_answers import AssumedPod, PodNomination
-from dovetail.kubernetes.checking.cluster_replica import ClusterReplica, name_of
+from dovetail.kubernetes.checking.cluster_replica import ClusterReplica
 from dovetail.kubernetes.checking.recorded_scenario import RecordedScenario, TheirPreemption
 from dovetail.kubernetes.checking.verdicts import PLUGINS, Verdict
 from dovetail.kubernetes.objects.budgets import read_budgets
 from dovetail.kubernetes.objects.pods import PodMeaning
+from dovetail.kubernetes_client.objects import namespaced_name
 from dovetail.model.task import TaskId
 from dovetail.placement.preemption.nomination import order_of
 
@@ -108,7 +109,7 @@ def _check(scenario: RecordedScenario, report: CheckReport) -> Iterator[Disagree
     scene.add_objects(scenario.objects)
     meaning = scene.reader.read(scenario.pod)
     expected = _populate(scene, scenario, meaning)
-    pod = "/".join(name_of(scenario.pod))
+    pod = "/".join(namespaced_name(scenario.pod))
     for node, theirs in scenario.verdicts.items():
         ours = _verdict(scene, meaning, expected, node)
         report.feasible.count((ours is None) == theirs.feasible)
@@ -155,13 +156,12 @@ def _populate(scene: ClusterReplica, scenario: RecordedScenario, meaning: PodMea
 
 def _verdict(scene: ClusterReplica, meaning: PodMeaning, expected: Arrivals, node: str) -> Verdict | None:
     """With the pods that are nominated to the node, and without them."""
+    found: list[Verdict] = []
     if node in expected:
         scene.refresh()
         with scene.questions.pods.assume(expected[node]):
             found = scene.verdicts(meaning, node)
-        if found:
-            return found[0]
-    found = scene.verdicts(meaning, node)
+    found = found or scene.verdicts(meaning, node)
     return found[0] if found else None
 
 

@@ -3,28 +3,20 @@
 Guarantees: the engine answers with its own filters on its own state; nothing is decided here.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
 
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.pod_answers import AssumedPod
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.settings import EngineSettings
 from dovetail.kubernetes.checking.verdicts import Verdict, verdicts
-from dovetail.kubernetes.objects.moment import seconds
 from dovetail.kubernetes.objects.nodes import read_node
 from dovetail.kubernetes.objects.pods import PROFILE, PodMeaning, PodReader, is_finished
 from dovetail.kubernetes.scheduler.pod_tracker import RANK
+from dovetail.kubernetes_client.objects import Json, NamespacedName, namespaced_name, seconds
 from dovetail.model.event import NodeJoined, WorkArrived
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId
-
-Json = Mapping[str, Any]
-Name = tuple[str, str]  # namespace, name
-
-
-def name_of(thing: Json) -> Name:
-    return thing["metadata"].get("namespace") or "", thing["metadata"]["name"]
 
 
 class ClusterReplica:
@@ -35,36 +27,33 @@ class ClusterReplica:
         self.questions = Questions(self.engine)
         self.reader = PodReader()
         self.now = now
-        self.tasks: dict[Name, TaskId] = {}
-        self.names: dict[TaskId, Name] = {}
+        self.tasks: dict[NamespacedName, TaskId] = {}
+        self.names: dict[TaskId, NamespacedName] = {}
         self.placed: dict[TaskId, AssumedPod] = {}
         self._nodes: dict[str, tuple[Json, Json | None]] = {}  # with what is known of their volumes
 
     def add_objects(self, objects: Mapping[str, Iterable[Json]]) -> None:
         """Namespaces, volumes, devices and what belongs to them, then nodes."""
-        for namespace in objects.get("namespaces") or ():
-            self.reader.set_namespace(namespace)
-        for volume in objects.get("pvs") or ():
-            self.reader.storage.set_volume(volume)
-        for claim in objects.get("pvcs") or ():
-            self.reader.storage.set_claim(claim)
-        for storage_class in objects.get("storageClasses") or ():
-            self.reader.storage.making.set_class(storage_class)
-        for driver in objects.get("csiDrivers") or ():
-            self.reader.storage.making.set_driver(driver)
-        for room in objects.get("csiStorageCapacities") or ():
-            self.reader.storage.making.set_room(room)
-        for device_class in objects.get("deviceClasses") or ():
-            self.reader.devices.set_class(device_class)
-        for resource_claim in objects.get("resourceClaims") or ():
-            self.reader.devices.set_claim(resource_claim)
-        for slice_ in objects.get("resourceSlices") or ():
-            self.reader.devices.inventory.set_slice(slice_)
+        storage, devices = self.reader.storage, self.reader.devices
+        setters: dict[str, Callable[[Json], None]] = {
+            "namespaces": self.reader.set_namespace,
+            "pvs": storage.set_volume,
+            "pvcs": storage.set_claim,
+            "storageClasses": storage.provisioning.set_class,
+            "csiDrivers": storage.provisioning.set_driver,
+            "csiStorageCapacities": storage.provisioning.set_capacity,
+            "deviceClasses": devices.set_class,
+            "resourceClaims": devices.set_claim,
+            "resourceSlices": devices.inventory.set_slice,
+        }
+        for kind, put in setters.items():
+            for item in objects.get(kind) or ():
+                put(item)
         by_name = {one["metadata"]["name"]: one for one in objects.get("csiNodes") or ()}
         for node in objects.get("nodes") or ():
             name = node["metadata"]["name"]
             self._nodes[name] = node, by_name.get(name)
-            self.reader.devices.inventory.set_node(name, node["metadata"].get("labels") or {})
+            devices.inventory.set_node(name, node["metadata"].get("labels") or {})
             self.engine.handle(NodeJoined(self._node(name)), self.now)
 
     def place(self, pod: Json, node: str) -> TaskId | None:
@@ -72,10 +61,10 @@ class ClusterReplica:
         read = self.assumed(pod, node)
         if read is None:
             return None
-        namespace, name = name_of(pod)
+        namespace, name = namespaced_name(pod)
         task = self.tasks.setdefault((namespace, name), TaskId(len(self.tasks) + 1, 0))
         self.names[task], self.placed[task] = (namespace, name), read
-        terms = self.reader.read_placed(pod).terms
+        terms = self.reader.read(pod, placed=True).terms
         arrived = WorkArrived(task.workload, namespace, name, RANK, terms, nodes=(node,), since=read.since)
         self.engine.handle(arrived, self.now)
         return task
@@ -85,7 +74,7 @@ class ClusterReplica:
         if is_finished(pod) or node not in self.questions.nodes:
             return None
         since = seconds((pod.get("status") or {}).get("startTime"), self.now)
-        return AssumedPod(node, self.reader.read_placed(pod).query, since)
+        return AssumedPod(node, self.reader.read(pod, placed=True).query, since)
 
     def _node(self, name: str) -> Node:
         node, csi_node = self._nodes[name]

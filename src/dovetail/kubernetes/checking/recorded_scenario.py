@@ -5,12 +5,11 @@ A file has one scenario a line, as JSON, compressed or not. Unknown fields are i
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-Json = Mapping[str, Any]
+from dovetail.kubernetes_client.objects import Json
 
 _MAGIC = b"\x1f\x8b"
 

@@ -7,11 +7,14 @@ that is read can be searched for without looking at it again.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dovetail.kubernetes.devices.device import Json, Unallocatable
+from dovetail.kubernetes.devices.device import DraDevice, Unallocatable
 from dovetail.kubernetes.devices.rules import Rule, rule_of
+from dovetail.kubernetes_client.objects import Json
 
 MOST_RESULTS = 32
 """Devices that one claim can be given, as the API limits it."""
+#: Effects of taints that keep a device from being allocated; others only inform.
+_EXCLUDING = ("NoSchedule", "NoExecute")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,10 +36,28 @@ class Ask:
     tolerations: Sequence[Json]
     rules: tuple[Rule, ...]
 
+    def tolerates(self, device: DraDevice) -> bool:
+        """Does it tolerate all taints that keep the device from being allocated?"""
+        taints: Sequence[Json] = device.body.get("taints") or ()
+        excluding = [taint for taint in taints if taint.get("effect") in _EXCLUDING]
+        return all(any(_tolerates(one, taint) for one in self.tolerations) for taint in excluding)
+
     @property
     def least(self) -> int:
         """Devices that it takes at the least; all are one or more."""
         return 1 if self.count is None else self.count
+
+
+def _tolerates(toleration: Json, taint: Json) -> bool:
+    """An empty key is any key, an empty effect any effect."""
+    if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
+        return False
+    if toleration.get("key") and toleration["key"] != taint.get("key"):
+        return False
+    operator = toleration.get("operator") or "Equal"
+    if operator == "Equal":
+        return (toleration.get("value") or "") == (taint.get("value") or "")
+    return bool(operator == "Exists")
 
 
 #: One request: an ask, or several of which one has to be satisfied, the first preferred.
@@ -50,24 +71,12 @@ def wishes_of(claims: Sequence[Json], classes: Mapping[str, Json]) -> list[Wish]
         about = claim["metadata"]
         words = f"claim {about.get('namespace', '')}/{about['name']}"
         asked: Json = claim["spec"].get("devices") or {}
-        rules = _rules(asked.get("constraints") or (), words)
+        rules = [rule_of(constraint, words) for constraint in asked.get("constraints") or ()]
         wishes = [tuple(_asks(number, one, classes, rules, words)) for one in asked.get("requests") or ()]
         least = sum(min(ask.least for ask in wish) for wish in wishes)
         if least > MOST_RESULTS:
             raise Unallocatable(f"{words}: asks for {least} devices, but a claim can have {MOST_RESULTS} at most")
         found += wishes
-    return found
-
-
-def _rules(constraints: Sequence[Json], words: str) -> list[Rule]:
-    found = []
-    for constraint in constraints:
-        rule = rule_of(constraint)
-        if rule is None:
-            raise Unallocatable(
-                f"{words}: a constraint is of a kind that is not supported; matchAttribute and distinctAttribute are"
-            )
-        found.append(rule)
     return found
 
 

@@ -7,17 +7,16 @@ with them is refused rather than misread: unsigned numbers, bytes, times, option
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from dovetail.kubernetes.devices.cel_quantity import INT_MAX, INT_MIN, Quantity
 from dovetail.kubernetes.devices.cel_values import (
+    KINDS,
     CelError,
-    Version,
     kind_of,
     no_overload,
     quantity,
-    read_loose_version,
     read_version,
     sized,
     whole,
@@ -117,10 +116,6 @@ def _index_of(text: str, part: str, start: int = 0) -> int:
     return text.find(part, start)
 
 
-def _last_index_of(text: str, part: str) -> int:
-    return text.rfind(part)
-
-
 def _join(items: list[Any], by: str = "") -> str:
     if any(not isinstance(item, str) for item in items):
         raise CelError("no such overload: join() of a list that holds more than strings")
@@ -154,16 +149,12 @@ def _bool_of(text: str) -> bool:
     raise CelError(f"{text[:40]!r} is neither true nor false")
 
 
-def _is(read: Callable[[str], Any], text: str) -> bool:
+def _is(read: Callable[..., Any], *args: Any) -> bool:
     try:
-        read(text)
+        read(*args)
     except CelError:
         return False
     return True
-
-
-def _version(text: str, loosely: bool = False) -> Version:
-    return read_loose_version(text) if loosely else read_version(text)
 
 
 def _sign(left: Any, right: Any) -> int:
@@ -176,11 +167,7 @@ def _as_integer(amount: Quantity) -> int:
     return amount.integer
 
 
-def _size(value: Any) -> int:
-    return len(value)
-
-
-_SIZES: dict[tuple[str, ...], Function] = {("string",): _size, ("list",): _size, ("map",): _size}
+_SIZES: dict[tuple[str, ...], Function] = {("string",): len, ("list",): len, ("map",): len}
 _SIGN: dict[tuple[str, ...], Function] = {("quantity",): lambda one: _sign(one.nanos, 0)}
 _MATCHES: dict[tuple[str, ...], Function] = {("string", "string"): _matches}
 _LIKE = (("quantity", "quantity"), ("semver", "semver"))
@@ -191,19 +178,15 @@ FUNCTIONS: dict[str, dict[tuple[str, ...], Function]] = {
     "sign": _SIGN,
     "matches": _MATCHES,
     "quantity": {("string",): quantity},
-    "isQuantity": {("string",): lambda text: _is(quantity, text)},
-    "semver": {("string",): read_version, ("string", "bool"): _version},
-    "isSemver": {
-        ("string",): lambda text: _is(read_version, text),
-        ("string", "bool"): lambda text, loosely: _is(lambda one: _version(one, loosely), text),
-    },
+    "isQuantity": {("string",): partial(_is, quantity)},
+    "semver": {("string",): read_version, ("string", "bool"): read_version},
+    "isSemver": {("string",): partial(_is, read_version), ("string", "bool"): partial(_is, read_version)},
     "int": {("int",): int, ("double",): _truncated, ("string",): _int_of},
     "double": {("double",): float, ("int",): float, ("string",): _double_of},
     # How a double is written differs from language to language, so there is no string(1.5).
     "string": {("string",): str, ("int",): str, ("bool",): lambda one: "true" if one else "false"},
     "bool": {("bool",): bool, ("string",): _bool_of},
-    "dyn": {(kind,): lambda one: one for kind in ("bool", "int", "double", "string", "list", "map", "null")}
-    | {(kind,): lambda one: one for kind in ("quantity", "semver")},
+    "dyn": {(kind,): lambda one: one for kind in KINDS},
 }
 
 #: Called on a value, which is the first they take.
@@ -224,7 +207,7 @@ METHODS: dict[str, dict[tuple[str, ...], Function]] = {
     "substring": {("string", "int"): _substring, ("string", "int", "int"): _substring},
     "charAt": {("string", "int"): _char_at},
     "indexOf": {("string", "string"): _index_of, ("string", "string", "int"): _index_of},
-    "lastIndexOf": {("string", "string"): _last_index_of},
+    "lastIndexOf": {("string", "string"): str.rfind},
     "join": {("list",): _join, ("list", "string"): _join},
     "compareTo": dict.fromkeys(_LIKE, _sign),
     "isGreaterThan": dict.fromkeys(_LIKE, lambda left, right: left > right),

@@ -14,15 +14,16 @@ from typing import Any
 from dovetail.constraints.error import ExpressionError
 from dovetail.constraints.syntax.parser import parse_as_written
 from dovetail.constraints.syntax.tree import Call, Index, ListOf, Literal, Name, Select, Tree
-from dovetail.kubernetes.devices.cel_arithmetic import computed, minus
 from dovetail.kubernetes.devices.cel_functions import FUNCTIONS, METHODS, call
 from dovetail.kubernetes.devices.cel_values import (
     CelBudget,
     CelError,
     compared,
+    computed,
     equal,
     includes,
     kind_of,
+    minus,
     no_overload,
     within,
 )
@@ -32,8 +33,6 @@ Step = Callable[[Frame], Any]
 Scope = frozenset[str]
 
 _WORK = ""
-_COMPARISONS = frozenset({"<", "<=", ">", ">="})
-_ARITHMETIC = frozenset({"+", "-", "*", "/", "%"})
 
 
 class Open(dict[str, Any]):
@@ -285,6 +284,6 @@ _OPERATORS: dict[str, Callable[[str, list[Step]], Step]] = {
     "==": _same,
     "!=": _same,
     "in": _in,
-    **dict.fromkeys(_COMPARISONS, _comparison),
-    **dict.fromkeys(_ARITHMETIC, _arithmetic),
+    **dict.fromkeys(("<", "<=", ">", ">="), _comparison),
+    **dict.fromkeys(("+", "-", "*", "/", "%"), _arithmetic),
 }

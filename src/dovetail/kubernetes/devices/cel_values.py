@@ -1,12 +1,16 @@
-"""What a selector of devices computes with: the kinds of values, quantities, versions, and how they compare.
+"""What a selector of devices computes with: the kinds of values, quantities, versions, comparison and arithmetic.
 
 Values are plain Python ones (bool, int, float, str, list, dict, None), quantities and versions. Guarantees: whole
-numbers have 64 bits; a truth value is never a number; a whole number and a double compare by what they are worth;
-what has no value in CEL raises `CelError`. Every step that an expression can multiply is counted (`CelBudget`), as are
-texts and lists that grow. Left to others: which functions there are (`cel_functions.py`).
+numbers stay within 64 bits or are an error, and are divided towards zero; doubles follow IEEE 754, also where Python
+would raise; a boolean is never a number; a whole number and a double compare by value and are never mixed in
+arithmetic; what has no value in CEL raises `CelError`. Every step that an expression can multiply is counted
+(`CelBudget`), as are texts and lists that grow. Left to others: which functions there are (`cel_functions.py`).
 """
 
+import math
+import operator
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import total_ordering
 from typing import Any
@@ -31,7 +35,7 @@ class CelError(Exception):
 
 
 class TooMuch(Exception):
-    """An expression takes more steps or room than it may have; nothing goes on in spite of that."""
+    """An expression takes more steps or memory than it may; it always ends the evaluation."""
 
 
 class CelBudget:
@@ -79,8 +83,16 @@ _KINDS: dict[type, Kind] = {
     Quantity: "quantity",
     Version: "semver",
 }
+KINDS = (*_KINDS.values(), "map")
 _NUMERIC = frozenset({"int", "double"})
 _ORDERED = frozenset({"bool", "int", "double", "string"})
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_COMPUTE: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 
 def kind_of(value: Any) -> Kind:
@@ -94,9 +106,10 @@ def quantity(text: str) -> Quantity:
         raise CelError(str(error)) from None
 
 
-def read_version(text: str) -> Version:
-    """By the grammar of Semantic Versioning 2.0, to the letter."""
-    found = _SEMVER.fullmatch(text)
+def read_version(text: str, loosely: bool = False) -> Version:
+    """By the grammar of Semantic Versioning 2.0. `loosely`: also with a v before it, leading zeros, or without its
+    minor and patch numbers."""
+    found = _SEMVER.fullmatch(_strict(text) if loosely else text)
     if found is None:
         raise CelError(f"{text!r} is not a semantic version; write it like 1.2.3 or 1.2.3-rc.1")
     numbers = [int(found[at]) for at in (1, 2, 3)]
@@ -107,8 +120,7 @@ def read_version(text: str) -> Version:
     return Version(numbers[0], numbers[1], numbers[2], parts)
 
 
-def read_loose_version(text: str) -> Version:
-    """Also with a v before it, leading zeros, or without its minor and patch numbers."""
+def _strict(text: str) -> str:
     parts = text.removeprefix("v").split(".", 2)
     if len(parts) < 3 and re.search("[-+]", parts[-1]):
         raise CelError(f"{text!r} is a short version, which can have no prerelease and no build metadata")
@@ -116,7 +128,7 @@ def read_loose_version(text: str) -> Version:
         stripped = part.lstrip("0")
         if len(part) > 1:
             parts[at] = stripped if stripped[:1] in tuple("123456789") else "0" + stripped
-    return read_version(".".join([*parts, "0", "0"][:3]))
+    return ".".join([*parts, "0", "0"][:3])
 
 
 def whole(number: int) -> int:
@@ -133,7 +145,8 @@ def sized(value: Any) -> Any:
 
 
 def equal(left: Any, right: Any, work: CelBudget) -> bool:
-    """As `left == right`. Quantities and versions compare with their like alone; other unlike things just differ."""
+    """As `left == right`. Quantities and versions compare only with their own kind; other values of different kinds are
+    different."""
     work.spend()
     one, other = kind_of(left), kind_of(right)
     if one != other:
@@ -172,11 +185,41 @@ def compared(sign: str, left: Any, right: Any) -> bool:
     one, other = kind_of(left), kind_of(right)
     if one not in _ORDERED or (one != other and not (one in _NUMERIC and other in _NUMERIC)):
         raise no_overload(sign, one, other)
-    if sign == "<":
-        return bool(left < right)
-    if sign == "<=":
-        return bool(left <= right)
-    return bool(left > right) if sign == ">" else bool(left >= right)
+    return _COMPARE[sign](left, right)
+
+
+def minus(value: Any) -> Any:
+    kind = kind_of(value)
+    if kind not in _NUMERIC:
+        raise no_overload("-", kind)
+    return whole(-value) if kind == "int" else -value
+
+
+def computed(sign: str, left: Any, right: Any) -> Any:
+    one, other = kind_of(left), kind_of(right)
+    if one == other and one in ("string", "list") and sign == "+":
+        return sized(left + right)
+    if one != other or one not in _NUMERIC or (one == "double" and sign == "%"):
+        raise no_overload(sign, one, other)
+    if sign in _COMPUTE:
+        found = _COMPUTE[sign](left, right)
+    else:
+        found = _divided(sign, left, right) if one == "int" else _quotient(left, right)
+    return whole(found) if one == "int" else found
+
+
+def _divided(sign: str, left: int, right: int) -> int:
+    if right == 0:
+        raise CelError("division by zero" if sign == "/" else "modulus by zero")
+    quotient = abs(left) // abs(right)  # towards zero, which // is not
+    quotient = quotient if (left < 0) == (right < 0) else -quotient
+    return quotient if sign == "/" else left - quotient * right
+
+
+def _quotient(left: float, right: float) -> float:
+    if right == 0:
+        return math.nan if left == 0 or math.isnan(left) else math.copysign(math.inf, left) * math.copysign(1, right)
+    return left / right
 
 
 def no_overload(name: str, *kinds: Kind) -> CelError:

@@ -4,32 +4,25 @@ Guarantees: a device that a claim has, or is about to get (`assume`), is given t
 objects as they were told last; `changed` says of which nodes the marks may be others than when they were last taken.
 What is asked for is kept under a name (`DeviceAsk.marked`), the same for all pods whose claims say the same, and is
 looked at again only on nodes where something changed.
-Left to others: writing to the API (`scheduler.device_binder`), creating claims from
-templates, freeing those of ended pods.
+Left to others: writing to the API (`scheduler.device_binder`), creating claims from templates, freeing those of ended
+pods.
 """
 
 import hashlib
 import marshal
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from dovetail.kubernetes.devices.allocating import allocate
 from dovetail.kubernetes.devices.device import DeviceId, PoolId, Selects, Unallocatable
 from dovetail.kubernetes.devices.inventory import Inventory
 from dovetail.kubernetes.devices.selecting import Selecting
-from dovetail.kubernetes.objects.selectors import NEVER, node_terms
-from dovetail.model.requests.asks import Term
+from dovetail.kubernetes.objects.selectors import node_terms
+from dovetail.kubernetes_client.objects import Json, NamespacedName, is_controlled_by, namespaced_name, version_of
 from dovetail.model.requests.pod_ask import DEVICES, DeviceAsk
-
-Json = Mapping[str, Any]
-Place = tuple[str, str]  # namespace, name
 
 MOST_CONSUMERS = 256
 """Pods that may use one claim at a time, as the API limits it."""
-
-
-class ClaimRefused(Exception):
-    """The pod's claims let it go nowhere, and why."""
 
 
 class Allotment(NamedTuple):
@@ -44,23 +37,23 @@ class DeviceClaims:
         self.inventory = Inventory()
         self._selects = selects or Selecting()
         self._classes: dict[str, Json] = {}
-        self._claims: dict[Place, Json] = {}
-        self._held: dict[Place, list[DeviceId]] = {}  # by claim, those that nobody else can have meanwhile
+        self._claims: dict[NamespacedName, Json] = {}
+        self._held: dict[NamespacedName, list[DeviceId]] = {}  # by claim, those that no other claim can have
         self._in_use: dict[DeviceId, int] = {}  # by how many claims
-        self._assumed: dict[Place, Json] = {}  # allocations that the API has not been told of, or not answered
+        self._assumed: dict[NamespacedName, Json] = {}  # allocations that the API has not been told of, or not answered
         self._asked: dict[str, list[Json]] = {}  # by mark: claims as pods ask for them
         self._fits: dict[str, dict[str, bool]] = {}  # by node and mark
-        self._troubles: dict[str, dict[str, None]] = {}  # by mark: nodes on which something is wrong, or with the ask
+        self._troubles: dict[str, dict[str, None]] = {}  # by mark: nodes on which it was Unallocatable
         self._changed: set[str] = set()
-        self._asking: dict[Place, set[Place]] = {}  # by claim: pods that were told what it asks for
-        self._affected_pods: set[Place] = set()
+        self._asking: dict[NamespacedName, set[NamespacedName]] = {}  # by claim: pods that were told what it asks for
+        self._affected_pods: set[NamespacedName] = set()
 
     # --- what there is ---------------------------------------------------------------------------------------
 
     def set_claim(self, claim: Json) -> None:
-        place = place_of(claim)
+        place = namespaced_name(claim)
         if _is_older(claim, self._claims.get(place)):
-            return  # what we wrote ourselves is known before the watch has told of what came before
+            return  # our own write is known before the watch delivers older versions
         self._claims[place] = claim
         self._affected_pods |= self._asking.pop(place, set())
         if place not in self._assumed or _allocation(claim) is not None:
@@ -107,28 +100,28 @@ class DeviceClaims:
             return None
         for name, _ in _names(pod):
             if name is not None:
-                self._asking.setdefault((pod["metadata"]["namespace"], name), set()).add(place_of(pod))
+                self._asking.setdefault((pod["metadata"]["namespace"], name), set()).add(namespaced_name(pod))
         try:
             claims = self._claims_of(pod)
-            available = [_reach(claim) for claim in claims if _allocation(claim) is not None]
+            allocated = [found for claim in claims if (found := _allocation(claim)) is not None]
+            reach = [node_terms(allocation.get("nodeSelector")) for allocation in allocated]
             lacking = [claim for claim in claims if _allocation(claim) is None]
             mark = self._mark(lacking) if lacking else ""
-        except ClaimRefused as refused:
-            return DeviceAsk(refused=str(refused))
-        return DeviceAsk(available=tuple([terms for terms in available if terms is not None]), marked=mark)
+        except Unallocatable as error:
+            return DeviceAsk(refused=str(error))
+        return DeviceAsk(available=tuple([terms for terms in reach if terms is not None]), marked=mark)
 
     def marks(self, node: str) -> dict[str, str]:
         """Labels for what is asked for and available from the node."""
         self._take_in()
-        return {mark: "" for mark in self._asked if self._has_room(node, mark)}
+        return {mark: "" for mark in self._asked if self._can_provide(node, mark)}
 
-    def take_affected_pods(self) -> set[Place]:
+    def take_affected_pods(self) -> set[NamespacedName]:
         """Pods with a claim that changed since they were read: they may mean something else now."""
         found, self._affected_pods = self._affected_pods, set()
         return found
 
-    @property
-    def troubled(self) -> bool:
+    def has_errors(self) -> bool:
         """Does any pending pod wait because of an error in a claim or a pool?"""
         return any(self._troubles.values())
 
@@ -139,29 +132,26 @@ class DeviceClaims:
         return found
 
     def allot(self, pod: Json, node: str) -> list[Allotment]:
-        """What its claims get on that node. Raises ClaimRefused."""
+        """What its claims get on that node. Raises Unallocatable."""
         claims = self._claims_of(pod)
         lacking = [claim for claim in claims if _allocation(claim) is None]
-        try:
-            found = self._allocate(lacking, node) if lacking else []
-        except Unallocatable as error:
-            raise ClaimRefused(str(error)) from None
+        found = self._allocate(lacking, node) if lacking else []
         if found is None:
-            raise ClaimRefused(f"the devices that it claims are not free on {node} any more")
-        given = dict(zip(map(place_of, lacking), found, strict=True))
-        return [Allotment(claim, given.get(place_of(claim))) for claim in claims]
+            raise Unallocatable(f"the devices that it claims are not free on {node} any more")
+        given = dict(zip(map(namespaced_name, lacking), found, strict=True))
+        return [Allotment(claim, given.get(namespaced_name(claim))) for claim in claims]
 
     def assume(self, allotments: Iterable[Allotment]) -> None:
         """The devices count as allocated from now on."""
         for claim, allocation in allotments:
             if allocation is not None:
-                self._assumed[place_of(claim)] = allocation
-                self._hold(place_of(claim), allocation)
+                self._assumed[namespaced_name(claim)] = allocation
+                self._hold(namespaced_name(claim), allocation)
 
     def give_up(self, allotments: Iterable[Allotment]) -> None:
         """The assumed allocation failed, or the API has it now."""
         for claim, _ in allotments:
-            place = place_of(claim)
+            place = namespaced_name(claim)
             if self._assumed.pop(place, None) is not None:
                 self._affected_pods |= self._asking.pop(place, set())
                 self._hold(place, _allocation(self._claims.get(place)))
@@ -179,21 +169,19 @@ class DeviceClaims:
         found = []
         for name, own in _names(pod):
             if name is None:
-                raise ClaimRefused("a claim of it has not been made from its template yet")
+                raise Unallocatable("a claim of it has not been made from its template yet")
             claim = self._claims.get((namespace, name))
             if claim is None:
-                raise ClaimRefused(f"its resource claim {name} does not exist")
+                raise Unallocatable(f"its resource claim {name} does not exist")
             if claim["metadata"].get("deletionTimestamp"):
-                raise ClaimRefused(f"its resource claim {name} is being deleted")
-            if own and not _owned(claim, uid):
-                raise ClaimRefused(f"the resource claim {name} was not made for this pod")
+                raise Unallocatable(f"its resource claim {name} is being deleted")
+            if own and not is_controlled_by(claim, uid):
+                raise Unallocatable(f"the resource claim {name} was not made for this pod")
             if (namespace, name) in self._assumed:
-                raise ClaimRefused(f"its resource claim {name} is being given its devices")
+                raise Unallocatable(f"its resource claim {name} is being given its devices")
             users = _users(claim)
             if len(users) >= MOST_CONSUMERS and all(user["uid"] != uid for user in users):
-                raise ClaimRefused(
-                    f"its resource claim {name} is used by {MOST_CONSUMERS} pods, which is all it can be"
-                )
+                raise Unallocatable(f"its resource claim {name} is used by {MOST_CONSUMERS} pods, which is the limit")
             found.append(claim)
         return found
 
@@ -204,16 +192,13 @@ class DeviceClaims:
         self._take_in()
         if mark not in self._asked:
             self._asked[mark] = claims
-            self._changed.update([node for node in self.inventory.nodes if self._has_room(node, mark)])
+            self._changed.update([node for node in self.inventory.nodes if self._can_provide(node, mark)])
         troubled = self._troubles.get(mark)
-        if troubled and not any(self._has_room(node, mark) for node in self.inventory.nodes):
-            try:
-                self._allocate(claims, next(iter(troubled)))  # asked anew, for these claims have other names
-            except Unallocatable as error:
-                raise ClaimRefused(str(error)) from None
+        if troubled and not any(self._can_provide(node, mark) for node in self.inventory.nodes):
+            self._allocate(claims, next(iter(troubled)))  # raises the error again, with the names of these claims
         return mark
 
-    def _has_room(self, node: str, mark: str) -> bool:
+    def _can_provide(self, node: str, mark: str) -> bool:
         fits = self._fits.setdefault(node, {})
         if mark not in fits:
             troubled = self._troubles.setdefault(mark, {})
@@ -228,7 +213,7 @@ class DeviceClaims:
         pools = self.inventory.pools(node)
         return allocate(claims, pools, self._in_use, self._classes, self._selects, node)
 
-    def _hold(self, place: Place, allocation: Json | None) -> None:
+    def _hold(self, place: NamespacedName, allocation: Json | None) -> None:
         held = _devices(allocation)
         before = self._held.get(place, [])
         if held == before:
@@ -280,14 +265,10 @@ def _names(pod: Json) -> list[tuple[str | None, bool]]:
     return list(dict.fromkeys(found))
 
 
-def place_of(one: Json) -> Place:
-    return one["metadata"]["namespace"], one["metadata"]["name"]
-
-
 def _is_older(claim: Json, known: Json | None) -> bool:
     if known is None or claim["metadata"].get("uid") != known["metadata"].get("uid"):
         return False
-    return int(claim["metadata"].get("resourceVersion") or 0) < int(known["metadata"].get("resourceVersion") or 0)
+    return version_of(claim) < version_of(known)
 
 
 def _allocation(claim: Json | None) -> Json | None:
@@ -300,17 +281,6 @@ def _users(claim: Json) -> list[Json]:
 
 
 def _devices(allocation: Json | None) -> list[DeviceId]:
-    """Those that nobody else can have meanwhile: who looks after a device does not use it."""
+    """Those that no other claim can have meanwhile: access for administrators does not use a device."""
     results = ((allocation or {}).get("devices") or {}).get("results") or ()
     return [DeviceId(one["driver"], one["pool"], one["device"]) for one in results if not one.get("adminAccess")]
-
-
-def _reach(claim: Json) -> tuple[Term, ...] | None:
-    """Where the devices of a claim can be used: any of the terms; None: everywhere."""
-    selector = (_allocation(claim) or {}).get("nodeSelector")
-    return None if selector is None else node_terms(selector.get("nodeSelectorTerms") or ()) or (NEVER,)
-
-
-def _owned(claim: Json, uid: str) -> bool:
-    owners = claim["metadata"].get("ownerReferences") or ()
-    return any(one.get("controller") and one.get("uid") == uid for one in owners)

@@ -2,12 +2,13 @@
 
 A partition of a device can be had only while the counters that it draws on, shared with the other partitions, suffice.
 Amounts are nano units, as exact as Kubernetes writes them. A counter that more is drawn from than there is (a driver
-may have taken some back) refuses whoever draws on it, and nobody else.
+may have taken some back) refuses devices that draw on it, and no others.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from dovetail.kubernetes.devices.device import DeviceId, DevicePool, Json
+from dovetail.kubernetes.devices.device import DeviceId, DevicePool
+from dovetail.kubernetes_client.objects import Json
 from dovetail.kubernetes_client.quantity import BadQuantity, nanos
 
 #: Set and counter, and how much of it.
@@ -81,8 +82,8 @@ class Counters:
             self._left[counter] -= amount
 
 
-def _amount(said: Json, counter: str, whose: str) -> int:
+def _amount(said: Json, counter: str, owner: str) -> int:
     try:
         return nanos(str(said.get("value") or "0"))
     except BadQuantity as error:
-        raise BadCounters(f"{whose}, counter {counter}: {error}") from error
+        raise BadCounters(f"{owner}, counter {counter}: {error}") from error

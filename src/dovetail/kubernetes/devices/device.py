@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Json = Mapping[str, Any]
+from dovetail.kubernetes_client.objects import Json
 
 
 class DeviceId(NamedTuple):
@@ -50,7 +50,7 @@ class SelectorError(Exception):
 
 
 class Unallocatable(Exception):
-    """A claim that no node can satisfy now, and why."""
+    """A pod's claims cannot be satisfied now; says why."""
 
 
 #: Does the device satisfy the CEL expression? Raises SelectorError.

@@ -11,8 +11,10 @@ Left to others: which devices are in use, and who gets which (`allocating`).
 
 from collections.abc import Collection, Mapping
 
-from dovetail.kubernetes.devices.device import DevicePool, Json, PoolId
-from dovetail.kubernetes.devices.pool_slices import Labels, PoolSlices, pool_of, slice_of, with_name
+from dovetail.kubernetes.devices.device import DevicePool, PoolId
+from dovetail.kubernetes.devices.pool_slices import Labels, PoolSlices, pool_of, slice_of
+from dovetail.kubernetes_client.objects import Json
+from dovetail.model.requests.pod_ask import NODE_NAME
 
 
 class Inventory:
@@ -63,7 +65,7 @@ class Inventory:
         self._unsettled.add(id_)
 
     def set_node(self, name: str, labels: Mapping[str, str]) -> None:
-        own = with_name(name, labels)
+        own = {**labels, NODE_NAME: name}
         before = self._nodes.get(name)
         if own == before:
             return

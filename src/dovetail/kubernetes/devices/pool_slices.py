@@ -13,11 +13,37 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from dovetail.kubernetes.devices.counters import BadCounters, check_draws, counters_of
-from dovetail.kubernetes.devices.device import DeviceId, DevicePool, DraDevice, Json, PoolId
-from dovetail.kubernetes.devices.reach import DeviceReach, reach_of
+from dovetail.kubernetes.devices.device import DeviceId, DevicePool, DraDevice, PoolId
+from dovetail.kubernetes.objects.selectors import node_terms, selects
+from dovetail.kubernetes_client.objects import Json
+from dovetail.model.requests.asks import Term
 from dovetail.model.requests.pod_ask import NODE_NAME
 
 Labels = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceReach:
+    """From which nodes a slice, or one device of it, can be had. `node`: the only one; `terms`: of which one must hold;
+    `everywhere`: all of them. What says none of these can be had from nowhere: it may be meant in a way that is not
+    known here."""
+
+    node: str = ""
+    everywhere: bool = False
+    terms: tuple[Term, ...] = ()
+
+    def has(self, labels: Labels) -> bool:
+        """A node by its labels, its name among them as NODE_NAME."""
+        if self.node:
+            return labels[NODE_NAME] == self.node
+        return self.everywhere or any(selects(term, labels) for term in self.terms)
+
+
+def reach_of(said: Json) -> DeviceReach:
+    """`said`: the spec of a slice, or a device of one that leaves it to its devices; both have the same fields."""
+    if node := said.get("nodeName"):
+        return DeviceReach(node=node)
+    return DeviceReach(everywhere=bool(said.get("allNodes")), terms=node_terms(said.get("nodeSelector")) or ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +159,6 @@ class PoolSlices:
         offered = [one.devices[position] for one, within in found for position in within]
         devices = tuple([device for device in offered if not device.body.get("bindingConditions")])
         return DevicePool(self.id, devices, "", self._counters, self._sharing)
-
-
-def with_name(name: str, labels: Labels) -> Labels:
-    return {**labels, NODE_NAME: name}
 
 
 def _missing(slices: list[PoolSlice]) -> str:

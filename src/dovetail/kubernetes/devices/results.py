@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dovetail.kubernetes.devices.asking import Ask
-from dovetail.kubernetes.devices.device import DraDevice, Json
+from dovetail.kubernetes.devices.device import DraDevice
+from dovetail.kubernetes_client.objects import Json
 
 Choice = tuple[Ask, DraDevice]
 

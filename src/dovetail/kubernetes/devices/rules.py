@@ -1,26 +1,26 @@
-"""What a claim's devices must have in common, or each for itself: `matchAttribute` and `distinctAttribute`.
+"""An attribute that a claim's devices must share, or in which they must differ: `matchAttribute`, `distinctAttribute`.
 
-A rule keeps the values of the devices chosen so far. Once it refuses a device, more devices do not change its mind, and
+A rule keeps the values of the devices chosen so far. A device that it refuses stays refused when more are chosen, and
 the order in which devices come makes no difference: both let a search give up early.
 A device without the attribute, or with a value of a kind that is not known here, satisfies no rule.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
-from dovetail.kubernetes.devices.device import DraDevice, Json
+from dovetail.kubernetes.devices.device import DraDevice, Unallocatable
+from dovetail.kubernetes_client.objects import Json
 
 _KINDS = ("string", "int", "bool", "version")
 #: With its kind: 1 and true, or a version and the same text, are not the same.
 Value = tuple[str, Any]
 
 
-class Rule(ABC):
-    """For the requests that it names, or all if it names none."""
+class Rule:
+    """For the requests that it names, or all if it names none: all values are the same or, if `distinct`, no two."""
 
-    def __init__(self, attribute: str, requests: Iterable[str]) -> None:
-        self._attribute = attribute
+    def __init__(self, attribute: str, requests: Iterable[str], *, distinct: bool) -> None:
+        self._attribute, self._distinct = attribute, distinct
         self._domain, _slash, self._short = attribute.partition("/")
         self._requests = frozenset(requests)
         self._chosen: list[Value] = []
@@ -42,7 +42,7 @@ class Rule(ABC):
     def add(self, device: DraDevice) -> bool:
         """False: it may not be chosen beside those that are, and was not added."""
         value = self.value(device)
-        if value is None or not self._admits(value, self._chosen):
+        if value is None or (self._chosen and (value in self._chosen) is self._distinct):
             return False
         self._chosen.append(value)
         return True
@@ -51,29 +51,14 @@ class Rule(ABC):
         """The device that was added last."""
         self._chosen.pop()
 
-    @abstractmethod
-    def _admits(self, value: Value, chosen: list[Value]) -> bool: ...
 
-
-class Matching(Rule):
-    """All have the same value."""
-
-    def _admits(self, value: Value, chosen: list[Value]) -> bool:
-        return not chosen or chosen[0] == value
-
-
-class Distinct(Rule):
-    """No two have the same value."""
-
-    def _admits(self, value: Value, chosen: list[Value]) -> bool:
-        return value not in chosen
-
-
-def rule_of(constraint: Json) -> Rule | None:
-    """None: of a kind that is not known here."""
+def rule_of(constraint: Json, words: str) -> Rule:
+    """Raises Unallocatable for a kind of constraint that is not supported; `words`: its claim."""
     requests = constraint.get("requests") or ()
     if attribute := constraint.get("matchAttribute"):
-        return Matching(attribute, requests)
+        return Rule(attribute, requests, distinct=False)
     if attribute := constraint.get("distinctAttribute"):
-        return Distinct(attribute, requests)
-    return None
+        return Rule(attribute, requests, distinct=True)
+    raise Unallocatable(
+        f"{words}: a constraint is of a kind that is not supported; matchAttribute and distinctAttribute are"
+    )

@@ -15,7 +15,8 @@ from typing import Any
 from dovetail.constraints.error import ExpressionError
 from dovetail.kubernetes.devices.cel_program import Open, program
 from dovetail.kubernetes.devices.cel_values import CelError, TooMuch, kind_of, quantity, read_version
-from dovetail.kubernetes.devices.device import DraDevice, Json, SelectorError
+from dovetail.kubernetes.devices.device import DraDevice, SelectorError
+from dovetail.kubernetes_client.objects import Json
 
 ANSWERS_KEPT = 262_144
 PROGRAMS_KEPT = 4096

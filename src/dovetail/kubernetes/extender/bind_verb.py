@@ -9,11 +9,10 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from dovetail.engine.questions.pod_questions import PodQuestions
 from dovetail.kubernetes.extender.filter_verb import FilterVerb
 from dovetail.kubernetes.extender.held_pods import HeldPod, held_pod
 from dovetail.kubernetes.extender.wire import ExtenderBindingArgs, ExtenderBindingResult
-from dovetail.kubernetes.scheduler.pod_tracker import PodTracker
+from dovetail.kubernetes.scheduler.cluster_informer import ClusterInformer
 from dovetail.kubernetes.scheduler.tracked_pod import TrackedPod
 from dovetail.kubernetes_client import pods
 from dovetail.kubernetes_client.api import Api
@@ -28,14 +27,14 @@ class BindVerb:
     def __init__(
         self,
         api: Api,
-        questions: PodQuestions,
-        tracker: PodTracker,
+        informer: ClusterInformer,
         filter_verb: FilterVerb,
         within_s: float,
         keep_s: float,
         now: Callable[[], float],
     ) -> None:
-        self._api, self._questions, self._tracker, self._filter_verb = api, questions, tracker, filter_verb
+        self._api, self._filter_verb = api, filter_verb
+        self._questions, self._tracker = informer.questions.pods, informer.tracker
         self._within_s, self._keep_s, self._now = within_s, keep_s, now
         self.bound = 0
 
@@ -44,7 +43,7 @@ class BindVerb:
         place = args.pod_namespace, args.pod_name
         known = self._tracker.pods.get(place)
         if known is not None and (known.uid != args.pod_uid or not known.waits):
-            known = None  # whatever the watch has told of is not what is to be bound, or is bound already
+            known = None  # it is another pod, or is bound already
         kept = None
         if known is not None:
             why_not = self._against(known, args.node)

@@ -6,27 +6,25 @@ cluster as the watches report it, with the pods of kube-scheduler as pending wor
 Guarantees: nothing is answered before everything that existed at the start is known. All state is in the API server;
 after a restart gangs without a bound pod are planned again. Several extenders may run if each kube-scheduler asks only
 one of them: each has its own plans.
-Left to others: the web server (`app`, `serving`).
+Left to others: the web server (`app`).
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from contextlib import suppress
 
 from dovetail.kubernetes.extender.bind_verb import BindVerb
 from dovetail.kubernetes.extender.filter_verb import FilterVerb
-from dovetail.kubernetes.extender.pod_nudger import PodNudger
 from dovetail.kubernetes.extender.preempt_verb import PreemptVerb
-from dovetail.kubernetes.extender.refused_pods import RefusedPods
+from dovetail.kubernetes.extender.refused_pods import PodNudger, RefusedPods
 from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
 from dovetail.kubernetes.objects.gangs import gang_of
 from dovetail.kubernetes.objects.pods import PodReader
 from dovetail.kubernetes.scheduler.cluster_informer import ClusterInformer
 from dovetail.kubernetes.scheduler.settings import engine_for, line_of
 from dovetail.kubernetes_client.api import Api
-
-Json = Mapping[str, Any]
+from dovetail.kubernetes_client.objects import Json, namespaced_name
 
 HOUSEKEEPING_S = 1.0
 
@@ -45,13 +43,10 @@ class Extender:
         self.informer = ClusterInformer(api, self.engine, readers, now, allocates=False)
         self._nudges = PodNudger(api)
         self.refused_pods = RefusedPods(self.informer.tracker, self._nudges.put)
-        self.filter_verb = FilterVerb(self.engine, self.informer, readers, self.settings, self.refused_pods, now)
-        keep_s = self.settings.keep_plan_s
+        keep_s, within_s = self.settings.keep_plan_s, self.settings.bind_within_s
+        self.filter_verb = FilterVerb(self.engine, self.informer, readers, keep_s, self.refused_pods, now)
         self.preempt_verb = PreemptVerb(self.informer, self.filter_verb, keep_s, now)
-        limits = self.settings.bind_within_s, keep_s
-        self.bind_verb = BindVerb(
-            api, self.informer.questions.pods, self.informer.tracker, self.filter_verb, *limits, now
-        )
+        self.bind_verb = BindVerb(api, self.informer, self.filter_verb, within_s, keep_s, now)
 
     @property
     def ready(self) -> bool:
@@ -69,15 +64,12 @@ class Extender:
         """Waits a little for the watch to report a pod of a gang, which kube-scheduler may know before us."""
         if not gang_of(pod):
             return
-        about, pods = pod["metadata"], self.informer.tracker.pods
-        place = about["namespace"], about["name"]
-        try:
+        pods, place, uid = self.informer.tracker.pods, namespaced_name(pod), pod["metadata"]["uid"]
+        with suppress(TimeoutError):
             async with asyncio.timeout(self.settings.watch_patience_s):
-                while (known := pods.get(place)) is None or known.uid != about["uid"]:
+                while (known := pods.get(place)) is None or known.uid != uid:
                     self.informer.changed.clear()
                     await self.informer.changed.wait()
-        except TimeoutError:
-            return
 
     async def _keep_house(self) -> None:
         """Refreshes regularly, even when kube-scheduler does not ask."""

@@ -8,27 +8,25 @@ Left to others: victims (`preempt_verb`) and binding (`bind_verb`).
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.engine.engine import Engine
-from dovetail.engine.questions.pod_answers import PodQuery
 from dovetail.kubernetes.extender.gang_plans import GangPlans
 from dovetail.kubernetes.extender.held_pods import HeldPods
 from dovetail.kubernetes.extender.refused_pods import RefusedPods
-from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
 from dovetail.kubernetes.extender.wire import MOST_POINTS, ExtenderArgs, ExtenderFilterResult, HostPriority, NodeList
 from dovetail.kubernetes.objects.annotations import AnnotationError
 from dovetail.kubernetes.objects.gangs import no_such_group
 from dovetail.kubernetes.objects.pods import PodMeaning, PodReader
 from dovetail.kubernetes.scheduler.cluster_informer import ClusterInformer
-from dovetail.kubernetes.scheduler.tracked_pod import NamespacedName, TrackedPod
+from dovetail.kubernetes.scheduler.tracked_pod import TrackedPod
+from dovetail.kubernetes_client.objects import Json, NamespacedName, namespaced_name
 
-Json = Mapping[str, Any]
 UNKNOWN_NODE = "Dovetail does not know this node yet"
-#: Nodes that differ by less than this share of what a profile's scores can make are told apart by less than all points.
+#: The share of a profile's possible range of scores from which on the best and the worst node get 10 and 0 points.
 _WORTH_ALL = 0.1
 
 
@@ -43,10 +41,6 @@ class AskedPod(NamedTuple):
     uid: str
     meaning: PodMeaning
 
-    @property
-    def query(self) -> PodQuery:
-        return self.meaning.query
-
 
 class FilterVerb:
     def __init__(
@@ -54,7 +48,7 @@ class FilterVerb:
         engine: Engine,
         informer: ClusterInformer,
         readers: Mapping[str, PodReader],
-        settings: KubernetesExtenderSettings,
+        keep_s: float,
         refused_pods: RefusedPods,
         now: Callable[[], float],
     ) -> None:
@@ -62,9 +56,7 @@ class FilterVerb:
         self._tracker, self._now, self._refused_pods = informer.tracker, now, refused_pods
         self._questions = informer.questions.pods
         self.held = HeldPods(self._questions, self._tracker)
-        self.plans = GangPlans(
-            self._questions, self._tracker, self.held, refused_pods.planned, settings.keep_plan_s, now
-        )
+        self.plans = GangPlans(self._questions, self._tracker, self.held, refused_pods.planned, keep_s, now)
 
     # --- reading ---------------------------------------------------------------------------------------------
 
@@ -73,7 +65,7 @@ class FilterVerb:
         self._informer.read_again()
         now = self._now()
         if self.held.settle(now):
-            self._refused_pods.room_is_free()
+            self._refused_pods.capacity_freed()
         self._tracker.commands.clear()
         self._tracker.changed_gangs.clear()
         self._tracker.take_held()
@@ -81,16 +73,14 @@ class FilterVerb:
 
     def read(self, pod: Json) -> AskedPod:
         """Raises UnreadablePod."""
-        about = pod["metadata"]
-        scheduler = pod["spec"].get("schedulerName")
-        reader = self._readers.get(scheduler) or next(iter(self._readers.values()))
+        reader = self._readers.get(pod["spec"].get("schedulerName")) or next(iter(self._readers.values()))
         try:
             meaning = reader.read(pod)
         except AnnotationError as error:
             raise UnreadablePod(str(error)) from None
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise UnreadablePod(f"cannot be read as a pod: {type(error).__name__}: {error}") from None
-        return AskedPod((about["namespace"], about["name"]), about["uid"], meaning)
+        return AskedPod(namespaced_name(pod), pod["metadata"]["uid"], meaning)
 
     def known(self, asked: AskedPod) -> TrackedPod | None:
         """The pod as the watch reported it, if it is pending."""
@@ -111,7 +101,9 @@ class FilterVerb:
             if why:
                 return _answer(args, (), {}, dict.fromkeys(names, why))
             if node:
-                return self._only(args, asked, node)
+                # No eviction would make another node the planned one.
+                words = f"its gang {asked.meaning.gang} is planned elsewhere: this pod on {node}"
+                return _answer(args, (node,), {}, {name: words for name in names if name != node})
         return self._each(args, asked)
 
     def _gang(self, asked: AskedPod, names: list[str]) -> tuple[str, str]:
@@ -124,7 +116,7 @@ class FilterVerb:
             told = self._tracker.pods.get(asked.place)
             if told is not None and told.scheduler not in self._readers:
                 return f"it is of a gang, and {told.scheduler} is not among the names that this extender serves", ""
-            return "it is of a gang, and the watch has not told of this pod yet", ""
+            return "it is of a gang, and the watch has not reported this pod yet", ""
         planned = self.plans.node_for(known, set(names))
         if planned.why:
             self._refused_pods.refused(asked.place, asked.uid, planned.why)
@@ -134,14 +126,9 @@ class FilterVerb:
             self._refused_pods.accepted(asked.place)
         return planned.why, planned.node
 
-    def _only(self, args: ExtenderArgs, asked: AskedPod, node: str) -> ExtenderFilterResult:
-        words = f"its gang {asked.meaning.gang} is planned elsewhere: this pod on {node}"
-        # Nobody's going would make any of these the planned one.
-        return _answer(args, (node,), {}, {name: words for name in args.names if name != node})
-
     def _each(self, args: ExtenderArgs, asked: AskedPod) -> ExtenderFilterResult:
         with self.held.counted(asked.meaning.priority, but=asked.place):
-            found = self._questions.feasibility(asked.query, args.names)
+            found = self._questions.feasibility(asked.meaning.query, args.names)
         helped: dict[str, str] = {}
         never = dict.fromkeys(found.unknown, UNKNOWN_NODE)
         for refused in found.refused:
@@ -162,7 +149,7 @@ class FilterVerb:
         if planned:
             return [HostPriority(Host=name, Score=MOST_POINTS * (name == planned)) for name in names]
         with self.held.counted(asked.meaning.priority, but=asked.place):
-            scored = self._questions.scores(asked.query, names)
+            scored = self._questions.scores(asked.meaning.query, names)
         points = scaled(np.array(list(scored.totals.values())), scored.weights).astype(np.int64).tolist()
         by_node = dict(zip(scored.totals, points, strict=True))
         return [{"Host": name, "Score": by_node.get(name, 0)} for name in names]
@@ -185,11 +172,11 @@ def _answer(
     args: ExtenderArgs, passed: Iterable[str], failed: dict[str, str], never: dict[str, str]
 ) -> ExtenderFilterResult:
     """In the form in which the nodes were given."""
+    result = ExtenderFilterResult.model_construct(failed_nodes=failed, failed_and_unresolvable_nodes=never)
     if args.node_names is not None or args.nodes is None:
-        return ExtenderFilterResult.model_construct(
-            node_names=list(passed), failed_nodes=failed, failed_and_unresolvable_nodes=never
-        )
-    wanted = set(passed)
-    kept = [node for node, name in zip(args.nodes.items or (), args.names, strict=True) if name in wanted]
-    nodes = NodeList.model_construct(items=kept)
-    return ExtenderFilterResult.model_construct(nodes=nodes, failed_nodes=failed, failed_and_unresolvable_nodes=never)
+        result.node_names = list(passed)
+    else:
+        wanted = set(passed)
+        kept = [node for node, name in zip(args.nodes.items or (), args.names, strict=True) if name in wanted]
+        result.nodes = NodeList.model_construct(items=kept)
+    return result

@@ -18,7 +18,8 @@ from dovetail.engine.questions.pod_questions import PodQuestions
 from dovetail.kubernetes.extender.held_pods import HeldPod, HeldPods, held_pod
 from dovetail.kubernetes.scheduler.pod_conditions import incomplete
 from dovetail.kubernetes.scheduler.pod_tracker import PodTracker
-from dovetail.kubernetes.scheduler.tracked_pod import NamespacedName, TrackedPod
+from dovetail.kubernetes.scheduler.tracked_pod import TrackedPod
+from dovetail.kubernetes_client.objects import NamespacedName
 
 #: A planned node that was missing so often from what kube-scheduler offered is not planned for that gang again.
 STRIKES = 3
@@ -26,13 +27,12 @@ _GANGS_REMEMBERED = 1000
 
 
 class PlannedNode(NamedTuple):
-    """The node for one pod, or why there is none (`whole_gang`: for the same reason for all its pods). `alone`: its
+    """The node for one pod, or why there is none (`whole_gang`: for the same reason for all its pods). Neither: its
     gang has started, and it may go anywhere."""
 
     node: str = ""
     why: str = ""
     whole_gang: bool = False
-    alone: bool = False
 
 
 #: Told when a plan was made: the gang, and what is planned for whom.
@@ -64,7 +64,7 @@ class GangPlans:
         mine = self._held.of_gang(gang).get(known.place)
         if mine is None and group.firm >= group.least:
             self._missed.pop(gang, None)
-            return PlannedNode(alone=True)
+            return PlannedNode()
         if mine is None or self.lacks(gang, group) or not self._still_fits(gang, meaning.priority):
             refused = self._plan(gang, group, meaning.priority)
             if refused is not None:
@@ -121,14 +121,14 @@ class GangPlans:
             there = len(self._waiting(gang, group))
             return PlannedNode(why=incomplete(gang[1], there, group.least), whole_gang=True)
         with self._held.counted(priority, but_gang=gang):
-            tried = self.tried(gang, group, avoid=self._banned(gang))
+            banned = [name for name, times in self._missed.get(gang, Counter()).items() if times >= STRIKES]
+            tried = self.tried(gang, group, avoid=banned)
             if tried.refusal is not None and gang in self._missed:
                 del self._missed[gang]
                 tried = self.tried(gang, group)
         if tried.refusal is not None:
-            # Some of it run already: as many of the others as find a place are better than none.
-            begun = self._begun(gang, group)
-            return PlannedNode(alone=True) if begun else PlannedNode(why=tried.refusal, whole_gang=True)
+            # If some of it run already, as many of the others as find a node are better than none.
+            return PlannedNode() if self._begun(gang, group) else PlannedNode(why=tried.refusal, whole_gang=True)
         now = self._now()
         made = [
             held_pod(self._tracker.by_id[id_], node, now, now + self._keep_s, gang) for id_, node in tried.nodes.items()
@@ -138,13 +138,10 @@ class GangPlans:
         self._on_plan(gang, made)
         return None
 
-    def _banned(self, gang: NamespacedName) -> list[str]:
-        return [name for name, times in self._missed.get(gang, {}).items() if times >= STRIKES]
-
     # --- keeping to it ---------------------------------------------------------------------------------------
 
     def _still_fits(self, gang: NamespacedName, priority: int) -> bool:
-        """Every node of the plan would take its pods, and has room for all of them that are to come there."""
+        """Every node of the plan would take its pods, and has free capacity for all of them."""
         planned = [kept.assumed for kept in self._held.of_gang(gang).values() if not kept.binding]
         with self._held.counted(priority, but_gang=gang):
             return self._questions.all_fit(planned)

@@ -2,18 +2,18 @@
 
 kube-scheduler counts a pod on its node as soon as it has decided; we learn of it when we are asked to bind it, or from
 the watch. A pod of a gang counts on its planned node from the plan on, any other pod from the request to bind it. Both
-count until the watch shows the pod bound or gone, or until nobody has asked about it for a while. The engine does not
-learn of it: held pods are assumed in a trial, for one question at a time.
+count until the watch shows the pod bound or gone, or until kube-scheduler has not asked about it for a while. The
+engine does not learn of it: held pods are assumed in a trial, for one question at a time.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from dovetail.engine.questions.pod_answers import AssumedPod, PodQuery
 from dovetail.engine.questions.pod_questions import PodQuestions
 from dovetail.kubernetes.scheduler.pod_tracker import PodTracker
-from dovetail.kubernetes.scheduler.tracked_pod import NamespacedName, TrackedPod
+from dovetail.kubernetes.scheduler.tracked_pod import TrackedPod
+from dovetail.kubernetes_client.objects import NamespacedName
 
 
 @dataclass(slots=True)
@@ -85,16 +85,13 @@ class HeldPods:
                 lapsed.append(kept)
         return lapsed
 
-    @contextmanager
     def counted(
         self, priority: int, *, but: NamespacedName | None = None, but_gang: NamespacedName | None = None
-    ) -> Iterator[None]:
+    ) -> AbstractContextManager[None]:
         """A trial in which all of it is taken, except that of one pod, or what is planned of one gang. What is only
         planned, and for pods less urgent than this priority, blocks nobody."""
-        with self._questions.assume(
-            [kept.assumed for kept in self._kept.values() if self._counts(kept, priority, but, but_gang)]
-        ):
-            yield
+        counted = [kept for kept in self._kept.values() if self._counts(kept, priority, but, but_gang)]
+        return self._questions.assume([kept.assumed for kept in counted])
 
     @staticmethod
     def _counts(kept: HeldPod, priority: int, but: NamespacedName | None, but_gang: NamespacedName | None) -> bool:

@@ -18,7 +18,7 @@ from dovetail.kubernetes.extender.wire import (
     meta_victims,
 )
 from dovetail.kubernetes.scheduler.cluster_informer import ClusterInformer
-from dovetail.kubernetes.scheduler.tracked_pod import NamespacedName
+from dovetail.kubernetes_client.objects import NamespacedName
 from dovetail.model.disruption_budget import DisruptionBudget
 from dovetail.model.task import TaskId
 
@@ -62,7 +62,7 @@ class PreemptVerb:
         victims = [by_uid[uid] for uid in proposed.uids if uid in by_uid]
         if self._fits(asked, node, victims):
             return proposed
-        needed = self._questions.victims_on(asked.query, node, budgets)
+        needed = self._questions.victims_on(asked.meaning.query, node, budgets)
         if needed is None:
             return None
         more = [task for task in needed if task not in victims]
@@ -71,11 +71,11 @@ class PreemptVerb:
             return None
         uids = {task: uid for uid, task in by_uid.items()}
         named = [*proposed.uids, *[uids[task] for task in more if task in uids]]
-        return meta_victims(named, self._questions.violations(asked.query, node, everyone, budgets))
+        return meta_victims(named, self._questions.violations(asked.meaning.query, node, everyone, budgets))
 
     def _fits(self, asked: AskedPod, node: str, without: list[TaskId]) -> bool:
         with self._questions.without(without):
-            return self._questions.fits(asked.query, node)
+            return self._questions.fits(asked.meaning.query, node)
 
     def _on(self, node: str) -> dict[str, TaskId]:
         """Pods on a node, by uid."""

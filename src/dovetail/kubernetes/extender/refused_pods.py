@@ -1,21 +1,67 @@
 """Pods that we refused because of other pods, to be reconsidered when those have come or left: kube-scheduler watches
 nothing that would tell it.
 
+A condition written to such a pod makes kube-scheduler reconsider it, and tells people what happened.
 Guarantees: a pod is nudged once for each such change. A reason that holds for a whole gang reaches all its pods, though
-kube-scheduler does not ask about the earlier ones again.
-Left to others: how pods are nudged (`pod_nudger`).
+kube-scheduler does not ask about the earlier ones again. Only a few conditions are written at a time. A failed write is
+dropped, since kube-scheduler reconsiders all pods every few minutes.
 """
 
+import asyncio
+import logging
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from dovetail.kubernetes.extender.held_pods import HeldPod
+from dovetail.kubernetes.scheduler.pod_conditions import condition
 from dovetail.kubernetes.scheduler.pod_tracker import PodTracker
-from dovetail.kubernetes.scheduler.tracked_pod import NamespacedName
+from dovetail.kubernetes_client import pods
+from dovetail.kubernetes_client.api import Api
+from dovetail.kubernetes_client.errors import KubernetesApiError, ObjectConflict, ObjectNotFound
+from dovetail.kubernetes_client.objects import NamespacedName
 
+_log = logging.getLogger(__name__)
+
+CONDITION = "scheduling.dovetail.dev/LookAgain"
+REASON = "OthersCameOrWent"
+LANES = 8
 _REMEMBERED = 20_000
 #: The pod, its uid, and what has happened.
 Nudge = Callable[[NamespacedName, str, str], None]
+
+
+class PodNudger:
+    """Writes the conditions."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._due: dict[NamespacedName, tuple[str, str]] = {}  # uid and words
+        self._any = asyncio.Event()
+
+    def put(self, place: NamespacedName, uid: str, words: str) -> None:
+        self._due[place] = uid, words
+        self._any.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(LANES):
+                group.create_task(self._write_on(), name="look again")
+
+    async def _write_on(self) -> None:
+        while True:
+            while not self._due:
+                self._any.clear()
+                await self._any.wait()
+            place = next(iter(self._due))
+            uid, words = self._due.pop(place)
+            try:
+                conditions = [condition(CONDITION, "True", REASON, words)]
+                await pods.patch_status(self._api, *place, {"conditions": conditions}, uid)
+            except (ObjectNotFound, ObjectConflict):
+                continue  # the pod is gone or was replaced
+            except KubernetesApiError as error:
+                _log.warning("no condition was written to pod %s/%s: %s", *place, error)
 
 
 class _Refused(NamedTuple):
@@ -48,8 +94,8 @@ class RefusedPods:
     def accepted(self, place: NamespacedName) -> None:
         self._refused.pop(place, None)
 
-    def room_is_free(self) -> None:
-        self._tell(list(self._refused), "room that was kept for others is free again")
+    def capacity_freed(self) -> None:
+        self._tell(list(self._refused), "capacity that was held for others is free again")
 
     def planned(self, gang: NamespacedName, made: list[HeldPod]) -> None:
         self._gangs.pop(gang, None)

@@ -98,7 +98,15 @@ class HostPriority(TypedDict):
 
 
 class MetaPod(Wire):
+    """Also read from a whole pod, as it is sent where the extender is not `nodeCacheCapable`."""
+
     uid: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_whole_pod(cls, data: Any) -> Any:
+        about = data.get("metadata") if isinstance(data, dict) else None
+        return {"UID": about.get("uid") or ""} if isinstance(about, dict) else data
 
 
 class MetaVictims(Wire):
@@ -110,26 +118,16 @@ class MetaVictims(Wire):
         return [pod.uid for pod in self.pods or ()]
 
 
-class NodeVictims(Wire):
-    pods: list[Json] | None = None
-    num_pdb_violations: int = 0
-
-    @property
-    def uids(self) -> list[str]:
-        return [str((pod.get("metadata") or {}).get("uid") or "") for pod in self.pods or ()]
-
-
 class ExtenderPreemptionArgs(Wire):
     pod: Pod
-    node_name_to_victims: dict[str, NodeVictims | None] | None = None
+    node_name_to_victims: dict[str, MetaVictims | None] | None = None
     node_name_to_meta_victims: dict[str, MetaVictims | None] | None = None
 
     def proposed(self) -> dict[str, MetaVictims]:
         """kube-scheduler's victims, in whichever form they came."""
-        if self.node_name_to_meta_victims is not None:
-            return {name: one or MetaVictims() for name, one in self.node_name_to_meta_victims.items()}
-        whole = {name: one or NodeVictims() for name, one in (self.node_name_to_victims or {}).items()}
-        return {name: meta_victims(one.uids, one.num_pdb_violations) for name, one in whole.items()}
+        names = self.node_name_to_meta_victims
+        found = names if names is not None else self.node_name_to_victims or {}
+        return {name: one or meta_victims([], 0) for name, one in found.items()}
 
 
 class ExtenderPreemptionResult(Wire):

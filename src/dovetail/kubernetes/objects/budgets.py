@@ -1,17 +1,15 @@
 """Pod disruption budgets, as preemption needs them."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from dovetail.kubernetes.objects.selectors import label_term
+from dovetail.kubernetes_client.objects import Json, NamespacedName
 from dovetail.model.disruption_budget import DisruptionBudget
 from dovetail.model.requests.asks import Selector
 from dovetail.model.task import TaskId
 
-Json = Mapping[str, Any]
 
-
-def read_budgets(budgets: Iterable[Json], tasks: Mapping[tuple[str, str], TaskId]) -> list[DisruptionBudget]:
+def read_budgets(budgets: Iterable[Json], tasks: Mapping[NamespacedName, TaskId]) -> list[DisruptionBudget]:
     """`tasks`: the engine's task of each pod, by namespace and name. A budget with no selector, or an empty one,
     protects no pod from preemption."""
     found = []

@@ -6,12 +6,9 @@ both (`annotations`). Pods that succeeded count as present while the API has the
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from dovetail.kubernetes.objects.annotations import PREFIX
-
-Json = Mapping[str, Any]
-Place = tuple[str, str]  # namespace, name
+from dovetail.kubernetes_client.objects import Json, NamespacedName, namespaced_name
 
 GANG = f"{PREFIX}gang"
 GROUP_API = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
@@ -20,8 +17,6 @@ GROUP_LABELS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.
 
 def gang_in(labels: Mapping[str, str]) -> str:
     """The gang that its labels name; empty: none."""
-    if not labels:
-        return ""
     return next((labels[key] for key in GROUP_LABELS if labels.get(key)), "")
 
 
@@ -35,23 +30,22 @@ def gang_of(pod: Json) -> str:
 class Gangs:
     """The sizes that PodGroups give, and which pods of gangs have succeeded."""
 
-    _least: dict[Place, int] = field(default_factory=dict)
-    _succeeded: dict[Place, set[Place]] = field(default_factory=dict)  # pods of each gang
-    _gang_of: dict[Place, Place] = field(default_factory=dict)  # the inverse
+    _least: dict[NamespacedName, int] = field(default_factory=dict)
+    _succeeded: dict[NamespacedName, set[NamespacedName]] = field(default_factory=dict)  # pods of each gang
+    _gang_of: dict[NamespacedName, NamespacedName] = field(default_factory=dict)  # the inverse
 
     def set_group(self, group: Json) -> bool:
         """Did anything change?"""
-        about = group["metadata"]
-        place = about["namespace"], about["name"]
+        place = namespaced_name(group)
         least = max(1, int((group.get("spec") or {}).get("minMember") or 1))
         different = self._least.get(place) != least
         self._least[place] = least
         return different
 
-    def drop_group(self, place: Place) -> None:
+    def drop_group(self, place: NamespacedName) -> None:
         self._least.pop(place, None)
 
-    def succeeded(self, gang: Place, pod: Place) -> bool:
+    def succeeded(self, gang: NamespacedName, pod: NamespacedName) -> bool:
         """Was that unknown before?"""
         if pod in self._gang_of:
             return False
@@ -59,7 +53,7 @@ class Gangs:
         self._succeeded.setdefault(gang, set()).add(pod)
         return True
 
-    def gone(self, pod: Place) -> None:
+    def gone(self, pod: NamespacedName) -> None:
         """The API no longer has the pod."""
         gang = self._gang_of.pop(pod, None)
         if gang is not None:
@@ -67,7 +61,7 @@ class Gangs:
             if not self._succeeded[gang]:
                 del self._succeeded[gang]
 
-    def least(self, place: Place, annotated: int) -> int | None:
+    def least(self, place: NamespacedName, annotated: int) -> int | None:
         """How many pods, besides those that succeeded, have to start together; None: nothing gives a size."""
         least = annotated or self._least.get(place)
         return None if least is None else max(1, least - len(self._succeeded.get(place, ())))

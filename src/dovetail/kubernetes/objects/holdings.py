@@ -5,15 +5,14 @@ with that mark: on one node, or anywhere for a claim.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from dovetail.cluster.network.domains import BY_LABEL
+from dovetail.kubernetes_client.objects import Json
 from dovetail.model.requests.asks import AffinityRule, Match, Relation, Selector
 from dovetail.model.requests.pod_ask import CLAIM, DISK, EVERY_NODE, PORT
 from dovetail.model.workloads.affinity import HOST
 from dovetail.model.workloads.selection import Operator
 
-Json = Mapping[str, Any]
 Marks = dict[str, str]
 
 _ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - what a pod that names no address asks for

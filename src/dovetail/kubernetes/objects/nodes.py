@@ -9,6 +9,7 @@ Left to others: removing nodes.
 from collections.abc import Mapping
 from typing import Any
 
+from dovetail.kubernetes_client.objects import Json
 from dovetail.kubernetes_client.pod_requests import amount, resource_name
 from dovetail.kubernetes_client.quantity import nanos
 from dovetail.model.node import Node
@@ -18,9 +19,7 @@ from dovetail.model.workloads.image import PRESENT, image_label
 from dovetail.model.workloads.selection import Effect, Taint
 from dovetail.model.workloads.workload import WorkloadKind
 
-Json = Mapping[str, Any]
-
-#: An image below this is fetched before anybody notices.
+#: A smaller image is pulled so quickly that it does not matter where it is present.
 _LEAST_IMAGE_BYTES = 23 * 2**20
 _NO_MARKS: Mapping[str, str] = {}
 _UNSCHEDULABLE = Taint(key=UNSCHEDULABLE, effect=Effect.NO_SCHEDULE)
@@ -29,8 +28,8 @@ _UNSCHEDULABLE = Taint(key=UNSCHEDULABLE, effect=Effect.NO_SCHEDULE)
 def read_node(
     node: Json, csi_node: Json | None = None, backend: str = "kubernetes", marks: Mapping[str, str] = _NO_MARKS
 ) -> Node:
-    """`csi_node`: how many volumes it can attach; `marks`: labels of ours for what it has. Not validated: the API
-    server has done that, and allows names that we would not."""
+    """`csi_node`: how many volumes it can attach; `marks`: our own labels for devices that it has. Not validated: the
+    API server has done that, and allows names that we would not."""
     name = node["metadata"]["name"]
     status = node.get("status") or {}
     return Node.model_construct(

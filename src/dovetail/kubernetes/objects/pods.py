@@ -1,27 +1,26 @@
 """Reads a v1 Pod as work of the engine: what it asks for (`Terms`), how other work identifies it, its priority.
 
-Pods of one template mean the same, so the result is cached by everything about a pod that matters here: the
-twenty-thousandth pod of a template costs a lookup. What depends on volumes or namespace labels is read again when those
-change.
+Pods of one template mean the same, so the result is cached by everything about a pod that matters here. What depends
+on volumes or namespace labels is read again when those change.
 Left to others: scheduling gates, and telling the engine of pods.
 """
 
 import marshal
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dovetail.engine.questions.pod_answers import PodQuery
 from dovetail.kubernetes.devices.claims import DeviceClaims, claims_devices
 from dovetail.kubernetes.objects import holdings
-from dovetail.kubernetes.objects.affinity import PodAffinityRules, affinity_rules_of
+from dovetail.kubernetes.objects.affinity import PREFERRED, REQUIRED, affinity_rules_of, spread_of
 from dovetail.kubernetes.objects.annotations import NOTHING, AnnotatedAsk, AnnotationError, asked_in, own_of
 from dovetail.kubernetes.objects.gangs import gang_in
-from dovetail.kubernetes.objects.selectors import NEVER, node_term, node_terms
-from dovetail.kubernetes.objects.spread import spread_of
+from dovetail.kubernetes.objects.selectors import node_term, node_terms
 from dovetail.kubernetes.objects.storage import Storage, claim_names
+from dovetail.kubernetes_client.objects import Json
 from dovetail.kubernetes_client.pod_requests import requests_of
-from dovetail.model.requests.asks import AffinityRule, Term, Tolerance, WeightedMatch
+from dovetail.model.requests.asks import AffinityRule, SpreadRule, Tolerance, WeightedMatch
 from dovetail.model.requests.pod_ask import NOMINATED, PLAIN, TERMINATING, UNSCHEDULABLE, PodAsk, VolumeAsk
 from dovetail.model.requests.shape import Shape
 from dovetail.model.requests.shaping import near_own
@@ -31,8 +30,6 @@ from dovetail.model.workloads.image import canonical
 from dovetail.model.workloads.roles import GROUP_LABEL
 from dovetail.model.workloads.selection import Effect, Taint, TolerationOperator
 from dovetail.model.workloads.workload import WorkloadKind
-
-Json = Mapping[str, Any]
 
 PROFILE = "kubernetes"
 KEPT = 16384
@@ -109,18 +106,11 @@ class PodReader:
         if self.namespaces.pop(name, None) is not None:
             self._forget()
 
-    def read(self, pod: Json) -> PodMeaning:
-        """A pending pod. Raises AnnotationError."""
-        return self._read(pod, placed=False)
-
-    def read_placed(self, pod: Json) -> PodMeaning:
-        """A pod on its node: it uses what it has there, and asks for nothing."""
-        return self._read(pod, placed=True)
-
-    def _read(self, pod: Json, placed: bool) -> PodMeaning:
+    def read(self, pod: Json, *, placed: bool = False) -> PodMeaning:
+        """Raises AnnotationError for a pending pod. `placed`: on its node it uses what it has, and asks for nothing."""
         spec, meta = pod["spec"], pod["metadata"]
         if self.allocates and not placed and claims_devices(pod):
-            return self._meaning(pod, spec, meta, placed)  # of no two of them the claims need be the same
+            return self._meaning(pod, spec, meta, placed)  # not cached: equal pods may have different claims
         volumes = [volume for volume in spec.get("volumes") or () if any(name in volume for name in _DISKS)]
         key = _key(pod, placed, volumes)
         kept = self._kept
@@ -143,10 +133,10 @@ class PodReader:
     def _meaning(self, pod: Json, spec: Json, meta: Json, placed: bool) -> PodMeaning:
         namespace, labels = meta["namespace"], meta.get("labels") or {}
         affinity = spec.get("affinity") or _NOTHING
-        company = affinity_rules_of(affinity, namespace, labels, self.namespaces)
+        together, rules, repels = affinity_rules_of(affinity, namespace, labels, self.namespaces)
         marks, held = self._held(pod, spec, namespace)
         asked = _asked(meta, placed)
-        # One that is about to go holds its room still, but is no longer one of those that the others wait for.
+        # A terminating pod still holds its capacity, but its gang does not count on it any more.
         gang = "" if meta.get("deletionTimestamp") else asked.gang or gang_in(labels)
         if gang:
             marks[GROUP_LABEL] = gang
@@ -158,26 +148,25 @@ class PodReader:
             marks[NOMINATED] = ""
         if placed:
             attached = self.storage.attached(pod)
-            ask = PLAIN._replace(repels=company.repels, volumes=VolumeAsk(attached=attached) if attached else None)
-            shape = self._shape(pod, spec, _NOTHING, PodAffinityRules(None, (), ()), ask, (), asked, placed=True)
+            ask = PLAIN._replace(repels=repels, volumes=VolumeAsk(attached=attached) if attached else None)
+            shape = self._shape(pod, spec, _NOTHING, (), ask, (), asked, placed=True)
         else:
-            firm, wishes = spread_of(spec.get("topologySpreadConstraints") or [], namespace, labels)
+            firm, spread = spread_of(spec.get("topologySpreadConstraints") or [], namespace, labels)
             features, volumes = _features(spec), self.storage.ask_of(pod)
             devices = self.devices.ask_of(pod) if self.allocates else None
             ask = PodAsk(
-                asks=bool(spec.get("nodeName") or features or company.together or firm or volumes or devices),
+                asks=bool(spec.get("nodeName") or features or together or firm or volumes or devices),
                 node_name=spec.get("nodeName") or "",
                 features=features,
-                together=company.together,
+                together=together,
                 spread=firm,
                 volumes=volumes,
-                repels=company.repels,
+                repels=repels,
                 devices=devices,
             )
             near = near_own(asked.layout, namespace, gang) if asked.layout is not None and gang else ()
-            rules = company._replace(rules=(*held, *company.rules, *near))
-            wished = affinity.get("nodeAffinity") or _NOTHING
-            shape = self._shape(pod, spec, wished, rules, ask, wishes, asked, placed=False)
+            node_affinity = affinity.get("nodeAffinity") or _NOTHING
+            shape = self._shape(pod, spec, node_affinity, (*held, *rules, *near), ask, spread, asked, placed=False)
         priority = spec.get("priority") or 0
         known_by = tuple(sorted({**labels, **marks}.items()))
         preempts = spec.get("preemptionPolicy") != "Never"
@@ -190,9 +179,9 @@ class PodReader:
         pod: Json,
         spec: Json,
         node_affinity: Json,
-        company: PodAffinityRules,
+        rules: tuple[AffinityRule, ...],
         ask: PodAsk,
-        wishes: tuple[Any, ...],
+        spread: tuple[SpreadRule, ...],
         asked: AnnotatedAsk,
         *,
         placed: bool,
@@ -206,11 +195,11 @@ class PodReader:
             profile=self._profile,
             namespace="" if asked is NOTHING else pod["metadata"]["namespace"],
             node_selector=tuple(sorted(selector.items())),
-            required=_required(node_affinity),
+            required=node_terms(node_affinity.get(REQUIRED)) or (),
             preferred=_preferred(node_affinity),
             tolerations=_tolerations(spec.get("tolerations") or ()),
-            company=company.rules,
-            spread=wishes,
+            company=rules,
+            spread=spread,
             wants=() if placed else asked.wants,
             traffic=asked.traffic,
             layout=asked.layout,
@@ -238,7 +227,7 @@ def _key(pod: Json, placed: bool, volumes: list[Json]) -> bytes:
     spec, meta = pod["spec"], pod["metadata"]
     found: list[Any] = [placed, meta["namespace"], meta.get("labels"), "deletionTimestamp" in meta]
     found.append(own_of(meta.get("annotations")))
-    # Which node it is on tells a pod from no other: it asks for nothing any more.
+    # The node of a placed pod does not matter: it asks for nothing any more.
     found += [spec.get(name) for name in (_OF_PODS if not placed else _OF_PLACED_PODS)]
     for container in spec["containers"]:
         found += [container.get(name) for name in _OF_CONTAINERS]
@@ -282,21 +271,16 @@ def _features(spec: Json) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _required(node_affinity: Json) -> tuple[Term, ...]:
-    required = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    return () if required is None else node_terms(required.get("nodeSelectorTerms") or ()) or (NEVER,)
-
-
 def _preferred(node_affinity: Json) -> tuple[WeightedMatch, ...]:
     found = []
-    for wish in node_affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ():
-        term = node_term(wish["preference"])
-        if wish.get("weight") and term is not None:
-            found.append(WeightedMatch(wish["weight"], term))
+    for preferred in node_affinity.get(PREFERRED) or ():
+        term = node_term(preferred["preference"])
+        if preferred.get("weight") and term is not None:
+            found.append(WeightedMatch(preferred["weight"], term))
     return tuple(found)
 
 
-def _tolerations(tolerations: Any) -> tuple[Tolerance, ...]:
+def _tolerations(tolerations: Sequence[Json]) -> tuple[Tolerance, ...]:
     found = []
     for one in tolerations:
         operator = _OPERATORS.get(one.get("operator") or "Equal")

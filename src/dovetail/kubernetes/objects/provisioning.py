@@ -4,15 +4,13 @@ A driver that publishes its capacity (CSIDriver's `storageCapacity`) has capacit
 are taken to have it everywhere. `version` changes with every object.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from dovetail.kubernetes.objects.selectors import NEVER, label_term
+from dovetail.kubernetes_client.objects import Json, NamespacedName, namespaced_name
 from dovetail.kubernetes_client.quantity import nanos
 from dovetail.model.requests.asks import Match, Term
 from dovetail.model.workloads.selection import Operator
-
-Json = Mapping[str, Any]
 
 _NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
@@ -21,9 +19,9 @@ class Provisioning:
     def __init__(self) -> None:
         self.version = 0
         self._classes: dict[str, Json] = {}
-        self._say_their_room: set[str] = set()  # drivers
-        self._rooms: dict[tuple[str, str], Json] = {}
-        self._rooms_of: dict[str, dict[tuple[str, str], None]] = {}  # by class
+        self._publishing: set[str] = set()  # drivers that publish their capacity
+        self._capacities: dict[NamespacedName, Json] = {}
+        self._by_class: dict[str, dict[NamespacedName, None]] = {}  # keys of capacities
 
     # --- what there is ---------------------------------------------------------------------------------------
 
@@ -38,23 +36,23 @@ class Provisioning:
     def set_driver(self, driver: Json) -> None:
         self.version += 1
         name = driver["metadata"]["name"]
-        (self._say_their_room.add if driver["spec"].get("storageCapacity") else self._say_their_room.discard)(name)
+        (self._publishing.add if driver["spec"].get("storageCapacity") else self._publishing.discard)(name)
 
     def drop_driver(self, name: str) -> None:
         self.version += 1
-        self._say_their_room.discard(name)
+        self._publishing.discard(name)
 
-    def set_room(self, room: Json) -> None:
-        place = room["metadata"]["namespace"], room["metadata"]["name"]
-        self.drop_room(*place)
-        self._rooms[place] = room
-        self._rooms_of.setdefault(room["storageClassName"], {})[place] = None
+    def set_capacity(self, capacity: Json) -> None:
+        place = namespaced_name(capacity)
+        self.drop_capacity(*place)
+        self._capacities[place] = capacity
+        self._by_class.setdefault(capacity["storageClassName"], {})[place] = None
 
-    def drop_room(self, namespace: str, name: str) -> None:
+    def drop_capacity(self, namespace: str, name: str) -> None:
         self.version += 1
-        room = self._rooms.pop((namespace, name), None)
-        if room is not None:
-            del self._rooms_of[room["storageClassName"]][namespace, name]
+        capacity = self._capacities.pop((namespace, name), None)
+        if capacity is not None:
+            del self._by_class[capacity["storageClassName"]][namespace, name]
 
     # --- what it means ---------------------------------------------------------------------------------------
 
@@ -80,18 +78,18 @@ class Provisioning:
                 found.append(tuple([Match(one["key"], Operator.IN, tuple(one.get("values") or ())) for one in each]))
         return tuple(found) or ((NEVER,) if topologies else ())
 
-    def fits(self, class_name: str, size: int) -> tuple[Term, ...] | None:
-        """Where the driver has capacity for a volume of so many nanobytes: any of the terms; None: everywhere."""
-        if not size or self.provisioner(class_name) not in self._say_their_room:
+    def with_capacity(self, class_name: str, size: int) -> tuple[Term, ...] | None:
+        """Where the driver has capacity for a volume of `size` nanobytes: any of the terms; None: everywhere."""
+        if not size or self.provisioner(class_name) not in self._publishing:
             return None
-        rooms = [self._rooms[place] for place in self._rooms_of.get(class_name, ())]
-        terms = [label_term(room.get("nodeTopology")) for room in rooms if _largest(room) >= size]
+        published = [self._capacities[place] for place in self._by_class.get(class_name, ())]
+        terms = [label_term(one.get("nodeTopology")) for one in published if _largest(one) >= size]
         return _together([term for term in terms if term is not None])
 
 
-def _largest(room: Json) -> int:
+def _largest(capacity: Json) -> int:
     """The largest volume that can be provisioned; negative if that is not published."""
-    said = room.get("maximumVolumeSize") or room.get("capacity")
+    said = capacity.get("maximumVolumeSize") or capacity.get("capacity")
     return -1 if said is None else nanos(str(said))
 
 

@@ -4,18 +4,17 @@ A term is a tuple of comparisons that must all hold; an empty term holds for eve
 satisfies.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from dovetail.cluster.labels import value_matches
+from dovetail.kubernetes_client.objects import Json
 from dovetail.model.requests.asks import Match, Term
 from dovetail.model.requests.pod_ask import NODE_NAME
 from dovetail.model.workloads.selection import Operator
 
-Json = Mapping[str, Any]
-
 _OPERATORS = {str(operator): operator for operator in Operator}
 _NUMERIC = (Operator.GT, Operator.LT)
+_VALUELESS = (Operator.EXISTS, Operator.DOES_NOT_EXIST)
 #: Of a node selector of which no term can hold.
 NEVER: Term = (Match(NODE_NAME, Operator.IN, ()),)
 
@@ -37,11 +36,13 @@ def selects(term: Term | None, labels: Mapping[str, str]) -> bool:
     return term is not None and all(value_matches(labels.get(match.key), match) for match in term)
 
 
-def node_terms(terms: Iterable[Json], *, fields: bool = True) -> tuple[Term, ...]:
-    """The terms of a node selector, of which one must hold; terms that nothing satisfies are left out. Without `fields`
-    conditions on a node's fields are ignored, as for volumes."""
-    found = [one for term in terms if (one := node_term(term, fields=fields)) is not None]
-    return tuple(found)
+def node_terms(selector: Json | None, *, fields: bool = True) -> tuple[Term, ...] | None:
+    """The terms of a node selector, of which one must hold; None: there is no selector. Without `fields` conditions on
+    a node's fields are ignored, as for volumes."""
+    if selector is None:
+        return None
+    terms = selector.get("nodeSelectorTerms") or ()
+    return tuple([one for term in terms if (one := node_term(term, fields=fields)) is not None]) or (NEVER,)
 
 
 def node_term(term: Json, *, fields: bool = True) -> Term | None:
@@ -61,11 +62,7 @@ def _match(requirement: Json) -> Match | None:
         return None
     if operator in _NUMERIC and len(values) != 1:
         return None
-    return Match(requirement["key"], operator, () if _takes_none(operator) else values)
-
-
-def _takes_none(operator: Operator) -> bool:
-    return operator in (Operator.EXISTS, Operator.DOES_NOT_EXIST)
+    return Match(requirement["key"], operator, () if operator in _VALUELESS else values)
 
 
 def _field(requirement: Json) -> Match | None:

@@ -5,29 +5,39 @@ that nodes replace by CSI drivers (CSI migration), and attachments that belong t
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import NamedTuple
 
-from dovetail.kubernetes.objects.claim_binding import ClaimBinding, bindings_of
 from dovetail.kubernetes.objects.provisioning import Provisioning
-from dovetail.kubernetes.objects.selectors import NEVER, label_term, node_terms, selects
+from dovetail.kubernetes.objects.selectors import label_term, node_terms, selects
+from dovetail.kubernetes_client.objects import Json, NamespacedName, is_controlled_by, namespaced_name, version_of
 from dovetail.kubernetes_client.quantity import nanos
 from dovetail.model.requests.asks import Term
 from dovetail.model.requests.pod_ask import PodVolume, VolumeAsk, VolumeClaim
 from dovetail.placement.filters.pod_volumes import PLACES
 
-Json = Mapping[str, Any]
-
 _BOUND = "pv.kubernetes.io/bind-completed"
-#: Of a claim: a volume is to be made for it there. Of a volume: it was given to its claim, and may be given back.
+#: Of a claim: a volume is to be provisioned on this node. Of a volume: a scheduler bound it, and may release it.
 SELECTED_NODE, BOUND_BY_SCHEDULER = "volume.kubernetes.io/selected-node", "pv.kubernetes.io/bound-by-controller"
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 _ONE_POD = "ReadWriteOncePod"
 _RESTRICTIONS, _BINDING, _ZONES = "VolumeRestrictions", "VolumeBinding", "VolumeZone"
-_ANYWHERE = ""  # how a claim's class is called that has none
+_NO_CLASS = ""
 
 
 class _Refused(Exception):
     """Every node refuses the pod: kube-scheduler's plugin, and why."""
+
+
+class ClaimBinding(NamedTuple):
+    """`volume`: the volume that the claim gets, as of `volume_version`; empty: one is provisioned. `asked`: that is
+    already written to the API, and only has to be carried out."""
+
+    namespace: str
+    claim: str
+    uid: str
+    volume: str = ""
+    volume_version: str = ""
+    asked: bool = False
 
 
 class Storage:
@@ -35,12 +45,12 @@ class Storage:
         self._version = 0
         self._volumes: dict[str, Json] = {}
         self._by_class: dict[str, dict[str, None]] = {}
-        self._claims: dict[tuple[str, str], Json] = {}
-        self.making = Provisioning()
+        self._claims: dict[NamespacedName, Json] = {}
+        self.provisioning = Provisioning()
 
     @property
     def version(self) -> int:
-        return self._version + self.making.version
+        return self._version + self.provisioning.version
 
     # --- what there is ---------------------------------------------------------------------------------------
 
@@ -57,7 +67,7 @@ class Storage:
 
     def set_claim(self, claim: Json) -> None:
         self._version += 1
-        self._claims[claim["metadata"]["namespace"], claim["metadata"]["name"]] = claim
+        self._claims[namespaced_name(claim)] = claim
 
     def drop_claim(self, namespace: str, name: str) -> None:
         self._version += 1
@@ -72,9 +82,7 @@ class Storage:
 
     def attached(self, pod: Json) -> tuple[tuple[str, str], ...]:
         """Volumes that the node has to attach for the pod; missing claims are left out."""
-        namespace = pod["metadata"]["namespace"]
-        claims = [self._claims.get((namespace, name)) for name, _ in claim_names(pod)]
-        found = [self._driver(claim) for claim in claims if claim is not None]
+        found = [self._driver(claim) for claim in self._claims_of(pod)]
         return tuple(dict.fromkeys([one for one in found if one is not None]))
 
     def ask_of(self, pod: Json) -> VolumeAsk | None:
@@ -96,38 +104,60 @@ class Storage:
         bound = [claim for claim in claims if _is_bound(claim)]
         unbound = [claim for claim in claims if not _is_bound(claim)]
         for claim in unbound:
-            if claim["spec"].get("volumeName") or not self.making.waits_for_pod(_class_of_claim(claim)):
+            if claim["spec"].get("volumeName") or not self.provisioning.waits_for_pod(_class_of(claim)):
                 raise _Refused(_BINDING, f"claim {claim['metadata']['name']} is not bound, and its pod cannot bind it")
         zones = [zone for claim in bound for zone in self._zones(claim)]
-        reach = [terms for claim in bound if (terms := self._reach(claim)) is not None]
+        reach = [_nodes_of(self._volumes[claim["spec"]["volumeName"]]) for claim in bound]
         return VolumeAsk(
-            bound=tuple(reach),
+            bound=tuple([terms for terms in reach if terms is not None]),
             zones=tuple(dict.fromkeys(zones)),
             claims=tuple([self._to_bind(claim) for claim in _in_turn(unbound)]),
             attached=self.attached(pod),
         )
 
     def bindings(self, pod: Json, labels: Mapping[str, str]) -> list[ClaimBinding] | None:
-        """Volumes for the pod's claims that wait for its node, on a node with these labels; None: a claim gets no
-        volume."""
-        namespace = pod["metadata"]["namespace"]
-        claims = [self._claims.get((namespace, name)) for name, _ in claim_names(pod)]
-        unbound = [claim for claim in claims if claim is not None and not _is_bound(claim)]
-        return bindings_of([(claim, self._to_bind(claim)) for claim in _in_turn(unbound)], self._volumes, labels)
+        """Volumes for the pod's claims that wait for its node, on a node with these labels, which include its name;
+        None: a claim gets no volume there.
+
+        The choice follows the filter (`placement/filters/pod_volumes.py`): claim by claim, each gets the first volume
+        left that the node can use, or else one is provisioned there.
+        """
+        taken: set[str] = set()
+        found = []
+        for claim in _in_turn([claim for claim in self._claims_of(pod) if not _is_bound(claim)]):
+            ask = self._to_bind(claim)
+            name = *namespaced_name(claim), claim["metadata"].get("uid") or ""
+            usable = [one.name for one in ask.volumes if one.name not in taken and _holds(one.nodes, labels)]
+            if usable:
+                taken.add(usable[0])
+                volume = self._volumes[usable[0]]
+                asked = bool((volume["spec"].get("claimRef") or {}).get("uid"))
+                version = volume["metadata"].get("resourceVersion") or ""
+                found.append(ClaimBinding(*name, usable[0], version, asked))
+            elif ask.made_at is not None and _holds(ask.made_at or None, labels) and _holds(ask.fits_at, labels):
+                found.append(ClaimBinding(*name, asked=bool(ask.selected_node)))
+            else:
+                return None
+        return found
 
     def has_come_about(self, binding: ClaimBinding, node: str, since: int) -> bool | None:
-        """Is the claim bound? None: it is not, and the wish written in version `since` was withdrawn."""
+        """Is the claim bound? None: it is not, and the request written in version `since` was withdrawn."""
         claim = self._claims.get((binding.namespace, binding.claim))
         if claim is None or _is_bound(claim):
             return None if claim is None else True
         if not binding.volume:
             stands = _selected(claim) == node
-            return False if stands or _version(claim) < since else None
+            return False if stands or version_of(claim) < since else None
         volume = self._volumes.get(binding.volume)
         if volume is None:
             return None
         stands = _is_for(volume["spec"].get("claimRef") or {}, claim)
-        return False if stands or _version(volume) < since else None
+        return False if stands or version_of(volume) < since else None
+
+    def _claims_of(self, pod: Json) -> list[Json]:
+        """Those that exist."""
+        names = [(pod["metadata"]["namespace"], name) for name, _ in claim_names(pod)]
+        return [self._claims[name] for name in names if name in self._claims]
 
     def _claim(self, pod: Json, name: str, own: bool) -> Json:
         claim = self._claims.get((pod["metadata"]["namespace"], name))
@@ -137,12 +167,9 @@ class Storage:
             raise _Refused(_BINDING, f"claim {name} is bound to a volume that does not exist")
         if claim["metadata"].get("deletionTimestamp"):
             raise _Refused(_BINDING, f"claim {name} is being deleted")
-        if own and not _owned(claim, pod):
+        if own and not is_controlled_by(claim, pod["metadata"].get("uid")):
             raise _Refused(_BINDING, f"claim {name} was not made for this pod")
         return claim
-
-    def _reach(self, claim: Json) -> tuple[Term, ...] | None:
-        return _nodes_of(self._volumes[claim["spec"]["volumeName"]])
 
     def _zones(self, claim: Json) -> list[tuple[str, tuple[str, ...]]]:
         name = claim["spec"]["volumeName"]
@@ -162,16 +189,14 @@ class Storage:
         if volume is not None:
             csi = volume["spec"].get("csi")
             return None if csi is None else (csi["driver"], csi["volumeHandle"])
-        provisioner = self.making.provisioner(_class_of_claim(claim))
-        if provisioner is None:
-            return None
-        meta = claim["metadata"]
-        return provisioner, f"{CLAIM_OF}{meta['namespace']}/{meta['name']}"
+        provisioner = self.provisioning.provisioner(_class_of(claim))
+        return None if provisioner is None else (provisioner, CLAIM_OF + "/".join(namespaced_name(claim)))
 
     def _to_bind(self, claim: Json) -> VolumeClaim:
-        name = _class_of_claim(claim)
+        name, provisioning = _class_of(claim), self.provisioning
         volumes = () if _selected(claim) else self._candidates(claim, name)
-        return VolumeClaim(volumes, self.making.allowed(name), _selected(claim), self.making.fits(name, _size(claim)))
+        capacity = provisioning.with_capacity(name, _size(claim))
+        return VolumeClaim(volumes, provisioning.allowed(name), _selected(claim), capacity)
 
     def _candidates(self, claim: Json, class_name: str) -> tuple[PodVolume, ...]:
         """Volumes it may be bound to, the smallest first; or the one that is reserved for it."""
@@ -210,9 +235,8 @@ def claim_names(pod: Json) -> list[tuple[str, bool]]:
     return found
 
 
-def _version(thing: Json) -> int:
-    """Versions of one kind of object are numbers that grow."""
-    return int(thing["metadata"].get("resourceVersion") or 0)
+def _holds(terms: tuple[Term, ...] | None, labels: Mapping[str, str]) -> bool:
+    return terms is None or any(selects(term, labels) for term in terms)
 
 
 def _in_turn(unbound: list[Json]) -> list[Json]:
@@ -233,19 +257,10 @@ def _size(claim: Json) -> int:
     return nanos(str(((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage", "0")))
 
 
-def _class_of_claim(claim: Json) -> str:
-    old = (claim["metadata"].get("annotations") or {}).get(_OLD_CLASS)
-    return str(claim["spec"].get("storageClassName") or _ANYWHERE if old is None else old)
-
-
-def _class_of(volume: Json) -> str:
-    old = (volume["metadata"].get("annotations") or {}).get(_OLD_CLASS)
-    return str(volume["spec"].get("storageClassName") or _ANYWHERE if old is None else old)
-
-
-def _owned(claim: Json, pod: Json) -> bool:
-    owners = claim["metadata"].get("ownerReferences") or ()
-    return any(one.get("controller") and one.get("uid") == pod["metadata"].get("uid") for one in owners)
+def _class_of(item: Json) -> str:
+    """Of a volume or a claim."""
+    old = (item["metadata"].get("annotations") or {}).get(_OLD_CLASS)
+    return str(item["spec"].get("storageClassName") or _NO_CLASS if old is None else old)
 
 
 def _is_for(reference: Json, claim: Json) -> bool:
@@ -264,7 +279,4 @@ def _suits(volume: Json, claim: Json) -> bool:
 
 def _nodes_of(volume: Json) -> tuple[Term, ...] | None:
     """Where a volume can be used: any of the terms; None: everywhere."""
-    required = (volume["spec"].get("nodeAffinity") or {}).get("required")
-    if required is None:
-        return None
-    return node_terms(required.get("nodeSelectorTerms") or (), fields=False) or (NEVER,)
+    return node_terms((volume["spec"].get("nodeAffinity") or {}).get("required"), fields=False)

@@ -1,27 +1,40 @@
-"""Compares what the API says with what the pod tracker and the engine believe.
+"""Compares what the API says with what the pod tracker and the engine believe, every few minutes.
 
-Guarantees: pure, and changes nothing. The expected state follows from the API's objects alone, read afresh: every node
-with its capacity, every pod on its node, on each node exactly the amounts its pods request, and every pod of ours
+Guarantees: a comparison (`audit`) is pure. The expected state follows from the API's objects alone, read afresh: every
+node with its capacity, every pod on its node, on each node exactly the amounts its pods request, and every pod of ours
 without a node pending. A difference names its subject and says what is wrong.
-Left to others: whether a difference lasts (`auditor`). Two sides read at different moments differ while a change is
-under way.
+Two sides read at different moments differ while a change is under way, so a difference counts as drift only if several
+comparisons, seconds apart, find it (`Auditor`). Nothing is repaired here. The API is read page by page, and other tasks
+run in between. An API that cannot be read is no drift.
 """
 
+import asyncio
+import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from dovetail.engine.questions.questions import Questions
 from dovetail.kubernetes.objects.nodes import read_node
 from dovetail.kubernetes.objects.pods import gates_of, is_finished
+from dovetail.kubernetes.scheduler.cluster_informer import ClusterInformer
 from dovetail.kubernetes.scheduler.pod_tracker import PodTracker
-from dovetail.kubernetes.scheduler.tracked_pod import NamespacedName, TrackedPod
+from dovetail.kubernetes.scheduler.tracked_pod import TrackedPod
+from dovetail.kubernetes_client.api import Api
+from dovetail.kubernetes_client.errors import KubernetesApiError
+from dovetail.kubernetes_client.objects import Json, NamespacedName, namespaced_name
+from dovetail.kubernetes_client.paths import NODES, PODS, STORAGE
 from dovetail.kubernetes_client.pod_requests import Amounts, requests_of
 from dovetail.model.node import Node
 from dovetail.model.requests.pod_ask import DEVICES
 from dovetail.model.task import TaskId, TaskState
 
-Json = Mapping[str, Any]
+_log = logging.getLogger(__name__)
+
+LOOKS = 3
+BETWEEN_LOOKS_S = 10.0
+"""An interrupted watch is resumed within this."""
+SAID = 20  # differences that are named in the log; the others are counted
 
 
 class Difference(NamedTuple):
@@ -66,7 +79,7 @@ def audit(
     """`names`: our scheduler names; `nodes` and `facts`: everything in the API; `under_way`: workloads that have a node
     here and whose binding may take long to reach the API."""
     found = _Audit(questions, tracker, names, nodes, {fact.place: fact for fact in facts}, under_way)
-    return [*found.nodes(), *found.pods(), *found.nobody_else(), *found.amounts()]
+    return [*found.nodes(), *found.pods(), *found.unknown_to_the_api(), *found.amounts()]
 
 
 def _fact(pod: Json) -> PodFact:
@@ -74,8 +87,7 @@ def _fact(pod: Json) -> PodFact:
     node = spec.get("nodeName") or ""
     waits = not node and not gates_of(pod) and "deletionTimestamp" not in about
     amounts = requests_of(pod, with_status=True) if node else ()
-    place = about["namespace"], about["name"]
-    return PodFact(place, about["uid"], node, spec.get("schedulerName") or "", waits, amounts)
+    return PodFact(namespaced_name(pod), about["uid"], node, spec.get("schedulerName") or "", waits, amounts)
 
 
 class _Audit:
@@ -147,7 +159,7 @@ class _Audit:
         state = None if task is None else task.state
         return "" if state is TaskState.PENDING else f"waits in the API, and the engine says {state or 'nothing'} of it"
 
-    def nobody_else(self) -> Iterator[Difference]:
+    def unknown_to_the_api(self) -> Iterator[Difference]:
         for place, known in self._tracker.pods.items():
             fact = self._facts.get(place)
             if fact is None or fact.uid != known.uid:
@@ -159,7 +171,7 @@ class _Audit:
         for task, node in self._placed.items():
             if task.workload not in ours:
                 self._unsure.add(node)
-                yield Difference(f"task {task}", f"holds room on {node}, and no pod is behind it")
+                yield Difference(f"task {task}", f"holds capacity on {node}, and no pod is behind it")
 
     def amounts(self) -> Iterator[Difference]:
         """Exact amounts on nodes whose pods are the same on both sides."""
@@ -175,3 +187,64 @@ class _Audit:
                 if amounts[name] != here.get(name, 0):
                     words = f"{amounts[name]} used in the API, {here.get(name, 0)} here"
                     yield Difference(f"node {node} {name}", words)
+
+
+class Auditor:
+    """`audits`: how many have run; `drift`: how many lasting differences they found in all; `last`: those of the last
+    one."""
+
+    def __init__(
+        self,
+        api: Api,
+        cluster: ClusterInformer,
+        names: Collection[str],
+        under_way: Callable[[], Collection[int]] = tuple,
+        between_looks_s: float = BETWEEN_LOOKS_S,
+    ) -> None:
+        """`names` and `under_way`: as in `audit`."""
+        self._api, self._cluster, self._names, self._under_way = api, cluster, names, under_way
+        self._between_looks_s = between_looks_s
+        self.audits = 0
+        self.drift = 0
+        self.last: list[Difference] = []
+
+    async def run(self, every_s: float) -> None:
+        """Runs until cancelled; returns at once where `every_s` is 0."""
+        while every_s:
+            await asyncio.sleep(every_s)
+            try:
+                await self.audit()
+            except KubernetesApiError as error:
+                _log.info("no audit this time: %s", error)
+
+    async def audit(self) -> list[Difference]:
+        """Differences that last. Raises KubernetesApiError if the API cannot be read."""
+        troubles = self._cluster.troubles
+        found = await self.look()
+        for _ in range(LOOKS - 1):
+            if not found:
+                break
+            await asyncio.sleep(self._between_looks_s)
+            before = {one.about for one in found}
+            found = [one for one in await self.look() if one.about in before]
+        if found and self._cluster.troubles != troubles:
+            _log.info("no audit this time: a watch was interrupted, and its changes are not known yet")
+            return []
+        self.audits += 1
+        self.drift += len(found)
+        self.last = found
+        for one in found[:SAID]:
+            _log.error("drift: %s", one)
+        if found:
+            _log.error("drift: %d differences from the API lasted; restart the scheduler, and report this", len(found))
+        return found
+
+    async def look(self) -> list[Difference]:
+        """Differences as of now, including changes under way."""
+        csi_nodes = await self._api.items(f"{STORAGE}/csinodes")
+        nodes = nodes_of(await self._api.items(NODES), csi_nodes)
+        facts: list[PodFact] = []
+        async for page in self._api.pages(PODS):
+            facts += facts_of(page.get("items") or ())
+        cluster = self._cluster
+        return audit(cluster.questions, cluster.tracker, self._names, nodes, facts, self._under_way())

@@ -7,19 +7,14 @@ up before it is repeated. Every outcome is reported once.
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Coroutine
 from dataclasses import dataclass
+from typing import Any
 
 from dovetail.kubernetes_client import pods
 from dovetail.kubernetes_client.api import Api, JsonObject
-from dovetail.kubernetes_client.errors import (
-    ApiUnreachable,
-    KubernetesApiError,
-    ObjectConflict,
-    ObjectNotFound,
-    ServerTrouble,
-    Throttled,
-)
+from dovetail.kubernetes_client.errors import RETRIABLE, KubernetesApiError, ObjectConflict, ObjectNotFound
+from dovetail.kubernetes_client.tasks import cancel
 from dovetail.model.backoff import Backoff
 
 _log = logging.getLogger(__name__)
@@ -50,8 +45,27 @@ class PodEviction:
     condition: JsonObject | None = None
 
 
-#: The binding, and why it did not come about; empty: it did.
+#: The binding, and why it failed; empty: it succeeded.
 OnBound = Callable[[PodBinding, str], None]
+
+
+class BindingStep:
+    """A step between the choice of a pod's node and its binding, with one task for each pod that needs it."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+
+    @property
+    def waited_for(self) -> Collection[int]:
+        """Workloads whose pods have a node and wait for this step."""
+        return self._tasks.keys()
+
+    async def close(self) -> None:
+        await cancel(*self._tasks.values())
+
+    def _start(self, order: PodBinding, work: Coroutine[Any, Any, None]) -> None:
+        task = self._tasks[order.id] = asyncio.create_task(work)
+        task.add_done_callback(lambda _: self._tasks.pop(order.id, None))
 
 
 class Binder:
@@ -70,58 +84,50 @@ class Binder:
     def begin(self) -> None:
         self._workers = [asyncio.create_task(self._work(), name="bindings") for _ in range(self._width)]
 
-    async def room(self, most: int) -> None:
-        """Waits until fewer than so many orders are under way."""
+    async def fewer_than(self, most: int) -> None:
+        """Waits until fewer than `most` orders are under way."""
         while self.under_way >= most:
             self._less.clear()
             await self._less.wait()
 
     async def calm(self, at_most_s: float) -> None:
-        """Waits until no order is under way, at most so long. For writes that are less urgent than bindings."""
+        """Waits until no order is under way, at most `at_most_s`. For writes that are less urgent than bindings."""
         until_s = time.monotonic() + at_most_s
         while self.under_way and time.monotonic() < until_s:  # noqa: ASYNC110 - a look now and then is enough
             await asyncio.sleep(LOOK_EVERY_S)
 
     async def close(self) -> None:
-        for worker in self._workers:
-            worker.cancel()
-        await asyncio.gather(*self._workers, return_exceptions=True)
+        await cancel(*self._workers)
         self._workers = []
 
     async def _work(self) -> None:
         while True:
             order = await self._due.get()
             if isinstance(order, PodBinding):
-                self._told(order, await self._bind(order))
+                backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
+                name = order.namespace, order.name
+                self._told(order, await pods.bind_surely(self._api, *name, order.node, order.uid, backoff))
             else:
                 await self._evict(order)
             self.under_way -= 1
             self._less.set()
 
-    async def _bind(self, order: PodBinding) -> str:
-        """Why the pod is not bound; empty: it is bound."""
-        backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
-        return await pods.bind_surely(self._api, order.namespace, order.name, order.node, order.uid, backoff)
-
     async def _evict(self, order: PodEviction) -> None:
         """Deletes a victim as kube-scheduler does, with the grace period of its own spec."""
-        backoff, where, condition = (
-            Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S),
-            (order.namespace, order.name),
-            order.condition,
-        )
+        backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
+        where, condition = (order.namespace, order.name), order.condition
         while True:
             try:
                 if condition is not None:
                     await self._say(where, order.uid, condition)
                     condition = None
                 await pods.delete(self._api, *where, uid=order.uid)
-            except (ApiUnreachable, ServerTrouble, Throttled) as error:
+            except RETRIABLE as error:
                 _log.info("deleting %s/%s: %s", order.namespace, order.name, error)
-            except (ObjectNotFound, ObjectConflict):  # it is gone, or another by now: the watch will say so
+            except (ObjectNotFound, ObjectConflict):  # it is gone or was replaced: the watch will report it
                 return
             except KubernetesApiError as error:
-                _log.warning("cannot delete %s/%s to make room: %s", order.namespace, order.name, error)
+                _log.warning("cannot preempt %s/%s: %s", order.namespace, order.name, error)
                 self._stays(order)
                 return
             else:
@@ -133,7 +139,7 @@ class Binder:
         out."""
         try:
             await pods.patch_status(self._api, *where, {"conditions": [condition]}, uid)
-        except (ApiUnreachable, ServerTrouble, Throttled, ObjectNotFound, ObjectConflict):
+        except (*RETRIABLE, ObjectNotFound, ObjectConflict):
             raise
         except KubernetesApiError as error:
             _log.warning("cannot say of %s/%s that it is preempted: %s", *where, error)

@@ -9,25 +9,22 @@ Left to others: deciding, and executing decisions.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
-from dovetail.kubernetes.objects.gangs import GROUP_API
 from dovetail.kubernetes.objects.pods import PodReader
 from dovetail.kubernetes.scheduler.object_handlers import ObjectHandlers
 from dovetail.kubernetes.scheduler.pod_tracker import PodTracker
 from dovetail.kubernetes_client.api import Api
-from dovetail.kubernetes_client.optional import OptionalReflector
-from dovetail.kubernetes_client.paths import CORE, DEVICES, NODES, PODS
-from dovetail.kubernetes_client.reflector import ChangeKind, Handler, ObjectChange, Reflector
+from dovetail.kubernetes_client.objects import Json, namespaced_name
+from dovetail.kubernetes_client.paths import PODS
+from dovetail.kubernetes_client.reflector import ChangeKind, Handler, ObjectChange, OptionalReflector, Reflector
 
 _log = logging.getLogger(__name__)
 
-_STORAGE = "/apis/storage.k8s.io/v1"
 FORGET_S = 5.0
-GOING_S = 1.0
-"""A pod that we have told to go is marked as going, and most often gone a moment later: so long the mark waits."""
+TERMINATING_S = 1.0
+"""A pod that we evicted is terminating, and most often gone a moment later: it is handled if it still is after this."""
 
 
 class ClusterInformer:
@@ -46,57 +43,35 @@ class ClusterInformer:
         for reader in readers.values():
             reader.storage, reader.devices, reader.allocates = first.storage, first.devices, allocates
         self._allocates, self._now = allocates, now
-        self._forgot = 0.0  # when it was last asked which devices nobody asks for any more
+        self._forgot = 0.0  # when devices were last forgotten
         self._api = api
         self.engine, self.storage, self.devices = engine, first.storage, first.devices
         self.questions = Questions(engine)
         self.tracker = PodTracker(engine, readers, now)
         self.objects = ObjectHandlers(engine, self.tracker, readers, now)
-        self._reflectors: list[Reflector] = []
+        self.reflectors: list[Reflector] = []
         self._away: set[str] = set()  # collections that cannot be followed now
-        self._going: dict[str, Mapping[str, Any]] = {}  # by uid: pods that are marked, and were told to go by us
+        self._terminating: dict[str, Json] = {}  # by uid: pods that we evicted
         self.changed = asyncio.Event()
         self.synced = asyncio.Event()
 
     async def run(self) -> None:
         """Runs until cancelled, or until the cluster cannot be followed."""
         objects = self.objects
-        first = [
-            self._follow(NODES, objects.nodes),
-            self._follow(f"{CORE}/namespaces", objects.namespaces),
-            self._follow(f"{CORE}/persistentvolumes", objects.volumes),
-            self._follow(f"{CORE}/persistentvolumeclaims", objects.claims),
-            self._follow(f"{_STORAGE}/storageclasses", objects.classes),
-            self._follow(f"{_STORAGE}/csinodes", objects.csi_nodes),
-            self._follow(f"{_STORAGE}/csidrivers", objects.drivers),
-            self._follow(f"{_STORAGE}/csistoragecapacities", objects.rooms),
-            self._follow("/apis/policy/v1/poddisruptionbudgets", objects.disruption_budgets),
-        ]
-        also = [self._follow(GROUP_API, objects.pod_groups)]
-        if self._allocates:
-            also += [
-                self._follow(f"{DEVICES}/deviceclasses", objects.device_classes),
-                self._follow(f"{DEVICES}/resourceslices", objects.slices),
-                self._follow(f"{DEVICES}/resourceclaims", objects.device_claims),
-            ]
-        perhaps = [OptionalReflector(one) for one in also]
+        required = [self._follow(path, handler) for path, handler in objects.required().items()]
+        others = objects.optional(devices=self._allocates)
+        optional = [OptionalReflector(self._follow(path, handler)) for path, handler in others.items()]
         pods = self._follow(PODS, self._pods)
         async with asyncio.TaskGroup() as group:
-            for one in first:
-                group.create_task(one.run(), name="follow")
-            for one_more in perhaps:
-                group.create_task(one_more.run(), name="follow")
-            for synced in (*(one.synced for one in first), *(one.settled for one in perhaps)):
+            for run in (*(one.run for one in required), *(one.run for one in optional)):
+                group.create_task(run(), name="follow")
+            for synced in (*(one.synced for one in required), *(one.settled for one in optional)):
                 await synced.wait()
-            objects.pods_outdated = objects.claims_outdated = False  # nobody was read before all this was known
+            objects.pods_outdated = objects.claims_outdated = False  # no pod was read before all this was known
             group.create_task(pods.run(), name="follow pods")
             await pods.synced.wait()
-            _log.info("follows %d nodes and %d pods", len(first[0]), len(pods))
+            _log.info("follows %d nodes and %d pods", len(required[0]), len(pods))
             self.synced.set()
-
-    def node_labels(self, node: str) -> dict[str, str]:
-        """As selectors see them, with the node's name; empty for a node that is gone."""
-        return self.questions.nodes.labels(node)
 
     def read_again(self) -> None:
         """Reads pending pods again whose meaning may have changed, and updates nodes whose devices changed."""
@@ -114,7 +89,7 @@ class ClusterInformer:
             self.devices.keep_only([known.meaning.devices_mark for known in self.tracker.waiting() if known.meaning])
 
     def _follow(self, path: str, handler: Handler) -> Reflector:
-        def hear(changes: list[ObjectChange]) -> None:
+        def handle(changes: list[ObjectChange]) -> None:
             handler(changes)
             self.changed.set()
 
@@ -125,44 +100,36 @@ class ClusterInformer:
                 _log.warning("follows the cluster again")
             (self._away.discard if healthy else self._away.add)(path)
 
-        found = Reflector(self._api, path, hear, told=told)
-        self._reflectors.append(found)
+        found = Reflector(self._api, path, handle, told=told)
+        self.reflectors.append(found)
         return found
 
     @property
     def troubles(self) -> int:
         """How often a watch was interrupted and resumed."""
-        return sum(one.counts.troubles for one in self._reflectors)
-
-    @property
-    def relists(self) -> int:
-        """How often a watch could not be resumed and its collection was listed again."""
-        return sum(max(0, one.counts.lists - 1) for one in self._reflectors)
+        return sum(one.troubles for one in self.reflectors)
 
     def _pods(self, changes: list[ObjectChange]) -> None:
-        # What became of a pod on its way out does not matter where the same batch says that it is gone.
+        # Earlier changes of a pod do not matter if the same batch reports it deleted.
         gone = {change.object["metadata"]["uid"] for change in changes if change.kind is ChangeKind.DELETED}
         for change in changes:
-            about = change.object["metadata"]
+            uid = change.object["metadata"]["uid"]
             if change.kind is ChangeKind.DELETED:
-                self._going.pop(about["uid"], None)
-                self.tracker.deleted((about["namespace"], about["name"]), about["uid"])
-            elif about["uid"] in gone:
+                self._terminating.pop(uid, None)
+                self.tracker.deleted(namespaced_name(change.object), uid)
+            elif uid in gone:
                 continue
             elif self.tracker.is_our_eviction(change.object):
-                self._goes(about["uid"], change.object)
+                if uid not in self._terminating:
+                    asyncio.get_running_loop().call_later(TERMINATING_S, self._still_terminating, uid)
+                self._terminating[uid] = change.object
             else:
-                self._going.pop(about["uid"], None)
+                self._terminating.pop(uid, None)
                 self.tracker.seen(change.object)
 
-    def _goes(self, uid: str, pod: Mapping[str, Any]) -> None:
-        if uid not in self._going:
-            asyncio.get_running_loop().call_later(GOING_S, self._still_goes, uid)
-        self._going[uid] = pod
-
-    def _still_goes(self, uid: str) -> None:
+    def _still_terminating(self, uid: str) -> None:
         """The pod takes long to terminate: it counts as terminating from now on."""
-        pod = self._going.pop(uid, None)
+        pod = self._terminating.pop(uid, None)
         if pod is not None:
             self.tracker.seen(pod)
             self.changed.set()

@@ -1,7 +1,7 @@
 """Allocates devices to the claims of a pod that has a node, before the pod is bound.
 
 Guarantees: devices count as allocated from the moment their pod has a node, even while the outcome of a write is
-unknown: a lost answer is looked up until there is one. A claim that somebody else changed meanwhile is left as it is,
+unknown: a lost answer is looked up until there is one. A claim that was changed by others meanwhile is left as it is,
 and the pod is pending again. A pod that fits nowhere gives back devices that only it uses, since it may fit elsewhere
 without them.
 Left to others: freeing claims of finished pods (the cluster's resource claim controller). The API does not keep two
@@ -10,26 +10,22 @@ schedulers from allocating one device twice: only one scheduler should serve a d
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from dovetail.kubernetes.devices.claims import Allotment, ClaimRefused, DeviceClaims, claims_devices, place_of
-from dovetail.kubernetes.scheduler.binder import FIRST_PAUSE_S, LONGEST_PAUSE_S, OnBound, PodBinding
+from dovetail.kubernetes.devices.claims import Allotment, DeviceClaims, claims_devices
+from dovetail.kubernetes.devices.device import Unallocatable
+from dovetail.kubernetes.scheduler.binder import FIRST_PAUSE_S, LONGEST_PAUSE_S, BindingStep, OnBound, PodBinding
 from dovetail.kubernetes_client.api import Api, JsonObject
-from dovetail.kubernetes_client.errors import (
-    ApiUnreachable,
-    KubernetesApiError,
-    ObjectConflict,
-    ServerTrouble,
-    Throttled,
-)
+from dovetail.kubernetes_client.errors import RETRIABLE, KubernetesApiError, ObjectConflict
+from dovetail.kubernetes_client.objects import Json, namespaced_name
 from dovetail.kubernetes_client.paths import DEVICES, one
+from dovetail.kubernetes_client.tasks import cancel
 from dovetail.model.backoff import Backoff
 
 _log = logging.getLogger(__name__)
 
-Json = Mapping[str, Any]
 #: Keeps a claim from being deleted while it has devices; who frees them takes it off.
 FINALIZER = "resource.kubernetes.io/delete-protection"
 
@@ -38,19 +34,14 @@ class Taken(Exception):
     """The claim changed after its devices were chosen."""
 
 
-class DeviceBinder:
+class DeviceBinder(BindingStep):
     def __init__(
         self, api: Api, claims: DeviceClaims, go_on: Callable[[PodBinding, Json | None], None], told: OnBound
     ) -> None:
         """`go_on` takes the next step towards binding the pod; `told` gets the reason if that is impossible."""
+        super().__init__()
         self._api, self._claims, self._go_on, self._told = api, claims, go_on, told
-        self._tasks: dict[int, asyncio.Task[None]] = {}
         self._given_back: set[asyncio.Task[None]] = set()
-
-    @property
-    def waited_for(self) -> Collection[int]:
-        """Workloads whose pods have a node and wait for devices there."""
-        return self._tasks.keys()
 
     def put(self, order: PodBinding, pod: Json | None) -> None:
         """Takes a pod that has been given a node."""
@@ -59,12 +50,11 @@ class DeviceBinder:
             return
         try:
             allotments = self._claims.allot(pod, order.node)
-        except ClaimRefused as refused:
-            self._told(order, str(refused))
+        except Unallocatable as error:
+            self._told(order, str(error))
             return
         self._claims.assume(allotments)
-        task = self._tasks[order.id] = asyncio.create_task(self._give(order, pod, allotments), name="devices")
-        task.add_done_callback(lambda _: self._tasks.pop(order.id, None))
+        self._start(order, self._give(order, pod, allotments))
 
     def give_back(self, pod: Json) -> None:
         """The pod fits nowhere with the devices that its claims have."""
@@ -74,10 +64,8 @@ class DeviceBinder:
             task.add_done_callback(self._given_back.discard)
 
     async def close(self) -> None:
-        tasks = [*self._tasks.values(), *self._given_back]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await super().close()
+        await cancel(*self._given_back)
 
     async def _give(self, order: PodBinding, pod: Json, allotments: list[Allotment]) -> None:
         try:
@@ -99,10 +87,10 @@ class DeviceBinder:
                 if claim["metadata"]["uid"] != allotment.claim["metadata"]["uid"]:
                     raise Taken(f"its resource claim {claim['metadata']['name']} is another than it was")
                 return await self._written(claim, allotment.allocation, pod)
-            except (ObjectConflict, ApiUnreachable, ServerTrouble, Throttled) as error:
-                _log.info("devices for claim %s/%s: %s", *place_of(claim), error)
+            except (ObjectConflict, *RETRIABLE) as error:
+                _log.info("devices for claim %s/%s: %s", *namespaced_name(claim), error)
             await asyncio.sleep(backoff.next_s())
-            with suppress(ApiUnreachable, ServerTrouble, Throttled):
+            with suppress(*RETRIABLE):
                 claim = await self._api.get(_path(claim))
 
     async def _written(self, claim: Json, allocation: Json | None, pod: Json) -> Json:
@@ -112,7 +100,7 @@ class DeviceBinder:
         if _are_the_same(allocation, status.get("allocation")):
             allocation = None  # it was ourselves, and the answer was lost
         if allocation is not None and status.get("allocation") is not None:
-            raise Taken(f"its resource claim {about['name']} was given devices by somebody else")
+            raise Taken(f"its resource claim {about['name']} was given devices by another scheduler")
         if allocation is None and status.get("allocation") is None:
             raise Taken(f"its resource claim {about['name']} has lost its devices")
         if allocation is not None:
@@ -134,8 +122,8 @@ class DeviceBinder:
         body: JsonObject = {**claim, "status": status}
         try:
             self._claims.set_claim(await self._api.replace(f"{_path(claim)}/status", body))
-        except KubernetesApiError as error:  # somebody has changed it, perhaps to use it
-            _log.info("devices of claim %s/%s are not given back: %s", *place_of(claim), error)
+        except KubernetesApiError as error:  # it was changed, perhaps by a new user of it
+            _log.info("devices of claim %s/%s are not given back: %s", *namespaced_name(claim), error)
 
 
 _OF_USE = ("allocation", "reservedFor", "devices")
@@ -154,5 +142,5 @@ def _result(result: Json) -> list[Any]:
 
 
 def _path(claim: Json) -> str:
-    namespace, name = place_of(claim)
+    namespace, name = namespaced_name(claim)
     return one(DEVICES, "resourceclaims", name, namespace)

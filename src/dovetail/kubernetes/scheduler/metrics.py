@@ -6,12 +6,12 @@ healthy; one that knows its cluster and decides is ready. Of several replicas on
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from socketserver import ThreadingMixIn
 from threading import Thread
 from typing import TYPE_CHECKING, Any
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 from prometheus_client import CollectorRegistry, Histogram, make_wsgi_app
+from prometheus_client.exposition import ThreadingWSGIServer
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 if TYPE_CHECKING:
@@ -45,17 +45,17 @@ class SchedulerMetrics:
             ("pods", "Pods that count: on a node, or waiting for one", len(known)),
             ("pods_waiting", "Pods of ours without a node", sum(1 for one in known if one.waits)),
             ("pods_held", "Pods of ours that cannot be placed as they are written", len(found.tracker.held)),
-            ("orders_under_way", "Bindings and deletions without an answer yet", found.under_way),
+            ("orders_under_way", "Bindings and deletions without an answer yet", found.binder.under_way),
             ("ready", "1 while it knows its cluster and decides", float(found.ready)),
             ("drift", "Differences from the API that the last audit found", len(found.auditor.last)),
         ]
         counters: list[tuple[str, str, float]] = [
             ("bound", "Pods that were bound", found.bound),
-            ("not_bound", "Bindings that did not come about; their pods wait again", found.not_bound),
-            ("evicted", "Pods that were told to make room for others", found.evicted),
+            ("not_bound", "Bindings that failed; their pods are pending again", found.not_bound),
+            ("evicted", "Pods that were preempted", found.evicted),
             ("audits", "How often everything was compared with the API", found.auditor.audits),
-            ("watches_interrupted", "How often a watch broke, and was mended", found.informer.troubles),
-            ("events_dropped", "Events that could not be written", found.events_dropped),
+            ("watches_interrupted", "Watches that were interrupted and resumed", found.informer.troubles),
+            ("events_dropped", "Events that could not be written", found.recorder.dropped),
         ]
         for name, words, value in gauges:
             yield GaugeMetricFamily(f"dovetail_kubernetes_{name}", words, value)
@@ -63,12 +63,8 @@ class SchedulerMetrics:
             yield CounterMetricFamily(f"dovetail_kubernetes_{name}", words, value)
 
 
-class _Server(ThreadingMixIn, WSGIServer):
-    daemon_threads = True
-
-
 class _Quiet(WSGIRequestHandler):
-    timeout = 10  # who says nothing is not waited for
+    timeout = 10  # a silent client is not waited for
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002 - named so by its base
         _log.debug(format, *arguments)
@@ -94,6 +90,6 @@ def serve_metrics(scheduler: "PodScheduler", host: str, port: int) -> int:
         start("404 Not Found", _PLAIN)
         return [b"there are /metrics, /healthz and /readyz\n"]
 
-    server = make_server(host, port, app, server_class=_Server, handler_class=_Quiet)
+    server = make_server(host, port, app, server_class=ThreadingWSGIServer, handler_class=_Quiet)
     Thread(target=server.serve_forever, name="metrics", daemon=True).start()
     return server.server_port

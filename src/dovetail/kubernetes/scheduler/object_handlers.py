@@ -6,20 +6,20 @@ they are not ours to place again.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from dovetail.engine.engine import Engine
 from dovetail.kubernetes.objects.budgets import read_budgets
+from dovetail.kubernetes.objects.gangs import GROUP_API
 from dovetail.kubernetes.objects.nodes import read_node
 from dovetail.kubernetes.objects.pods import PodReader
 from dovetail.kubernetes.scheduler.pod_tracker import PodTracker
-from dovetail.kubernetes_client.reflector import ChangeKind, ObjectChange
+from dovetail.kubernetes_client.objects import Json, NamespacedName, namespaced_name
+from dovetail.kubernetes_client.paths import CORE, DEVICES, NODES, STORAGE
+from dovetail.kubernetes_client.reflector import ChangeKind, Handler, ObjectChange
 from dovetail.model.disruption_budget import DisruptionBudget
 from dovetail.model.event import DisruptionBudgetsSet, NodeJoined, NodeLeft
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId
-
-Json = Mapping[str, Any]
 
 
 class ObjectHandlers:
@@ -31,10 +31,49 @@ class ObjectHandlers:
         self._storage, self._devices = self._readers[0].storage, self._readers[0].devices  # of all of them
         self._nodes: dict[str, tuple[Json, Node]] = {}
         self._csi: dict[str, Json] = {}
-        self._budgets: dict[tuple[str, str], Json] = {}
+        self._budgets: dict[NamespacedName, Json] = {}
         self._told_budgets: tuple[DisruptionBudget, ...] = ()
-        # Pods that wait may mean something else than when they were read: all of them, those that have claims.
+        # Whether pending pods have to be read again: all of them, those that have claims.
         self.pods_outdated = self.claims_outdated = False
+
+    def required(self) -> dict[str, Handler]:
+        """The handlers of collections that every cluster has, by path; nodes come first."""
+        storage, provisioning = self._storage, self._storage.provisioning
+        capacities = self._claims_handler(provisioning.set_capacity, provisioning.drop_capacity)
+        return {
+            NODES: self.nodes,
+            f"{CORE}/namespaces": self.namespaces,
+            f"{CORE}/persistentvolumes": self._claims_handler(storage.set_volume, storage.drop_volume),
+            f"{CORE}/persistentvolumeclaims": self._claims_handler(storage.set_claim, storage.drop_claim),
+            f"{STORAGE}/storageclasses": self._claims_handler(provisioning.set_class, provisioning.drop_class),
+            f"{STORAGE}/csinodes": self.csi_nodes,
+            f"{STORAGE}/csidrivers": self._claims_handler(provisioning.set_driver, provisioning.drop_driver),
+            f"{STORAGE}/csistoragecapacities": capacities,
+            "/apis/policy/v1/poddisruptionbudgets": self.disruption_budgets,
+        }
+
+    def optional(self, *, devices: bool) -> dict[str, Handler]:
+        """The handlers of collections that a cluster may not have, by path."""
+        found: dict[str, Handler] = {GROUP_API: self.pod_groups}
+        if devices:
+            claims, inventory, errors = self._devices, self._devices.inventory, self._devices.has_errors
+            found |= {
+                f"{DEVICES}/deviceclasses": self._claims_handler(claims.set_class, claims.drop_class, errors),
+                f"{DEVICES}/resourceslices": self._claims_handler(inventory.set_slice, inventory.drop_slice, errors),
+                f"{DEVICES}/resourceclaims": lambda changes: _apply(changes, claims.set_claim, claims.drop_claim),
+            }
+        return found
+
+    def _claims_handler(
+        self, put: Callable[[Json], None], drop: Callable[..., None], outdates: Callable[[], bool] = lambda: True
+    ) -> Handler:
+        """Pods with claims are read again after a change, if it `outdates` them."""
+
+        def handle(changes: list[ObjectChange]) -> None:
+            _apply(changes, put, drop)
+            self.claims_outdated |= outdates()
+
+        return handle
 
     def nodes(self, changes: list[ObjectChange]) -> None:
         for change in changes:
@@ -77,58 +116,24 @@ class ObjectHandlers:
                     reader.set_namespace(change.object)
         self.pods_outdated = True
 
-    def volumes(self, changes: list[ObjectChange]) -> None:
-        self._tell_storage(changes, self._storage.set_volume, self._storage.drop_volume)
-
-    def claims(self, changes: list[ObjectChange]) -> None:
-        self._tell_storage(changes, self._storage.set_claim, self._storage.drop_claim)
-
-    def classes(self, changes: list[ObjectChange]) -> None:
-        self._tell_storage(changes, self._storage.making.set_class, self._storage.making.drop_class)
-
-    def drivers(self, changes: list[ObjectChange]) -> None:
-        self._tell_storage(changes, self._storage.making.set_driver, self._storage.making.drop_driver)
-
-    def rooms(self, changes: list[ObjectChange]) -> None:
-        self._tell_storage(changes, self._storage.making.set_room, self._storage.making.drop_room)
-
-    def device_claims(self, changes: list[ObjectChange]) -> None:
-        _tell(changes, self._devices.set_claim, self._devices.drop_claim)
-
-    def device_classes(self, changes: list[ObjectChange]) -> None:
-        _tell(changes, self._devices.set_class, self._devices.drop_class)
-        self.claims_outdated |= self._devices.troubled
-
-    def slices(self, changes: list[ObjectChange]) -> None:
-        _tell(changes, self._devices.inventory.set_slice, self._devices.inventory.drop_slice)
-        self.claims_outdated |= self._devices.troubled
-
     def mark_nodes(self) -> None:
         """Tells the engine of nodes whose available devices changed."""
         for name in sorted(self._devices.take_changed()):
             if name in self._nodes:
                 self._node(name, self._nodes[name][0])
 
-    def _tell_storage(
-        self, changes: list[ObjectChange], put: Callable[[Json], None], drop: Callable[..., None]
-    ) -> None:
-        _tell(changes, put, drop)
-        self.claims_outdated = True
-
     def pod_groups(self, changes: list[ObjectChange]) -> None:
         gangs = self._tracker.gangs
         for change in changes:
-            about = change.object["metadata"]
             if change.kind is ChangeKind.DELETED:
-                gangs.drop_group((about["namespace"], about["name"]))
+                gangs.drop_group(namespaced_name(change.object))
                 self.pods_outdated = True
             else:
                 self.pods_outdated |= gangs.set_group(change.object)
 
     def disruption_budgets(self, changes: list[ObjectChange]) -> None:
         for change in changes:
-            about = change.object["metadata"]
-            place = about["namespace"], about["name"]
+            place = namespaced_name(change.object)
             if change.kind is ChangeKind.DELETED:
                 self._budgets.pop(place, None)
             else:
@@ -147,7 +152,7 @@ class ObjectHandlers:
         return read_budgets(self._budgets.values(), tasks)
 
 
-def _tell(changes: list[ObjectChange], put: Callable[[Json], None], drop: Callable[..., None]) -> None:
+def _apply(changes: list[ObjectChange], put: Callable[[Json], None], drop: Callable[..., None]) -> None:
     """`drop` takes the name, after the namespace if there is one."""
     for change in changes:
         if change.kind is ChangeKind.DELETED:

@@ -6,15 +6,12 @@ from dovetail.kubernetes.scheduler.tracked_pod import TrackedPod
 from dovetail.kubernetes_client.api import JsonObject
 
 SCHEDULED, FAILED, PREEMPTED = "Scheduled", "FailedScheduling", "Preempted"
+MAX_MESSAGE = 1024
 
 
 def pod_reference(known: TrackedPod) -> JsonObject:
     about = {"namespace": known.namespace, "name": known.name, "uid": known.uid}
     return {"apiVersion": "v1", "kind": "Pod", **about}
-
-
-def scheduled(known: TrackedPod, node: str) -> str:
-    return f"Successfully assigned {known.namespace}/{known.name} to {node}"
 
 
 def incomplete(gang: str, there: int, wanted: int) -> str:
@@ -23,15 +20,15 @@ def incomplete(gang: str, there: int, wanted: int) -> str:
 
 def unschedulable(message: str) -> JsonObject:
     """The condition of a pending pod, as autoscalers and kubectl read it."""
-    return _condition("PodScheduled", "False", "Unschedulable", message)
+    return condition("PodScheduled", "False", "Unschedulable", message)
 
 
 def disrupted(message: str) -> JsonObject:
     """The condition of a victim: a Job can ignore such a failure."""
-    return _condition("DisruptionTarget", "True", "PreemptionByScheduler", message)
+    return condition("DisruptionTarget", "True", "PreemptionByScheduler", message)
 
 
-def _condition(kind: str, status: str, reason: str, message: str) -> JsonObject:
+def condition(kind: str, status: str, reason: str, message: str) -> JsonObject:
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    said = {"reason": reason, "message": message[:1024], "lastTransitionTime": now}
-    return {"type": kind, "status": status, **said}
+    words = {"reason": reason, "message": message[:MAX_MESSAGE], "lastTransitionTime": now}
+    return {"type": kind, "status": status, **words}

@@ -9,29 +9,27 @@ Left to others: executing decisions, and objects other than pods.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
 from dovetail.kubernetes.devices.claims import claims_devices
 from dovetail.kubernetes.objects.annotations import AnnotationError
 from dovetail.kubernetes.objects.gangs import Gangs, gang_of, no_such_group
-from dovetail.kubernetes.objects.moment import seconds
 from dovetail.kubernetes.objects.pods import SUCCEEDED, PodMeaning, PodReader, gates_of, is_finished
 from dovetail.kubernetes.objects.storage import claim_names
-from dovetail.kubernetes.scheduler.tracked_pod import NamespacedName, TrackedPod, counts_the_same
+from dovetail.kubernetes.scheduler.tracked_pod import TrackedPod, counts_the_same
+from dovetail.kubernetes_client.objects import Json, NamespacedName, namespaced_name, seconds
 from dovetail.model.command import Command, attempt_key
 from dovetail.model.event import CancelAsked, Event, Nominated, TaskFinished, TaskStarted, WorkArrived
 from dovetail.model.requests.terms import Terms
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Priority
 
-Json = Mapping[str, Any]
-#: All pods are of one class for our own classes of urgency: theirs are whole numbers, which go along with them.
+#: All pods have one of our own priority classes; priorities of Kubernetes are whole numbers within it.
 RANK = Priority.MEDIUM.rank
 _DEVICES_OF_GANGS = (
-    "it starts together with others and has a resource claim without devices, of which nobody counts whether there are "
-    "enough for all of them: ask for an extended resource instead, or leave the pods to kube-scheduler"
+    "it is in a gang and has a resource claim without devices; whether there are enough devices for the whole gang is "
+    "not counted: ask for an extended resource instead, or leave the pods to kube-scheduler"
 )
 
 
@@ -43,7 +41,7 @@ class PodTracker:
         self._engine, self._readers, self._now = engine, readers, now
         questions = Questions(engine)
         self._questions, self._nodes = questions.pods, questions.nodes
-        self._anybody = next(iter(readers.values()))
+        self._default_reader = next(iter(readers.values()))
         self._last = 0
         self.pods: dict[NamespacedName, TrackedPod] = {}
         self.by_id: dict[int, TrackedPod] = {}
@@ -62,22 +60,18 @@ class PodTracker:
 
     def seen(self, pod: Json) -> None:
         """A pod exists, or has changed."""
-        about = pod["metadata"]
-        place, uid = (about["namespace"], about["name"]), about["uid"]
-        known = self.pods.get(place)
-        if known is not None and known.uid != uid:
+        place, uid = namespaced_name(pod), pod["metadata"]["uid"]
+        known, finished = self.pods.get(place), is_finished(pod)
+        if known is not None and (known.uid != uid or finished):
             self.gone(place)
             known = None
+        if finished:
+            self._ended(place, pod)
+            return
         if known is None:
-            if is_finished(pod):
-                self._ended(place, pod)
-                return
             known = self.pods[place] = TrackedPod(*place, uid, scheduler=pod["spec"].get("schedulerName") or "")
         node = pod["spec"].get("nodeName") or ""
-        if is_finished(pod):
-            self.gone(place)
-            self._ended(place, pod)
-        elif node:
+        if node:
             self._on_node(known, pod, node)
         else:
             self._without_node(known, pod)
@@ -87,7 +81,7 @@ class PodTracker:
         about = pod["metadata"]
         if "deletionTimestamp" not in about or is_finished(pod):
             return False
-        known = self.pods.get((about["namespace"], about["name"]))
+        known = self.pods.get(namespaced_name(pod))
         if known is None or known.uid != about["uid"] or not known.id:
             return False
         return self._questions.is_evicted(TaskId(known.id, 0))
@@ -112,7 +106,7 @@ class PodTracker:
             self.read_gang_again((place[0], gang))
 
     def _on_node(self, known: TrackedPod, pod: Json, node: str) -> None:
-        meaning = self._anybody.read_placed(pod)
+        meaning = self._default_reader.read(pod, placed=True)
         self.held.pop(known.place, None)
         if known.id and not known.node and self._placed_on(known) == node:
             known.node = node
@@ -151,7 +145,7 @@ class PodTracker:
             return  # such as a condition that we wrote ourselves
         if known.chosen:
             known.pod = pod
-            return  # its binding is under way, and that is all there is to know of it now
+            return  # its binding is under way; it is read again if that fails
         if least is None:
             self._hold(known, pod, no_such_group(meaning.gang))
             return
@@ -193,7 +187,7 @@ class PodTracker:
             self._forget(known)
         for known in self.by_id.values():
             if known.chosen == name and not known.node:
-                known.chosen = ""  # the engine looks for another; if it is bound all the same, the watch will say so
+                known.chosen = ""  # the engine looks for another; if it is bound after all, the watch reports it
 
     def _on(self, node: str) -> list[TrackedPod]:
         return [known for known in self.pods.values() if known.node == node]
@@ -212,7 +206,7 @@ class PodTracker:
         if self.key(known) == key:
             known.chosen = ""
             if known.pod is not None:
-                self.seen(known.pod)  # it, or what it means, may have changed meanwhile
+                self.seen(known.pod)  # it may have changed meanwhile
 
     def stays(self, known: TrackedPod) -> None:
         """The pod was to be evicted and may not be deleted: it cannot be a victim again until it changes."""
@@ -259,7 +253,7 @@ class PodTracker:
         self._last += 1
         known.id = self._last
         self.by_id[known.id] = known
-        # Two pods of one name, one of them about to be gone, are two workloads.
+        # A new pod and a terminating one of the same name are two workloads.
         name = f"{known.name}/{known.id}"
         since = seconds(known.since, self._now()) if nodes else None
         terms = meaning.terms

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from dovetail.kubernetes.objects.pods import PodReader
-from dovetail.kubernetes.scheduler.auditor import Auditor
+from dovetail.kubernetes.scheduler.audit import Auditor
 from dovetail.kubernetes.scheduler.binder import Binder, PodBinding, PodEviction
 from dovetail.kubernetes.scheduler.cluster_informer import ClusterInformer
 from dovetail.kubernetes.scheduler.device_binder import DeviceBinder
@@ -27,15 +27,15 @@ from dovetail.kubernetes.scheduler.pod_conditions import (
     disrupted,
     incomplete,
     pod_reference,
-    scheduled,
     unschedulable,
 )
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings, engine_for, line_of
-from dovetail.kubernetes.scheduler.tracked_pod import NamespacedName, TrackedPod
+from dovetail.kubernetes.scheduler.tracked_pod import TrackedPod
 from dovetail.kubernetes.scheduler.volume_binder import VolumeBinder
 from dovetail.kubernetes_client import pods as pod_calls
 from dovetail.kubernetes_client.api import Api
 from dovetail.kubernetes_client.errors import KubernetesApiError
+from dovetail.kubernetes_client.objects import NamespacedName
 from dovetail.kubernetes_client.recorder import Recorder
 from dovetail.model.command import Bind, Command, Stop, Wake
 from dovetail.model.event import BindFailed, TaskBound, Tick
@@ -49,7 +49,7 @@ SLICE = 64  # decisions between two turns of the event loop
 BACKLOG = 192  # orders that may be under way: more would only make each wait longer for its turn
 NOTES_AT_ONCE = 4
 NOTES_KEPT, NOTES_LATEST_S = 20_000, 10.0
-GANG_SETTLES_S = 2.0  # its pods come one after the other: too few of them are no news before that
+GANG_SETTLES_S = 2.0  # pods of a gang arrive one after the other: missing ones are reported after this
 
 
 class PodScheduler:
@@ -67,41 +67,27 @@ class PodScheduler:
         readers = {name: PodReader(line_of(name), profile) for name, profile in self.settings.names.items()}
         self.informer = ClusterInformer(api, self.engine, readers, now)
         self.tracker, self.objects = self.informer.tracker, self.informer.objects
-        self._binder = Binder(api, self._bound, self._not_evicted, self.settings.bindings_at_once)
-        self._volumes = VolumeBinder(api, self.informer, self._binder.put, self._bound)
+        self.binder = Binder(api, self._bound, self._not_evicted, self.settings.bindings_at_once)
+        self._volumes = VolumeBinder(api, self.informer, self.binder.put, self._bound)
         self._devices = DeviceBinder(api, self.informer.devices, self._volumes.put, self._bound)
-        self.auditor = Auditor(api, self.informer, self.settings.names, self._waited_for)
-        self._recorder = Recorder(
-            api, next(iter(self.settings.names)), instance, busy=lambda: self._binder.under_way > 0
+        self.auditor = Auditor(
+            api, self.informer, self.settings.names, lambda: {*self._devices.waited_for, *self._volumes.waited_for}
         )
+        self.recorder = Recorder(api, next(iter(self.settings.names)), instance, busy=lambda: self.binder.under_way > 0)
         self._changed, self._questions = self.informer.changed, self.informer.questions.pods
         self._wake: asyncio.TimerHandle | None = None
-        self._notes: dict[
-            NamespacedName, tuple[TrackedPod, str, str | None]
-        ] = {}  # why it waits, where room is made for it
-        self._gangs_looked_at: set[NamespacedName] = set()  # before long
+        # By pod: why it waits, and the node on which others are preempted for it.
+        self._notes: dict[NamespacedName, tuple[TrackedPod, str, str | None]] = {}
+        self._gangs_looked_at: set[NamespacedName] = set()  # soon
         self._noted = asyncio.Event()
         self.bound = self.not_bound = self.evicted = 0
         self.ready = False  # it knows its cluster, and decides
         self.took_s: Callable[[float], None] = lambda _: None
 
-    @property
-    def under_way(self) -> int:
-        """Bindings and deletions without an answer yet."""
-        return self._binder.under_way
-
-    def _waited_for(self) -> set[int]:
-        """Workloads whose pods have a node and wait for devices or volumes."""
-        return {*self._devices.waited_for, *self._volumes.waited_for}
-
-    @property
-    def events_dropped(self) -> int:
-        return self._recorder.dropped
-
     async def run(self) -> None:
         """Runs until cancelled, or until the cluster cannot be followed."""
-        self._binder.begin()
-        self._recorder.begin()
+        self.binder.begin()
+        self.recorder.begin()
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self.informer.run(), name="follow the cluster")
@@ -115,8 +101,8 @@ class PodScheduler:
             self.ready = False
             await self._devices.close()
             await self._volumes.close()
-            await self._binder.close()
-            await self._recorder.close()
+            await self.binder.close()
+            await self.recorder.close()
 
     # --- deciding --------------------------------------------------------------------------------------------
 
@@ -126,9 +112,9 @@ class PodScheduler:
             self.informer.read_again()
             self._carry_out(self.tracker.take_commands())
             if self.engine.busy:
-                await self._binder.room(BACKLOG)
+                await self.binder.fewer_than(BACKLOG)
                 self.objects.tell_budgets()
-                # What devices are left is known only when they are given: one after the other.
+                # The devices that are left are known only after each decision.
                 self._slice(1 if self.informer.devices.wanted else SLICE)
                 await asyncio.sleep(0)
                 continue
@@ -164,10 +150,10 @@ class PodScheduler:
         task = self._questions.task(command.task)
         if known is None or task is None or not task.is_preempted:
             return
-        self._recorder.record(pod_reference(known), PREEMPTED, task.message, "Preempting")
+        self.recorder.record(pod_reference(known), PREEMPTED, task.message, "Preempting")
         self.evicted += 1
         condition = disrupted(task.message) if known.controlled else None
-        self._binder.put(PodEviction(known.id, known.namespace, known.name, known.uid, condition))
+        self.binder.put(PodEviction(known.id, known.namespace, known.name, known.uid, condition))
 
     def _wake_at(self, at: float) -> None:
         if self._wake is not None:
@@ -189,7 +175,8 @@ class PodScheduler:
             return
         if not why_not:
             self.engine.handle(TaskBound(TaskId(order.id, 0), order.key), self._now())
-            self._recorder.record(pod_reference(known), SCHEDULED, scheduled(known, order.node), "PodBinding")
+            note = f"Successfully assigned {order.namespace}/{order.name} to {order.node}"
+            self.recorder.record(pod_reference(known), SCHEDULED, note, "PodBinding")
             return
         _log.info("%s/%s was not bound to %s: %s", order.namespace, order.name, order.node, why_not)
         self.tracker.not_bound(known, order.key)
@@ -209,13 +196,13 @@ class PodScheduler:
         known = self.tracker.by_id.get(decision.task.workload)
         if known is not None and known.waits:
             told = decision.explanation
-            makes_room = told.outcome == Outcome.PREEMPTING
-            if known.pod is not None and not makes_room:
+            preempting = told.outcome == Outcome.PREEMPTING
+            if known.pod is not None and not preempting:
                 self._devices.give_back(known.pod)
-            self._note(known, told.message, self._questions.nominated_node(known.id) if makes_room else None)
+            self._note(known, told.message, self._questions.nominated_node(known.id) if preempting else None)
 
     def _note(self, known: TrackedPod, message: str, nominated: str | None = None) -> None:
-        self._recorder.record(pod_reference(known), FAILED, message, "Scheduling", "Warning")
+        self.recorder.record(pod_reference(known), FAILED, message, "Scheduling", "Warning")
         if len(self._notes) < NOTES_KEPT:
             self._notes[known.place] = (known, message, nominated)
             self._noted.set()
@@ -243,14 +230,14 @@ class PodScheduler:
             while not self._notes:
                 self._noted.clear()
                 await self._noted.wait()
-            await self._binder.calm(NOTES_LATEST_S)
+            await self.binder.calm(NOTES_LATEST_S)
             if not self._notes:
                 continue
             place = next(iter(self._notes))
             known, message, nominated = self._notes.pop(place)
             if self.tracker.pods.get(place) is not known or known.node or known.chosen:
                 continue
-            with suppress(KubernetesApiError):  # what it says is for people; the next reason may be taken
+            with suppress(KubernetesApiError):  # only for people; the next reason may be accepted
                 await pod_calls.nominate(
                     self._api, known.namespace, known.name, nominated, [unschedulable(message)], known.uid
                 )

@@ -44,26 +44,19 @@ class KubernetesSchedulerSettings(Strict):
     def engine(self) -> EngineSettings:
         """Settings of an engine for Kubernetes: whatever fits starts, nothing is promised a start time, and failed
         bindings are retried without end."""
-        off = BackfillSettings(mode="off")
-        schedulers = {
-            name: SchedulerSettings(profile=profile, backfill=off) for name, profile in self._by_line().items()
-        }
+        off, profiles = BackfillSettings(mode="off"), {**BUILT_IN, **self.profiles}
+        used = dict.fromkeys([*self.profiles, *self.names.values()])
+        lines = {line_of(name): profile for name, profile in self.names.items()}
         return EngineSettings(
             seed=self.seed,
             default_profile=next(iter(self.names.values())),
-            profiles={name: _for_pods(({**BUILT_IN, **self.profiles})[name]) for name in self._profiles()},
-            schedulers=schedulers,
+            profiles={name: _for_pods(profiles[name]) for name in used},
+            schedulers={name: SchedulerSettings(profile=profile, backfill=off) for name, profile in lines.items()},
             max_bind_failures=_OFTEN,
             backoff=BackoffSettings(first=1.0, most=10.0),
             quarantine=QuarantineSettings(failures=1000, pause=1.0),
             recovery=RecoverySettings(enabled=False),
         )
-
-    def _profiles(self) -> list[str]:
-        return list(dict.fromkeys([*self.profiles, *self.names.values()]))
-
-    def _by_line(self) -> dict[str, str]:
-        return {line_of(name): profile for name, profile in self.names.items()}
 
 
 def engine_for(settings: KubernetesSchedulerSettings) -> Engine:

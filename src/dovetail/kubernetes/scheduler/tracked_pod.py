@@ -1,12 +1,10 @@
 """What the scheduler remembers of one pod."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from dovetail.kubernetes.objects.pods import PodMeaning
+from dovetail.kubernetes_client.objects import Json, NamespacedName
 
-NamespacedName = tuple[str, str]  # namespace, name
 _FROM_NODE = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
 
 
@@ -23,12 +21,12 @@ class TrackedPod:
     node: str = ""
     chosen: str = ""
     scheduler: str = ""
-    pod: Mapping[str, Any] | None = None  # as it was read, while it waits: it may have to be read again
-    nominated: str = ""  # where somebody expects it, as the engine was told
+    pod: Json | None = None  # as it was read, while it waits: it may have to be read again
+    nominated: str = ""  # its nominated node, as the engine was told
     gang: NamespacedName | None = None
     least: int = 0  # of its gang
     since: str | None = None  # when it began on its node
-    controlled: bool = False  # somebody watches over it, and asks why it went
+    controlled: bool = False  # it has a controller, which wants to know why it ended
 
     @property
     def place(self) -> NamespacedName:
@@ -42,7 +40,7 @@ class TrackedPod:
 
 def counts_the_same(before: PodMeaning, after: PodMeaning) -> bool:
     """Does the pod request the same, and look the same to other pods? Binding adds labels with the node's region and
-    zone, which no selector can meet without knowing the node."""
+    zone, which no selector can match without knowing the node."""
     if before.terms.shape.amounts != after.terms.shape.amounts or before.identity.repels != after.identity.repels:
         return False
     known = [one for one in after.identity.labels if one in before.identity.labels or one[0] not in _FROM_NODE]

@@ -9,52 +9,37 @@ happens for `PATIENCE_S`, the pod is pending again. A new leader continues where
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
-from dovetail.kubernetes.objects.claim_binding import ClaimBinding
-from dovetail.kubernetes.objects.storage import BOUND_BY_SCHEDULER, SELECTED_NODE, claim_names
-from dovetail.kubernetes.scheduler.binder import OnBound, PodBinding
+from dovetail.kubernetes.objects.storage import BOUND_BY_SCHEDULER, SELECTED_NODE, ClaimBinding, claim_names
+from dovetail.kubernetes.scheduler.binder import BindingStep, OnBound, PodBinding
 from dovetail.kubernetes.scheduler.cluster_informer import ClusterInformer
 from dovetail.kubernetes_client.api import Api, JsonObject
 from dovetail.kubernetes_client.errors import KubernetesApiError
+from dovetail.kubernetes_client.objects import Json
 from dovetail.kubernetes_client.paths import CORE, one
-
-Json = Mapping[str, Any]
 
 PATIENCE_S = 600.0
 LOOK_S = 0.1
 
 
-class VolumeBinder:
+class VolumeBinder(BindingStep):
     def __init__(self, api: Api, cluster: ClusterInformer, go_on: Callable[[PodBinding], None], told: OnBound) -> None:
         """`go_on` binds the pod; `told` gets the reason if that is impossible."""
+        super().__init__()
         self._api, self._cluster, self._go_on, self._told = api, cluster, go_on, told
-        self._tasks: dict[int, asyncio.Task[None]] = {}
-
-    @property
-    def waited_for(self) -> Collection[int]:
-        """Workloads whose pods have a node and wait for volumes there."""
-        return self._tasks.keys()
 
     def put(self, order: PodBinding, pod: Json | None) -> None:
         """Takes a pod that has been given a node."""
         found: list[ClaimBinding] | None = []
         if pod is not None and claim_names(pod):
-            found = self._cluster.storage.bindings(pod, self._cluster.node_labels(order.node))
+            found = self._cluster.storage.bindings(pod, self._cluster.questions.nodes.labels(order.node))
         if found is None:
             self._told(order, f"no volume is left on {order.node} for a claim of it")
         elif not found:
             self._go_on(order)
         else:
-            task = self._tasks[order.id] = asyncio.create_task(self._first(order, found), name="volumes")
-            task.add_done_callback(lambda _: self._tasks.pop(order.id, None))
-
-    async def close(self) -> None:
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+            self._start(order, self._first(order, found))
 
     async def _first(self, order: PodBinding, claims: list[ClaimBinding]) -> None:
         try:
@@ -69,7 +54,7 @@ class VolumeBinder:
             self._go_on(order)
 
     async def _ask(self, claim: ClaimBinding, node: str) -> int:
-        """Writes the wish to the volume or the claim; returns its new version."""
+        """Writes the request to the volume or the claim; returns its new version."""
         if not claim.volume:
             path = one(CORE, "persistentvolumeclaims", claim.claim, claim.namespace)
             body: JsonObject = {"metadata": {"annotations": {SELECTED_NODE: node}, "uid": claim.uid}}

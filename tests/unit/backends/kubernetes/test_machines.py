@@ -22,7 +22,7 @@ def node(
     return {"metadata": {"name": name, "uid": name, "labels": labels or {}}, "spec": spec, "status": status}
 
 
-def guest(uid: str, cpu: str, where: str = "n1", phase: str = "Running") -> dict[str, Any]:
+def other_pod(uid: str, cpu: str, where: str = "n1", phase: str = "Running") -> dict[str, Any]:
     spec = {"nodeName": where, "containers": [{"resources": {"requests": {"cpu": cpu, GPU: "1"}}}]}
     return {"metadata": {"name": uid, "uid": uid}, "spec": spec, "status": {"phase": phase}}
 
@@ -39,12 +39,12 @@ def joined(machines: Machines) -> NodeJoined:
 
 def test_what_others_hold_is_not_offered_until_they_go() -> None:
     machines = Machines("k", GPU)
-    machines.take_guests(added(guest("a", "1500m")))  # seen before its node
+    machines.take_other_pods(added(other_pod("a", "1500m")))  # seen before its node
     machines.take_nodes(added(node()))
     assert joined(machines).node.capacity.amounts() == {"cpu": 2500, "memory": 8 * 2**30, "gpu": 1000, "slots": 9}
-    machines.take_guests(added(guest("a", "1500m", phase="Succeeded"), kind=ChangeKind.MODIFIED))
+    machines.take_other_pods(added(other_pod("a", "1500m", phase="Succeeded"), kind=ChangeKind.MODIFIED))
     assert joined(machines).node.capacity.amounts() == {"cpu": 4000, "memory": 8 * 2**30, "gpu": 2000, "slots": 10}
-    machines.take_guests(added(guest("b", "9"), guest("c", "9")))
+    machines.take_other_pods(added(other_pod("b", "9"), other_pod("c", "9")))
     assert joined(machines).node.capacity.amounts() == {"memory": 8 * 2**30, "slots": 8}
     assert machines.changes() == []
 
@@ -67,7 +67,7 @@ def test_a_node_that_is_not_ready_is_told_to_be_away_and_back() -> None:
     machines.take_nodes(added(node(ready="False"), kind=ChangeKind.MODIFIED))
     assert machines.changes() == [NodeHealthChanged("n1", False, "Because: words")]
     # Whoever hears of a node that joins takes it to be well: it has to be said again.
-    machines.take_guests(added(guest("a", "1")))
+    machines.take_other_pods(added(other_pod("a", "1")))
     assert [type(event) for event in machines.changes()] == [NodeJoined, NodeHealthChanged]
 
 
@@ -134,7 +134,9 @@ def test_the_books_agree_with_who_is_there(moves: list[tuple[str, int, bool]]) -
     machines.take_nodes(added(node()))
     there: dict[str, int] = {}
     for uid, cpu, stays in moves:
-        machines.take_guests(added(guest(uid, f"{cpu}m"), kind=ChangeKind.MODIFIED if stays else ChangeKind.DELETED))
+        machines.take_other_pods(
+            added(other_pod(uid, f"{cpu}m"), kind=ChangeKind.MODIFIED if stays else ChangeKind.DELETED)
+        )
         there = {**there, uid: cpu} if stays else {key: value for key, value in there.items() if key != uid}
     (found,) = machines.nodes()
     assert found.capacity.amounts().get("cpu", 0) == max(0, 4000 - sum(there.values()))

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from dovetail.backends.contract import Assignment, Refusal
-from dovetail.backends.kubernetes.claims import CLASS, SELECTED_NODE, waits_for_scheduler
 from dovetail.backends.kubernetes.manifest import pod_of, refuse_what_cannot_run
 from dovetail.backends.kubernetes.settings import KubernetesSettings
-from dovetail.backends.kubernetes.volumes import claims_of
+from dovetail.backends.kubernetes.volumes import CLASS, SELECTED_NODE, claims_of, waits_for_scheduler
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Workload
 

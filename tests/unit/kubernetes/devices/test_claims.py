@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from tests.unit.kubernetes.devices.offers import claim, device, device_class, request, selects, slice_
 
-from dovetail.kubernetes.devices.claims import ClaimRefused, DeviceClaims
+from dovetail.kubernetes.devices.claims import DeviceClaims
+from dovetail.kubernetes.devices.device import Unallocatable
 
 Json = dict[str, Any]
 
@@ -62,7 +63,7 @@ def test_what_the_api_says_a_claim_has_nobody_else_gets() -> None:
     claims.set_claim({**claim(request(), name="one"), "status": {"allocation": given.allocation}})
     claims.give_up([given])
     assert marked(claims, pod("two")) == []
-    with pytest.raises(ClaimRefused, match="not free on a any more"):
+    with pytest.raises(Unallocatable, match="not free on a any more"):
         claims.allot(pod("two"), "a")
     claims.drop_claim("default", "one")
     assert marked(claims, pod("two")) == ["a"]

@@ -9,10 +9,10 @@ from dovetail.kubernetes.extender.extender import Extender
 from dovetail.kubernetes.extender.settings import STOCK, KubernetesExtenderSettings
 from dovetail.kubernetes.extender.wire import ExtenderArgs, ExtenderFilterResult, ExtenderPreemptionArgs, MetaVictims
 from dovetail.kubernetes.objects.annotations import PREFIX
-from dovetail.kubernetes.scheduler.tracked_pod import NamespacedName
 from dovetail.kubernetes_client.access import Access
 from dovetail.kubernetes_client.api import Api
 from dovetail.kubernetes_client.credentials import Fixed
+from dovetail.kubernetes_client.objects import NamespacedName
 from dovetail.kubernetes_client.reflector import ChangeKind, ObjectChange
 
 Json = dict[str, Any]

@@ -88,7 +88,7 @@ def test_a_plan_lapses_when_nobody_comes_back_for_it_and_who_waited_is_looked_at
     stage.why(two[0])
     stage.now += stage.extender.settings.keep_plan_s + 1
     where(stage, two)
-    assert (("default", "two-0"), "room that was kept for others is free again") in stage.nudged
+    assert (("default", "two-0"), "capacity that was held for others is free again") in stage.nudged
 
 
 def test_bound_pods_count_where_they_are_and_the_others_follow_their_plan(stage: Stage) -> None:

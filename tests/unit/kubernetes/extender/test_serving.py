@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from dovetail.kubernetes.extender.serving import listen
+from dovetail.kubernetes.extender.app import listen
 
 
 def test_answers_are_sent_at_once() -> None:

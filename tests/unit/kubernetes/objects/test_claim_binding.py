@@ -4,8 +4,7 @@ from typing import Any
 
 from tests.unit.kubernetes.manifests import HOST, pod
 
-from dovetail.kubernetes.objects.claim_binding import ClaimBinding
-from dovetail.kubernetes.objects.storage import SELECTED_NODE, Storage
+from dovetail.kubernetes.objects.storage import SELECTED_NODE, ClaimBinding, Storage
 
 Json = dict[str, Any]
 WAITS = "WaitForFirstConsumer"
@@ -36,7 +35,9 @@ def using(*claims: str) -> Json:
 def storage(*things: Json) -> Storage:
     found = Storage()
     for name, provisioner in (("later", "kubernetes.io/no-provisioner"), ("made", "disk.example.com")):
-        found.making.set_class({"metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": WAITS})
+        found.provisioning.set_class(
+            {"metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": WAITS}
+        )
     for thing in things:
         (found.set_volume if "capacity" in thing["spec"] else found.set_claim)(thing)
     return found

@@ -43,7 +43,7 @@ def test_a_plain_pod_gives_filters_of_kubernetes_nothing_to_look_at() -> None:
 def test_a_placed_pod_asks_for_nothing_but_keeps_others_away() -> None:
     reader = PodReader()
     one = pod(affinity={**near(ZONE, app("x")), **apart(HOST, app("y"))}, nodeSelector={"a": "b"})
-    placed = reader.read_placed(one)
+    placed = reader.read(one, placed=True)
     assert placed.terms.shape.node_selector == ()
     assert placed.terms.shape.company == ()
     assert placed.identity.repels == reader.read(one).identity.repels
@@ -77,7 +77,7 @@ def _demanding() -> dict[str, Any]:
 def test_terms_survive_being_written_as_json() -> None:
     reader = PodReader()
     storage = reader.storage
-    storage.making.set_class(
+    storage.provisioning.set_class(
         {"metadata": {"name": "k"}, "provisioner": "csi", "volumeBindingMode": "WaitForFirstConsumer"}
     )
     spec = {"storageClassName": "k", "accessModes": ["ReadWriteOncePod"], "resources": {"requests": {"storage": "1"}}}

@@ -165,18 +165,18 @@ def test_pods_are_read_again_when_volumes_change() -> None:
     storage.set_volume(_volume("v", "a"))
     assert world.fits(_uses("c")) == ["a"]
     storage.drop_volume("v")
-    storage.making.set_class(_class(provisioner="csi"))
+    storage.provisioning.set_class(_class(provisioner="csi"))
     assert world.fits(_uses("c")) == ["a", "b", "c"]
-    storage.making.drop_class("late")
+    storage.provisioning.drop_class("late")
     assert world.fits(_uses("c")) == []
     storage.drop_claim("default", "c")
     assert world.plugin(_uses("c"), "a") == ("VolumeRestrictions", False)
 
 
-# --- room to make volumes --------------------------------------------------------------------------------------
+# --- capacity to provision --------------------------------------------------------------------------------------
 
 
-def _room(name: str, selector: dict[str, Any] | None, kind: str = "made", **amounts: str) -> dict[str, Any]:
+def _capacity(name: str, selector: dict[str, Any] | None, kind: str = "made", **amounts: str) -> dict[str, Any]:
     found = {"metadata": {"name": name, "namespace": "csi"}, "storageClassName": kind, **amounts}
     return found | ({} if selector is None else {"nodeTopology": selector})
 
@@ -185,44 +185,44 @@ def _zone(name: str) -> dict[str, Any]:
     return {"matchLabels": {ZONE: name}}
 
 
-def _making(*rooms: dict[str, Any], size: str = "10Gi", says: bool | None = True, **more: Any) -> Little:
+def _provisioned(*capacities: dict[str, Any], size: str = "10Gi", says: bool | None = True, **more: Any) -> Little:
     driver = {"metadata": {"name": "csi"}, "spec": {} if says is None else {"storageCapacity": says}}
     made = _class("made", "csi", **more)
     claims = [_claim(kind="made", size=size)]
-    return Little(NODES, pvcs=claims, storageClasses=[made], csiDrivers=[driver], csiStorageCapacities=rooms)
+    return Little(NODES, pvcs=claims, storageClasses=[made], csiDrivers=[driver], csiStorageCapacities=capacities)
 
 
-def test_a_volume_is_made_where_its_driver_has_room_for_it() -> None:
-    world = _making(_room("1", _zone("a"), capacity="9Gi"), _room("2", _zone("b"), capacity="10Gi"))
+def test_a_volume_is_provisioned_where_its_driver_has_capacity() -> None:
+    world = _provisioned(_capacity("1", _zone("a"), capacity="9Gi"), _capacity("2", _zone("b"), capacity="10Gi"))
     assert world.fits(_uses("c")) == ["b"]
     assert world.plugin(_uses("c"), "a") == ("VolumeBinding", False)
 
 
 def test_what_a_driver_can_make_at_most_counts_before_what_it_has() -> None:
-    rooms = [_room("1", _zone("a"), capacity="90Gi", maximumVolumeSize="9Gi"), _room("2", _zone("b"))]
-    assert _making(*rooms).fits(_uses("c")) == []
-    assert _making(*rooms, size="9Gi").fits(_uses("c")) == ["a"]
+    capacities = [_capacity("1", _zone("a"), capacity="90Gi", maximumVolumeSize="9Gi"), _capacity("2", _zone("b"))]
+    assert _provisioned(*capacities).fits(_uses("c")) == []
+    assert _provisioned(*capacities, size="9Gi").fits(_uses("c")) == ["a"]
 
 
-def test_room_that_a_driver_does_not_speak_of_is_no_room() -> None:
-    assert _making().fits(_uses("c")) == []
-    assert _making(_room("1", None, capacity="1Ti")).fits(_uses("c")) == [], "it says of no node that it is there"
-    assert _making(_room("1", {}, capacity="1Ti")).fits(_uses("c")) == ["a", "b", "c"], "it says so of all nodes"
-    assert _making(_room("1", {}, "other", capacity="1Ti")).fits(_uses("c")) == []
+def test_capacity_that_a_driver_does_not_publish_is_none() -> None:
+    assert _provisioned().fits(_uses("c")) == []
+    assert _provisioned(_capacity("1", None, capacity="1Ti")).fits(_uses("c")) == [], "of no node"
+    assert _provisioned(_capacity("1", {}, capacity="1Ti")).fits(_uses("c")) == ["a", "b", "c"], "of all nodes"
+    assert _provisioned(_capacity("1", {}, "other", capacity="1Ti")).fits(_uses("c")) == []
 
 
 @pytest.mark.parametrize("says", [False, None])
-def test_a_driver_that_does_not_say_its_room_has_it_everywhere(says: bool | None) -> None:
-    assert _making(says=says).fits(_uses("c")) == ["a", "b", "c"]
+def test_a_driver_that_does_not_publish_its_capacity_has_it_everywhere(says: bool | None) -> None:
+    assert _provisioned(says=says).fits(_uses("c")) == ["a", "b", "c"]
 
 
-def test_room_is_of_use_only_where_the_class_allows_a_volume() -> None:
+def test_capacity_counts_only_where_the_class_allows_a_volume() -> None:
     only_a = [{"matchLabelExpressions": [{"key": ZONE, "values": ["a"]}]}]
-    rooms = [_room("1", {"matchExpressions": [{"key": ZONE, "operator": "Exists"}]}, capacity="1Ti")]
-    assert _making(*rooms, allowedTopologies=only_a).fits(_uses("c")) == ["a"]
+    capacities = [_capacity("1", {"matchExpressions": [{"key": ZONE, "operator": "Exists"}]}, capacity="1Ti")]
+    assert _provisioned(*capacities, allowedTopologies=only_a).fits(_uses("c")) == ["a"]
 
 
-def test_a_volume_that_is_there_needs_no_room() -> None:
+def test_a_volume_that_is_there_needs_no_capacity() -> None:
     world = Little(
         NODES,
         pvcs=[_claim()],
@@ -233,21 +233,23 @@ def test_a_volume_that_is_there_needs_no_room() -> None:
     assert world.fits(_uses("c")) == ["b"]
 
 
-def test_room_that_comes_and_goes_is_noticed() -> None:
-    world = _making(_room("1", _zone("a"), capacity="1Gi"))
+def test_capacity_that_comes_and_goes_is_noticed() -> None:
+    world = _provisioned(_capacity("1", _zone("a"), capacity="1Gi"))
     storage = world.scene.reader.storage
     before = storage.version
-    storage.making.set_room(_room("1", _zone("b"), capacity="1Ti"))
+    storage.provisioning.set_capacity(_capacity("1", _zone("b"), capacity="1Ti"))
     assert storage.version > before
     assert world.fits(_uses("c")) == ["b"]
-    storage.making.drop_room("csi", "1")
+    storage.provisioning.drop_capacity("csi", "1")
     assert world.fits(_uses("c")) == []
-    storage.making.drop_driver("csi")
+    storage.provisioning.drop_driver("csi")
     assert world.fits(_uses("c")) == ["a", "b", "c"]
 
 
 def test_a_driver_of_nodes_own_disks_is_one_comparison() -> None:
-    storage = _making(*[_room(f"n{i}", {"matchLabels": {"node": f"n{i}"}}, capacity="1Ti") for i in range(500)]).scene
+    storage = _provisioned(
+        *[_capacity(f"n{i}", {"matchLabels": {"node": f"n{i}"}}, capacity="1Ti") for i in range(500)]
+    ).scene
     ask = storage.reader.storage.ask_of(_uses("c"))
     assert ask is not None
     assert [len(claim.fits_at or ()) for claim in ask.claims] == [1]

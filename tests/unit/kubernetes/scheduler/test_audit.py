@@ -132,7 +132,7 @@ def _forgotten_by_the_engine(world: World) -> None:
         (_bound_by_somebody_else, ["pod default/waits: is on n1 in the API, and on no node here"]),
         (_chosen_and_never_bound, ["pod default/late: has no node in the API, and is on n"]),
         (_amounts_that_are_off, [f"node n2 {FOO}: 1 used in the API, 2 here"]),
-        (_a_task_of_nobody, ["task 9999.0: holds room on n1, and no pod is behind it"]),
+        (_a_task_of_nobody, ["task 9999.0: holds capacity on n1, and no pod is behind it"]),
         (_forgotten_by_the_engine, ["pod default/waits: waits in the API, and the engine says nothing of it"]),
     ],
 )  # fmt: skip

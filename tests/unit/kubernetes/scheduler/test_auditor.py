@@ -6,8 +6,7 @@ from typing import cast
 
 import pytest
 
-from dovetail.kubernetes.scheduler.audit import Difference
-from dovetail.kubernetes.scheduler.auditor import LOOKS, Auditor
+from dovetail.kubernetes.scheduler.audit import LOOKS, Auditor, Difference
 from dovetail.kubernetes.scheduler.cluster_informer import ClusterInformer
 from dovetail.kubernetes_client.api import Api
 from dovetail.kubernetes_client.errors import ApiUnreachable
