@@ -17,7 +17,7 @@ from dovetail.model.requests.asks import AffinityRule, Relation, Selector, Sprea
 from dovetail.model.workloads.constraint import ConstraintKind as Demand
 from dovetail.placement.contract import Request
 from dovetail.placement.filters.backend import runnable
-from dovetail.placement.filters.scope import labels_term
+from dovetail.placement.filters.node_labels import labels_term
 from dovetail.placement.filters.taints import tolerated
 
 

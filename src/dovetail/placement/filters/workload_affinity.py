@@ -1,19 +1,21 @@
-"""The task keeps its required affinity and anti-affinity to other work, and no placed work keeps it away."""
+"""Filters on other work: affinity, anti-affinity, and an even spread."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from dovetail.cluster.arrays import B1, Rows
-from dovetail.cluster.state import LABELS, PLACEMENTS
+from dovetail.cluster.state import GROUPS, LABELS, PLACEMENTS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.requests.asks import Relation
 from dovetail.placement.contract import CopyEffect, EvictionHelps, Filter, GroupRefusal, Request, WakeSignals, in_turn
-from dovetail.placement.workload_affinity import not_repelled_by, satisfies_rule
+from dovetail.placement.workload_affinity import not_repelled_by, satisfies_rule, skews
 
 
 class WorkloadAffinityFilter(Filter):
+    """The task keeps its required affinity and anti-affinity to other work, and no placed work keeps it away."""
+
     name = "workload_affinity"
     reason = "affinity_unsatisfied"
     reads = frozenset({LABELS, PLACEMENTS})
@@ -66,3 +68,43 @@ def _rules(request: Request, view: View) -> Iterator[tuple[str, B1 | bool, Evict
             yield f"would not be {rule}", satisfies_rule(rule, request, view), eviction
     for rule in request.repelled:
         yield f"pods there keep it away: it must stay {rule}", not_repelled_by(rule, view), Eviction.HELPS
+
+
+class SpreadFilter(Filter):
+    """With the task, no domain would have more than `max_skew` tasks more than the emptiest one."""
+
+    name = "spread"
+    reason = "spread_uneven"
+    reads = frozenset(GROUPS)
+    eviction_helps = EvictionHelps.BY_TRIAL
+    copy_effect = CopyEffect.BY_RULES
+
+    def applies(self, request: Request) -> bool:
+        return bool(request.shape.spread) and any(even.weight is None for even in request.shape.spread)
+
+    def wake_signals(self, request: Request) -> WakeSignals:
+        rules = [even for even in request.shape.spread if even.weight is None]
+        return WakeSignals(
+            tuple([whom for even in rules for whom in even.whom]), frozenset([even.level for even in rules])
+        )
+
+    def mask(self, request: Request, view: View) -> B1 | bool:
+        found: B1 | bool = True
+        for even in request.shape.spread:
+            if even.weight is None:
+                skew, inside = skews(even, request, view)
+                found = found & (skew <= even.max_skew) & inside
+        return found
+
+    def refuse(self, request: Request, view: View, position: int) -> Refused:
+        here = view.subset(np.array([position], dtype=np.intp))
+        for even in request.shape.spread:
+            if even.weight is not None:
+                continue
+            skew, inside = skews(even, request, here)
+            if not np.all(inside):
+                return Refused(self.name, self.reason, f"the node is in no {even.level}, so nothing is spread over it")
+            if skew[0] > even.max_skew:
+                words = f"its {even.level} would have {skew[0]:g} more tasks than the emptiest one, at most"
+                return Refused(self.name, self.reason, f"{words} {even.max_skew} are allowed")
+        raise AssertionError("refuse() asked of a node that keeps the balance")

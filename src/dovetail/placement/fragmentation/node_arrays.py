@@ -14,6 +14,7 @@ from dovetail.cluster.arrays import B1, F8, I4, Rows
 from dovetail.cluster.devices import SEVERAL
 from dovetail.cluster.views.view import View
 from dovetail.model.resources import CPU, MEMORY
+from dovetail.placement.fragmentation.typical import Typical
 
 _FIRST_SLOT = 3
 
@@ -69,3 +70,47 @@ def of_view(view: View) -> NodeArrays:
     state[:, 2] = kind
     mixed = view.has_mixed_devices and bool((kind == SEVERAL).any())
     return NodeArrays(state, view.device_kinds if mixed else None)
+
+
+#: Fewer nodes than this are judged one by one sooner than compared.
+WORTH_COMPARING = 256
+
+
+def one_of_each(nodes: NodeArrays) -> tuple[Rows, Rows] | None:
+    """Nodes that differ, and for every node which of them it equals; None where comparing does not pay."""
+    if len(nodes.state) < WORTH_COMPARING or nodes.kinds is not None:
+        return None
+    state = nodes.state.copy()
+    NodeArrays(state, None).free.sort(axis=1)
+    as_one = state.view(np.dtype((np.void, state.itemsize * state.shape[1]))).ravel()
+    _, first, which = np.unique(as_one, return_index=True, return_inverse=True)
+    return first, which
+
+
+_NEVER = -2.0  # no node is like that
+
+
+class KnownLosses:
+    """`losses` float64[row]: valid once the rows that `stale` named were put in."""
+
+    def __init__(self) -> None:
+        self.losses: F8 = np.zeros(0)
+        self._typical: Typical | None = None
+        self._state: F8 = np.zeros((0, 0))
+
+    def stale(self, typical: Typical, nodes: NodeArrays, rows: Rows, width: int) -> Rows:
+        """Which of the nodes, whose rows of `width` are given, must be computed again."""
+        columns = nodes.state.shape[1]
+        if self._typical is not typical or self._state.shape != (width, columns):
+            self._typical = typical
+            self._state = np.full((width, columns), _NEVER)
+            self.losses = np.zeros(width)
+            return np.arange(len(rows))
+        changed = (self._state[rows] != nodes.state).any(axis=1)
+        if nodes.kinds is not None:
+            changed |= nodes.mixed  # described otherwise, such a node may look the same here: nothing of it is kept
+        return np.flatnonzero(changed)
+
+    def put(self, rows: Rows, nodes: NodeArrays, losses: F8) -> None:
+        self.losses[rows] = losses
+        self._state[rows] = nodes.state

@@ -14,7 +14,7 @@ from dovetail.cluster.state import Cluster
 from dovetail.cluster.views.view import View
 from dovetail.model.task import TaskId
 from dovetail.placement.contract import EvictionHelps, Request
-from dovetail.placement.filters.pod_spread import let_off
+from dovetail.placement.filters.pod_affinity import let_off
 from dovetail.placement.pipeline.evaluation import Evaluator
 from dovetail.placement.preemption.nomination import (
     Budgets,

@@ -3,6 +3,8 @@
 A task whose related workloads are not placed yet prefers no node: 0 everywhere.
 """
 
+import numpy as np
+
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import LABELS, PLACEMENTS
 from dovetail.cluster.views.view import View
@@ -61,3 +63,18 @@ def exchanged(request: Request) -> list[tuple[str, int, float]]:
         rates[name] = rates.get(name, 0) + mbps
     total = sum(rates.values())
     return [(name, rates[name], rates[name] / total) for name in sorted(rates)]
+
+
+class ColocationScore(Score):
+    """Colocation with its own service: 1 where a task of the same service already runs."""
+
+    name = "colocation"
+    reads = frozenset({PLACEMENTS})
+
+    def reads_of(self, request: Request) -> frozenset[str]:
+        return self.reads if request.shape.service else frozenset()
+
+    def points(self, request: Request, view: View) -> F8 | float:
+        service = request.shape.service
+        counts = view.service_counts(request.shape.namespace, service) if service else None
+        return 0.0 if counts is None else (counts > 0).astype(np.float64)
