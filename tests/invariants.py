@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from dovetail.cluster.attached_volumes import AttachedVolumes
 from dovetail.cluster.devices import SEVERAL
-from dovetail.cluster.network.conversations import Conversations
-from dovetail.cluster.network.gang_flows import Gang
+from dovetail.cluster.network.gang_flows import Conversations, Gang
 from dovetail.cluster.network.levels import bandwidth_of, present_levels
+from dovetail.cluster.placements import AttachedVolumes
 from dovetail.cluster.resources import loads
 from dovetail.cluster.selector_counts import SelectorCounts
 from dovetail.cluster.state import Cluster

@@ -18,11 +18,10 @@ import numpy as np
 from dovetail.cluster.arrays import B1, F8, FIRST_CAPACITY, I4, grown
 from dovetail.cluster.change_log import LogCursor
 from dovetail.cluster.devices import DeviceTable, Slots
-from dovetail.cluster.labels import LabelTable
+from dovetail.cluster.labels import LabelTable, TaintTable
 from dovetail.cluster.network.topology import NetworkTopology
 from dovetail.cluster.placements import NO_VICTIM_INFO, Key, Placement, PlacementTable, VictimInfo
 from dovetail.cluster.resources import ResourceTable
-from dovetail.cluster.taints import TaintTable
 from dovetail.cluster.usage_trend import UsageTrend
 from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node

@@ -14,10 +14,9 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from typing import NamedTuple
 
-from dovetail.queueing.entry import QueueEntry
-from dovetail.queueing.sorted_entries import Item, SortedEntries
+from dovetail.queueing.heaps import Name, UpdatableHeap
+from dovetail.queueing.sorted_entries import Item, QueueEntry, SortedEntries
 from dovetail.queueing.tree import ROOT, QueueTree
-from dovetail.queueing.updatable_heap import Name, UpdatableHeap
 from dovetail.queueing.usage import Usage
 
 DRIFT_STEPS = 200  # in a half-life

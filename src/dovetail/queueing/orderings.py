@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from dovetail.model.plugin_loading import PluginError, offered_plugins
 from dovetail.model.text.strict import closest
-from dovetail.queueing.batch import BatchOrdering
-from dovetail.queueing.entry import QueueEntry
+from dovetail.queueing.batch_order import BatchOrdering
+from dovetail.queueing.sorted_entries import QueueEntry
 
 Key = tuple[float, ...]
 ORDERING_GROUP = "dovetail.orderings"

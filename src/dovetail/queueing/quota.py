@@ -1,4 +1,4 @@
-"""Quotas: may a queue take more, and from which queues may it reclaim its guarantee?
+"""Quotas: may a queue take more, who borrows and lends, and from which queues may it reclaim its guarantee?
 
 Guarantees: charges that `over` accepts never exceed the maximum of a queue, of its ancestors, or the limit of a user. A
 queue in `reclaimable_from` borrows a requested resource at every level up to the common ancestor, so reclaiming never
@@ -7,13 +7,62 @@ takes a queue below its guarantee. Left to others: choosing victims (preemption)
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from dovetail.model.resources import show_amount
-from dovetail.queueing.borrowing import Borrowing, Loan
+from dovetail.model.resources import Amounts, show_amount
 from dovetail.queueing.tree import ROOT, QueueTree
 from dovetail.queueing.usage import Usage
 
 _BORROWERS_NAMED = 3
+
+
+class Loan(NamedTuple):
+    """How much of one resource a queue borrows or lends."""
+
+    path: str
+    resource: str
+    amount: int
+
+    @property
+    def shown_amount(self) -> str:
+        return show_amount(self.resource, self.amount)
+
+
+class Borrowing:
+    """Loans between the queues of one tree: all that a queue uses above its guarantee is borrowed. Only resources that
+    some queue is guaranteed can be borrowed."""
+
+    def __init__(self, tree: QueueTree, usage: Usage) -> None:
+        self._tree = tree
+        self._usage = usage
+
+    def borrowed(self, queue: int) -> Amounts:
+        """What the queue uses above its guarantee."""
+        guaranteed = self._tree[queue].guaranteed
+        found: Amounts = {}
+        for resource, used in self._usage.used(queue).items():
+            above = used - guaranteed.get(resource, 0)
+            if above > 0 and resource in self._tree.shared_out:
+                found[resource] = above
+        return found
+
+    def borrowers(self, resource: str, under: int = ROOT) -> list[Loan]:
+        """Leaf queues that borrow the resource, the largest loan first, then by path."""
+        return self._loans(resource, under, 1)
+
+    def lenders(self, resource: str, under: int = ROOT) -> list[Loan]:
+        """Leaf queues with an idle part of their guarantee, the largest part first, then by path."""
+        return self._loans(resource, under, -1)
+
+    def _loans(self, resource: str, under: int, sign: int) -> list[Loan]:
+        if resource not in self._tree.shared_out:
+            return []
+        loans = []
+        for leaf in self._tree.leaves(under):
+            above = self._usage.used(leaf).get(resource, 0) - self._tree[leaf].guaranteed.get(resource, 0)
+            if above * sign > 0:
+                loans.append(Loan(self._tree[leaf].path, resource, above * sign))
+        return sorted(loans, key=lambda loan: (-loan.amount, loan.path))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 Guarantees: a charge counts for the queue and its ancestors; charging and releasing leaves only decayed history behind.
 Shares are dominant shares: the largest over all resources. A tenant's weighted share is counted within its queue, since
 queues share first and tenants second; `share_of_tenant` can count it over all queues.
-Left to others: limits (`quota`), loans (`borrowing`), order (`pending_queue`), when to charge.
+Left to others: limits and loans (`quota`), order (`pending_queue`), when to charge.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

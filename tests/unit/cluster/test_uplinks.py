@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from tests.invariants import Violation, check_invariants
 
-from dovetail.cluster.network.levels import bandwidth_of, path_between
-from dovetail.cluster.network.path_headroom import headroom_from
+from dovetail.cluster.network.levels import bandwidth_of, headroom_from, path_between
 from dovetail.cluster.network.uplinks import (
     UplinkShortage,
     limited_uplinks,

@@ -10,8 +10,7 @@ from dovetail.model.node import Node
 from dovetail.model.requests.asks import Layout
 from dovetail.model.resources import Capacity
 from dovetail.placement.gangs.arranger import Arranger
-from dovetail.placement.gangs.tiers import tiers_of
-from dovetail.placement.gangs.uplink_capacity import UplinkCapacity
+from dovetail.placement.gangs.tiers import UplinkCapacity, tiers_of
 
 
 def cluster_of(labels: list[dict[str, str]], levels: list[dict[str, Any]]) -> Cluster:

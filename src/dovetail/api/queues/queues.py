@@ -8,7 +8,7 @@ from dovetail.api.protocol.openapi import Routes
 from dovetail.api.protocol.replies import Json
 from dovetail.engine.questions.queue_report import QueueUse
 from dovetail.model.resources import Amounts
-from dovetail.queueing.borrowing import Loan
+from dovetail.queueing.quota import Loan
 from dovetail.responses.queues import LoanPart, QueueResource, QueueRow, QueuesAnswer
 
 router = Routes(prefix="/queues", tags=["queue"])

@@ -5,8 +5,7 @@ from collections.abc import Callable, Hashable, Sequence
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, I4
-from dovetail.cluster.labels import ABSENT, LabelColumn, value_matches
-from dovetail.cluster.taints import TaintSet
+from dovetail.cluster.labels import ABSENT, LabelColumn, TaintSet, value_matches
 from dovetail.cluster.views.rows import RowsOfView
 from dovetail.model.requests.asks import Match, Term
 from dovetail.model.workloads.workload import WorkloadKind

@@ -3,8 +3,8 @@
 Guarantees: no conceivable node satisfies what is refused here. What cannot be shown with little work is accepted, and
 the scheduler will say why nothing fits. The error names a small set of requirements: without any one of them the others
 could hold. Preferences are not requirements, whatever their priority: they are given up when nothing fits.
-Left to others: whether an expression makes sense (`program`), what is known of strings (`texts`), of numbers (`ranges`)
-and of other work (`opposites`), and the real nodes.
+Left to others: whether an expression makes sense (`program`), what is known of strings (`texts`), of numbers
+(`narrowing`) and of other work (`opposites`), and the real nodes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import combinations, islice
 from typing import NamedTuple
 
+from dovetail.constraints.contradictions.narrowing import IN_THOUSANDTHS, MARGIN, ResourceCeiling
 from dovetail.constraints.contradictions.normal_form import (
     ALWAYS,
     EQUAL,
@@ -26,7 +27,6 @@ from dovetail.constraints.contradictions.normal_form import (
     parts_of,
 )
 from dovetail.constraints.contradictions.opposites import opposites
-from dovetail.constraints.contradictions.ranges import IN_THOUSANDTHS, MARGIN, ResourceCeiling
 from dovetail.constraints.contradictions.together import JointSearch, apart, subjects_of
 from dovetail.constraints.programs.structure import text_of
 from dovetail.constraints.syntax.tree import Index, Literal, Select

@@ -7,7 +7,7 @@ and what was found possible is not examined again when more is added.
 from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from dovetail.constraints.contradictions.narrowing import Numbers
+from dovetail.constraints.contradictions.narrowing import Numbers, ResourceCeiling, numbers_in
 from dovetail.constraints.contradictions.normal_form import (
     Case,
     Cases,
@@ -18,7 +18,6 @@ from dovetail.constraints.contradictions.normal_form import (
     is_text,
     texts_in,
 )
-from dovetail.constraints.contradictions.ranges import ResourceCeiling, numbers_in
 from dovetail.constraints.contradictions.texts import Tested, no_pair_fits, tested
 from dovetail.constraints.syntax.tree import Tree
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1
 from dovetail.constraints.programs.values import CLEAN, Array, Column, either, truth
-from dovetail.constraints.syntax.literals import INT_MAX, INT_MIN
+from dovetail.constraints.syntax.writer import INT_MAX, INT_MIN
 
 EXACT = 2**53  # doubles hold every whole number up to here
 

@@ -9,8 +9,7 @@ from typing import NoReturn
 from dovetail.constraints.error import ExpressionError
 from dovetail.constraints.programs import comparison, functions, vocabulary
 from dovetail.constraints.programs.evaluation_context import EvaluationContext
-from dovetail.constraints.programs.types import BOOL, DOUBLE, INT, NUMBERS, STRING, Type
-from dovetail.constraints.programs.values import Strings, Value, decide
+from dovetail.constraints.programs.values import BOOL, DOUBLE, INT, NUMBERS, STRING, Strings, Type, Value, decide
 from dovetail.constraints.programs.vocabulary import Notes, VocabularyObject, VocabularyPart
 from dovetail.constraints.syntax.tree import Call, Literal, Tree
 from dovetail.model.text.strict import closest, shown

@@ -1,12 +1,17 @@
-"""Comparing values of any type, and asking whether one is in a list."""
+"""And, or, not and choice over columns; comparing values of any type, and asking whether one is in a list.
 
-from collections.abc import Callable
+Errors are as CEL has them: one side of and/or that decides outweighs an error on the other, whichever is first; of a
+choice only the branch that is taken counts. Everything else passes an error on.
+"""
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from dovetail.constraints.programs import arithmetic
 from dovetail.constraints.programs.evaluation_context import EvaluationContext
 from dovetail.constraints.programs.values import (
+    CLEAN,
     Column,
     Items,
     Sets,
@@ -24,13 +29,53 @@ from dovetail.constraints.programs.values import (
 )
 
 Run = Callable[[EvaluationContext], Value]
-
 _ORDERS = {
     "<": Test(str.__lt__, lambda values, other: [value < other for value in values]),
     "<=": Test(str.__le__, lambda values, other: [value <= other for value in values]),
     ">": Test(str.__gt__, lambda values, other: [value > other for value in values]),
     ">=": Test(str.__ge__, lambda values, other: [value >= other for value in values]),
 }
+
+
+def all_of(values: Sequence[Column]) -> Column:
+    """False where any is false, else an error where any is one."""
+    data = values[0].data
+    for one in values[1:]:
+        data = data & one.data
+    error = either(*[one.error for one in values])
+    if error is CLEAN:
+        return Column(np.asarray(data))
+    decided = CLEAN
+    for one in values:
+        decided = decided | ~(one.data if one.error is CLEAN else one.data | one.error)
+    return Column(np.asarray(data), np.asarray(error & ~decided))
+
+
+def any_of(values: Sequence[Column]) -> Column:
+    """True where any is true, else an error where any is one."""
+    data = values[0].data
+    for one in values[1:]:
+        data = data | one.data
+    error = either(*[one.error for one in values])
+    return Column(np.asarray(data), error if error is CLEAN else np.asarray(error & ~data))
+
+
+def opposite(value: Column) -> Column:
+    return truth(np.asarray(~value.data), value.error)
+
+
+def choice(condition: Column, yes: Column | Strings, no: Column | Strings) -> Column | Strings:
+    taken = condition.data
+    error = condition.error
+    if yes.error is not CLEAN or no.error is not CLEAN:
+        error = either(error, np.asarray(np.where(taken, yes.error, no.error)))
+    if isinstance(yes, Strings) and isinstance(no, Strings):
+        codes = np.where(taken, np.maximum(yes.codes, 0), np.maximum(no.codes, 0) + len(yes.values))
+        return Strings(np.asarray(codes), [*yes.values, *no.values], error)
+    assert isinstance(yes, Column)
+    assert isinstance(no, Column)
+    data = np.asarray(np.where(taken, yes.data, no.data))
+    return truth(data, error) if data.dtype == np.bool_ else Column(data, error)
 
 
 def comparing(operator: str, left: Run, right: Run) -> Run:

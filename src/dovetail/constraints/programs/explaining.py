@@ -6,12 +6,10 @@ from dovetail.cluster.views.view import View
 from dovetail.constraints.programs.checking import Checker
 from dovetail.constraints.programs.evaluation_context import AMOUNTS, UTILISATION, EvaluationContext
 from dovetail.constraints.programs.program import ClusterProgram, NodeProgram
-from dovetail.constraints.programs.readings import readings
-from dovetail.constraints.programs.types import DOUBLE, INT, STRING
-from dovetail.constraints.programs.values import Column, Items, Sets, Strings, Value
-from dovetail.constraints.syntax.literals import write_string
+from dovetail.constraints.programs.values import DOUBLE, INT, STRING, Column, Items, Sets, Strings, Value
+from dovetail.constraints.programs.vocabulary import readings
 from dovetail.constraints.syntax.tree import Call, Index, Literal, Name, Select, Tree, children_of, label_of
-from dovetail.constraints.syntax.writer import write
+from dovetail.constraints.syntax.writer import write, write_string
 from dovetail.model.resources import CPU, GPU, show_amount
 
 MOST_SHOWN = 6

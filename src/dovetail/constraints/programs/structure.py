@@ -15,12 +15,10 @@ from typing import Any
 
 from dovetail.constraints.error import ExpressionError
 from dovetail.constraints.programs.checking import Checker
-from dovetail.constraints.programs.conversions import show_double
 from dovetail.constraints.programs.evaluation_context import AMOUNTS, UTILISATION
-from dovetail.constraints.programs.functions import quantity
-from dovetail.constraints.programs.readings import is_reading
-from dovetail.constraints.programs.types import DOUBLE, INT, STRING, Type
-from dovetail.constraints.programs.vocabulary import Notes, VocabularyPart, node
+from dovetail.constraints.programs.functions import quantity, show_double
+from dovetail.constraints.programs.values import DOUBLE, INT, STRING, Type
+from dovetail.constraints.programs.vocabulary import Notes, VocabularyPart, is_reading, node
 from dovetail.constraints.syntax.parser import parse
 from dovetail.constraints.syntax.scanning import MAX_DEPTH, MAX_TOKENS
 from dovetail.constraints.syntax.tree import Call, Index, ListOf, Literal, Name, Select, Tree, joined, label_of

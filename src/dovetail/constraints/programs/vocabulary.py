@@ -11,9 +11,10 @@ import numpy as np
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import LABELS, PLACEMENTS, RESOURCES, STATUS, TAINTS
+from dovetail.constraints.programs.calling import READERS
 from dovetail.constraints.programs.evaluation_context import AMOUNTS, NODES, TASKS, UTILISATION, EvaluationContext
-from dovetail.constraints.programs.types import BOOL, DOUBLE, INT, STRING, Type, list_of
-from dovetail.constraints.programs.values import Column, Value
+from dovetail.constraints.programs.values import BOOL, DOUBLE, INT, STRING, Column, Type, Value, list_of
+from dovetail.constraints.syntax.tree import Call, Index, ListOf, Literal, Name, Select, Tree, children_of
 from dovetail.model.resources import CORE_RESOURCES, CPU, EXTENDED_NAME, GPU
 
 THOUSANDTHS = frozenset({CPU, GPU})  # what is counted so in the tables
@@ -21,6 +22,7 @@ AMOUNT_FIELDS = (*AMOUNTS, UTILISATION)
 
 Run = Callable[[EvaluationContext], Value]
 Source = Callable[[EvaluationContext, str, str], F8]  # scene, what of it (`free`), resource
+_LABELS = Select(Name("node"), "labels")
 
 
 @dataclass(slots=True)
@@ -209,3 +211,31 @@ def distance(of: Callable[[EvaluationContext], F8], notes: Notes) -> VocabularyP
     notes.reads |= {LABELS, PLACEMENTS}
     notes.non_local = True
     return VocabularyPart(DOUBLE, lambda scene: Column(of(scene)))
+
+
+def readings(tree: Tree) -> list[Tree]:
+    """As large as can be (`node.free.memory`, `distance(…)`), each once, in the order written."""
+    found: dict[Tree, None] = {}
+    waiting = [tree]
+    while waiting:
+        one = waiting.pop()
+        if is_reading(one):
+            found[one] = None
+        else:
+            waiting.extend(reversed(children_of(one)))
+    return list(found)
+
+
+def is_reading(tree: Tree) -> bool:
+    match tree:
+        case Select(of) | Index(of, Literal()):
+            return not isinstance(of, ListOf) and (isinstance(of, Name) or is_reading(of) or _is_thing(of))
+        case Call("distance"):
+            return True
+        case Call("size", (of,)) | Call("in", (Literal(), of)):
+            return of == _LABELS
+    return False
+
+
+def _is_thing(tree: Tree) -> bool:
+    return isinstance(tree, Call) and tree.name in READERS and not tree.method

@@ -13,11 +13,10 @@ from importlib.resources import files
 from typing import Any, cast
 
 from dovetail.constraints.error import ExpressionError
-from dovetail.constraints.syntax.literals import INT_MAX, INT_MIN, read_number, read_string
 from dovetail.constraints.syntax.macros import unroll
 from dovetail.constraints.syntax.scanning import Scanned, scan
 from dovetail.constraints.syntax.tree import Call, Index, ListOf, Literal, Name, Select, Span, Tree, joined, levels_of
-from dovetail.constraints.syntax.writer import write
+from dovetail.constraints.syntax.writer import INT_MAX, INT_MIN, read_number, read_string, write
 
 __all__ = ["MAX_TREE_DEPTH", "parse", "parse_as_written", "warm_up", "write"]
 

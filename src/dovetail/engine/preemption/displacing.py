@@ -38,7 +38,7 @@ from dovetail.placement.preemption import FREE, Cost
 from dovetail.placement.preemption.cheapest import cheapest
 from dovetail.placement.preemption.nominate import nominate
 from dovetail.placement.preemption.nomination import NominatedPlacements
-from dovetail.queueing.retry import backoff_s
+from dovetail.queueing.settings import backoff_s
 
 #: How often a preemption may fail before the workload backs off.
 _BAD_LUCK = 2

@@ -36,9 +36,8 @@ from dovetail.model.requests.shape import Shape
 from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
 from dovetail.placement.filters.taints import untolerated
-from dovetail.placement.pipeline.grouped_refusals import grouped_refusals
 from dovetail.placement.pipeline.pipeline import Pipeline
-from dovetail.placement.pipeline.refusal import refusals
+from dovetail.placement.pipeline.refusal import grouped_refusals, refusals
 from dovetail.placement.preemption.nominate import nominate
 from dovetail.placement.preemption.nomination import Budgets, NominatedPlacements
 from dovetail.placement.preemption.reprieve_trials import Trials

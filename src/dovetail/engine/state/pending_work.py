@@ -13,10 +13,10 @@ from dovetail.cluster.selector_counts import Counted, concerns, selects
 from dovetail.engine.state.work import QueuePlace, Work
 from dovetail.model.requests.asks import AffinityRule, SpreadRule
 from dovetail.model.requests.shape import Shape
-from dovetail.queueing.entry import QueueEntry
+from dovetail.queueing.heaps import ParkedHeap
 from dovetail.queueing.orderings import DynamicOrdering, Key
-from dovetail.queueing.parked_heap import ParkedHeap
 from dovetail.queueing.pending_queue import PendingQueue
+from dovetail.queueing.sorted_entries import QueueEntry
 
 K = TypeVar("K")
 

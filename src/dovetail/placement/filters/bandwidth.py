@@ -1,7 +1,7 @@
 """The uplinks have enough bandwidth left for what the task and the others of its gang send to each other.
 
 This filter is for tasks that join a running gang or replace one of its tasks. Tasks that start together are arranged as
-a whole (`uplink_capacity`, `arranger`); the first of them sends to none yet.
+a whole (`tiers.UplinkCapacity`, `arranger`); the first of them sends to none yet.
 """
 
 from dovetail.cluster.arrays import B1

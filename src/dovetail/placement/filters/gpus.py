@@ -8,6 +8,8 @@ from dovetail.model.reason import Eviction, Refused
 from dovetail.model.resources import GPU, show_amount
 from dovetail.placement.contract import OWN_NODE, Concern, CopyEffect, EvictionHelps, Filter, FilterStage, Request
 
+_SHOWN = 8
+
 
 class GpuModelFilter(Filter):
     """The node has suitable GPUs, free or not: enough of an allowed model, with the memory, and in one island if
@@ -36,9 +38,6 @@ class GpuModelFilter(Filter):
         number = 0 if capacity is None else int(capacity[position]) // WHOLE
         has = describe_gpus(view.device_groups(position), number)
         return Refused(self.name, self.reason, f"needs {request.shape.gpus}, has {has}")
-
-
-_SHOWN = 8
 
 
 class FreeGpusFilter(Filter):

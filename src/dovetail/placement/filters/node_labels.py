@@ -89,7 +89,8 @@ def required_terms(request: Request, view: View) -> B1 | bool:
 
 
 class NodeAffinityFilter(Filter):
-    """The node satisfies at least one of the required affinity terms, and every preference that is still insisted on."""
+    """The node satisfies at least one of the required affinity terms, and every preference that is still insisted
+    on."""
 
     name = "node_affinity"
     reason = "node_affinity_mismatch"

@@ -13,6 +13,7 @@ from dovetail.placement.contract import OWN_NODE, Concern, Filter, Request
 from dovetail.placement.filters.pod_volumes import any_of
 
 OTHER_NODE, FEATURE_MISSING = "other_node_named", "feature_missing"
+ELSEWHERE, NO_DEVICES = "device_elsewhere", "no_devices_to_allocate"
 
 
 def named(ask: PodAsk) -> Term:
@@ -44,9 +45,6 @@ class PodNodeFilter(Filter):
             return Refused(self.name, OTHER_NODE, f"the pod names another node, {request.pod.node_name}")
         lacking = [name for name in request.pod.features if view.label(FEATURE + name, position) is None]
         return Refused(self.name, FEATURE_MISSING, f"does not declare {', '.join(lacking)}")
-
-
-ELSEWHERE, NO_DEVICES = "device_elsewhere", "no_devices_to_allocate"
 
 
 def reachable(ask: DeviceAsk, view: View) -> B1 | bool:

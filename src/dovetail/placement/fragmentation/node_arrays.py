@@ -17,6 +17,9 @@ from dovetail.model.resources import CPU, MEMORY
 from dovetail.placement.fragmentation.typical import Typical
 
 _FIRST_SLOT = 3
+#: Fewer nodes than this are judged one by one sooner than compared.
+WORTH_COMPARING = 256
+_NEVER = -2.0  # no node is like that
 
 
 class NodeArrays(NamedTuple):
@@ -72,12 +75,9 @@ def of_view(view: View) -> NodeArrays:
     return NodeArrays(state, view.device_kinds if mixed else None)
 
 
-#: Fewer nodes than this are judged one by one sooner than compared.
-WORTH_COMPARING = 256
-
-
 def one_of_each(nodes: NodeArrays) -> tuple[Rows, Rows] | None:
-    """Nodes that differ, and for every node which of them it equals; None where comparing does not pay."""
+    """Nodes that differ, and for every node which of them it equals; None where comparing does not pay. On a cluster
+    bought in batches most empty nodes are equal, and equal nodes are evaluated once."""
     if len(nodes.state) < WORTH_COMPARING or nodes.kinds is not None:
         return None
     state = nodes.state.copy()
@@ -87,11 +87,9 @@ def one_of_each(nodes: NodeArrays) -> tuple[Rows, Rows] | None:
     return first, which
 
 
-_NEVER = -2.0  # no node is like that
-
-
 class KnownLosses:
-    """`losses` float64[row]: valid once the rows that `stale` named were put in."""
+    """A cache of each node's unusable capacity. `losses` float64[row]: valid once the rows that `stale` named were put
+    in. An entry counts only while its node is exactly as it was, so trials, undo and restarts need no special care."""
 
     def __init__(self) -> None:
         self.losses: F8 = np.zeros(0)

@@ -16,8 +16,8 @@ from dovetail.cluster.views.view import View
 from dovetail.placement.contract import Request
 from dovetail.placement.gangs.tiers import Tiers
 from dovetail.placement.network_cost.communication import GIB
+from dovetail.placement.scores.domain import success_rate
 from dovetail.placement.scores.shares import requested
-from dovetail.placement.track_record import success_rate
 
 AVAILABILITY, ALIGNMENT, UTILISATION = "availability", "alignment", "utilisation"
 HISTORY, TIGHTNESS, NEARNESS = "history", "tightness", "nearness"

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.cluster.arrays import F8, Rows
-from dovetail.cluster.labels import LabelColumn
+from dovetail.cluster.labels import ABSENT, LabelColumn
 from dovetail.cluster.network.domains import SINGLE, domain_codes, level_column
 from dovetail.cluster.network.levels import present_levels
+from dovetail.cluster.network.uplinks import limited_uplinks
 from dovetail.cluster.state import Cluster
 from dovetail.model.workloads.affinity import HOST
 
@@ -159,3 +160,31 @@ def _tears(level: LabelColumn, asked: LabelColumn, n: int) -> bool:
     inner, outer = asked.codes[:n], level.codes[:n]
     lacking = inner[(outer == 0) & (inner > 0)]
     return bool((np.bincount(inner[inner > 0], minlength=1)[lacking] > 1).any()) if len(lacking) else False
+
+
+class UplinkCapacity:
+    """How many tasks of a new gang each domain can take if others of the gang are outside.
+
+    `mbps` is what every task can send to the others at once. With k tasks inside a domain and others outside, its
+    uplinks carry k times that; with all tasks inside, they carry nothing. `tasks` is, by tier, float64[domain]: how
+    many tasks the uplinks of each domain have bandwidth for, infinite where that is unknown; `left_mbps` what they have
+    left. One more task of a gang that runs already is left to `filters.bandwidth`.
+    """
+
+    def __init__(self, cluster: Cluster, tiers: Tiers, mbps: int) -> None:
+        self.left_mbps: list[F8] = [np.full(tier.count, np.inf) for tier in tiers]
+        self.is_whole = True  # every level at which links set a limit is among the tiers
+        for uplinks in limited_uplinks(cluster):
+            if uplinks.level != HOST and not tiers.is_carried(uplinks.level):
+                self.is_whole = False
+                continue
+            at = tiers.at(uplinks.level)
+            codes = uplinks.codes[tiers[at].first]
+            left = np.maximum(uplinks.left_mbps[codes], 0.0)
+            if uplinks.level != HOST:
+                # A label that is carried in two wider domains is two domains here; they share what is known of one.
+                sharing = np.bincount(codes)[codes]
+                left = np.where(codes == ABSENT, np.inf, left / sharing)
+            self.left_mbps[at] = np.minimum(self.left_mbps[at], left)
+        self.tasks: list[F8] = [np.floor(left / mbps) for left in self.left_mbps]
+        self.sets_limits = any(np.isfinite(tasks).any() for tasks in self.tasks)

@@ -5,7 +5,7 @@ the priority of the most urgent. A gang that can lose some tasks loses up to tha
 A *place* is an index into the short arrays of those eligible at one threshold; a slot is an index into the table.
 Guarantees: nothing here changes the cluster or the table. `thresholds` never skips a class that would be enough; where
 gangs may lose some tasks but not be broken, a class it offers may turn out not to be enough.
-Leaves to others: choosing (`row`, `single`, `gang`, `small`) and recording what was chosen (`ledger`).
+Leaves to others: choosing (`row`, `single`, `gang`, `small`) and recording what was chosen (`victim_ledger`).
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping

@@ -7,8 +7,7 @@ of steps. Of equal tasks the first are evicted. Deterministic: steps are counted
 from collections import Counter
 from collections.abc import Sequence
 
-from dovetail.placement.preemption.offers import Offer
-from dovetail.placement.preemption.victim_ledger import VictimLedger
+from dovetail.placement.preemption.victim_ledger import Offer, VictimLedger
 
 #: A node with more offers than this is left with the greedy answer; its depth would be that of the recursion.
 MOST_OFFERS = 64

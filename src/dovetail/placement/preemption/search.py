@@ -16,11 +16,10 @@ from dovetail.cluster.state import Cluster
 from dovetail.model.task import TaskId
 from dovetail.placement.preemption.cost import Cost, cost_of
 from dovetail.placement.preemption.gang import GangSearch
-from dovetail.placement.preemption.improve import improved
+from dovetail.placement.preemption.improve import Trimmer, improved
 from dovetail.placement.preemption.pool import Eligible, VictimPool
 from dovetail.placement.preemption.single import OneSearch
 from dovetail.placement.preemption.small import SmallCase, is_small
-from dovetail.placement.preemption.trim import Trimmer
 from dovetail.placement.preemption.victim_ledger import VictimLedger
 from dovetail.placement.preemption.victim_table import I8, VictimTable
 

@@ -7,10 +7,9 @@ the cheapest of the nodes searched so far.
 import numpy as np
 
 from dovetail.placement.preemption.bounds import classes, least
-from dovetail.placement.preemption.offers import Offer, offers_of
 from dovetail.placement.preemption.pool import VictimPool
 from dovetail.placement.preemption.row import RowSearch
-from dovetail.placement.preemption.victim_ledger import VictimLedger
+from dovetail.placement.preemption.victim_ledger import Offer, VictimLedger, offers_of
 
 #: Steps of branch and bound for one node, and for all. Steps are counted, so answers do not depend on the machine.
 ROW_STEPS = 1_000

@@ -16,11 +16,10 @@ from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
 from dovetail.placement.pipeline.evaluation import Evaluator
 from dovetail.placement.preemption.cost import cost_of
-from dovetail.placement.preemption.offers import Offer, offers_of
 from dovetail.placement.preemption.pool import VictimPool
 from dovetail.placement.preemption.search import Victims
 from dovetail.placement.preemption.single import take_all
-from dovetail.placement.preemption.victim_ledger import VictimLedger
+from dovetail.placement.preemption.victim_ledger import Offer, VictimLedger, offers_of
 
 #: As many nodes are tried.
 MOST_ROWS = 64

@@ -9,8 +9,7 @@ from dovetail.placement.recovery.problem import (
     RecoveryProblem,
     no_movables,
 )
-from dovetail.placement.recovery.search import recover
-from dovetail.placement.recovery.sub_problems import most_urgent_only
+from dovetail.placement.recovery.search import most_urgent_only, recover
 
 __all__ = [
     "LOST",

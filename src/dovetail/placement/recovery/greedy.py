@@ -9,8 +9,16 @@ from itertools import combinations
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows
-from dovetail.placement.recovery.group_tree import Branch, domains, needing_nodes, tree
-from dovetail.placement.recovery.problem import LOST, BrokenGang, RecoveryPlan, RecoveryProblem
+from dovetail.placement.recovery.problem import (
+    LOST,
+    Branch,
+    BrokenGang,
+    RecoveryPlan,
+    RecoveryProblem,
+    domains,
+    needing_nodes,
+    tree,
+)
 from dovetail.placement.recovery.proximity import preference
 from dovetail.placement.recovery.search_state import SearchState
 

@@ -5,7 +5,7 @@ Tasks of one kind are counted, not named: a thousand movable tasks of five kinds
 rows that a gang could use are worth leaving, since a moved task needs capacity that is free now.
 Guarantees: the program contains every plan; with `most`, every plan with at most that many moves. The amounts of a row
 are divided by their greatest common divisor and rounded down: exact for whole tasks, and bytes and cores get the same
-magnitude. Left to others: solving (`optimum`), naming the tasks (`solution`).
+magnitude. Left to others: solving, and naming the tasks (`optimum`).
 """
 
 from collections import defaultdict
@@ -16,8 +16,7 @@ from math import gcd, inf
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows
-from dovetail.placement.recovery.group_tree import Branch, tree
-from dovetail.placement.recovery.problem import LOST, BrokenGang, Codes, RecoveryProblem
+from dovetail.placement.recovery.problem import LOST, Branch, BrokenGang, Codes, RecoveryProblem, tree
 
 #: (variable, factor) terms of a sum.
 Terms = list[tuple[int, float]]

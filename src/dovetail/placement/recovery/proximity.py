@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from dovetail.cluster.arrays import F8, Rows
-from dovetail.placement.recovery.group_tree import Branch, tree
-from dovetail.placement.recovery.problem import LOST, BrokenGang, RecoveryPlan, RecoveryProblem
+from dovetail.placement.recovery.problem import LOST, Branch, BrokenGang, RecoveryPlan, RecoveryProblem, tree
 
 
 def preference(problem: RecoveryProblem, gang: BrokenGang, kept: Rows) -> F8:

@@ -18,7 +18,6 @@ from dovetail.model.text.strict import Strict
 from dovetail.model.workloads.selection import LabelKey
 from dovetail.placement.contract import Request, Score
 from dovetail.placement.scores.shares import requested
-from dovetail.placement.track_record import success_rate
 
 
 class DomainSettings(Strict):
@@ -95,7 +94,7 @@ class DomainUtilisationScore(_DomainScore):
 
 
 class DomainHistoryScore(_DomainScore):
-    """How tasks fared in the domain before: how many succeeded, and how quickly (`track_record`)."""
+    """How tasks fared in the domain before: how many succeeded, and how quickly."""
 
     name = "domain_history"
 
@@ -141,3 +140,14 @@ class DomainPackingScore(Score):
             return 0.0
         total = view.domain_sum(level, capacity)
         return np.divide(view.domain_sum(level, allocated), total, out=np.ones_like(total), where=total > 0)
+
+
+def success_rate(succeeded: F8, failed: F8, pace_sum: F8, pace_weight: F8) -> F8:
+    """float64[domain], from sums over each domain: share of tasks that succeeded × min(1, 1 / mean slowdown). It is 1
+    where nothing is known, and where nothing failed and nothing was slower than usual (`Cluster.note_pace`)."""
+    ended = succeeded + failed
+    well = np.divide(succeeded, ended, out=np.ones_like(ended), where=ended > 0)
+    # Slowdowns are above 0, so where one was noted the sum is, too.
+    quick = np.divide(pace_weight, pace_sum, out=np.ones_like(pace_sum), where=pace_sum > 0)
+    found: F8 = well * np.minimum(quick, 1.0)
+    return found
