@@ -132,7 +132,7 @@ def _check_bandwidth(cluster: Cluster) -> None:
         if placement.identity is not None and placement.identity.bandwidth_mbps:
             gangs.setdefault(placement.identity.gang, []).append((placement.row, placement.identity.bandwidth_mbps))
     flows = cluster.placements.flows
-    _must(gangs.keys() == set(flows.gangs), "gangs that send to each other differ from the placements")
+    _must(gangs.keys() == flows.rows.keys(), "gangs that send to each other differ from the placements")
     columns = [(level.name, level.level.key, level.column.codes.tolist()) for level in present_levels(cluster)]
     for name, key, codes in (*columns, (HOST, HOST, list(range(1, cluster.width + 1)))):
         everything = bandwidth_of(cluster, name)[1]
@@ -142,7 +142,9 @@ def _check_bandwidth(cluster: Cluster) -> None:
             for row, mbps in tasks:
                 if codes[row] and domains != {codes[row]}:  # in a domain, and others are not
                     true[codes[row] - (key == HOST)] += mbps
-        held = flows.held(key, len(everything))
+        held = np.zeros(len(everything))
+        for hold in (hold for holds in flows.held.values() for hold in holds if hold.key == key):
+            held[hold.codes] += hold.mbps
         _must(bool((held == true[: len(held)]).all()), f"what gangs hold of {name} uplinks differs from the placements")
         _must(bool((everything >= held).all()), f"less is held of {name} uplinks than gangs hold")
 

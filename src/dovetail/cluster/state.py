@@ -290,13 +290,6 @@ class Cluster:
         self.topology.version += 1
         self.epoch += 1
 
-    def reserve_bandwidth(self, key: str, code: int, mbps: float, sign: int = 1) -> None:
-        """Hold bandwidth of a domain's uplinks (sign 1) or release it (sign -1). `key` is the label of the level
-        (`domains.level_key`), `code` the domain's in that column; at the level `host` it is a row."""
-        self.topology.bandwidth.add(key, code, sign * mbps)
-        if self._undo is not None:
-            self._undo.append(lambda: self.reserve_bandwidth(key, code, mbps, -sign))
-
     # --- tasks -----------------------------------------------------------------------------------------------
 
     def place(

@@ -68,19 +68,11 @@ class DomainTable:
     # --- asking ----------------------------------------------------------------------------------------------
 
     def sums(self, level: str) -> F8:
-        """float64[measure, code] of a level; the first four measures are NODES, HEALTHY, WHOLE_NODES and WHOLE_GPUS. At
-        the level `host` a code is a row. Not to be written."""
+        """float64[measure, code] of a level; measures are NODES, HEALTHY, WHOLE_NODES and WHOLE_GPUS, then capacity and
+        what is free of each resource. At the level `host` a code is a row. Not to be written."""
         self.refresh()
         column = None if level in SINGLE else level_column(self._cluster, level)
         return self._values if column is None else self._of(column).by_code.T
-
-    def capacity(self, level: str, resource: str) -> F8:
-        """float64[code]"""
-        return self._resource(level, resource, 0)
-
-    def free(self, level: str, resource: str) -> F8:
-        """float64[code]: on nodes that can take work."""
-        return self._resource(level, resource, 1)
 
     def largest_gang(self, level: str, needs: Mapping[str, float]) -> F8:
         """float64[code]: how many tasks with these needs each domain could take at this moment, looking at amounts and
@@ -170,8 +162,3 @@ class DomainTable:
         found[_FIXED::2] = tables.capacity[:, rows]
         found[_FIXED + 1 :: 2] = np.maximum(tables.free[:, rows], 0.0) * ready
         return found
-
-    def _resource(self, level: str, resource: str, offset: int) -> F8:
-        sums = self.sums(level)
-        index = self._cluster.resources.index.get(resource)
-        return np.zeros(sums.shape[1]) if index is None else sums[_FIXED + 2 * index + offset]

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from dovetail.constraints.error import ExpressionError
 from dovetail.constraints.programs import comparison, functions, vocabulary
-from dovetail.constraints.programs.calling import READERS, Calls, a, near
+from dovetail.constraints.programs.calling import Calls, a, near
 from dovetail.constraints.programs.evaluation_context import EvaluationContext
 from dovetail.constraints.programs.values import (
     ANYTHING,

@@ -39,7 +39,7 @@ from dovetail.placement.filters.taints import untolerated
 from dovetail.placement.pipeline.pipeline import Pipeline
 from dovetail.placement.pipeline.refusal import grouped_refusals, refusals
 from dovetail.placement.preemption.nominate import nominate
-from dovetail.placement.preemption.nomination import Budgets, NominatedPlacements
+from dovetail.placement.preemption.nomination import Budgets, NominatedPlacements, Preemptor
 from dovetail.placement.preemption.reprieve_trials import Trials
 from dovetail.placement.workload_affinity import not_repelled_by, satisfies_rule
 
@@ -172,10 +172,8 @@ class PodQuestions:
     def victims_on(self, pod: PodQuery, node: str, budgets: Sequence[DisruptionBudget]) -> tuple[TaskId, ...] | None:
         """Who has to go on this node for the pod; None: it would not fit even then."""
         pipeline, request = self._request(pod)
-        trials = Trials(
-            self._cluster, pipeline.evaluator, request, pod.priority, Budgets(budgets), NominatedPlacements()
-        )
-        best = trials.best(self._rows([node])[0])
+        preemptor = Preemptor(request, pod.priority, Budgets(budgets), NominatedPlacements())
+        best = Trials(self._cluster, pipeline.evaluator, preemptor).best(self._rows([node])[0])
         return None if best is None else best.nomination.victims
 
     def violations(

@@ -12,6 +12,7 @@ from dovetail.cluster.selector_counts import selects
 from dovetail.model.disruption_budget import DisruptionBudget
 from dovetail.model.requests.task_identity import TaskIdentity
 from dovetail.model.task import TaskId
+from dovetail.placement.contract import Request
 
 #: Makes all priorities positive, so that more victims never weigh less than fewer.
 ABOVE_ALL = 1 << 31
@@ -69,6 +70,15 @@ class RankedNomination(NamedTuple):
 
     order: tuple[int, int, int, int, float, int]
     nomination: Nomination
+
+
+class Preemptor(NamedTuple):
+    """The pod that looks for a node; of `coming` it may not take the capacity."""
+
+    request: Request
+    priority: int
+    budgets: "Budgets"
+    coming: NominatedPlacements
 
 
 class Budgets:

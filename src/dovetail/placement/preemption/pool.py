@@ -82,14 +82,10 @@ class VictimPool:
         """By row: whether so many fit; quicker than counting."""
         return self.candidates & (room >= self._column * counts).all(axis=0)
 
-    def size(self, slot: int) -> F8:
-        """float64[needed resource]: what one task would free."""
-        found: F8 = self.table.amounts[self._needed, slot]
+    def size(self, slots: int | slice) -> F8:
+        """float64[needed resource], for a slice float64[needed resource, slot]: what each task would free."""
+        found: F8 = self.table.amounts[self._needed, slots]
         return found
-
-    def sizes(self, slots: slice) -> F8:
-        """float64[needed resource, slot]: what each would free."""
-        return self.table.amounts[self._needed, slots]
 
     def freed(self, slots: I8) -> F8:
         """float64[needed resource, row]: what these tasks would free."""

@@ -9,12 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows, grown, runs
-from dovetail.placement.contract import Request
 from dovetail.placement.preemption.nomination import (
     ABOVE_ALL,
     Budgets,
-    NominatedPlacements,
     Nomination,
+    Preemptor,
     RankedNomination,
     order_of,
 )
@@ -34,23 +33,16 @@ class Reprieved(NamedTuple):
     starts: I8
 
 
-def reprieve(
-    victim_table: VictimTable,
-    request: Request,
-    rows: Rows,
-    priority: int,
-    budgets: Budgets,
-    coming: NominatedPlacements,
-) -> Reprieved | None:
-    """The victims on each of these rows that make room for one task; None if preemption helps on none."""
-    arrays = victim_table.arrays
+def reprieve(victim_table: VictimTable, pod: Preemptor, rows: Rows) -> Reprieved | None:
+    """The victims on each of these rows that make room for the pod; None if preemption helps on none."""
+    arrays, request = victim_table.arrays, pod.request
     needed = np.flatnonzero(request.column > 0)
     need = request.column[needed, None]
     slots = _slots(victim_table, rows)
-    slots = slots[arrays.preemptible[slots] & (arrays.priority[slots] < priority)]
+    slots = slots[arrays.preemptible[slots] & (arrays.priority[slots] < pod.priority)]
     if not len(slots):
         return None
-    free = _free(victim_table, request, rows, needed, coming)
+    free = _free(victim_table, pod, rows, needed)
     amounts = victim_table.amounts[needed[:, None], slots]
     at = np.searchsorted(rows, arrays.row[slots])  # rows are in order
     most = free + np.array([np.bincount(at, each, len(rows)) for each in amounts])
@@ -58,7 +50,7 @@ def reprieve(
     slots, at, amounts = slots[here], at[here], amounts[:, here]
     if not len(slots):
         return None
-    over = _overrun(victim_table, slots, at, budgets)
+    over = _overrun(victim_table, slots, at, pod.budgets)
     order = np.lexsort((slots, arrays.since[slots], -arrays.priority[slots], ~over, at))
     slots, at, amounts, over = slots[order], at[order], amounts[:, order], over[order]
     victims = _not_reprieved(at, amounts, most, need)
@@ -87,8 +79,9 @@ def _slots(victim_table: VictimTable, rows: Rows) -> I8:
     return found
 
 
-def _free(victim_table: VictimTable, request: Request, rows: Rows, needed: Rows, coming: NominatedPlacements) -> F8:
+def _free(victim_table: VictimTable, pod: Preemptor, rows: Rows, needed: Rows) -> F8:
     """float64[needed resource, row]: what is neither allocated nor promised."""
+    request, coming = pod.request, pod.coming
     free: F8 = victim_table.cluster.resources.free[needed[:, None], rows]
     if request.promised is not None:
         left = np.full((len(needed), victim_table.cluster.width), np.inf)

@@ -3,7 +3,7 @@
 A hundred pods of one template that meet a full cluster ask the same of every node again and again; only rows that have
 changed since are computed again.
 Guarantees: the best row is the one that looking at all rows would give. Nothing is kept where disruption budgets or
-promised room have a say in it, which change without any row doing so.
+promises have a say in it, which change without any row doing so.
 """
 
 from typing import NamedTuple
@@ -14,8 +14,7 @@ from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.cluster.change_log import LogCursor
 from dovetail.cluster.state import PLACEMENTS, RESOURCES, Cluster
 from dovetail.model.requests.shape import Shape
-from dovetail.placement.contract import Request
-from dovetail.placement.preemption.nomination import Budgets, NominatedPlacements, RankedNomination
+from dovetail.placement.preemption.nomination import NominatedPlacements, Preemptor, RankedNomination
 from dovetail.placement.preemption.reprieve import MEASURES, ranked_nomination, reprieve
 from dovetail.placement.preemption.victim_table import VictimTable
 
@@ -45,22 +44,19 @@ class ReprieveCache:
         self._victim_table = victim_table
         self._kept: dict[_Asked, _Kept] = {}
 
-    def best(
-        self, request: Request, candidates: B1, priority: int, budgets: Budgets, coming: NominatedPlacements
-    ) -> RankedNomination | None:
+    def best(self, pod: Preemptor, candidates: B1) -> RankedNomination | None:
         """The best of the candidate rows; None if preemption helps on none. The victim table must be up to date."""
-        if budgets.any or request.promised is not None:
-            rows = np.flatnonzero(candidates)
-            found = reprieve(self._victim_table, request, rows, priority, budgets, coming)
-            return None if found is None else ranked_nomination(self._victim_table, found, _first(found.measures))
-        kept = self._of(_Asked(request.shape, priority), len(candidates))
-        self._refresh(kept, request, candidates, priority, budgets, coming)
         rows = np.flatnonzero(candidates)
+        if pod.budgets.any or pod.request.promised is not None:
+            found = reprieve(self._victim_table, pod, rows)
+            return None if found is None else ranked_nomination(self._victim_table, found, _first(found.measures))
+        kept = self._of(_Asked(pod.request.shape, pod.priority), len(candidates))
+        self._refresh(kept, pod, candidates)
         measures = kept.measures[:, rows]
         if not len(rows) or not np.isfinite(measures[0]).any():
             return None
         row = rows[_first(measures) :][:1]
-        found = reprieve(self._victim_table, request, row, priority, budgets, coming)
+        found = reprieve(self._victim_table, pod, row)
         assert found is not None, "what is kept of a row is not true any more"
         return ranked_nomination(self._victim_table, found, 0)
 
@@ -73,21 +69,13 @@ class ReprieveCache:
             del self._kept[next(iter(self._kept))]
         return found
 
-    def _refresh(
-        self,
-        kept: _Kept,
-        request: Request,
-        candidates: B1,
-        priority: int,
-        budgets: Budgets,
-        coming: NominatedPlacements,
-    ) -> None:
-        rows = self._changed(kept, candidates, coming)
+    def _refresh(self, kept: _Kept, pod: Preemptor, candidates: B1) -> None:
+        rows = self._changed(kept, candidates, pod.coming)
         if not len(rows):
             return
         kept.measures[:, rows] = np.inf
         kept.looked_at[rows] = True
-        found = reprieve(self._victim_table, request, rows, priority, budgets, coming)
+        found = reprieve(self._victim_table, pod, rows)
         if found is not None:
             kept.measures[:, found.rows] = found.measures
 

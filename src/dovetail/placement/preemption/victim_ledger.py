@@ -132,7 +132,7 @@ def offers_of(pool: VictimPool, ledger: VictimLedger, row: int, below: int | Non
     unbroken = below is not None and below <= BROKEN_GANG
     at = pool.table.slots(row)
     slots = (np.flatnonzero(pool.takeable[at]) + at.start).tolist()
-    sizes = pool.sizes(at).T.astype(np.int64).tolist()
+    sizes = pool.size(at).T.astype(np.int64).tolist()
     found: list[Offer] = []
     gangs: dict[int, list[int]] = {}
     for slot in slots:

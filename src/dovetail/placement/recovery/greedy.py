@@ -105,7 +105,7 @@ class GreedyRecovery:
             placed |= more
         wanting, moved = needing_nodes(gang, branch.own, domain)
         for member in moved:
-            state.leave(gang.column, gang.rows[member])
+            state.end[:, gang.rows[member]] += gang.column
         state.own += len(moved)
         if below is not None and state.cost >= below:
             return None
@@ -123,10 +123,10 @@ class GreedyRecovery:
         """Rows for `count` tasks: free capacity first, then capacity that movable tasks leave."""
         gang = self._gang
         rows: list[int] = []
+        kept = np.array([row for row in (*gang.rows, *state.own_rows) if row != LOST], dtype=np.intp)
         if gang.alone:
             among = among.copy()
-            among[[row for row in (*gang.rows, *state.own_rows) if row != LOST]] = False
-        kept = np.array([row for row in (*gang.rows, *state.own_rows) if row != LOST], dtype=np.intp)
+            among[kept] = False
         order = preference(self._problem, gang, kept)
         while len(rows) < count:
             copies = state.room(gang.column, among)
@@ -144,8 +144,7 @@ class GreedyRecovery:
             for row in free[np.lexsort((copies[free], order[free]))].tolist():
                 taken = min(int(copies[row]), count - len(rows))
                 rows += [row] * taken
-                for _ in range(taken):
-                    state.put(gang.column, row)
+                state.end[:, row] -= taken * gang.column
                 if gang.alone:
                     among[row] = False
                 if len(rows) == count:

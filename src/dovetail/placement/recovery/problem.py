@@ -5,7 +5,7 @@ the domain of its group, and moves otherwise. Movable tasks of other work may ma
 now. The cost of a plan is the number of surviving tasks that it moves.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -39,6 +39,21 @@ class BrokenGang:
     alone: bool = False
     nearness: tuple[Codes, ...] = ()
 
+    def kept(self, members: Iterable[int]) -> Rows:
+        """The rows of those of its tasks that still have one."""
+        return np.array([self.rows[member] for member in members if self.rows[member] != LOST], dtype=np.intp)
+
+    def move(self, places: tuple[int, ...], end: F8) -> list[int]:
+        """Let its tasks take these rows and leave those that they had. Returns the rows that are new."""
+        found = []
+        for before, after in zip(self.rows, places, strict=True):
+            if before != after:
+                found.append(after)
+                end[:, after] -= self.column
+                if before != LOST:
+                    end[:, before] += self.column
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class Movables:
@@ -52,6 +67,13 @@ class Movables:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def move(self, movable: int, row: int, now: F8, end: F8, sign: int = 1) -> None:
+        """Let a task take capacity that is free now, and leave its own in the end; with sign -1, take that back."""
+        column = sign * self.columns[self.kinds[movable]]
+        now[:, row] -= column
+        end[:, row] -= column
+        end[:, self.rows[movable]] += column
 
 
 def no_movables(resources: int, nodes: int) -> Movables:
@@ -97,20 +119,11 @@ class RecoveryPlan:
 def is_feasible(problem: RecoveryProblem, plan: RecoveryPlan) -> bool:
     """Does every task fit, to the unit? Domains are not checked."""
     now, end = problem.now.copy(), problem.soon.copy()
-    movables = problem.movables
     for movable, row in plan.moves.items():
-        column = movables.columns[movables.kinds[movable]]
-        now[:, row] -= column
-        end[:, row] -= column
-        end[:, movables.rows[movable]] += column
+        problem.movables.move(movable, row, now, end)
     touched = list(plan.moves.values())
     for gang, places in zip(problem.gangs, plan.places, strict=True):
-        for before, after in zip(gang.rows, places or gang.rows, strict=True):
-            if before != after:
-                end[:, after] -= gang.column
-                touched.append(after)
-                if before != LOST:
-                    end[:, before] += gang.column
+        touched += gang.move(places or gang.rows, end)
     return not ((now[:, touched] < 0).any() or (end[:, touched] < 0).any())
 
 
@@ -151,21 +164,16 @@ def _set_own(branch: Branch) -> None:
 
 def domains(gang: BrokenGang, branch: Branch, region: B1) -> list[B1]:
     """Candidate domains of a group within a region: most of its tasks first, then by row."""
-    codes = branch.group.codes
-    rows = np.flatnonzero(region & (gang.allowed | _held(gang, branch)))
+    codes, kept = branch.group.codes, gang.kept(branch.group.members)
+    usable = gang.allowed.copy()
+    usable[kept] = True
+    rows = np.flatnonzero(region & usable)
     if not len(rows):
         return []
     found, first = np.unique(codes[rows], return_index=True)
-    kept = [gang.rows[member] for member in branch.group.members if gang.rows[member] != LOST]
     inside = np.bincount(np.searchsorted(found, codes[kept])[np.isin(codes[kept], found)], minlength=len(found))
     order = np.lexsort((first, -inside))
     return [region & (codes == found[at]) for at in order.tolist()]
-
-
-def _held(gang: BrokenGang, branch: Branch) -> B1:
-    held = np.zeros(len(gang.allowed), dtype=np.bool_)
-    held[[gang.rows[member] for member in branch.group.members if gang.rows[member] != LOST]] = True
-    return held
 
 
 def needing_nodes(gang: BrokenGang, members: tuple[int, ...], region: B1) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dovetail.cluster.arrays import F8
 from dovetail.placement.recovery.greedy import recover_in_order
 from dovetail.placement.recovery.optimum import fewest_moves, recoverable_gangs
-from dovetail.placement.recovery.problem import LOST, Movables, RecoveryPlan, RecoveryProblem, is_feasible
+from dovetail.placement.recovery.problem import Movables, RecoveryPlan, RecoveryProblem, is_feasible
 from dovetail.placement.recovery.proximity import move_closer
 
 #: Further orders of the gangs that `greedy` tries.
@@ -125,14 +124,11 @@ def sub_problem(problem: RecoveryProblem, plan: RecoveryPlan, gangs: Sequence[in
     taken: set[int] = set()
     for at, (gang, places) in enumerate(zip(problem.gangs, plan.places, strict=True)):
         if at not in few and places is not None:
-            taken |= _apply(gang.column, gang.rows, places, soon)
+            taken.update(gang.move(places, soon))
     movables = problem.movables
     fixed = {one: row for one, row in plan.moves.items() if int(movables.rows[one]) in taken}
     for one, row in fixed.items():
-        column = movables.columns[movables.kinds[one]]
-        now[:, row] -= column
-        soon[:, row] -= column
-        soon[:, movables.rows[one]] += column
+        movables.move(one, row, now, soon)
     still = [one for one in range(len(movables)) if one not in fixed]
     left = np.array(still, dtype=np.intp)
     rest = Movables(movables.rows[left], movables.kinds[left], movables.columns, movables.allowed)
@@ -143,18 +139,6 @@ def sub_problem(problem: RecoveryProblem, plan: RecoveryPlan, gangs: Sequence[in
     return SubProblem(
         tuple(gangs), smaller, tuple(still), fixed, RecoveryPlan([plan.places[at] for at in gangs], moves)
     )
-
-
-def _apply(column: F8, rows: tuple[int, ...], places: tuple[int, ...], soon: F8) -> set[int]:
-    """Move a gang to its new rows. Returns those that are new."""
-    found: set[int] = set()
-    for before, after in zip(rows, places, strict=True):
-        if before != after:
-            found.add(after)
-            soon[:, after] -= column
-            if before != LOST:
-                soon[:, before] += column
-    return found
 
 
 def merge(plan: RecoveryPlan, part: SubProblem, found: RecoveryPlan) -> RecoveryPlan:
