@@ -167,7 +167,9 @@ class SideBySide:
                 return known
         shape = shape_of(workload, "default", "tried", wants_of(workload.constraints), by_image=True)
         labels = tuple(sorted(workload.labels.items()))
-        identity = identity_of(workload.namespace, workload.name, shape.service, labels, shape.company, shape.traffic)
+        identity = identity_of(
+            workload.namespace, workload.name, shape.service, labels, shape.workload_affinity, shape.traffic
+        )
         scope = tuple(self.scope.items())
         found = Submitted(len(self.submitted), workload, self.cluster, shape, scope, identity)
         self.submitted.append(found)

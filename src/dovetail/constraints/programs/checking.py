@@ -26,7 +26,7 @@ from dovetail.constraints.programs.values import (
     constant,
     list_of,
 )
-from dovetail.constraints.programs.vocabulary import VocabularyObject, VocabularyPart
+from dovetail.constraints.programs.vocabulary import READERS, VocabularyObject, VocabularyPart
 from dovetail.constraints.syntax.tree import Call, Index, ListOf, Literal, Name, Select, Tree
 from dovetail.model.text.strict import shown
 

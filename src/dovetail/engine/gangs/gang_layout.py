@@ -46,7 +46,9 @@ class GangLayout:
         self._pipeline = state.pipelines[subject.shape.profile]
         self._view = View(state.cluster)
         self._filtered = self._pipeline.evaluator.run_filters(request, self._view)
-        self._own = [rule for rule in subject.shape.company if rule.weight is None and concerns(rule, subject.identity)]
+        self._own = [
+            rule for rule in subject.shape.workload_affinity if rule.weight is None and concerns(rule, subject.identity)
+        ]
         self._tiers = state.tiers.of(layout.levels)
         self._copies = self._room()
         self._links = GangBandwidth(state.cluster, self._tiers, layout.bandwidth_mbps, subject.identity)

@@ -149,7 +149,15 @@ def _cheapest_preemption(
 def identity_for(spec: Workload, shape: Shape) -> TaskIdentity:
     """What identifies its tasks to the affinity rules of other work."""
     return identity_of(
-        *(spec.namespace, spec.name, shape.service, labels_of(spec), shape.company, shape.traffic, shape.bandwidth_mbps)
+        *(
+            spec.namespace,
+            spec.name,
+            shape.service,
+            labels_of(spec),
+            shape.workload_affinity,
+            shape.traffic,
+            shape.bandwidth_mbps,
+        )
     )
 
 

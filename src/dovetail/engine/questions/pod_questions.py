@@ -148,7 +148,7 @@ class PodQuestions:
             return []
         here = self._view(node)
         taints = tuple(untolerated(request, here.taint_sets[int(here.taint_codes[0])], soft=False))
-        required = [rule for rule in request.shape.company if rule.weight is None]
+        required = [rule for rule in request.shape.workload_affinity if rule.weight is None]
         broken = tuple([rule for rule in required if not np.all(satisfies_rule(rule, request, here))])
         repelling = tuple([rule for rule in request.repelled if not np.all(not_repelled_by(rule, here))])
         return [PodRefusal(one, broken, repelling, taints) for one in found]

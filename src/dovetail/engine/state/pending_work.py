@@ -216,9 +216,9 @@ class PendingWork:
 
 def _rules_about_itself(work: Work) -> tuple[AffinityRule | SpreadRule, ...]:
     shape, identity = work.shape, work.identity
-    if not shape.company and not shape.spread:
+    if not shape.workload_affinity and not shape.spread:
         return ()
-    rules = [rule for rule in shape.company if concerns(rule, identity)]
+    rules = [rule for rule in shape.workload_affinity if concerns(rule, identity)]
     return (*rules, *[even for even in shape.spread if any(selects(whom, identity) for whom in even.whom)])
 
 

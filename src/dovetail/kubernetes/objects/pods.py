@@ -209,7 +209,7 @@ class PodReader:
             required=_required(node_affinity),
             preferred=_preferred(node_affinity),
             tolerations=_tolerations(spec.get("tolerations") or ()),
-            company=company.rules,
+            workload_affinity=company.rules,
             spread=wishes,
             wants=() if placed else asked.wants,
             traffic=asked.traffic,

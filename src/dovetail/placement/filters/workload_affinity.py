@@ -23,11 +23,11 @@ class WorkloadAffinityFilter(Filter):
     copy_effect = CopyEffect.BY_RULES
 
     def applies(self, request: Request) -> bool:
-        rules = request.shape.company
+        rules = request.shape.workload_affinity
         return bool(request.repelled) or (bool(rules) and any(rule.weight is None for rule in rules))
 
     def wake_signals(self, request: Request) -> WakeSignals:
-        own = [rule for rule in request.shape.company if rule.weight is None]
+        own = [rule for rule in request.shape.workload_affinity if rule.weight is None]
         # A placed task that keeps others away by distance does so across domains.
         by_distance = [rule for rule in request.repelled if rule.distance is not None]
         return WakeSignals(
@@ -37,7 +37,7 @@ class WorkloadAffinityFilter(Filter):
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         found: B1 | bool = True
-        for rule in request.shape.company:
+        for rule in request.shape.workload_affinity:
             if rule.weight is None:
                 one = satisfies_rule(rule, request, view)
                 found = one if found is True else found if one is True else found & one
@@ -50,7 +50,7 @@ class WorkloadAffinityFilter(Filter):
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         here = view.subset(np.array([position], dtype=np.intp))
-        for rule in request.shape.company:
+        for rule in request.shape.workload_affinity:
             if rule.weight is None and not np.all(satisfies_rule(rule, request, here)):
                 # Eviction can remove tasks to stay apart from; it cannot bring tasks to be near to.
                 eviction = Eviction.HELPS if rule.relation is Relation.APART else Eviction.NEVER
@@ -62,7 +62,7 @@ class WorkloadAffinityFilter(Filter):
 
 
 def _rules(request: Request, view: View) -> Iterator[tuple[str, B1 | bool, Eviction]]:
-    for rule in request.shape.company:
+    for rule in request.shape.workload_affinity:
         if rule.weight is None:
             eviction = Eviction.HELPS if rule.relation is Relation.APART else Eviction.NEVER
             yield f"would not be {rule}", satisfies_rule(rule, request, view), eviction
