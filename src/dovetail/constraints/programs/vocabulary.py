@@ -14,7 +14,7 @@ from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import LABELS, PLACEMENTS, RESOURCES, STATUS, TAINTS
 from dovetail.constraints.programs.evaluation_context import AMOUNTS, NODES, TASKS, UTILISATION, EvaluationContext
 from dovetail.constraints.programs.values import BOOL, DOUBLE, INT, STRING, Column, Type, Value, list_of
-from dovetail.constraints.syntax.tree import Call, Index, ListOf, Literal, Name, Select, Tree, children_of
+from dovetail.constraints.syntax.tree import NODE_LABELS, Call, Index, ListOf, Literal, Name, Select, Tree, children_of
 from dovetail.model.resources import CORE_RESOURCES, CPU, EXTENDED_NAME, GPU
 
 THOUSANDTHS = frozenset({CPU, GPU})  # what is counted so in the tables
@@ -24,7 +24,6 @@ READERS = frozenset({"domain", "workload", "distance"})  # functions that read t
 Run = Callable[[EvaluationContext], Value]
 Field = Callable[[], "VocabularyPart | VocabularyObject"]
 Source = Callable[[EvaluationContext, str, str], F8]  # scene, what of it (`free`), resource
-_LABELS = Select(Name("node"), "labels")
 
 
 @dataclass(slots=True)
@@ -211,7 +210,7 @@ def is_reading(tree: Tree) -> bool:
         case Call("distance"):
             return True
         case Call("size", (of,)) | Call("in", (Literal(), of)):
-            return of == _LABELS
+            return of == NODE_LABELS
     return False
 
 
