@@ -21,8 +21,7 @@ from dovetail.cluster.devices import DeviceTable, Slots
 from dovetail.cluster.labels import LabelTable, TaintTable
 from dovetail.cluster.network.topology import NetworkTopology
 from dovetail.cluster.placements import NO_VICTIM_INFO, Key, Placement, PlacementTable, VictimInfo
-from dovetail.cluster.resources import ResourceTable
-from dovetail.cluster.usage_trend import UsageTrend
+from dovetail.cluster.resources import ResourceTable, UsageTrend
 from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.record import NodeRecord, Outcomes

@@ -7,7 +7,7 @@ funnel reads from "is the node there" to "is there enough free".
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -16,7 +16,6 @@ from dovetail.model.plugin_loading import PluginError, load_plugin, offered_plug
 from dovetail.model.text.strict import Strict, closest
 from dovetail.model.workloads.arrangement import StrategyName
 from dovetail.placement.contract import Filter, Hook, NoSettings, PlacementPlugin, Score
-from dovetail.placement.filters.backend import BackendFilter
 from dovetail.placement.filters.bandwidth import BandwidthFilter
 from dovetail.placement.filters.constraints import ConstraintsFilter
 from dovetail.placement.filters.gpus import FreeGpusFilter, GpuModelFilter
@@ -25,11 +24,11 @@ from dovetail.placement.filters.pod_affinity import PodAffinityFilter, PodSpread
 from dovetail.placement.filters.pod_node import PodDevicesFilter, PodNodeFilter
 from dovetail.placement.filters.pod_volumes import PodAttachmentsFilter, PodVolumesFilter
 from dovetail.placement.filters.promised import PromisedFilter
-from dovetail.placement.filters.ready import ReadyFilter
 from dovetail.placement.filters.resources import ResourcesFilter
+from dovetail.placement.filters.status import BackendFilter, ReadyFilter
 from dovetail.placement.filters.taints import TaintsFilter
 from dovetail.placement.filters.workload_affinity import SpreadFilter, WorkloadAffinityFilter
-from dovetail.placement.scores.affinity import AffinityScore, AvoidedScore, PreferredScore
+from dovetail.placement.scores.affinity import AffinityScore, AvoidedScore, ImageLocalityScore, PreferredScore
 from dovetail.placement.scores.domain import (
     DomainAvailabilityScore,
     DomainHistoryScore,
@@ -39,68 +38,65 @@ from dovetail.placement.scores.domain import (
 )
 from dovetail.placement.scores.fragmentation import FragmentationScore
 from dovetail.placement.scores.gpus import GpuModelPreferenceScore, GpuPackingScore, GpuScarcityScore
-from dovetail.placement.scores.image_locality import ImageLocalityScore
 from dovetail.placement.scores.proximity import ColocationScore, NetworkProximityScore, RelatedProximityScore
 from dovetail.placement.scores.resource_utilisation import ResourceUtilisationScore
 from dovetail.placement.scores.shares import BestFitScore, LeastLoadedScore, LoadBalanceScore, ResourceBalanceScore
 
-FILTERS: dict[str, type[Filter]] = {
-    plugin.name: plugin
-    for plugin in (
-        ReadyFilter,
-        ScopeFilter,
-        BackendFilter,
-        NodeSelectorFilter,
-        NodeAffinityFilter,
-        TaintsFilter,
-        GpuModelFilter,
-        ConstraintsFilter,
-        WorkloadAffinityFilter,
-        SpreadFilter,
-        BandwidthFilter,
-        PromisedFilter,
-        FreeGpusFilter,
-        ResourcesFilter,
-    )
-}
-SCORES: dict[str, type[Score]] = {
-    plugin.name: plugin
-    for plugin in (
-        ResourceUtilisationScore,
-        LoadBalanceScore,
-        AffinityScore,
-        PreferredScore,
-        AvoidedScore,
-        NetworkProximityScore,
-        RelatedProximityScore,
-        ColocationScore,
-        LeastLoadedScore,
-        BestFitScore,
-        ResourceBalanceScore,
-        DomainAvailabilityScore,
-        TopologyAlignmentScore,
-        DomainUtilisationScore,
-        DomainHistoryScore,
-        GpuPackingScore,
-        DomainPackingScore,
-        GpuModelPreferenceScore,
-        FragmentationScore,
-        GpuScarcityScore,
-        ImageLocalityScore,
-    )
-}
+P = TypeVar("P", bound=PlacementPlugin)
+
+
+def _by_name(*plugins: type[P]) -> dict[str, type[P]]:
+    return {plugin.name: plugin for plugin in plugins}
+
+
+FILTERS: dict[str, type[Filter]] = _by_name(
+    ReadyFilter,
+    ScopeFilter,
+    BackendFilter,
+    NodeSelectorFilter,
+    NodeAffinityFilter,
+    TaintsFilter,
+    GpuModelFilter,
+    ConstraintsFilter,
+    WorkloadAffinityFilter,
+    SpreadFilter,
+    BandwidthFilter,
+    PromisedFilter,
+    FreeGpusFilter,
+    ResourcesFilter,
+)
+SCORES: dict[str, type[Score]] = _by_name(
+    ResourceUtilisationScore,
+    LoadBalanceScore,
+    AffinityScore,
+    PreferredScore,
+    AvoidedScore,
+    NetworkProximityScore,
+    RelatedProximityScore,
+    ColocationScore,
+    LeastLoadedScore,
+    BestFitScore,
+    ResourceBalanceScore,
+    DomainAvailabilityScore,
+    TopologyAlignmentScore,
+    DomainUtilisationScore,
+    DomainHistoryScore,
+    GpuPackingScore,
+    DomainPackingScore,
+    GpuModelPreferenceScore,
+    FragmentationScore,
+    GpuScarcityScore,
+    ImageLocalityScore,
+)
 #: What only pods of Kubernetes ask for; run where a profile names them.
-POD_FILTERS: dict[str, type[Filter]] = {
-    plugin.name: plugin
-    for plugin in (
-        PodNodeFilter,
-        PodVolumesFilter,
-        PodAttachmentsFilter,
-        PodSpreadFilter,
-        PodAffinityFilter,
-        PodDevicesFilter,
-    )
-}
+POD_FILTERS: dict[str, type[Filter]] = _by_name(
+    PodNodeFilter,
+    PodVolumesFilter,
+    PodAttachmentsFilter,
+    PodSpreadFilter,
+    PodAffinityFilter,
+    PodDevicesFilter,
+)
 
 FILTER_GROUP, SCORE_GROUP, HOOK_GROUP = "dovetail.filters", "dovetail.scores", "dovetail.hooks"
 STRATEGY_GROUP = "dovetail.strategies"

@@ -43,18 +43,14 @@ UNSEEN_S = 0.3 * HOUR_S
 UNDECLARED_RUN_S = 86_400.0
 
 
-def _zeros() -> Floats:
-    return np.zeros(HOURS)
-
-
 @dataclass(slots=True)
 class BatchOrder:
     """`now` must never decrease. Deterministic."""
 
     wait_limit_factor: float = WAIT_LIMIT_FACTOR
-    _urgency: Floats = field(default_factory=_zeros)
+    _urgency: Floats = field(default_factory=lambda: np.zeros(HOURS))
     """By hour of the day: the sum of 1 / run time of arrivals, which is the slowdown that one second of delay costs."""
-    _seen_s: Floats = field(default_factory=_zeros)
+    _seen_s: Floats = field(default_factory=lambda: np.zeros(HOURS))
     _seen_until: float | None = None
     _log_sum: float = 0.0
     _count: int = 0

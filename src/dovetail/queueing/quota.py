@@ -99,6 +99,17 @@ class OverQuota:
         return "; ".join(words)
 
 
+def _exceeded(
+    limits: Mapping[str, int], used: Mapping[str, int], amounts: Mapping[str, int]
+) -> tuple[str, int, int, int] | None:
+    """The first resource of which too much would be used: its name, what is used and asked, and the limit."""
+    for resource, limit in limits.items():
+        asked = amounts.get(resource, 0)
+        if asked and used.get(resource, 0) + asked > limit:
+            return resource, used.get(resource, 0), asked, limit
+    return None
+
+
 class Quotas:
     """Compares the limits of a queue tree with its usage."""
 
@@ -113,21 +124,13 @@ class Quotas:
     def over(self, queue: int, user: str | None, amounts: Mapping[str, int]) -> OverQuota | None:
         """The first limit that the amounts would exceed, the queue's own before its ancestors'. None: none."""
         for code in self._maxima[queue]:
-            limited, used = self._tree[code], self._usage.used(code)
-            for resource, limit in limited.maximum.items():
-                asked = amounts.get(resource, 0)
-                if asked and used.get(resource, 0) + asked > limit:
-                    borrowers = self._borrowers(queue, code, resource)
-                    return OverQuota(limited.path, resource, used.get(resource, 0), asked, limit, borrowers=borrowers)
-        return self._over_user_limit(queue, user or "", amounts) if self._per_user[queue] else None
-
-    def _over_user_limit(self, queue: int, user: str, amounts: Mapping[str, int]) -> OverQuota | None:
+            limited = self._tree[code]
+            if found := _exceeded(limited.maximum, self._usage.used(code), amounts):
+                return OverQuota(limited.path, *found, borrowers=self._borrowers(queue, code, found[0]))
         for code in self._per_user[queue]:
-            limited, used = self._tree[code], self._usage.used_by(code, user)
-            for resource, limit in limited.user_limits.items():
-                asked = amounts.get(resource, 0)
-                if asked and used.get(resource, 0) + asked > limit:
-                    return OverQuota(limited.path, resource, used.get(resource, 0), asked, limit, user)
+            limited = self._tree[code]
+            if found := _exceeded(limited.user_limits, self._usage.used_by(code, user), amounts):
+                return OverQuota(limited.path, *found, user or "")
         return None
 
     def _borrowers(self, queue: int, limited: int, resource: str) -> tuple[Loan, ...]:

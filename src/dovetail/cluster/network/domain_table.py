@@ -107,10 +107,7 @@ class DomainTable:
                 DomainState(
                     level.name,
                     level.domain(code),
-                    int(column[NODES]),
-                    int(column[HEALTHY]),
-                    int(column[WHOLE_NODES]),
-                    int(column[WHOLE_GPUS]),
+                    *map(int, column[:_FIXED]),
                     {name: int(amount) for name, amount in zip(names, capacity, strict=True) if amount},
                     {name: int(free[i]) for i, name in enumerate(names) if capacity[i]},
                 )

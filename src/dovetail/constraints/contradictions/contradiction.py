@@ -3,7 +3,7 @@
 Guarantees: no conceivable node satisfies what is refused here. What cannot be shown with little work is accepted, and
 the scheduler will say why nothing fits. The error names a small set of requirements: without any one of them the others
 could hold. Preferences are not requirements, whatever their priority: they are given up when nothing fits.
-Left to others: whether an expression makes sense (`program`), what is known of strings (`texts`), of numbers
+Left to others: whether an expression makes sense (`program`), what is known of strings (`together`), of numbers
 (`narrowing`) and of other work (`opposites`), and the real nodes.
 """
 
@@ -151,7 +151,7 @@ def smallest_core(asked: list[ConflictingRequirement], room: ResourceCeiling) ->
 
 
 def _never(asked: Sequence[ConflictingRequirement], search: JointSearch) -> bool:
-    return search.failed_preemptions([one.cases for one in asked])
+    return search.never_hold([one.cases for one in asked])
 
 
 def _smallest(asked: list[ConflictingRequirement], search: JointSearch) -> list[ConflictingRequirement]:

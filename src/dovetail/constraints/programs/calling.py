@@ -110,7 +110,7 @@ class Calls:
                 self.refuse(tree, f"{of.name} has no size")
             return of.size()
         if of.type.of is not None:
-            return VocabularyPart(INT, comparison.counting(of.run))
+            return VocabularyPart(INT, lambda scene: comparison.count(of.run(scene)))
         return self._overload(tree, functions.METHODS if tree.method else functions.FUNCTIONS)
 
     def _matches(self, tree: Call) -> VocabularyPart:

@@ -212,7 +212,7 @@ class Checker(Calls):
             self.refuse(tree.args[1], f"{a(left.type)} cannot be compared with {a(right.type)}{_quotes(left, right)}")
         if tree.name not in ("==", "!=") and left.type.of is not None:
             self.refuse(tree, f"lists have no order; {tree.name} does not compare them")
-        return VocabularyPart(BOOL, comparison.comparing(tree.name, left.run, right.run))
+        return VocabularyPart(BOOL, lambda scene: comparison.compare(tree.name, left.run(scene), right.run(scene)))
 
     def _membership(self, tree: Call) -> VocabularyPart:
         left, right = tree.args
@@ -228,7 +228,7 @@ class Checker(Calls):
             self.refuse(right, f"after in stands a list, but this is {a(of.type)}")
         if not comparable(wanted.type, of.type.of) or wanted.type.of is not None:
             self.refuse(left, f"{a(wanted.type)} cannot be in {a(of.type)}")
-        return VocabularyPart(BOOL, comparison.membership(wanted.run, of.run))
+        return VocabularyPart(BOOL, lambda scene: comparison.member(wanted.run(scene), of.run(scene)))
 
 
 def _column(value: Value) -> Column:

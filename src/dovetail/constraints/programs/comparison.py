@@ -4,12 +4,11 @@ Errors are as CEL has them: one side of and/or that decides outweighs an error o
 choice only the branch that is taken counts. Everything else passes an error on.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from dovetail.constraints.programs import arithmetic
-from dovetail.constraints.programs.evaluation_context import EvaluationContext
 from dovetail.constraints.programs.values import (
     CLEAN,
     Column,
@@ -28,7 +27,6 @@ from dovetail.constraints.programs.values import (
     truth,
 )
 
-Run = Callable[[EvaluationContext], Value]
 _ORDERS = {
     "<": Test(str.__lt__, lambda values, other: [value < other for value in values]),
     "<=": Test(str.__le__, lambda values, other: [value <= other for value in values]),
@@ -78,23 +76,12 @@ def choice(condition: Column, yes: Column | Strings, no: Column | Strings) -> Co
     return truth(data, error) if data.dtype == np.bool_ else Column(data, error)
 
 
-def comparing(operator: str, left: Run, right: Run) -> Run:
-    return lambda scene: compare(operator, left(scene), right(scene))
-
-
-def membership(wanted: Run, of: Run) -> Run:
-    return lambda scene: member(wanted(scene), of(scene))
-
-
-def counting(of: Run) -> Run:
-    def count(scene: EvaluationContext) -> Value:
-        found = of(scene)
-        if isinstance(found, Items):
-            return Column(np.array(len(found.items)), found.error)
-        assert isinstance(found, Sets)
-        return Column(np.array([len(one) for one in found.sets]).take(found.codes), found.error)
-
-    return count
+def count(of: Value) -> Column:
+    """How many items a list has."""
+    if isinstance(of, Items):
+        return Column(np.array(len(of.items)), of.error)
+    assert isinstance(of, Sets)
+    return Column(np.array([len(one) for one in of.sets]).take(of.codes), of.error)
 
 
 def compare(operator: str, left: Value, right: Value) -> Column:

@@ -25,9 +25,8 @@ from dovetail.model.workloads.affinity import HOST
 from dovetail.placement.contract import CopyEffect, Request
 from dovetail.placement.filters.bandwidth import NO_BANDWIDTH
 from dovetail.placement.gangs.arranger import Arranger
-from dovetail.placement.gangs.domain_choice import Ranking, judge, rank_domains
 from dovetail.placement.gangs.domain_features import Prospect
-from dovetail.placement.gangs.strategies import BALANCED
+from dovetail.placement.gangs.strategies import BALANCED, Ranking, judge, rank_domains
 from dovetail.placement.gangs.tiers import EVERYWHERE
 from dovetail.placement.pipeline.pipeline import Choice
 

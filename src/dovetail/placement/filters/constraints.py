@@ -8,8 +8,7 @@ from dovetail.cluster.arrays import B1, Rows
 from dovetail.cluster.state import GROUPS, PLACEMENTS, RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.constraints.error import ExpressionError
-from dovetail.constraints.programs.explaining import why_not
-from dovetail.constraints.programs.program import compile_node
+from dovetail.constraints.programs.program import compile_node, why_not
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.requests.asks import ConstraintAsk, Selector
 from dovetail.model.requests.shape import Shape

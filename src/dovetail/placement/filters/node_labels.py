@@ -75,12 +75,10 @@ def _first_failure(term: Term, view: View, position: int) -> str:
     return ""
 
 
-def required_terms(request: Request, view: View) -> B1 | bool:
-    """Which nodes satisfy at least one of the required terms."""
-    if not request.shape.required:
-        return True
+def any_of(terms: tuple[Term, ...], view: View) -> B1 | bool:
+    """Which nodes satisfy at least one of the terms."""
     found: B1 | bool = False
-    for term in request.shape.required:
+    for term in terms:
         one = view.satisfies(term)
         if one is True:
             return True
@@ -101,8 +99,9 @@ class NodeAffinityFilter(Filter):
         return bool(request.shape.required or request.shape.insisted)
 
     def mask(self, request: Request, view: View) -> B1 | bool:
-        found = required_terms(request, view)
-        for wish in request.shape.insisted:
+        shape = request.shape
+        found = any_of(shape.required, view) if shape.required else True
+        for wish in shape.insisted:
             one = view.satisfies(wish.term)
             found = one if found is True else found if one is True else found & one
         return found

@@ -15,7 +15,7 @@ from dovetail.model.requests.pod_ask import NOMINATED, TERMINATING, UNSCHEDULABL
 from dovetail.model.requests.pod_ask import PodSpreadRule as Rule
 from dovetail.model.requests.task_identity import TaskIdentity
 from dovetail.placement.contract import Concern, EvictionHelps, Filter, Request, WakeSignals
-from dovetail.placement.filters.node_labels import labels_term, required_terms
+from dovetail.placement.filters.node_labels import any_of, labels_term
 from dovetail.placement.filters.taints import untolerated
 
 
@@ -100,7 +100,8 @@ def _eligible(rule: Rule, request: Request, labelled: B1, whole: View) -> B1:
     if rule.honours_affinity:
         if request.shape.node_selector:
             found = found & whole.satisfies(labels_term(request.shape.node_selector))
-        found = found & required_terms(request, whole)
+        if request.shape.required:
+            found = found & any_of(request.shape.required, whole)
     if rule.honours_taints:
         question = ("spread", request.shape.tolerations)
         found = found & whole.by_taints(question, lambda taints: not untolerated(request, _own(taints), soft=False))

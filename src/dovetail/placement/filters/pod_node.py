@@ -7,10 +7,10 @@ from dovetail.cluster.state import LABELS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
 from dovetail.model.requests.asks import Match, Term
-from dovetail.model.requests.pod_ask import FEATURE, NODE_NAME, DeviceAsk, PodAsk
+from dovetail.model.requests.pod_ask import FEATURE, NODE_NAME, PodAsk
 from dovetail.model.workloads.selection import Operator
 from dovetail.placement.contract import OWN_NODE, Concern, Filter, Request
-from dovetail.placement.filters.pod_volumes import any_of
+from dovetail.placement.filters.pod_volumes import reachable
 
 OTHER_NODE, FEATURE_MISSING = "other_node_named", "feature_missing"
 ELSEWHERE, NO_DEVICES = "device_elsewhere", "no_devices_to_allocate"
@@ -47,13 +47,6 @@ class PodNodeFilter(Filter):
         return Refused(self.name, FEATURE_MISSING, f"does not declare {', '.join(lacking)}")
 
 
-def reachable(ask: DeviceAsk, view: View) -> B1 | bool:
-    found: B1 | bool = True
-    for terms in ask.available:
-        found = found & any_of(terms, view)
-    return found
-
-
 class PodDevicesFilter(Filter):
     """The pod's device claims can be satisfied on the node: those with allocated devices, and those still to be
     allocated.
@@ -77,7 +70,7 @@ class PodDevicesFilter(Filter):
         assert ask is not None
         if ask.refused:
             return False
-        found = reachable(ask, view)
+        found = reachable(ask.available, view)
         return found & view.matches(Match(ask.marked, Operator.EXISTS, ())) if ask.marked else found
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
@@ -85,6 +78,6 @@ class PodDevicesFilter(Filter):
         ask, here = request.pod.devices, view.subset(np.array([position], dtype=np.intp))
         if ask.refused:
             return Refused(self.name, NO_DEVICES, ask.refused)
-        if not np.all(reachable(ask, here)):
+        if not np.all(reachable(ask.available, here)):
             return Refused(self.name, ELSEWHERE, "a device that the pod's claim has cannot be used from this node")
         return Refused(self.name, NO_DEVICES, "the devices that its claims ask for are not free here")

@@ -10,6 +10,7 @@ from dovetail.model.requests.asks import Match, Term
 from dovetail.model.requests.pod_ask import NODE_NAME, VOLUME_LIMIT, VolumeAsk, VolumeClaim
 from dovetail.model.workloads.selection import Operator
 from dovetail.placement.contract import OWN_NODE, Concern, EvictionHelps, Filter, Request
+from dovetail.placement.filters.node_labels import any_of
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 #: Labels that say where a node or a volume is; what an older one is called now.
@@ -22,17 +23,10 @@ PLACES = {
 ELSEWHERE, NO_VOLUME, OTHER_ZONE = "volume_elsewhere", "no_volume_to_bind", "volume_in_other_zone"
 
 
-def any_of(terms: tuple[Term, ...], view: View) -> B1 | bool:
-    found: B1 | bool = False
-    for term in terms:
-        found = found | view.satisfies(term)
-    return found
-
-
-def reachable(ask: VolumeAsk, view: View) -> B1 | bool:
-    """Where all bound volumes can be used."""
+def reachable(places: tuple[tuple[Term, ...], ...], view: View) -> B1 | bool:
+    """Where everything can be used that is usable in these places: any one of the terms for each thing."""
     found: B1 | bool = True
-    for terms in ask.bound:
+    for terms in places:
         found = found & any_of(terms, view)
     return found
 
@@ -111,14 +105,14 @@ class PodVolumesFilter(Filter):
         assert ask is not None
         if ask.refused[0]:
             return False
-        return reachable(ask, view) & in_zone(ask, view) & bindable(ask, view)
+        return reachable(ask.bound, view) & in_zone(ask, view) & bindable(ask, view)
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         assert request.pod.volumes is not None
         ask, here = request.pod.volumes, view.subset(np.array([position], dtype=np.intp))
         if ask.refused[0]:
             return Refused(self.name, NO_VOLUME, ask.refused[1])
-        if not np.all(reachable(ask, here)):
+        if not np.all(reachable(ask.bound, here)):
             return Refused(self.name, ELSEWHERE, "a volume of the pod cannot be used from this node")
         if not np.all(bindable(ask, here)):
             return Refused(self.name, NO_VOLUME, _why_not_bindable(ask, here))

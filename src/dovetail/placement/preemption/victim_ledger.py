@@ -117,14 +117,8 @@ class Offer:
 
     def like(self, other: "Offer") -> bool:
         """The two are interchangeable, whatever else is chosen."""
-        return (
-            self.sizes == other.sizes
-            and self.weight == other.weight
-            and self.unit == other.unit
-            and not self.breaks
-            and not other.breaks
-            and self.groups == other.groups
-        )
+        mine, others = ((one.sizes, one.weight, one.unit, one.groups) for one in (self, other))
+        return mine == others and not self.breaks and not other.breaks
 
 
 def offers_of(pool: VictimPool, ledger: VictimLedger, row: int, below: int | None = None) -> list[Offer]:
