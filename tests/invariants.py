@@ -101,7 +101,7 @@ def _check_selector_counts(cluster: Cluster) -> None:
     _must(anew.repelling == counts.repelling, "rules that keep work away differ from the placements")
     anew.widen(len(cluster.online))
     placed = [(p.identity, p.row) for p in cluster.placements.by_task.values() if p.identity is not None]
-    for counted, found in counts.kept().items():
+    for counted, found in counts.kept.items():
         true = anew.of(counted, placed)
         _must(
             true.total == found.total and bool((true.counts[: cluster.width] == found.counts[: cluster.width]).all()),

@@ -13,7 +13,8 @@ from dovetail.cluster.arrays import Rows
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.views.view import View
 from dovetail.constraints.programs.program import NodeProgram, why_not
-from dovetail.constraints.syntax.parser import parse, write
+from dovetail.constraints.syntax.parser import parse
+from dovetail.constraints.syntax.writer import write
 from dovetail.model.resources import CORE_RESOURCES
 from dovetail.model.task import TaskId
 

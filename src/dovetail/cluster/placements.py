@@ -5,7 +5,7 @@ get an array.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -23,22 +23,12 @@ RANKS = len(Priority)
 Key = tuple[str, str]  # namespace, name
 
 
+@dataclass(slots=True)
 class AttachedVolumes:
     """The volumes that each node has attached for its tasks; a volume that several tasks of a node use counts once."""
 
-    def __init__(self) -> None:
-        self._users: dict[tuple[str, str], dict[int, int]] = {}  # tasks by row
-        self._attached: dict[str, dict[int, int]] = {}  # by driver: volumes by row
-
-    def __eq__(self, other: object) -> bool:
-        """For checking."""
-        return isinstance(other, AttachedVolumes) and self._users == other._users and self._drivers == other._drivers
-
-    __hash__ = None  # type: ignore[assignment]
-
-    @property
-    def _drivers(self) -> dict[str, dict[int, int]]:
-        return {driver: rows for driver, rows in self._attached.items() if rows}
+    _users: dict[tuple[str, str], dict[int, int]] = field(default_factory=dict)  # tasks by row
+    _attached: dict[str, dict[int, int]] = field(default_factory=dict)  # by driver: volumes by row
 
     def count(self, volumes: Volumes, row: int, sign: int) -> None:
         """One more (or less) task on the row that uses these."""
@@ -54,6 +44,8 @@ class AttachedVolumes:
                     del self._users[volume]
             if not attached[row]:
                 del attached[row]
+                if not attached:
+                    del self._attached[volume[0]]
 
     def counts(self, driver: str, width: int) -> F8:
         """float64[node]: volumes of a driver that each node has attached."""

@@ -166,10 +166,9 @@ LEAST_MEASUREMENTS = 3
 class UsageTrend:
     """The trend of measured use: Holt's linear method over the measurements of each node. Written by `Cluster` only.
 
-    level, slope  float64[resource, node]: smoothed use, and its change per second; rows are those of the resource
-    table,
-                  which may have more than are known here
-    at            float64[node]: time of the last measurement count         int32[node]: number of measurements
+    level, slope  float64[resource, node]: smoothed use, and its change per second; resources added lately may be missing
+    at            float64[node]: time of the last measurement
+    count         int32[node]: number of measurements
 
     Smoothing follows the time between measurements, not their number, so a node that reports twice as often gets the
     same forecast. A slope starts at 0 and must persist for some minutes: a jump between the first two reports of a node

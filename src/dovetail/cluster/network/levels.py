@@ -5,7 +5,7 @@ the topology does not describe are as `model.topology.DEFAULT_LINKS` says. Level
 share none meet above the widest. In a graph of links, paths are those of the graph.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -88,12 +88,12 @@ def path_between(cluster: Cluster, one: int, other: int) -> Path | None:
         if not np.isfinite(found.latency_us):
             return None
         left = min(found.headroom_mbps, float(left_by_levels(cluster, one, only_held=True)[other]))
-        return Path(found.hops, found.latency_us, found.mbps, max(left, 0.0), found.loss)
-    levels, paths = level_paths(cluster)
-    met = shared_level(levels, one, other)
-    found = paths.at(len(levels) if met is None else met)
-    left = float(left_by_levels(cluster, one)[other])
-    return Path(found.hops, found.latency_us, found.mbps, max(left, 0.0), found.loss)
+    else:
+        levels, paths = level_paths(cluster)
+        met = shared_level(levels, one, other)
+        found = paths.at(len(levels) if met is None else met)
+        left = float(left_by_levels(cluster, one)[other])
+    return replace(found, headroom_mbps=max(left, 0.0))
 
 
 def shared_level(levels: list[PresentLevel], one: int, other: int) -> int | None:

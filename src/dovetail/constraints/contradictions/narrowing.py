@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
-from dovetail.cluster.network.distance import FARTHEST
+from dovetail.cluster.network.path import FARTHEST
 from dovetail.constraints.contradictions.folding import divided
 from dovetail.constraints.contradictions.normal_form import (
     EQUAL,

@@ -15,7 +15,7 @@ from itertools import product
 from typing import NamedTuple
 
 from dovetail.constraints.contradictions.folding import FAILED, UNKNOWN, value_of
-from dovetail.constraints.syntax.parser import parse, write
+from dovetail.constraints.syntax.parser import parse
 from dovetail.constraints.syntax.tree import (
     NODE_LABELS,
     Call,
@@ -28,6 +28,7 @@ from dovetail.constraints.syntax.tree import (
     children_of,
     map_children,
 )
+from dovetail.constraints.syntax.writer import write
 from dovetail.model.requests.asks import Match
 
 MOST_CASES = 64

@@ -34,8 +34,8 @@ from dovetail.model.command import Command
 from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
-from dovetail.placement.preemption import FREE, Cost
 from dovetail.placement.preemption.cheapest import cheapest
+from dovetail.placement.preemption.cost import FREE, Cost
 from dovetail.placement.preemption.nominate import nominate
 from dovetail.placement.preemption.nomination import NominatedPlacements
 from dovetail.queueing.settings import backoff_s

@@ -22,7 +22,7 @@ from dovetail.model.requests.asks import Layout, Relation
 from dovetail.model.requests.shape import Shape
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workloads.affinity import HOST
-from dovetail.placement.recovery import LOST, BrokenGang, Movables, RecoveryGroup, RecoveryProblem, no_movables
+from dovetail.placement.recovery.problem import LOST, BrokenGang, Movables, RecoveryGroup, RecoveryProblem, no_movables
 
 
 @dataclass(frozen=True, slots=True)

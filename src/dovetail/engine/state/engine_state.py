@@ -41,7 +41,7 @@ from dovetail.placement.gangs.strategies import BALANCED, PACK, Strategy
 from dovetail.placement.gangs.tiers import TierTable
 from dovetail.placement.network_cost.communication import CommunicationModel
 from dovetail.placement.pipeline.pipeline import Pipeline
-from dovetail.placement.preemption import VictimTable
+from dovetail.placement.preemption.victim_table import VictimTable
 from dovetail.queueing.pending_queue import PendingQueue
 from dovetail.queueing.settings import BackfillSettings
 from dovetail.queueing.sorted_entries import QueueEntry

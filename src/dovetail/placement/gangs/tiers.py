@@ -6,9 +6,8 @@ left out if, because some nodes lack its label, it would split a domain of a lev
 once and kept until nodes join, leave or are redefined, or the topology changes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +47,7 @@ class Tier:
         return self._by_parent[self._starts[parent] : self._starts[parent + 1]]
 
 
-class Tiers(Sequence[Tier]):
+class Tiers:
     """`at(level)`: the tier of a level, by any of its names; that of single nodes where no node carries its label."""
 
     def __init__(self, tiers: tuple[Tier, ...], index: Mapping[str, int]) -> None:
@@ -65,11 +64,7 @@ class Tiers(Sequence[Tier]):
         """Does any node carry a label of the level?"""
         return level in self._index
 
-    @overload
-    def __getitem__(self, index: int) -> Tier: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Tier, ...]: ...
-    def __getitem__(self, index: int | slice) -> Tier | tuple[Tier, ...]:
+    def __getitem__(self, index: int) -> Tier:
         return self._tiers[index]
 
     def __len__(self) -> int:

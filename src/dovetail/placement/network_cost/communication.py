@@ -23,7 +23,7 @@ from dovetail.cluster.network.link_graph import LinkGraph
 from dovetail.cluster.state import Cluster
 from dovetail.model.text.quantity import show_bytes
 from dovetail.placement.network_cost.fabric import LevelFabric, OneSwitch, Ports
-from dovetail.placement.network_cost.link_fabric import LinkFabric, Ways
+from dovetail.placement.network_cost.link_fabric import Ways
 
 _PATTERNS_KEPT = 64
 GIB = 2**30
@@ -135,17 +135,13 @@ class CommunicationModel:
 
     def estimate(self, rows: Sequence[int] | Rows, size_bytes: int = GIB) -> Estimate | None:
         """For tasks on these rows in order of rank. None for fewer than two, and where a node is not in the graph."""
-        of_rank_rows = np.asarray(rows, dtype=np.intp)
-        if len(of_rank_rows) < 2:
-            return None
-        distinct, of_rank = np.unique(of_rank_rows, return_inverse=True)
-        fabrics = self._fabrics(distinct, of_rank)
+        fabrics = self._fabrics(np.asarray(rows, dtype=np.intp))
         if fabrics is None:
             return None
         actual, best = fabrics
         return Estimate(
-            len(of_rank_rows),
-            len(distinct),
+            len(actual.ports.of_rank),
+            len(actual.ports.mbps),
             size_bytes,
             _all_reduce(actual, best, size_bytes),
             _all_to_all(actual, best, size_bytes),
@@ -160,16 +156,13 @@ class CommunicationModel:
             self._as_of = as_of
             self._alike.clear()
         of_rank_rows = np.asarray(rows, dtype=np.intp)
-        if len(of_rank_rows) < 2:
-            return None
         key = None if cluster.topology.definition.links else (size_bytes, *map(_numbered, self._likeness(of_rank_rows)))
         if key is not None and key in self._alike:
             return self._alike[key]
-        distinct, of_rank = np.unique(of_rank_rows, return_inverse=True)
-        fabrics = self._fabrics(distinct, of_rank)
+        fabrics = self._fabrics(of_rank_rows)
         if fabrics is None:
             return None
-        patterns = ring(len(of_rank)), double_tree(len(of_rank))
+        patterns = ring(len(of_rank_rows)), double_tree(len(of_rank_rows))
         found = min(_timed(fabrics[0], pattern, size_bytes)[0] for pattern in patterns)
         if key is not None:
             self._alike[key] = found
@@ -184,7 +177,11 @@ class CommunicationModel:
             # Nodes without the label are alone in their own; below 0, so that they count as such.
             yield np.where(codes > 0, codes, -1 - of_rank_rows)
 
-    def _fabrics(self, distinct: Rows, of_rank: Rows) -> tuple[OneSwitch, OneSwitch] | None:
+    def _fabrics(self, of_rank_rows: Rows) -> tuple[OneSwitch, OneSwitch] | None:
+        """As the network is, and at best; None for fewer than two ranks, and where a node is not in the graph."""
+        if len(of_rank_rows) < 2:
+            return None
+        distinct, of_rank = np.unique(of_rank_rows, return_inverse=True)
         topology = self._cluster.topology
         names = [self._cluster.names[row] for row in distinct.tolist()]
         if not topology.definition.links:
@@ -194,14 +191,7 @@ class CommunicationModel:
             return LevelFabric(ports, present_levels(self._cluster), distinct), OneSwitch(ports)
         if self._ways is None or self._ways[0] != topology.version:
             self._ways = (topology.version, Ways(LinkGraph(topology.definition)))
-        ways = self._ways[1]
-        if not all(map(ways.knows, names)):
-            return None
-        vertices = ways.vertices_of(names)
-        return (
-            LinkFabric(ways.ports(vertices, of_rank, names), ways, vertices),
-            OneSwitch(ways.best_ports(vertices, of_rank, names)),
-        )
+        return self._ways[1].fabrics(names, of_rank)
 
 
 def _numbered(codes: Rows) -> bytes:

@@ -22,8 +22,8 @@ _WAYS_KEPT = 4096
 
 
 class Ways:
-    """One graph. Hosts are known by name; `anchor` is where a host meets the part that is searched: its switch, or
-    itself if it has several links."""
+    """One graph. Hosts are known by name; `anchors`, by vertex, is where a host meets the part that is searched: its
+    switch, or itself if it has several links."""
 
     def __init__(self, graph: LinkGraph) -> None:
         left = np.maximum(graph.headroom_mbps, LEAST_LEFT * graph.mbps)
@@ -42,7 +42,7 @@ class Ways:
         self._mbps, self._latency_ns = mbps, latency_ns
         self._nearest_ns, self._all_mbps = _nearest(graph, left)
         # Vertices that are searched have numbers of their own: a hundred thousand hosts hang on a few hundred switches.
-        searched, self._anchors = np.unique(anchors, return_inverse=True)
+        searched, self.anchors = np.unique(anchors, return_inverse=True)
         more = np.setdiff1d(np.flatnonzero(graph.is_switch), searched)
         place = np.full(vertices, -1, dtype=np.intp)
         place[np.concatenate([searched, more])] = np.arange(len(searched) + len(more))
@@ -56,23 +56,15 @@ class Ways:
         self._cost = np.tile(graph.latency_ns[kept] + _A_LINK_NS, 2)[order]
         self._kept: OrderedDict[int, tuple[F8, F8]] = OrderedDict()
 
-    def knows(self, host: str) -> bool:
-        vertex = self._index.get(host)
-        return vertex is not None and not self._is_switch[vertex]
-
-    def vertices_of(self, hosts: list[str]) -> Rows:
-        return np.array([self._index[host] for host in hosts], dtype=np.intp)
-
-    def ports(self, vertices: Rows, of_rank: Rows, names: list[str]) -> Ports:
-        """A host with several links has no single way out: its links are part of the searched graph."""
-        return Ports(of_rank, self._mbps[vertices], self._latency_ns[vertices], names)
-
-    def best_ports(self, vertices: Rows, of_rank: Rows, names: list[str]) -> Ports:
-        """All links of each host as one, behind one switch."""
-        return Ports(of_rank, self._all_mbps[vertices], self._nearest_ns[vertices], names)
-
-    def anchors(self, vertices: Rows) -> Rows:
-        return self._anchors[vertices]
+    def fabrics(self, hosts: list[str], of_rank: Rows) -> "tuple[LinkFabric, OneSwitch] | None":
+        """The links as they are; and all links of each host as one, behind one switch. None where a host is unknown."""
+        vertices = np.array([self._index.get(host, -1) for host in hosts], dtype=np.intp)
+        if (vertices < 0).any() or self._is_switch[vertices].any():
+            return None
+        # A host with several links has no single way out: its links are part of the searched graph.
+        ports = Ports(of_rank, self._mbps[vertices], self._latency_ns[vertices], hosts)
+        best = Ports(of_rank, self._all_mbps[vertices], self._nearest_ns[vertices], hosts)
+        return LinkFabric(ports, self, vertices), OneSwitch(best)
 
     def link(self, index: int) -> str:
         return f"the link from {self._names[self.tails[index]]} to {self._names[self.heads[index]]}"
@@ -142,7 +134,7 @@ class LinkFabric(OneSwitch):
     def __init__(self, ports: Ports, ways: Ways, vertices: Rows) -> None:
         super().__init__(ports)
         self._ways = ways
-        self._anchors, self._of_node = np.unique(ways.anchors(vertices), return_inverse=True)
+        self._anchors, self._of_node = np.unique(ways.anchors[vertices], return_inverse=True)
         latency_ns, self._shares = ways.from_anchors(self._anchors)
         self._latency_ns: F8 = latency_ns[:, self._anchors]
 

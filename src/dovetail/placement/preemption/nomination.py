@@ -30,13 +30,10 @@ class NominatedPlacements:
     """Nominated tasks by row, whose capacity is not available there. `repelling_rows`: rows with one that may repel
     others; `log`: rows in the order in which they changed, for caches by row."""
 
-    def __init__(self, tasks: Mapping[int, Sequence[tuple[TaskId, Placement]]] | None = None) -> None:
+    def __init__(self) -> None:
         self._tasks: dict[int, dict[TaskId, Placement]] = {}
         self.repelling_rows: set[int] = set()
         self.log: list[int] = []
-        for row, each in (tasks or {}).items():
-            for task, placement in each:
-                self.add(row, task, placement)
 
     @property
     def rows(self) -> Collection[int]:

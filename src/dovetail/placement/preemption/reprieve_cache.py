@@ -6,8 +6,6 @@ Guarantees: the best row is the one that looking at all rows would give. Nothing
 promises have a say in it, which change without any row doing so.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows
@@ -20,11 +18,6 @@ from dovetail.placement.preemption.victim_table import VictimTable
 
 #: How many pairs of shape and priority are cached.
 KEPT = 8
-
-
-class _Asked(NamedTuple):
-    shape: Shape
-    priority: int
 
 
 class _Kept:
@@ -42,7 +35,7 @@ class ReprieveCache:
 
     def __init__(self, victim_table: VictimTable) -> None:
         self._victim_table = victim_table
-        self._kept: dict[_Asked, _Kept] = {}
+        self._kept: dict[tuple[Shape, int], _Kept] = {}  # by shape and priority
 
     def best(self, pod: Preemptor, candidates: B1) -> RankedNomination | None:
         """The best of the candidate rows; None if preemption helps on none. The victim table must be up to date."""
@@ -50,7 +43,7 @@ class ReprieveCache:
         if pod.budgets.any or pod.request.promised is not None:
             found = reprieve(self._victim_table, pod, rows)
             return None if found is None else ranked_nomination(self._victim_table, found, _first(found.measures))
-        kept = self._of(_Asked(pod.request.shape, pod.priority), len(candidates))
+        kept = self._of((pod.request.shape, pod.priority), len(candidates))
         self._refresh(kept, pod, candidates)
         measures = kept.measures[:, rows]
         if not len(rows) or not np.isfinite(measures[0]).any():
@@ -60,7 +53,7 @@ class ReprieveCache:
         assert found is not None, "what is kept of a row is not true any more"
         return ranked_nomination(self._victim_table, found, 0)
 
-    def _of(self, asked: _Asked, width: int) -> _Kept:
+    def _of(self, asked: tuple[Shape, int], width: int) -> _Kept:
         found = self._kept.pop(asked, None)
         if found is None or len(found.looked_at) != width:
             found = _Kept(self._victim_table.cluster, width)

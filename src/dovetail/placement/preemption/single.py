@@ -37,7 +37,7 @@ class OneSearch:
                 self._look_at(row)
         if self._best is None:
             return None
-        take_all(self._ledger, self._chosen)
+        self._ledger.take_all(self._chosen)
         return self._ledger
 
     def _worth(self, head: int) -> bool:
@@ -57,15 +57,3 @@ class OneSearch:
 def missing_for(pool: VictimPool, room: list[float], count: int) -> tuple[int, ...]:
     """By needed resource: what a node with this free capacity lacks for so many tasks; negative where it has more."""
     return tuple([count * need - int(free) for need, free in zip(pool.column, room, strict=True)])
-
-
-def take_all(ledger: VictimLedger, offers: list[Offer]) -> list[int]:
-    """Record them. Returns the slots of all victims."""
-    gone: list[int] = []
-    for offer in offers:
-        if offer.breaks:
-            gone += ledger.break_up(offer.unit)
-        else:
-            ledger.take(offer.slot)
-            gone.append(offer.slot)
-    return gone

@@ -15,11 +15,8 @@ from dovetail.cluster.views.view import View
 from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
 from dovetail.placement.pipeline.evaluation import Evaluator
-from dovetail.placement.preemption.cost import cost_of
 from dovetail.placement.preemption.pool import VictimPool
-from dovetail.placement.preemption.search import Victims
-from dovetail.placement.preemption.single import take_all
-from dovetail.placement.preemption.victim_ledger import Offer, VictimLedger, offers_of
+from dovetail.placement.preemption.victim_ledger import Offer, VictimLedger, Victims, offers_of
 
 #: As many nodes are tried.
 MOST_ROWS = 64
@@ -33,14 +30,11 @@ class TrialSearch:
 
     def run(self) -> Victims | None:
         for _ in self._pool.thresholds(1):
-            found = [one for row in self._rows() if (one := self._on(row)) is not None]
+            rows = np.unique(self._pool.rows)[:MOST_ROWS].tolist()
+            found = [one for row in rows if (one := self._on(row)) is not None]
             if found:
                 return min(found, key=lambda one: (one.cost, one.placements))
         return None
-
-    def _rows(self) -> list[int]:
-        rows: list[int] = np.unique(self._pool.rows).tolist()
-        return rows[:MOST_ROWS]
 
     def _on(self, row: int) -> Victims | None:
         pool = self._pool
@@ -57,10 +51,8 @@ class TrialSearch:
             if self._accepts(row, rest):
                 taken = rest
         ledger = VictimLedger(pool)
-        take_all(ledger, taken)
-        slots = sorted(ledger.victims)
-        rank = min(pool.table.arrays.rank[slots].tolist())
-        return Victims(tuple(sorted(map(pool.table.task, slots))), (row,), cost_of(rank, ledger.total))
+        ledger.take_all(taken)
+        return ledger.result((row,))
 
     def _accepts(self, row: int, offers: list[Offer]) -> bool:
         """Do all filters accept the node once these are gone?"""

@@ -7,13 +7,23 @@ each other. A gang that loses more than it can is broken, and all its tasks are 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.placement.preemption.cost import BROKEN_GANG, VIOLATION
+from dovetail.model.task import TaskId
+from dovetail.placement.preemption.cost import BROKEN_GANG, VIOLATION, Cost, cost_of
 from dovetail.placement.preemption.pool import VictimPool
 
 _NONE: Mapping[int, int] = {}
+
+
+class Victims(NamedTuple):
+    """The victims, the rows of the tasks they make room for, and the cost."""
+
+    tasks: tuple[TaskId, ...]
+    placements: tuple[int, ...]
+    cost: Cost
 
 
 class VictimLedger:
@@ -68,6 +78,17 @@ class VictimLedger:
         self.given[unit] = 0
         return rest
 
+    def take_all(self, offers: "Iterable[Offer]") -> list[int]:
+        """Returns the slots of all victims."""
+        gone: list[int] = []
+        for offer in offers:
+            if offer.breaks:
+                gone += self.break_up(offer.unit)
+            else:
+                self.take(offer.slot)
+                gone.append(offer.slot)
+        return gone
+
     def release(self, slot: int) -> None:
         """Undo `take`."""
         unit = self.pool.unit(slot)
@@ -83,6 +104,12 @@ class VictimLedger:
         self.total -= BROKEN_GANG
         self.broken.discard(unit)
         return members
+
+    def result(self, placements: tuple[int, ...]) -> Victims:
+        """The victims that are chosen, for tasks on these rows."""
+        slots, table = sorted(self.victims), self.pool.table
+        rank = min(table.arrays.rank[slots].tolist())
+        return Victims(tuple(sorted(map(table.task, slots))), placements, cost_of(rank, self.total))
 
     def _count(self, slot: int) -> None:
         group = self.pool.group(slot)

@@ -97,7 +97,7 @@ class GreedyRecovery:
         gang = self._gang
         placed: dict[int, int] = {}
         # Child groups that are complete in this domain come first: they stay, at no cost.
-        for child in sorted(branch.children, key=lambda one: self._needing(one, domain)):
+        for child in sorted(branch.children, key=lambda one: len(needing_nodes(gang, one.group.members, domain)[0])):
             found = self._branch(child, domain, state, below)
             if found is None:
                 return None
@@ -113,9 +113,6 @@ class GreedyRecovery:
         if rows is None:
             return None
         return state, placed | dict(zip(wanting, rows, strict=True))
-
-    def _needing(self, branch: Branch, domain: B1) -> int:
-        return len(needing_nodes(self._gang, branch.group.members, domain)[0])
 
     # --- rows ------------------------------------------------------------------------------------------------
 

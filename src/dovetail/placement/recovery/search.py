@@ -53,7 +53,8 @@ def _improve(problem: RecoveryProblem, guess: RecoveryPlan) -> RecoveryPlan:
             best, optimal = found.plan, alone
     cost = best.cost(problem.gangs)
     if cost and not optimal:
-        found = fewest_moves(problem, _restored_gangs(best), cost - 1)
+        restored = [at for at, whole in enumerate(_restored(best)) if whole]
+        found = fewest_moves(problem, restored, cost - 1)
         proved = proved and found.proved
         best = found.plan or best
     return replace(guess if best is guess else move_closer(problem, best), exact=proved)
@@ -93,10 +94,6 @@ def _result_rank(plan: RecoveryPlan, at: int) -> tuple[int, int]:
 def _is_better(problem: RecoveryProblem, one: RecoveryPlan, other: RecoveryPlan) -> bool:
     mine, yours = _restored(one), _restored(other)
     return mine > yours or (mine == yours and one.cost(problem.gangs) < other.cost(problem.gangs))
-
-
-def _restored_gangs(plan: RecoveryPlan) -> list[int]:
-    return [at for at, whole in enumerate(_restored(plan)) if whole]
 
 
 def _restored(plan: RecoveryPlan) -> list[bool]:

@@ -118,9 +118,8 @@ def test_room_that_another_is_about_to_take_is_not_to_be_had() -> None:
     request, _ = _asked(world, waiting)
     row = scene.engine._state.cluster.rows["m"]
     for identity in (None, scene.reader.read(waiting).identity):
-        coming = NominatedPlacements(
-            {row: [(TaskId(99, 0), Placement(row, request.column, None, NO_VICTIM_INFO, identity))]}
-        )
+        coming = NominatedPlacements()
+        coming.add(row, TaskId(99, 0), Placement(row, request.column, None, NO_VICTIM_INFO, identity))
         assert _nominated(world, waiting) == ("m", ["a"], 0)
         assert _nominated(world, waiting, coming=coming) == ("n", ["b"], 0)
 
