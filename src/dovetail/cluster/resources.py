@@ -166,7 +166,7 @@ LEAST_MEASUREMENTS = 3
 class UsageTrend:
     """The trend of measured use: Holt's linear method over the measurements of each node. Written by `Cluster` only.
 
-    level, slope  float64[resource, node]: smoothed use, and its change per second; resources added lately may be missing
+    level, slope  float64[resource, node]: smoothed use, and its change per second; new resources may be missing
     at            float64[node]: time of the last measurement
     count         int32[node]: number of measurements
 

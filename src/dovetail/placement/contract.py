@@ -42,13 +42,13 @@ class PromisedCapacity:
 
     rows: Rows
     room: F8  # float64[resource, row]
-    whose: Sequence[str] | npt.NDArray[Any]  # for each row, the owner of the promise, in words
+    owners: Sequence[str] | npt.NDArray[Any]  # for each row, the owner of the promise, in words
 
     def without(self, row: int, column: F8) -> "PromisedCapacity":
         """What is left after the column was taken on a row."""
         room = self.room.copy()
         room[: len(column), self.rows == row] -= column[:, None]
-        return PromisedCapacity(self.rows, room, self.whose)
+        return PromisedCapacity(self.rows, room, self.owners)
 
 
 @dataclass(slots=True)

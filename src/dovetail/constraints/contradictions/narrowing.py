@@ -121,41 +121,41 @@ def numbers_in(tree: Tree) -> Iterator[Hashable]:
 
 
 @lru_cache(maxsize=KEPT)
-def granted(tree: Tree, room: ResourceCeiling) -> tuple[OrderTest, ...]:
+def granted(tree: Tree, ceiling: ResourceCeiling) -> tuple[OrderTest, ...]:
     """What holds on every node, about the amounts a number is made of."""
     match tree:
         case Index(Select(of, str(name)), Literal(str(resource)) as key) if name in AMOUNTS:
-            found = _no_more_than_capacity(of, resource, key, room)
+            found = _no_more_than_capacity(of, resource, key, ceiling)
             if isinstance(of, Call) and of.name == "domain" and len(of.args) == 1:
-                found += _no_more_than_capacity(NODE, resource, key, room)
-                if not (name == "free" and room.measured):  # its own domain holds the node
+                found += _no_more_than_capacity(NODE, resource, key, ceiling)
+                if not (name == "free" and ceiling.measured):  # its own domain holds the node
                     found.append(ordered(Index(Select(NODE, name), key), tree, {LESS, EQUAL}))
             return tuple(found)
         case Call(name, args) if name in COMPUTED:
-            return tuple([order for arg in args for order in granted(arg, room)])
+            return tuple([order for arg in args for order in granted(arg, ceiling)])
     return ()
 
 
-def _no_more_than_capacity(of: Tree, resource: str, key: Literal, room: ResourceCeiling) -> list[OrderTest]:
-    if room.ratio(resource) > 1:
+def _no_more_than_capacity(of: Tree, resource: str, key: Literal, ceiling: ResourceCeiling) -> list[OrderTest]:
+    if ceiling.ratio(resource) > 1:
         return []
     capacity = Index(Select(of, "capacity"), key)
-    less = ("free",) if room.measured else ("free", "allocated")
+    less = ("free",) if ceiling.measured else ("free", "allocated")
     return [ordered(Index(Select(of, name), key), capacity, {LESS, EQUAL}) for name in less]
 
 
 @lru_cache(maxsize=KEPT)
-def natural(tree: Tree, room: ResourceCeiling) -> Range:
+def natural(tree: Tree, ceiling: ResourceCeiling) -> Range:
     """What is known of a number before any comparison."""
     match tree:
         case Index(Select(of, str(name)), Literal(str(resource))) if of == NODE or isinstance(of, Call | Name):
             if name in AMOUNTS:
-                least = -math.inf if name == "free" and room.measured else 0
+                least = -math.inf if name == "free" and ceiling.measured else 0
                 return Range(least, whole=resource not in IN_THOUSANDTHS)
             if name == "utilisation":
-                return Range(0, room.largest_share)
+                return Range(0, ceiling.largest_share)
         case Select(of, "load") if of == NODE:
-            return Range(0, room.largest_share)
+            return Range(0, ceiling.largest_share)
         case Select(_, str(name)) if name in COUNTS:
             return Range(0, whole=True)
         case Call("distance"):
@@ -168,10 +168,10 @@ def natural(tree: Tree, room: ResourceCeiling) -> Range:
 class Numbers:
     """What is known of numbers after the comparisons so far."""
 
-    __slots__ = ("_ranges", "_relations", "_room", "_ways")
+    __slots__ = ("_ranges", "_relations", "_ceiling", "_ways")
 
-    def __init__(self, room: ResourceCeiling) -> None:
-        self._room = room
+    def __init__(self, ceiling: ResourceCeiling) -> None:
+        self._ceiling = ceiling
         self._ways: dict[tuple[Tree, Tree], frozenset[str]] = {}
         self._relations: dict[tuple[Tree, Tree], frozenset[str]] = {}  # those without a literal
         self._ranges: dict[Tree, Range] = {}
@@ -182,19 +182,19 @@ class Numbers:
 
     def and_also(self, orders: Iterable[OrderTest]) -> "Numbers | None":
         """With more comparisons; None if no numbers satisfy them."""
-        more = Numbers(self._room)
+        more = Numbers(self._ceiling)
         more._ways, more._relations, more._ranges = dict(self._ways), dict(self._relations), dict(self._ranges)
         return more if more._take(orders) and more._settle() else None
 
     def _take(self, orders: Iterable[OrderTest]) -> bool:
         for order in orders:
-            for one in (order, *granted(order.left, self._room), *granted(order.right, self._room)):
+            for one in (order, *granted(order.left, self._ceiling), *granted(order.right, self._ceiling)):
                 if not self._compare(one.left, one.right, one.ways):
                     return False
         return True
 
     def _compare(self, left: Tree, right: Tree, ways: frozenset[str]) -> bool:
-        if left == right and (is_text(left) or not natural(left, self._room).no_number):
+        if left == right and (is_text(left) or not natural(left, self._ceiling).no_number):
             ways &= {EQUAL}
         pair = (left, right)
         ways = self._ways[pair] = self._ways.get(pair, ways) & ways
@@ -232,7 +232,7 @@ class Numbers:
         found = self._computed(tree) if isinstance(tree, Call) and tree.name in COMPUTED else None
         kept = self._ranges.get(tree)
         if found is None:
-            return natural(tree, self._room) if kept is None else kept
+            return natural(tree, self._ceiling) if kept is None else kept
         return found if kept is None else kept.at_least(found.low, False).at_most(found.high, False)
 
     def _computed(self, tree: Call) -> Range | None:

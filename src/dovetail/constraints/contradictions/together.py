@@ -158,8 +158,8 @@ T = TypeVar("T")
 class JointSearch:
     """Answers several questions within one work budget."""
 
-    def __init__(self, room: ResourceCeiling, work: int = MOST_WORK) -> None:
-        self._room = room
+    def __init__(self, ceiling: ResourceCeiling, work: int = MOST_WORK) -> None:
+        self._ceiling = ceiling
         self._work = work
 
     def never_hold(self, several: Sequence[Cases]) -> bool:
@@ -167,7 +167,7 @@ class JointSearch:
         choices = sorted(several, key=len)
         if not choices:
             return False
-        path = [(iter(choices[0]), _Chosen({}, Numbers(self._room), (), {}))]
+        path = [(iter(choices[0]), _Chosen({}, Numbers(self._ceiling), (), {}))]
         while path:
             untried, chosen = path[-1]
             case = next(untried, None)

@@ -85,8 +85,8 @@ class ConstraintsFilter(Filter):
         return in_turn(rules, positions)
 
     def _words(self, want: ConstraintAsk, request: Request, here: View) -> str:
-        whose = f" ({want.source})" if want.source else ""
+        source = f" ({want.source})" if want.source else ""
         if want.demand is Demand.AVOID:
-            return f"still avoids: {want.text}{whose}"
+            return f"still avoids: {want.text}{source}"
         insists = "still insists: " if want.demand is Demand.PREFER else ""
-        return f"{insists}{why_not(compile_node(want.text), here, request.shape.namespace, 0)}{whose}"
+        return f"{insists}{why_not(compile_node(want.text), here, request.shape.namespace, 0)}{source}"

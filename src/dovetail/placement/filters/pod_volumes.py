@@ -60,7 +60,7 @@ def bindable(ask: VolumeAsk, view: View) -> B1 | bool:
 def _why_not_bindable(ask: VolumeAsk, here: View) -> str:
     anywhere = ask._replace(claims=tuple([claim._replace(roomy=None) for claim in ask.claims]))
     if np.all(bindable(anywhere, here)):
-        return "no volume is left for a claim of the pod, and its driver has no room here to make one of that size"
+        return "no volume is left for a claim of the pod, and its driver has no space here for a new one of that size"
     return "no volume is left for a claim of the pod, and none can be made here"
 
 
