@@ -103,15 +103,11 @@ class DomainTable:
                 continue
             column = sums[:, code].tolist()
             capacity, free = column[_FIXED::2], column[_FIXED + 1 :: 2]
-            found.append(
-                DomainState(
-                    level.name,
-                    level.domain(code),
-                    *map(int, column[:_FIXED]),
-                    {name: int(amount) for name, amount in zip(names, capacity, strict=True) if amount},
-                    {name: int(free[i]) for i, name in enumerate(names) if capacity[i]},
-                )
-            )
+            nodes, healthy, whole_nodes, whole_gpus = map(int, column[:_FIXED])
+            has = {name: int(amount) for name, amount in zip(names, capacity, strict=True) if amount}
+            left = {name: int(free[i]) for i, name in enumerate(names) if capacity[i]}
+            state = DomainState(level.name, level.domain(code), nodes, healthy, whole_nodes, whole_gpus, has, left)
+            found.append(state)
         return sorted(found, key=lambda domain: domain.name)
 
     # --- keeping up ------------------------------------------------------------------------------------------

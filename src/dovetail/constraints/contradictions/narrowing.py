@@ -168,7 +168,7 @@ def natural(tree: Tree, ceiling: ResourceCeiling) -> Range:
 class Numbers:
     """What is known of numbers after the comparisons so far."""
 
-    __slots__ = ("_ranges", "_relations", "_ceiling", "_ways")
+    __slots__ = ("_ceiling", "_ranges", "_relations", "_ways")
 
     def __init__(self, ceiling: ResourceCeiling) -> None:
         self._ceiling = ceiling

@@ -30,7 +30,7 @@ from dovetail.placement.pipeline.evaluation import Evaluator
 from dovetail.placement.preemption.cost import Cost
 from dovetail.placement.preemption.pool import Eligible, VictimPool
 from dovetail.placement.preemption.search import find_victims
-from dovetail.placement.preemption.trial_search import TrialSearch
+from dovetail.placement.preemption.single import TrialSearch
 from dovetail.placement.preemption.victim_ledger import Victims
 from dovetail.placement.preemption.victim_table import VictimArrays
 

@@ -143,11 +143,11 @@ def _about_workload_affinity(whole: Shape, blank: Shape, spec: Workload) -> Iter
         written |= dict.fromkeys(spread_of([spread], spec.namespace, spec.name), ("spread", index))
     if spec.topology is not None:
         written |= dict.fromkeys(kept_together(spec), ("topology", "required"))
-    for rule in whole.workload_affinity:
-        if rule.weight is None:
-            path = written.get(rule, ())
-            asked = replace(blank, workload_affinity=(rule,))
-            yield WorkloadRequirement(path, f"a place {rule}", WORKLOAD_AFFINITY, asked, "" if path else _NOT_ITS_OWN)
+    for one in whole.workload_affinity:
+        if one.weight is None:
+            path = written.get(one, ())
+            asked = replace(blank, workload_affinity=(one,))
+            yield WorkloadRequirement(path, f"a place {one}", WORKLOAD_AFFINITY, asked, "" if path else _NOT_ITS_OWN)
     # Only domains count that it could go to, and that follows from what it says of nodes.
     eligible = replace(
         blank, node_selector=whole.node_selector, required=whole.required, tolerations=whole.tolerations,

@@ -6,22 +6,14 @@ from dovetail.cluster.arrays import B1
 from dovetail.cluster.state import LABELS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
-from dovetail.model.requests.asks import Match, Term
-from dovetail.model.requests.pod_ask import FEATURE, NODE_NAME, PodAsk
+from dovetail.model.requests.asks import Match
+from dovetail.model.requests.pod_ask import FEATURE, NODE_NAME
 from dovetail.model.workloads.selection import Operator
 from dovetail.placement.contract import OWN_NODE, Concern, Filter, Request
 from dovetail.placement.filters.pod_volumes import reachable
 
 OTHER_NODE, FEATURE_MISSING = "other_node_named", "feature_missing"
 ELSEWHERE, NO_DEVICES = "device_elsewhere", "no_devices_to_allocate"
-
-
-def named(ask: PodAsk) -> Term:
-    return (Match(NODE_NAME, Operator.IN, (ask.node_name,)),) if ask.node_name else ()
-
-
-def features(ask: PodAsk) -> Term:
-    return tuple([Match(FEATURE + name, Operator.EXISTS, ()) for name in ask.features])
 
 
 class PodNodeFilter(Filter):
@@ -38,7 +30,9 @@ class PodNodeFilter(Filter):
         return ask is not None and bool(ask.node_name or ask.features)
 
     def mask(self, request: Request, view: View) -> B1 | bool:
-        return view.satisfies((*named(request.pod), *features(request.pod)))
+        pod = request.pod
+        named = (Match(NODE_NAME, Operator.IN, (pod.node_name,)),) if pod.node_name else ()
+        return view.satisfies((*named, *[Match(FEATURE + name, Operator.EXISTS, ()) for name in pod.features]))
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         if request.pod.node_name and view.label(NODE_NAME, position) != request.pod.node_name:

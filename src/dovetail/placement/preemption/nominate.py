@@ -21,7 +21,7 @@ from dovetail.model.disruption_budget import DisruptionBudget
 from dovetail.placement.contract import Request
 from dovetail.placement.pipeline.evaluation import Evaluator
 from dovetail.placement.preemption.nomination import Budgets, NominatedPlacements, Nomination, Preemptor
-from dovetail.placement.preemption.reprieve_cache import ReprieveCache
+from dovetail.placement.preemption.reprieve import ReprieveCache
 from dovetail.placement.preemption.reprieve_trials import Trials
 from dovetail.placement.preemption.victim_table import VictimTable
 
