@@ -3,7 +3,7 @@
 import numpy as np
 
 from dovetail.cluster.devices import SEVERAL
-from dovetail.cluster.network.gang_flows import Conversations, Gang
+from dovetail.cluster.network.gang_flows import DeclaredTraffic, Gang
 from dovetail.cluster.network.levels import bandwidth_of, present_levels
 from dovetail.cluster.placements import AttachedVolumes
 from dovetail.cluster.resources import loads
@@ -49,7 +49,7 @@ def check_invariants(cluster: Cluster, *, within_capacity: bool = True) -> None:
     _check_devices(cluster, within_capacity)
     _check_services(cluster)
     _check_selector_counts(cluster)
-    _check_conversations(cluster)
+    _check_declared_traffic(cluster)
     _check_volumes(cluster)
     _check_bandwidth(cluster)
     _check_rows(cluster)
@@ -109,12 +109,12 @@ def _check_selector_counts(cluster: Cluster) -> None:
         )
 
 
-def _check_conversations(cluster: Cluster) -> None:
-    anew = Conversations()
+def _check_declared_traffic(cluster: Cluster) -> None:
+    anew = DeclaredTraffic()
     for placement in cluster.placements.by_task.values():
         if placement.identity is not None and placement.identity.talks:
             anew.count(placement.identity, 1)
-    _must(anew.said == cluster.placements.conversations.said, "who talks to whom differs from the placements")
+    _must(anew.senders == cluster.placements.declared_traffic.senders, "who talks to whom differs from the placements")
 
 
 def _check_volumes(cluster: Cluster) -> None:

@@ -60,9 +60,11 @@ class Submitted:
         needs = {name: float(amount) for name, amount in self.shape.amounts}
         repelled = self.cluster.placements.selector_counts.repelled(self.identity)
         column = self.cluster.resources.vector(needs)
-        heard = self.cluster.placements.conversations.with_whom(self.identity)
-        non_local = bool(repelled or heard) or is_non_local(self.shape)
-        request = Request(self.shape, column, needs, self.scope, identity=self.identity, repelled=repelled, heard=heard)
+        senders = self.cluster.placements.declared_traffic.senders_to(self.identity)
+        non_local = bool(repelled or senders) or is_non_local(self.shape)
+        request = Request(
+            self.shape, column, needs, self.scope, identity=self.identity, repelled=repelled, senders=senders
+        )
         request.non_local = non_local
         return request
 

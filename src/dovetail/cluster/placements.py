@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.cluster.arrays import F8
-from dovetail.cluster.network.gang_flows import Conversations, GangFlows
+from dovetail.cluster.network.gang_flows import DeclaredTraffic, GangFlows
 from dovetail.cluster.selector_counts import Counted, SelectorCount, SelectorCounts
 from dovetail.model.requests.asks import Selector
 from dovetail.model.requests.task_identity import TaskIdentity
@@ -105,7 +105,7 @@ class PlacementTable:
         self.directory: dict[Key, tuple[int, int]] = {}  # live workloads: id and number of replicas
         self.has_pods = False  # several pods are one workload: they are found by identity, not in the directory
         self.selector_counts = SelectorCounts()
-        self.conversations = Conversations()
+        self.declared_traffic = DeclaredTraffic()
         self.flows = GangFlows()
         self.volumes = AttachedVolumes()
 
@@ -137,7 +137,7 @@ class PlacementTable:
     def _count(self, identity: TaskIdentity, row: int, sign: int) -> None:
         self.selector_counts.count(identity, row, sign)
         if identity.talks:
-            self.conversations.count(identity, sign)
+            self.declared_traffic.count(identity, sign)
         if identity.bandwidth_mbps:
             self.flows.count(identity, row, sign)
         if identity.volumes:

@@ -104,7 +104,7 @@ class Cluster:
             row = self._new_row(node.name, at)
         self.resources.set_capacity(row, node.capacity.amounts())
         self.devices.set_row(row, node.gpus, node.capacity.gpu)
-        self.labels.set_row(row, self.topology.worn(node.name, node.labels))
+        self.labels.set_row(row, self.topology.applied_labels(node.name, node.labels))
         self.taints.set_row(row, list(node.taints))
         self.kinds[row] = sum(_KIND_BITS[kind] for kind in set(node.kinds))
         self.backends[row] = self._backend_code(node.backend)
@@ -245,7 +245,7 @@ class Cluster:
             name=name,
             backend=self.backend_names[self.backends[row]],
             capacity=capacity_of(amounts),
-            labels=self.topology.own(name, self.labels.row(row)),
+            labels=self.topology.own_labels(name, self.labels.row(row)),
             taints=list(self.taints.row(row)),
             kinds=[kind for kind, bit in _KIND_BITS.items() if self.kinds[row] & bit],
             gpus=list(self.devices.groups(row)),
@@ -270,10 +270,10 @@ class Cluster:
 
     def set_topology(self, definition: Topology) -> None:
         """Replace the description of the network; an empty one removes it. Not for trials."""
-        own = {name: self.topology.own(name, self.labels.row(row)) for name, row in self.rows.items()}
+        own = {name: self.topology.own_labels(name, self.labels.row(row)) for name, row in self.rows.items()}
         self.topology.set(definition)
         for name, labels in own.items():
-            self.labels.set_row(self.rows[name], self.topology.worn(name, labels))
+            self.labels.set_row(self.rows[name], self.topology.applied_labels(name, labels))
         self.generation += 1
         self.epoch += 1
 

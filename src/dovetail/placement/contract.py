@@ -63,7 +63,7 @@ class Request:
     promised: PromisedCapacity | None = None
     identity: TaskIdentity | None = None  # identity of the task; only where other work matters to it
     repelled: tuple[AffinityRule, ...] = ()  # rules of placed tasks that keep it away from them
-    heard: tuple[tuple[str, int], ...] = ()  # placed workloads that send to it, and how much in Mbps
+    senders: tuple[tuple[str, int], ...] = ()  # placed workloads that send to it, and how much in Mbps
     among: B1 | None = None  # bool[node of the whole cluster]: only these nodes are considered
     outlook: Outlook | None = None  # the expected workload mix, and what is scarce for it; it changes as work comes
     non_local: bool = False  # a node's own row does not decide: nothing of a decision is cached

@@ -19,7 +19,7 @@ from dovetail.model.requests.task_identity import TaskIdentity
 
 Gang = tuple[str, str]  # namespace, and the name of the group or the workload
 Column = tuple[str, I4 | None]  # the label of a level and int[node], the code of each node's domain; None: the node
-Said = tuple[tuple[str, int], ...]
+Senders = tuple[tuple[str, int], ...]
 
 
 class Members(NamedTuple):
@@ -103,14 +103,14 @@ def crossing(members: Members, codes: I4 | None) -> tuple[Rows, F8]:
     return domains[linked], mbps[linked]
 
 
-class Conversations:
+class DeclaredTraffic:
     """Declared traffic between workloads that hold nodes, by receiver: which workloads send to it, and how much. (A
     shape holds what its workload declares itself.) Follows from the placed tasks alone, not from the order in which
     they came."""
 
     def __init__(self) -> None:
         # By namespace and name of the receiver: Mbps by sender.
-        self.said: dict[tuple[str, str], dict[TaskIdentity, int]] = {}
+        self.senders: dict[tuple[str, str], dict[TaskIdentity, int]] = {}
         self._tasks: dict[TaskIdentity, int] = {}  # of senders: how many tasks hold a node
 
     def count(self, identity: TaskIdentity, change: int) -> None:
@@ -123,18 +123,18 @@ class Conversations:
         if bool(before) == bool(after):
             return
         for to, mbps in identity.talks:
-            senders = self.said.setdefault((identity.namespace, to), {})
+            senders = self.senders.setdefault((identity.namespace, to), {})
             if after:
                 senders[identity] = mbps
             else:
                 senders.pop(identity, None)
                 if not senders:
-                    del self.said[identity.namespace, to]
+                    del self.senders[identity.namespace, to]
 
-    def with_whom(self, identity: TaskIdentity) -> Said:
+    def senders_to(self, identity: TaskIdentity) -> Senders:
         """Workloads that hold nodes and send to the one with this identity, and at how many Mbps; by name. Itself is
         left out. Of two definitions of one workload (the old one is being stopped) the one with more traffic counts."""
-        senders = self.said.get((identity.namespace, identity.workload)) if self.said else None
+        senders = self.senders.get((identity.namespace, identity.workload)) if self.senders else None
         if not senders:
             return ()
         by_name: dict[str, int] = {}

@@ -80,7 +80,7 @@ class NetworkTopology:
 
     # --- labels ----------------------------------------------------------------------------------------------
 
-    def worn(self, node: str, own: Labels) -> Labels:
+    def applied_labels(self, node: str, own: Labels) -> Labels:
         """The labels a node carries, given those it says of itself."""
         place = self._places.get(node)
         if not place:
@@ -89,9 +89,9 @@ class NetworkTopology:
         self._own[node] = dict(own)
         return {**own, **place}
 
-    def own(self, node: str, worn: Labels) -> Labels:
+    def own_labels(self, node: str, applied: Labels) -> Labels:
         """The inverse."""
-        return self._own.get(node, worn)
+        return self._own.get(node, applied)
 
     def forget(self, node: str) -> None:
         self._own.pop(node, None)

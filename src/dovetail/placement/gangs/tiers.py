@@ -106,7 +106,7 @@ def tiers_of(cluster: Cluster, asked: tuple[str, ...] = ()) -> Tiers:
             columns[id(column)] = column
     wanted = [columns[key] for key, called in names.items() if any(level in asked for level in called)]
     for key, column in list(columns.items()):
-        if all(column is not one for one in wanted) and any(_tears(column, one, n) for one in wanted):
+        if all(column is not one for one in wanted) and any(_splits(column, one, n) for one in wanted):
             del columns[key]
     tiers = [_tier(EVERYWHERE, None, np.zeros(n, dtype=np.intp))]
     index: dict[str, int] = {}
@@ -150,7 +150,7 @@ def _mean_size(column: LabelColumn, n: int) -> float:
     return len(carried) / len(np.unique(carried))
 
 
-def _tears(level: LabelColumn, asked: LabelColumn, n: int) -> bool:
+def _splits(level: LabelColumn, asked: LabelColumn, n: int) -> bool:
     """Would this level split a domain of a requested level, because only one of two nodes there has its label?"""
     inner, outer = asked.codes[:n], level.codes[:n]
     lacking = inner[(outer == 0) & (inner > 0)]

@@ -23,7 +23,7 @@ from dovetail.cluster.network.link_graph import LinkGraph
 from dovetail.cluster.state import Cluster
 from dovetail.model.text.quantity import show_bytes
 from dovetail.placement.network_cost.fabric import LevelFabric, OneSwitch, Ports
-from dovetail.placement.network_cost.link_fabric import Ways
+from dovetail.placement.network_cost.link_fabric import LinkRoutes
 
 _PATTERNS_KEPT = 64
 GIB = 2**30
@@ -123,7 +123,7 @@ class CommunicationModel:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._ways: tuple[int, Ways] | None = None
+        self._routes: tuple[int, LinkRoutes] | None = None
         self._alike: dict[tuple[Hashable, ...], float] = {}
         self._as_of = (-1, -1)
 
@@ -189,9 +189,9 @@ class CommunicationModel:
             count = len(distinct)
             ports = Ports(of_rank, np.full(count, float(host.mbps)), np.full(count, float(host.latency_ns)), names)
             return LevelFabric(ports, present_levels(self._cluster), distinct), OneSwitch(ports)
-        if self._ways is None or self._ways[0] != topology.version:
-            self._ways = (topology.version, Ways(LinkGraph(topology.definition)))
-        return self._ways[1].fabrics(names, of_rank)
+        if self._routes is None or self._routes[0] != topology.version:
+            self._routes = (topology.version, LinkRoutes(LinkGraph(topology.definition)))
+        return self._routes[1].fabrics(names, of_rank)
 
 
 def _numbered(codes: Rows) -> bytes:

@@ -18,10 +18,10 @@ from dovetail.placement.network_cost.fabric import BITS, MBPS, Busiest, OneSwitc
 LEAST_LEFT = 0.01
 #: A link counts as so many nanoseconds beside its latency, which is in whole ones.
 _A_LINK_NS = 1e-4
-_WAYS_KEPT = 4096
+_ROUTES_KEPT = 4096
 
 
-class Ways:
+class LinkRoutes:
     """One graph. Hosts are known by name; `anchors`, by vertex, is where a host meets the part that is searched: its
     switch, or itself if it has several links."""
 
@@ -78,7 +78,7 @@ class Ways:
         found = [self._kept[one] for one in anchors.tolist()]
         for one in anchors.tolist():
             self._kept.move_to_end(one)
-        while len(self._kept) > max(_WAYS_KEPT, len(anchors)):
+        while len(self._kept) > max(_ROUTES_KEPT, len(anchors)):
             self._kept.popitem(last=False)
         shares = np.ascontiguousarray(np.array([share for _, share in found]).T)
         return np.array([latency for latency, _ in found]), shares
@@ -131,11 +131,11 @@ def _nearest(graph: LinkGraph, left_mbps: F8) -> tuple[F8, F8]:
 class LinkFabric(OneSwitch):
     """`vertices` are those of the nodes in `ports`."""
 
-    def __init__(self, ports: Ports, ways: Ways, vertices: Rows) -> None:
+    def __init__(self, ports: Ports, routes: LinkRoutes, vertices: Rows) -> None:
         super().__init__(ports)
-        self._ways = ways
-        self._anchors, self._of_node = np.unique(ways.anchors[vertices], return_inverse=True)
-        latency_ns, self._shares = ways.from_anchors(self._anchors)
+        self._routes = routes
+        self._anchors, self._of_node = np.unique(routes.anchors[vertices], return_inverse=True)
+        latency_ns, self._shares = routes.from_anchors(self._anchors)
         self._latency_ns: F8 = latency_ns[:, self._anchors]
 
     def _inside(self, start: Rows, end: Rows, size_bytes: F8) -> tuple[Busiest, F8]:
@@ -149,16 +149,16 @@ class LinkFabric(OneSwitch):
         busiest = self._busiest(np.outer(tasks, tasks) * size_bytes)
         longest = np.zeros(len(self._anchors))
         np.maximum.at(longest, self._of_node, self.ports.latency_ns)
-        ways = self._latency_ns + longest[:, None] + longest
+        path_ns = self._latency_ns + longest[:, None] + longest
         different: B1 = ~np.eye(len(longest), dtype=np.bool_)
         order = np.lexsort((-self.ports.latency_ns, self._of_node))  # the two slowest of one switch stand side by side
         same = self._of_node[order[:-1]] == self._of_node[order[1:]]
         near = (self.ports.latency_ns[order[:-1]] + self.ports.latency_ns[order[1:]])[same]
-        return busiest, max(float(ways[different].max(initial=0.0)), float(near.max(initial=0.0)))
+        return busiest, max(float(path_ns[different].max(initial=0.0)), float(near.max(initial=0.0)))
 
     def _busiest(self, demand: F8) -> Busiest:
-        ways = self._ways
-        if len(self._anchors) == 1 or not len(ways.tails):
+        routes = self._routes
+        if len(self._anchors) == 1 or not len(routes.tails):
             return Busiest(0.0, "")
-        each = ways.loads(self._shares, self._anchors, demand) * (BITS / MBPS) / ways.mbps
-        return busier(Busiest(0.0, ""), each, ways.link)
+        each = routes.loads(self._shares, self._anchors, demand) * (BITS / MBPS) / routes.mbps
+        return busier(Busiest(0.0, ""), each, routes.link)

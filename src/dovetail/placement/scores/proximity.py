@@ -37,13 +37,13 @@ class RelatedProximityScore(Score):
     reads = frozenset({LABELS, PLACEMENTS})
 
     def reads_of(self, request: Request) -> frozenset[str]:
-        return self.reads if request.shape.near or request.shape.traffic or request.heard else frozenset()
+        return self.reads if request.shape.near or request.shape.traffic or request.senders else frozenset()
 
     def points(self, request: Request, view: View) -> F8 | float:
         shape = request.shape
         found = view.proximity(shape.namespace, shape.near) if shape.near else None
         points: F8 | float = 0.0 if found is None else found[0]
-        if not shape.traffic and not request.heard:
+        if not shape.traffic and not request.senders:
             return points
         namespace = shape.namespace if request.identity is None else request.identity.namespace
         for name, mbps, share in exchanged(request):
@@ -59,7 +59,7 @@ class RelatedProximityScore(Score):
 def exchanged(request: Request) -> list[tuple[str, int, float]]:
     """Workloads that it exchanges traffic with, by name: Mbps in both directions, and the share of all its traffic."""
     rates = dict(request.shape.traffic)
-    for name, mbps in request.heard:
+    for name, mbps in request.senders:
         rates[name] = rates.get(name, 0) + mbps
     total = sum(rates.values())
     return [(name, rates[name], rates[name] / total) for name in sorted(rates)]
