@@ -1,6 +1,7 @@
 """Filters on other work: affinity, anti-affinity, and an even spread."""
 
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 
@@ -46,28 +47,29 @@ class WorkloadAffinityFilter(Filter):
         return found
 
     def refuse_many(self, request: Request, view: View, positions: Rows) -> Iterator[GroupRefusal]:
-        return in_turn(_rules(request, view), positions)
+        repelled = (
+            (f"pods there keep it away: it must stay {rule}", not_repelled_by(rule, view), Eviction.HELPS)
+            for rule in request.repelled
+        )
+        return in_turn(chain(_own_rules(request, view), repelled), positions)
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         here = view.subset(np.array([position], dtype=np.intp))
-        for rule in request.shape.workload_affinity:
-            if rule.weight is None and not np.all(satisfies_rule(rule, request, here)):
-                # Eviction can remove tasks to stay apart from; it cannot bring tasks to be near to.
-                eviction = Eviction.HELPS if rule.relation is Relation.APART else Eviction.NEVER
-                return Refused(self.name, self.reason, f"would not be {rule}", eviction)
+        for words, kept, eviction in _own_rules(request, here):
+            if not np.all(kept):
+                return Refused(self.name, self.reason, words, eviction)
         rule = next(rule for rule in request.repelled if not np.all(not_repelled_by(rule, here)))
         where = f"this {rule.level}" if rule.distance is None else f"distance {rule.distance:g}"
         words = f"work in {where} keeps it away: it must stay {rule}"
         return Refused(self.name, "kept_away", words, Eviction.HELPS)
 
 
-def _rules(request: Request, view: View) -> Iterator[tuple[str, B1 | bool, Eviction]]:
+def _own_rules(request: Request, view: View) -> Iterator[tuple[str, B1 | bool, Eviction]]:
     for rule in request.shape.workload_affinity:
         if rule.weight is None:
+            # Eviction can remove tasks to stay apart from; it cannot bring tasks to be near to.
             eviction = Eviction.HELPS if rule.relation is Relation.APART else Eviction.NEVER
             yield f"would not be {rule}", satisfies_rule(rule, request, view), eviction
-    for rule in request.repelled:
-        yield f"pods there keep it away: it must stay {rule}", not_repelled_by(rule, view), Eviction.HELPS
 
 
 class SpreadFilter(Filter):
