@@ -25,7 +25,7 @@ from dovetail.model.workloads.workload import Workload
 NODES = 5000
 SAMPLES = 2000
 ROUNDS = 3
-OVER_FLOOR = at_most("engine.different_shapes.over_floor", 6.0, "×")
+OVER_FLOOR = at_most("engine.different_shapes.over_floor", 5.5, "×")
 
 
 class Floor:

@@ -6,7 +6,7 @@ A comparison is decided once for each distinct value, tolerations once for each 
 
 import re
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ KEPT_BYTES = 4 * 2**20  # of answers, a column and kind
 
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")  # `int` alone would also read "1_000", " 7 " and digits of other scripts
+T = TypeVar("T", bool, float)
 TaintSet = tuple[Taint, ...]
 ANSWERS_KEPT = 64
 
@@ -143,7 +144,7 @@ class TaintTable:
         self.sets: list[TaintSet] = [()]
         self.any_soft = False
         self._code_of: dict[TaintSet, int] = {(): 0}
-        self._answers: dict[Hashable, B1 | bool] = {}
+        self._answers: dict[Hashable, Any] = {}
 
     def widen(self, width: int) -> None:
         self.codes = grown(self.codes, width)
@@ -161,13 +162,13 @@ class TaintTable:
             self.codes[row] = code
             self._answers.clear()
 
-    def ask(self, key: Hashable, of_set: Callable[[TaintSet], bool]) -> B1 | bool:
-        """bool[node]: does the node's set answer yes? Kept under `key` until taints change; a plain bool if all
+    def ask(self, key: Hashable, of_set: Callable[[TaintSet], T]) -> npt.NDArray[Any] | T:
+        """The answer for each node's set, a bool or a float. Kept under `key` until taints change; a plain value if all
         sets answer alike."""
         found = self._answers.get(key)
         if found is None:
-            by_set = np.array([of_set(taints) for taints in self.sets], dtype=np.bool_)
-            found = bool(by_set[0]) if (by_set == by_set[0]).all() else by_set.take(self.codes)
+            answers = [of_set(taints) for taints in self.sets]
+            found = answers[0] if len(set(answers)) == 1 else np.array(answers).take(self.codes)
             if len(self._answers) >= ANSWERS_KEPT:
                 self._answers.clear()
             self._answers[key] = found

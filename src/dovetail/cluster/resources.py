@@ -100,10 +100,11 @@ class ResourceTable:
     def take(self, node: int, column: F8) -> None:
         """Allocate; `column` may be shorter than the table if resources were added since it was made."""
         n = len(column)
-        self.allocated[:n, node] += column
-        self.unseen[:n, node] += column
-        self.free[:n, node] -= column
-        self.least_free_slots = min(self.least_free_slots, self.free.item(_SLOTS, node))
+        allocated, unseen, free = self.allocated[:n, node], self.unseen[:n, node], self.free[:n, node]
+        allocated += column
+        unseen += column
+        free -= column
+        self.least_free_slots = min(self.least_free_slots, free.item(_SLOTS))
         self._refresh_load(node)
 
     def take_many(self, column: F8, nodes: list[int]) -> None:

@@ -80,6 +80,7 @@ class Cluster:
         self.changes = 0
         self.changes_before = 0  # the number before the last change
         self.generation = 0  # grows when a node joins, leaves or is redefined
+        self.status_changes = 0  # grows when the labels, taints or status of a node change, in trials too
         self.epoch = 0  # bumped when a cached result cannot be updated row by row
         self._runs: dict[WorkloadKind, B1 | bool] = {}
         self._vacant: list[int] = []  # a heap
@@ -275,6 +276,7 @@ class Cluster:
         for name, labels in own.items():
             self.labels.set_row(self.rows[name], self.topology.applied_labels(name, labels))
         self.generation += 1
+        self.status_changes += 1
         self.epoch += 1
 
     def set_distance(self, one: str, other: str, distance: float | None) -> None:
@@ -401,6 +403,8 @@ class Cluster:
     def _touch(self, row: int, groups: tuple[str, ...]) -> None:
         for group in groups:
             self.log[group].append(row)
+        if STATUS in groups:
+            self.status_changes += 1
         self._new_state()
 
     def _new_state(self) -> None:

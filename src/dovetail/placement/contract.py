@@ -208,6 +208,10 @@ class Filter(PlacementPlugin):
     #: What can make it accept a node that it refused. A task that waits is tried again on these signals only.
     wakes_on: ClassVar[WakeSignals] = ANYTHING
 
+    #: Fields of the request that it looks at, if beside them only labels, taints and status of nodes decide: then the
+    #: answer is cached until one of those changes. None: it looks at more, and is asked every time.
+    decided_by: ClassVar[tuple[str, ...] | None] = None
+
     def applies(self, request: Request) -> bool:  # noqa: ARG002 (for overriding)
         """Does the request ask for anything that this filter decides on? Otherwise it is skipped and accepts all."""
         return True

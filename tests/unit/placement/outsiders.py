@@ -9,6 +9,7 @@ from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
 from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import Filter, NoSettings, Request, Score
+from dovetail.placement.filters.node_labels import labels_term
 from dovetail.placement.gangs.domain_features import Prospect
 
 
@@ -38,6 +39,25 @@ class Good(Filter):
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:
         return Refused(self.name, self.reason, f"{view.name(position)} already runs {self.most} tasks")
+
+
+class Declared(Filter):
+    """Looks at the labels of nodes alone, and says so."""
+
+    name: ClassVar[str] = "declared"
+    reason: ClassVar[str] = "not_in_zone_a"
+    decided_by = ()
+
+    def mask(self, request: Request, view: View) -> Any:
+        return view.satisfies(labels_term((("zone", "a"),)))
+
+    def refuse(self, request: Request, view: View, position: int) -> Refused:
+        return Refused(self.name, self.reason, f"{view.name(position)} is not in zone a")
+
+
+class Misdeclared(Declared):
+    name: ClassVar[str] = "misdeclared"
+    decided_by = ("shape.colour",)
 
 
 class OddFilter(Filter):

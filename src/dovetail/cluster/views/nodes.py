@@ -1,11 +1,13 @@
 """Columns of what nodes are: labels, taints, status, kinds, backends, and how tasks fared there."""
 
 from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dovetail.cluster.arrays import B1, F8, I4
-from dovetail.cluster.labels import ABSENT, LabelColumn, TaintSet, value_matches
+from dovetail.cluster.labels import ABSENT, LabelColumn, T, TaintSet, value_matches
 from dovetail.cluster.views.rows import RowsOfView
 from dovetail.model.requests.asks import Match, Term
 from dovetail.model.workloads.workload import WorkloadKind
@@ -70,10 +72,10 @@ class NodeColumns(RowsOfView):
         """Has any node ever had a PreferNoSchedule taint?"""
         return self._cluster.taints.any_soft
 
-    def by_taints(self, key: Hashable, of_set: Callable[[TaintSet], bool]) -> B1 | bool:
-        """Which nodes have a taint set for which `of_set` holds; the answer is cached under `key`."""
+    def by_taints(self, key: Hashable, of_set: Callable[[TaintSet], T]) -> npt.NDArray[Any] | T:
+        """What `of_set` says of each node's taint set, a bool or a float; the answer is cached under `key`."""
         found = self._cluster.taints.ask(key, of_set)
-        return found if isinstance(found, bool) else self._cut(found)
+        return self._cut(found) if isinstance(found, np.ndarray) else found
 
     @property
     def ready(self) -> B1:
@@ -139,6 +141,11 @@ class NodeColumns(RowsOfView):
     def pace_weight(self) -> F8:
         """And how many they count for."""
         return self._cut(self._cluster.pace_weight)
+
+    @property
+    def status_as_of(self) -> int:
+        """Changes whenever labels, taints or status of any node do."""
+        return self._cluster.status_changes
 
     @property
     def outcomes_as_of(self) -> tuple[int, int, int]:

@@ -23,7 +23,8 @@ from dovetail.model.task import TaskId
 
 def schedule(state: EngineState, limit: int, now: float) -> list[Command]:
     """At most about `limit` decisions, the queues of all schedulers taking turns."""
-    apply_adjustments(state, now)
+    if state.policies.adjusting:
+        apply_adjustments(state, now)
     state.accounts.refresh_capacity()
     keep_promises(state, now)
     if state.pending.dynamic_orderings:
@@ -104,15 +105,16 @@ def _decide(state: EngineState, work: Work, limit: int, now: float, commands: li
     )
     quota_class = state.pending.quota_class(work) if state.pending.over_quota else None
     made, refusal = _place_waiting(state, work, limit, now, commands)
-    if refusal is None or refusal.outcome != Outcome.OVER_QUOTA:
-        wake_next(state, quota_class)  # its quota had room, perhaps for more
+    if quota_class is not None and (refusal is None or refusal.outcome != Outcome.OVER_QUOTA):
+        wake_next(state, quota_class)  # its quota allowed it, and perhaps allows more
     if made and work.id in state.learned.expected_starts and (refusal is None or made > 1):
         learn(state, work, now)
     if refusal is None:
         if not work.can_start:
             state.pending.remove(work)
             started(state, work)
-            wake_next(state, class_)
+            if class_ is not None:
+                wake_next(state, class_)
         return made
     if refusal.outcome == Outcome.OVER_QUOTA:
         state.pending.park_over_quota(work)
@@ -124,7 +126,7 @@ def _decide(state: EngineState, work: Work, limit: int, now: float, commands: li
             state.wake.unsettled.setdefault(work.shape.scheduler, state.wake.event_count)
     else:
         watch_for_changes(state, work, parked_class)
-        if parked_class != class_:
+        if class_ is not None and parked_class != class_:
             wake_next(state, class_)  # what refused it does not concern the others
     if refusal.outcome != Outcome.PREEMPTING:
         refused(state, work, now)
@@ -137,7 +139,7 @@ def _place_waiting(
     """Place the workload's waiting tasks until `limit`, or until one is refused. Returns decisions made, and why it
     cannot go on."""
     made = 0
-    while work.can_start and made < limit:
+    while made < limit and work.can_start:
         if work.group is not None and work.group.places_together:
             spent, refusal = place_group(state, work, now, commands)
         else:
@@ -185,7 +187,7 @@ def _place(
         choice = None if nominated_row is None else pipeline.decide_at(request, nominated_row)
         nominated_row = None
         if choice is None:
-            choice = pipeline.decide(request, str(task), repeats=repeats)
+            choice = pipeline.decide(request, task, repeats=repeats)
         if choice.row is None:
             refusal = choice.explanation
             break

@@ -67,9 +67,9 @@ def _watched_rows(state: EngineState, watch: Watch, changed: "_FreeRows") -> "_F
     return None if rows is None else changed if len(rows) == len(changed.rows) else _FreeRows(state, rows)
 
 
-def wake_next(state: EngineState, class_: EquivalenceClass | QuotaClass | None) -> None:
+def wake_next(state: EngineState, class_: EquivalenceClass | QuotaClass) -> None:
     """Enqueue the first workload of a class. The others follow one by one, each when the one before was placed."""
-    first = None if class_ is None else state.pending.first_in_class(class_)
+    first = state.pending.first_in_class(class_)
     # A preemptor is woken when its victims are gone.
     if first is not None and not waits_for_victims(state, state.work[first]):
         state.pending.enqueue(state.work[first])

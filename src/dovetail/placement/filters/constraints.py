@@ -26,10 +26,11 @@ def holds(want: ConstraintAsk, request: Request, view: View) -> B1 | bool:
 
 def is_non_local(shape: Shape) -> bool:
     """Is the shape non-local: does a node's own row not decide whether the node suits it?"""
-    social = shape.near or shape.workload_affinity or shape.spread or shape.traffic or shape.bandwidth_mbps
+    if shape.near or shape.workload_affinity or shape.spread or shape.traffic or shape.bandwidth_mbps:
+        return True
     if shape.kubernetes is not None and shape.kubernetes.is_social:
         return True
-    return bool(social) or any(_non_local(want) for want in shape.wants)
+    return any(map(_non_local, shape.wants))
 
 
 def _non_local(want: ConstraintAsk) -> bool:

@@ -37,6 +37,7 @@ class ScopeFilter(Filter):
     reads = frozenset({LABELS})
     concern = Concern.SCHEDULER
     wakes_on = OWN_NODE
+    decided_by = ("scope",)
 
     def applies(self, request: Request) -> bool:
         return bool(request.scope)
@@ -56,6 +57,7 @@ class NodeSelectorFilter(Filter):
     reason = "node_selector_mismatch"
     reads = frozenset({LABELS})
     wakes_on = OWN_NODE
+    decided_by = ("shape.node_selector",)
 
     def applies(self, request: Request) -> bool:
         return bool(request.shape.node_selector)
@@ -94,6 +96,7 @@ class NodeAffinityFilter(Filter):
     reason = "node_affinity_mismatch"
     reads = frozenset({LABELS})
     wakes_on = OWN_NODE
+    decided_by = ("shape.required", "shape.insisted")
 
     def applies(self, request: Request) -> bool:
         return bool(request.shape.required or request.shape.insisted)

@@ -64,7 +64,7 @@ class ResourcesFilter(Filter):
             if free is None:
                 return False
             enough: B1 = free >= needed
-            found = enough if found is True else found & enough
+            found = enough if found is True else np.logical_and(found, enough, out=enough)
         return found
 
     def refuse(self, request: Request, view: View, position: int) -> Refused:

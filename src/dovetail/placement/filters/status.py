@@ -19,6 +19,7 @@ class ReadyFilter(Filter):
     reads = frozenset({STATUS})
     concern = Concern.MOMENT
     wakes_on = OWN_NODE
+    decided_by = ()
 
     def mask(self, request: Request, view: View) -> B1 | bool:  # noqa: ARG002 (the same for every request)
         return view.ready
@@ -84,6 +85,7 @@ class BackendFilter(Filter):
     reason = "backend_not_allowed"
     reads = frozenset({STATUS})
     wakes_on = OWN_NODE
+    decided_by = ("shape.kind", "shape.backends")
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         return runnable(request, view)

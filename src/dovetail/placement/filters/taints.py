@@ -33,6 +33,7 @@ class TaintsFilter(Filter):
     reason = "untolerated_taint"
     reads = frozenset({TAINTS})
     wakes_on = OWN_NODE
+    decided_by = ("shape.tolerations",)
 
     def mask(self, request: Request, view: View) -> B1 | bool:
         return tolerated(request, view)

@@ -4,6 +4,7 @@ A score that fails is left out of that decision and named in it. A filter that f
 requirement), unless the profile says `on_filter_error: skip`. No plugin can stop the scheduler.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,7 @@ from dovetail.placement.contract import (
     WakeSignals,
 )
 from dovetail.placement.filters.resources import ResourcesFilter
+from dovetail.placement.pipeline.eligibility_cache import EligibilityCache
 from dovetail.placement.pipeline.profiles import ProfileSettings
 from dovetail.placement.registry import build_filter, build_score, is_built_in
 
@@ -35,6 +37,8 @@ MOST_POINTS = 1e9  # of an outsider, so that no weight can make a total infinite
 #: Column groups that placing one more task on a node changes.
 PLACING_CHANGES = frozenset({RESOURCES, PLACEMENTS, DEVICES})
 _GROUPS = frozenset(GROUPS)
+#: Whether it applies (None: always), and whether its answers are checked.
+AskedFilter = tuple[Filter, Callable[[Request], bool] | None, bool]
 
 
 @dataclass(slots=True)
@@ -83,13 +87,16 @@ class Evaluator:
         self.scores: list[Score] = [build_score(s, settings.settings.get(s, {})) for s in settings.scores]
         self.weights: list[float] = [float(weight) for weight in settings.scores.values()]
         self.failures: dict[str, int] = {}
+        self._skip_failed = settings.on_filter_error == "skip"
         plugins: list[Filter | Score] = [*self.filters, *self.scores]
         self.local = all(plugin.local for plugin in plugins)
         self._outsiders = {plugin.name for plugin in plugins if not is_built_in(plugin)}
-        # None: always asked. Filters of other packages may fail to say whether they apply: `_answer` asks them.
-        self._asked = [
-            (f, None if f.name in self._outsiders or type(f).applies is Filter.applies else f.applies)
+        self._asked: list[AskedFilter] = [
+            (f, None if type(f).applies is Filter.applies else f.applies, f.name in self._outsiders)
             for f in self.filters
+        ]
+        self._weighted = [
+            (s, weight, s.name in self._outsiders) for s, weight in zip(self.scores, self.weights, strict=True)
         ]
         self.minds_outlook = any(plugin.uses_outlook for plugin in self.scores)
         self.looks_ahead = all(plugin.looks_ahead for plugin in plugins)
@@ -97,6 +104,9 @@ class Evaluator:
             (s for s, weight in zip(self.scores, self.weights, strict=True) if weight > 0 and s.chooses_devices), None
         )
         self.eligibility = sum(plugin.stage is FilterStage.ELIGIBILITY for plugin in self.filters)
+        self._eligible: EligibilityCache[FilterResult] = EligibilityCache(
+            self.filters[: self.eligibility], self._outsiders
+        )
         #: The filter on amounts, which every profile has.
         self.resources = next(plugin for plugin in self.filters if isinstance(plugin, ResourcesFilter))
         # Most filters wait for their own node alone.
@@ -106,22 +116,38 @@ class Evaluator:
         self.misled_by_amounts = [f for f in self.filters[self.eligibility :] if f.amounts_mislead]
 
     def run_filters(self, request: Request, view: View) -> FilterResult:
-        alive: B1 = view.present if request.among is None else view.present & request.among[view.rows]
-        count = -1  # not counted yet
+        """Tasks ask for few kinds of nodes again and again, so eligibility is cached until a node changes."""
+        key = self._eligible.key(request, view)
+        eligible = None if key is None else self._eligible.get(key)
+        if eligible is None:
+            alive = view.present if request.among is None else view.present & request.among[view.rows]
+            eligible = self._run(self._asked[: self.eligibility], request, view, alive)
+            if key is not None and not eligible.notes:
+                self._eligible.keep(key, eligible, view)
+        found = self._run(self._asked[self.eligibility :], request, view, eligible.alive, eligible.counts[-1])
+        found.stages, found.counts = eligible.stages + found.stages, eligible.counts + found.counts
+        found.notes = eligible.notes + found.notes
+        return found
+
+    def _run(
+        self, filters: list[AskedFilter], request: Request, view: View, alive: B1, count: int = -1
+    ) -> FilterResult:
+        """Some filters in turn, from the nodes that are still alive. `count`: how many those are, -1 if not known."""
         stages: list[B1] = []
         counts: list[int] = []
         notes: tuple[str, ...] = ()
-        for plugin, applies in self._asked:
-            if applies is None or applies(request):
-                answer, failure = self._answer(plugin, request, view)
-                if failure:
-                    notes = (*notes, failure)
-                if answer is False:
-                    alive = np.zeros(view.size, dtype=np.bool_)
-                elif answer is not True:
-                    alive = alive & answer
-                if answer is not True:
-                    count = -1
+        for plugin, applies, outsider in filters:
+            answer: B1 | bool = True
+            try:
+                if applies is None or applies(request):
+                    answer = plugin.mask(request, view)
+                    if outsider:
+                        answer = _checked(answer, view.size, mask=True)
+            except Exception as error:  # a plugin may raise anything; it is named and the decision goes on
+                answer, notes = self._skip_failed, (*notes, self._failed(plugin, error))
+            if answer is not True:
+                alive = alive & answer
+                count = -1
             if count < 0:
                 count = int(np.count_nonzero(alive))
             stages.append(alive)
@@ -210,10 +236,14 @@ class Evaluator:
         constant = 0.0
         points: list[F8 | float] = []
         notes: tuple[str, ...] = ()
-        for plugin, weight in zip(self.scores, self.weights, strict=True):
-            answer, failure = self.points(plugin, request, view)
-            if failure:
-                notes = (*notes, failure)
+        for plugin, weight, outsider in self._weighted:
+            answer: F8 | float
+            try:
+                answer = plugin.points(request, view)
+                if outsider:
+                    answer = _checked(answer, view.size, mask=False)
+            except Exception as error:  # as above
+                answer, notes = 0.0, (*notes, self._failed(plugin, error))
             points.append(answer)
             if isinstance(answer, float):
                 if total is None:
@@ -230,19 +260,12 @@ class Evaluator:
 
     def mask(self, plugin: Filter, request: Request, view: View) -> tuple[B1 | bool, str]:
         """One filter (True, where it does not apply), what the profile says if it failed, and what went wrong."""
-        if plugin.name not in self._outsiders and not plugin.applies(request):
-            return True, ""
-        return self._answer(plugin, request, view)
-
-    def _answer(self, plugin: Filter, request: Request, view: View) -> tuple[B1 | bool, str]:
-        answer: B1 | bool
         try:
+            answer = not plugin.applies(request) or plugin.mask(request, view)
             if plugin.name in self._outsiders:
-                answer = not plugin.applies(request) or _checked(plugin.mask(request, view), view.size, mask=True)
-            else:
-                answer = plugin.mask(request, view)
-        except Exception as error:  # a plugin may raise anything; it is named and the decision goes on
-            return self.settings.on_filter_error == "skip", self._failed(plugin, error)
+                answer = _checked(answer, view.size, mask=True)
+        except Exception as error:  # as above
+            return self._skip_failed, self._failed(plugin, error)
         return answer, ""
 
     def points(self, plugin: Score, request: Request, view: View) -> tuple[F8 | float, str]:

@@ -18,6 +18,7 @@ from dovetail.cluster.views.view import View
 from dovetail.model.reason import Explanation, FunnelStep, NodePoints, Outcome
 from dovetail.model.requests.shape import Shape
 from dovetail.model.requests.task_identity import TaskIdentity
+from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
 from dovetail.placement.pipeline.evaluation import LOST, Evaluator, FilterResult
 from dovetail.placement.pipeline.profiles import ProfileSettings
@@ -28,7 +29,7 @@ KEEP_BEST = 5
 CACHE_BYTES = 64 * 2**20
 MAX_RANKING_CACHES = 256
 REMEMBERED_SHAPES = 4096
-STEPS_KEPT = 4096  # of each filter's funnel
+FUNNELS_KEPT = 4096
 #: Why nodes were not considered: others of its gang or group go elsewhere.
 OTHER_DOMAIN = "other_domain"
 #: Or the task is nominated to another node, and may go there.
@@ -64,12 +65,11 @@ class Pipeline:
         self._remembered: OrderedDict[Shape, None] = OrderedDict()
         self._weights = tuple(zip(settings.scores, self.evaluator.weights, strict=True))
         self._refused: _Refused | None = None  # the last that fitted nowhere
-        self._last_counts: list[int] = []
-        self._last_funnel: tuple[FunnelStep, ...] = ()
-        self._reasons = [(plugin.name, plugin.reason) for plugin in self.evaluator.filters]
-        self._steps: list[dict[int, FunnelStep]] = [{} for _ in self._reasons]
+        self._filters = [plugin.name for plugin in self.evaluator.filters]
+        self._reasons = [plugin.reason for plugin in self.evaluator.filters]
+        self._funnels: dict[tuple[int, ...], tuple[FunnelStep, ...]] = {}
 
-    def decide(self, request: Request, task: str, *, repeats: bool = False) -> Choice:
+    def decide(self, request: Request, task: TaskId | str, *, repeats: bool = False) -> Choice:
         """The best node for one task. `repeats` says that more tasks of this shape will follow."""
         cache = self._ranking_cache(request, repeats) if request.promised is None else None
         if cache is not None:
@@ -102,14 +102,15 @@ class Pipeline:
         self, filtered: FilterResult, request: Request
     ) -> tuple[tuple[FunnelStep, ...], tuple[tuple[str, float], ...]]:
         """The funnel and the weights of the scores, for an explanation."""
-        return (*self._looked_at(request), *self._funnel(filtered.counts)), self._weights
+        funnel = self._funnel(filtered.counts)
+        if request.among is not None:
+            funnel = (self._looked_at(request.among), *funnel)
+        return funnel, self._weights
 
-    def _looked_at(self, request: Request) -> list[FunnelStep]:
+    def _looked_at(self, among: B1) -> FunnelStep:
         """A funnel step of its own where only some nodes are considered: the domain of the gang or group."""
-        if request.among is None:
-            return []
-        looked_at = np.count_nonzero(request.among & View(self._cluster).present)
-        return [FunnelStep("domain", int(looked_at), OTHER_DOMAIN)]
+        looked_at = np.count_nonzero(among & View(self._cluster).present)
+        return FunnelStep("domain", int(looked_at), OTHER_DOMAIN)
 
     def for_task(self, request: Request, workload: int, replicas: int) -> Request:
         """The request with what this profile's scores need: the task's workload, where a score is not local."""
@@ -130,7 +131,7 @@ class Pipeline:
 
     # --- two ways to the same answer -------------------------------------------------------------------------
 
-    def _from_ranking_cache(self, request: Request, cache: RankingCache, task: str) -> Choice:
+    def _from_ranking_cache(self, request: Request, cache: RankingCache, task: TaskId | str) -> Choice:
         cache.refresh()
         funnel = self._funnel(cache.counts)
         top = cache.top(KEEP_BEST)
@@ -145,15 +146,12 @@ class Pipeline:
         slots = self.evaluator.devices(request, self._cluster, row)
         return Choice(row, self._explained(best[0].node, funnel, best, cache.notes), slots)
 
-    def _evaluated_once(self, request: Request, task: str) -> Choice:
-        choice = self._evaluated(request, task)
-        choice.explanation.funnel = (*self._looked_at(request), *choice.explanation.funnel)
-        return choice
-
-    def _evaluated(self, request: Request, task: str) -> Choice:
+    def _evaluated_once(self, request: Request, task: TaskId | str) -> Choice:
         view = View(self._cluster)
         filtered = self.evaluator.run_filters(request, view)
         funnel = self._funnel(filtered.counts)
+        if request.among is not None:
+            funnel = (self._looked_at(request.among), *funnel)
         feasible = filtered.counts[-1]
         if not feasible:
             if request.among is None:
@@ -162,18 +160,16 @@ class Pipeline:
             return self._unplaced(request, funnel, filtered)
         rows: Rows | None = None
         if feasible < SPARSE * view.size:
-            rows = np.flatnonzero(filtered.alive)
+            rows = filtered.alive.nonzero()[0]
             scored = self.evaluator.score(request, view.subset(rows))
-            total = scored.total
         else:
             scored = self.evaluator.score(request, view)
-            total = scored.total
-            np.putmask(total, ~filtered.alive, LOST)
+            np.putmask(scored.total, ~filtered.alive, LOST)
         notes = filtered.notes + scored.notes
         chosen = None
         if self.settings.select != "best":
             chosen = self._selected(np.flatnonzero(filtered.alive), task)
-        best = self._best(total, rows, scored.points, chosen)
+        best = self._best(scored.total, rows, scored.points, chosen)
         row = self._cluster.rows[best[0].node]
         slots = self.evaluator.devices(request, self._cluster, row)
         return Choice(row, self._explained(best[0].node, funnel, best, notes), slots)
@@ -199,7 +195,7 @@ class Pipeline:
 
     # --- pieces ----------------------------------------------------------------------------------------------
 
-    def _selected(self, rows: Rows, task: str) -> int:
+    def _selected(self, rows: Rows, task: TaskId | str) -> int:
         if self.settings.select == "round_robin":
             after = int(np.searchsorted(rows, self.cursor, side="right"))
             return int(rows[after % len(rows)])
@@ -228,28 +224,15 @@ class Pipeline:
         return found
 
     def _funnel(self, counts: list[int]) -> tuple[FunnelStep, ...]:
-        last = self._last_counts
-        if counts != last:
-            steps = self._last_funnel
-            if last:  # the first filters nearly always leave as many as for the task before
-                self._last_funnel = tuple(
-                    [steps[i] if count == last[i] else self._step(i, count) for i, count in enumerate(counts)]
-                )
-            else:
-                self._last_funnel = tuple(map(self._step, range(len(counts)), counts))
-            self._last_counts = list(counts)
-        return self._last_funnel
-
-    def _step(self, filter_: int, count: int) -> FunnelStep:
-        """Cached: most filters leave the same few numbers of nodes again and again."""
-        steps = self._steps[filter_]
-        found = steps.get(count)
-        if found is None:
-            if len(steps) >= STEPS_KEPT:
-                steps.clear()
-            name, reason = self._reasons[filter_]
-            found = steps[count] = FunnelStep(name, count, reason)
-        return found
+        """Both parts are cached: tasks ask for different amounts of few kinds of nodes, again and again."""
+        eligible = tuple(counts[: self.evaluator.eligibility])
+        steps = self._funnels.get(eligible)
+        if steps is None:
+            if len(self._funnels) >= FUNNELS_KEPT:
+                self._funnels.clear()
+            steps = self._funnels[eligible] = tuple(map(FunnelStep, self._filters, eligible, self._reasons))
+        first = len(eligible)
+        return steps + tuple(map(FunnelStep, self._filters[first:], counts[first:], self._reasons[first:]))
 
     def _unplaced(self, request: Request, funnel: tuple[FunnelStep, ...], filtered: FilterResult) -> Choice:
         return Choice(None, unplaced(self.name, request, self.evaluator, self._cluster, funnel, filtered))

@@ -24,7 +24,7 @@ from dovetail.placement.pipeline.lookahead import Lookahead, TopK
 STEPS_AHEAD = 4
 STEPS_AHEAD_SINGLE = 16
 #: Below this share of feasible nodes it pays to score only those.
-SPARSE = 0.5
+SPARSE = 0.4
 #: More changed rows than this are written as arrays, and the top K are dropped.
 ROW_BY_ROW = 4
 #: Decisions in a row with nothing but our own tasks changing, until finding the top K pays.

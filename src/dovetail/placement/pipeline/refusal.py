@@ -28,7 +28,7 @@ def unplaced(
     """The explanation for a task that stays pending, from the filters' answers at the decision: a plugin that fails
     now and then might answer differently if asked again."""
     view = View(cluster)
-    stopped = next(i for i, step in enumerate(funnel) if not step.remaining)
+    stopped = filtered.counts.index(0)
     before = filtered.stages[stopped - 1] if stopped else view.present
     plugin = evaluator.filters[stopped]
     failure = next((note for note in filtered.notes if note.startswith(f"plugin {plugin.name!r} failed")), None)

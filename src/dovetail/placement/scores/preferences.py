@@ -44,10 +44,12 @@ def avoided_share(request: Request, view: View, whole: float = 1.0) -> F8 | floa
         share = _share(_avoided(request, view), bool(shape.avoided), whole)
     if not view.has_soft_taints:
         return share
-    question = ("avoided", request.shape.tolerations)
-    tainted = view.by_taints(question, lambda taints: bool(untolerated(request, taints, soft=True)))
-    if isinstance(tainted, bool):
-        return whole if tainted else share
+    question = ("avoided", whole, request.shape.tolerations)
+    tainted = view.by_taints(question, lambda taints: whole if untolerated(request, taints, soft=True) else 0.0)
+    if isinstance(tainted, float):
+        return tainted or share
+    if isinstance(share, float) and not share:
+        return tainted
     return np.where(tainted, whole, share)
 
 
