@@ -46,7 +46,7 @@ class Declared(Filter):
 
     name: ClassVar[str] = "declared"
     reason: ClassVar[str] = "not_in_zone_a"
-    decided_by = ()
+    decided_by: ClassVar[tuple[str, ...]] = ()
 
     def mask(self, request: Request, view: View) -> Any:
         return view.satisfies(labels_term((("zone", "a"),)))
