@@ -13,8 +13,9 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.e2e.server_process import ServerProcess
+from tests.examples import times
 
-KILLS = 15
+KILLS = times(6)
 BATCH = 6
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from tests.contract.kubernetes.gate import straight
 from tests.contract.kubernetes.scheduler_process import killed_in_the_end
+from tests.examples import times
 from tests.patience import until
 from tests.servers.kubernetes.server import KubeServer
 from tests.servers.kubernetes.server import kube_server as run_kubernetes
@@ -27,9 +28,9 @@ from dovetail.kubernetes_client.reflector import ChangeKind, ObjectChange, Refle
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow, pytest.mark.xdist_group("kubernetes")]
 
 SEED = int(os.environ.get("DOVETAIL_KUBERNETES_SEED", "1"))
-NODES, A_NODE = 50, 40
+NODES, A_NODE = times(25), 40
 PODS = NODES * A_NODE
-KILLS = 10
+KILLS = times(4)
 MOST_BOUND_BEFORE_A_KILL = 140
 SPACE = "storm"
 PATH = f"/api/v1/namespaces/{SPACE}/pods"
@@ -62,7 +63,7 @@ class History:
         return lambda: len(self.where) >= bound
 
 
-def test_ten_kills_in_a_storm_of_2000_pods_lose_none_and_overcommit_no_node() -> None:
+def test_kills_in_a_storm_of_pods_lose_none_and_overcommit_no_node() -> None:
     with run_kubernetes() as server:
         asyncio.run(_storm(server))
 
