@@ -20,7 +20,9 @@ from dovetail.cluster.state import Cluster
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
 from dovetail.model.task import TaskId
-from dovetail.placement.preemption import VictimArrays, Victims, VictimTable, find_victims
+from dovetail.placement.preemption.search import find_victims
+from dovetail.placement.preemption.victim_ledger import Victims
+from dovetail.placement.preemption.victim_table import VictimArrays, VictimTable
 
 ONE = at_most("queue.preemption_one_ms", 10.0, "ms")
 GANG = at_most("queue.preemption_gang_ms", 250.0, "ms")

@@ -15,10 +15,10 @@ from time import perf_counter
 
 from benchmarks.harness import Bench, Measured, at_most, benchmark
 from benchmarks.measuring import once, quiet
-from dovetail.queueing.entry import QueueEntry
 from dovetail.queueing.orderings import build_ordering
 from dovetail.queueing.pending_queue import PendingQueue
 from dovetail.queueing.settings import FairSettings, QueueSettings
+from dovetail.queueing.sorted_entries import QueueEntry
 from dovetail.queueing.tree import QueueTree
 from dovetail.queueing.usage import Usage
 

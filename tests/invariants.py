@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from dovetail.cluster.attached_volumes import AttachedVolumes
 from dovetail.cluster.devices import SEVERAL
-from dovetail.cluster.network.conversations import Conversations
-from dovetail.cluster.network.gang_flows import Gang
+from dovetail.cluster.network.gang_flows import DeclaredTraffic, Gang
 from dovetail.cluster.network.levels import bandwidth_of, present_levels
+from dovetail.cluster.placements import AttachedVolumes
 from dovetail.cluster.resources import loads
 from dovetail.cluster.selector_counts import SelectorCounts
 from dovetail.cluster.state import Cluster
@@ -50,7 +49,7 @@ def check_invariants(cluster: Cluster, *, within_capacity: bool = True) -> None:
     _check_devices(cluster, within_capacity)
     _check_services(cluster)
     _check_selector_counts(cluster)
-    _check_conversations(cluster)
+    _check_declared_traffic(cluster)
     _check_volumes(cluster)
     _check_bandwidth(cluster)
     _check_rows(cluster)
@@ -102,7 +101,7 @@ def _check_selector_counts(cluster: Cluster) -> None:
     _must(anew.repelling == counts.repelling, "rules that keep work away differ from the placements")
     anew.widen(len(cluster.online))
     placed = [(p.identity, p.row) for p in cluster.placements.by_task.values() if p.identity is not None]
-    for counted, found in counts.kept().items():
+    for counted, found in counts.kept.items():
         true = anew.of(counted, placed)
         _must(
             true.total == found.total and bool((true.counts[: cluster.width] == found.counts[: cluster.width]).all()),
@@ -110,12 +109,12 @@ def _check_selector_counts(cluster: Cluster) -> None:
         )
 
 
-def _check_conversations(cluster: Cluster) -> None:
-    anew = Conversations()
+def _check_declared_traffic(cluster: Cluster) -> None:
+    anew = DeclaredTraffic()
     for placement in cluster.placements.by_task.values():
         if placement.identity is not None and placement.identity.talks:
             anew.count(placement.identity, 1)
-    _must(anew.said == cluster.placements.conversations.said, "who talks to whom differs from the placements")
+    _must(anew.senders == cluster.placements.declared_traffic.senders, "who talks to whom differs from the placements")
 
 
 def _check_volumes(cluster: Cluster) -> None:
@@ -133,7 +132,7 @@ def _check_bandwidth(cluster: Cluster) -> None:
         if placement.identity is not None and placement.identity.bandwidth_mbps:
             gangs.setdefault(placement.identity.gang, []).append((placement.row, placement.identity.bandwidth_mbps))
     flows = cluster.placements.flows
-    _must(gangs.keys() == set(flows.gangs), "gangs that send to each other differ from the placements")
+    _must(gangs.keys() == flows.rows.keys(), "gangs that send to each other differ from the placements")
     columns = [(level.name, level.level.key, level.column.codes.tolist()) for level in present_levels(cluster)]
     for name, key, codes in (*columns, (HOST, HOST, list(range(1, cluster.width + 1)))):
         everything = bandwidth_of(cluster, name)[1]
@@ -143,7 +142,9 @@ def _check_bandwidth(cluster: Cluster) -> None:
             for row, mbps in tasks:
                 if codes[row] and domains != {codes[row]}:  # in a domain, and others are not
                     true[codes[row] - (key == HOST)] += mbps
-        held = flows.held(key, len(everything))
+        held = np.zeros(len(everything))
+        for hold in (hold for holds in flows.held.values() for hold in holds if hold.key == key):
+            held[hold.codes] += hold.mbps
         _must(bool((held == true[: len(held)]).all()), f"what gangs hold of {name} uplinks differs from the placements")
         _must(bool((everything >= held).all()), f"less is held of {name} uplinks than gangs hold")
 

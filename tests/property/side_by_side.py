@@ -60,9 +60,11 @@ class Submitted:
         needs = {name: float(amount) for name, amount in self.shape.amounts}
         repelled = self.cluster.placements.selector_counts.repelled(self.identity)
         column = self.cluster.resources.vector(needs)
-        heard = self.cluster.placements.conversations.with_whom(self.identity)
-        non_local = bool(repelled or heard) or is_non_local(self.shape)
-        request = Request(self.shape, column, needs, self.scope, identity=self.identity, repelled=repelled, heard=heard)
+        senders = self.cluster.placements.declared_traffic.senders_to(self.identity)
+        non_local = bool(repelled or senders) or is_non_local(self.shape)
+        request = Request(
+            self.shape, column, needs, self.scope, identity=self.identity, repelled=repelled, senders=senders
+        )
         request.non_local = non_local
         return request
 
@@ -167,7 +169,9 @@ class SideBySide:
                 return known
         shape = shape_of(workload, "default", "tried", wants_of(workload.constraints), by_image=True)
         labels = tuple(sorted(workload.labels.items()))
-        identity = identity_of(workload.namespace, workload.name, shape.service, labels, shape.company, shape.traffic)
+        identity = identity_of(
+            workload.namespace, workload.name, shape.service, labels, shape.workload_affinity, shape.traffic
+        )
         scope = tuple(self.scope.items())
         found = Submitted(len(self.submitted), workload, self.cluster, shape, scope, identity)
         self.submitted.append(found)

@@ -13,7 +13,10 @@ from dovetail.cluster.state import Cluster
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
 from dovetail.model.task import TaskId
-from dovetail.placement.preemption import Cost, VictimArrays, Victims, VictimTable, find_victims
+from dovetail.placement.preemption.cost import Cost
+from dovetail.placement.preemption.search import find_victims
+from dovetail.placement.preemption.victim_ledger import Victims
+from dovetail.placement.preemption.victim_table import VictimArrays, VictimTable
 
 NOW = 10_000.0
 

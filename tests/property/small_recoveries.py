@@ -9,7 +9,7 @@ import numpy.typing as npt
 from ortools.sat.python import cp_model
 
 from dovetail.cluster.arrays import B1
-from dovetail.placement.recovery import LOST, BrokenGang, Movables, RecoveryGroup, RecoveryPlan, RecoveryProblem
+from dovetail.placement.recovery.problem import LOST, BrokenGang, Movables, RecoveryGroup, RecoveryPlan, RecoveryProblem
 
 Amounts = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]

@@ -12,9 +12,9 @@ from tests.property.random_expressions import AMOUNTS, MIG, Expressions, random_
 from dovetail.cluster.arrays import Rows
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.views.view import View
-from dovetail.constraints.programs.explaining import why_not
-from dovetail.constraints.programs.program import NodeProgram
-from dovetail.constraints.syntax.parser import parse, write
+from dovetail.constraints.programs.program import NodeProgram, why_not
+from dovetail.constraints.syntax.parser import parse
+from dovetail.constraints.syntax.writer import write
 from dovetail.model.resources import CORE_RESOURCES
 from dovetail.model.task import TaskId
 

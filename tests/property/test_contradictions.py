@@ -22,8 +22,7 @@ from dovetail.model.node import Node
 from dovetail.model.requests.shaping import shape_of
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.contract import Request
-from dovetail.placement.filters.node_affinity import NodeAffinityFilter
-from dovetail.placement.filters.node_selector import NodeSelectorFilter
+from dovetail.placement.filters.node_labels import NodeAffinityFilter, NodeSelectorFilter
 from dovetail.placement.filters.resources import ResourcesFilter, ResourcesSettings
 
 VALUES = ("x", "y", "z")

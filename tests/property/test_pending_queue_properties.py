@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.examples import examples
 
-from dovetail.queueing.entry import QueueEntry
 from dovetail.queueing.orderings import build_ordering
 from dovetail.queueing.pending_queue import PendingQueue
 from dovetail.queueing.quota import Quotas
 from dovetail.queueing.settings import FairSettings, QueueSettings
+from dovetail.queueing.sorted_entries import QueueEntry
 from dovetail.queueing.tree import QueueTree
 from dovetail.queueing.usage import Usage
 

@@ -11,7 +11,10 @@ from tests.property.small_preemptions import NOW, Case, lost_s, optimum, random_
 
 from dovetail.cluster.placements import VictimInfo
 from dovetail.model.task import TaskId
-from dovetail.placement.preemption import Cost, Victims, VictimTable, search
+from dovetail.placement.preemption import search
+from dovetail.placement.preemption.cost import Cost
+from dovetail.placement.preemption.victim_ledger import Victims
+from dovetail.placement.preemption.victim_table import VictimTable
 
 SEEDS = st.integers(min_value=0, max_value=10**9)
 COUNTS = st.integers(min_value=1, max_value=6)

@@ -38,6 +38,6 @@ def test_it_is_the_sum_of_all_that_are_left(
         assert not whose
         return
     assert room.rows.tolist() == sorted(whose)
-    assert list(room.whose) == [whose[row] for row in sorted(whose)]
+    assert list(room.owners) == [whose[row] for row in sorted(whose)]
     np.testing.assert_array_equal(room.room, left[:, room.rows])
     np.testing.assert_array_equal(free, np.arange(3.0 * WIDTH).reshape(3, WIDTH) * 10)

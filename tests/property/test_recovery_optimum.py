@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.property.small_recoveries import crowded_problem, faults, optimum, random_problem
 
-from dovetail.placement.recovery import RecoveryPlan, RecoveryProblem, most_urgent_only, recover
+from dovetail.placement.recovery.problem import RecoveryPlan, RecoveryProblem
+from dovetail.placement.recovery.search import most_urgent_only, recover
 
 SEEDS = st.integers(min_value=0, max_value=10**9)
 

@@ -51,7 +51,7 @@ class BrokenWorld(SharedWorld):
         nodes = [
             live.node for live in work.tasks.values() if live.state.holds_node and live.state is not TaskState.STOPPING
         ]
-        own = any(concerns(rule, work.identity) for rule in work.shape.company)
+        own = any(concerns(rule, work.identity) for rule in work.shape.workload_affinity)
         if own and not work.stopping:
             assert len({node[0] for node in nodes if node is not None}) <= 1, f"gang {work.id} is torn: {nodes}"
 

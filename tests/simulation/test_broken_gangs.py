@@ -14,7 +14,8 @@ from tests.simulation.broken_world import BROKEN_DEEDS, PLACES, BrokenWorld, cro
 from dovetail.engine.recovery import planning
 from dovetail.engine.settings import EngineSettings
 from dovetail.model.command import Stop
-from dovetail.placement.recovery import RecoveryPlan, RecoveryProblem, recover
+from dovetail.placement.recovery.problem import RecoveryPlan, RecoveryProblem
+from dovetail.placement.recovery.search import recover
 
 WEIGHTS = dict.fromkeys(BROKEN_DEEDS, 1) | {"submit": 12, "go on": 6, "decide": 10, "fail": 3, "repair": 3, "time": 3}
 

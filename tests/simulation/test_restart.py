@@ -15,7 +15,7 @@ from dovetail.model.command import Command, Wake
 from dovetail.model.event import BackendHealthChanged
 from dovetail.model.task import TaskId
 from dovetail.placement.pipeline.profiles import BUILT_IN
-from dovetail.queueing.retry import QuarantineSettings
+from dovetail.queueing.settings import QuarantineSettings
 
 STEPS = 120
 EVENTS = dict.fromkeys(DEEDS, 2) | {"submit": 6, "go on": 6, "decide": 6, "refuse": 3, "drain": 1, "restart": 0}

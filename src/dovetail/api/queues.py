@@ -21,7 +21,7 @@ from dovetail.model.reservation import Reservation, Target
 from dovetail.model.resources import SLOTS, Amounts, write_amount
 from dovetail.model.text.listing import count
 from dovetail.model.workloads.workload import Priority
-from dovetail.queueing.borrowing import Loan
+from dovetail.queueing.quota import Loan
 from dovetail.responses import ItemList
 from dovetail.responses.queues import LoanPart, QueueItem, QueueResource, QueueRow, QueuesAnswer, ReservationRow
 

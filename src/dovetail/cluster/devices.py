@@ -41,7 +41,6 @@ class DeviceTable:
         self.whole: F8 = np.zeros(FIRST_CAPACITY)
         self.kinds: I4 = np.zeros(shape, dtype=np.int32)
         self.kind: I4 = np.zeros(FIRST_CAPACITY, dtype=np.int32)
-        self.model_names: list[str] = [""]
         self.kind_list: list[tuple[str, int]] = [("", 0)]  # model and memory, by code
         self.split = 0  # devices of which a part is taken
         self.shares = 0  # parts that tasks have
@@ -89,7 +88,8 @@ class DeviceTable:
         self.kind[row] = SEVERAL if len(set(kinds)) > 1 else max(kinds, default=0)
         self.mixed += self.kind.item(row) == SEVERAL
         if groups:  # without any, nothing is known of them
-            self.models[row, here] = [self._code(device) for device in devices]
+            codes = self._codes
+            self.models[row, here] = [codes.setdefault(device.model, len(codes)) for device in devices]
             self.memory[row, here] = [device.memory for device in devices]
             self.islands[row, here] = [device.island for device in devices]
             self._most_islands = max(self._most_islands, 1 + devices[-1].island)
@@ -101,18 +101,10 @@ class DeviceTable:
             self._groups.pop(row, None)
         return True
 
-    def _code(self, device: Device) -> int:
-        found = self._codes.get(device.model)
-        if found is None:
-            found = self._codes[device.model] = len(self.model_names)
-            self.model_names.append(device.model)
-        return found
-
     def _kind_code(self, device: Device) -> int:
         kind = (device.model, device.memory)
-        found = self._kind_codes.get(kind)
-        if found is None:
-            found = self._kind_codes[kind] = len(self.kind_list)
+        found = self._kind_codes.setdefault(kind, len(self.kind_list))
+        if found == len(self.kind_list):
             self.kind_list.append(kind)
         return found
 

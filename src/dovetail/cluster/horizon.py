@@ -144,7 +144,7 @@ class Horizon:
         start = self.now
         gained: dict[int, F8] = {}
         for at, row, gain in merge(self._releases, self._moments(mask, run_s), key=lambda step: step[0]):
-            if total >= count and at > start:  # everything of that moment was heard
+            if total >= count and at > start:  # everything of that moment has come back
                 break
             if not mask[row] or (row in self.profiles) is (gain is not None):
                 continue

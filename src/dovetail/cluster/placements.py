@@ -5,23 +5,62 @@ get an array.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from dovetail.cluster.arrays import F8
-from dovetail.cluster.attached_volumes import AttachedVolumes
-from dovetail.cluster.network.conversations import Conversations
-from dovetail.cluster.network.gang_flows import GangFlows
+from dovetail.cluster.network.gang_flows import DeclaredTraffic, GangFlows
 from dovetail.cluster.selector_counts import Counted, SelectorCount, SelectorCounts
 from dovetail.model.requests.asks import Selector
 from dovetail.model.requests.task_identity import TaskIdentity
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Priority
 
+Volumes = tuple[tuple[str, str], ...]  # (driver, volume)
 RANKS = len(Priority)
 Key = tuple[str, str]  # namespace, name
+
+
+@dataclass(slots=True)
+class AttachedVolumes:
+    """The volumes that each node has attached for its tasks; a volume that several tasks of a node use counts once."""
+
+    _users: dict[tuple[str, str], dict[int, int]] = field(default_factory=dict)  # tasks by row
+    _attached: dict[str, dict[int, int]] = field(default_factory=dict)  # by driver: volumes by row
+
+    def count(self, volumes: Volumes, row: int, sign: int) -> None:
+        """One more (or less) task on the row that uses these."""
+        for volume in volumes:
+            users = self._users.setdefault(volume, {})
+            before = users.get(row, 0)
+            users[row] = before + sign
+            attached = self._attached.setdefault(volume[0], {})
+            attached[row] = attached.get(row, 0) + (before + sign > 0) - (before > 0)
+            if not users[row]:
+                del users[row]
+                if not users:
+                    del self._users[volume]
+            if not attached[row]:
+                del attached[row]
+                if not attached:
+                    del self._attached[volume[0]]
+
+    def counts(self, driver: str, width: int) -> F8:
+        """float64[node]: volumes of a driver that each node has attached."""
+        return _array(self._attached.get(driver, {}), width)
+
+    def has(self, driver: str, volume: str, width: int) -> F8:
+        """float64[node]: 1 where a volume is attached."""
+        return np.minimum(_array(self._users.get((driver, volume), {}), width), 1.0)
+
+
+def _array(by_row: dict[int, int], width: int) -> F8:
+    found = np.zeros(width)
+    if by_row:
+        found[list(by_row)] = list(by_row.values())
+    return found
 
 
 class VictimInfo(NamedTuple):
@@ -66,7 +105,7 @@ class PlacementTable:
         self.directory: dict[Key, tuple[int, int]] = {}  # live workloads: id and number of replicas
         self.has_pods = False  # several pods are one workload: they are found by identity, not in the directory
         self.selector_counts = SelectorCounts()
-        self.conversations = Conversations()
+        self.declared_traffic = DeclaredTraffic()
         self.flows = GangFlows()
         self.volumes = AttachedVolumes()
 
@@ -98,7 +137,7 @@ class PlacementTable:
     def _count(self, identity: TaskIdentity, row: int, sign: int) -> None:
         self.selector_counts.count(identity, row, sign)
         if identity.talks:
-            self.conversations.count(identity, sign)
+            self.declared_traffic.count(identity, sign)
         if identity.bandwidth_mbps:
             self.flows.count(identity, row, sign)
         if identity.volumes:

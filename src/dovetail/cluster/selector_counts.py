@@ -7,7 +7,7 @@ neither in `version` nor in the order of the rules that placed tasks carry. Left
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from functools import cache
 from hashlib import blake2b
 from typing import Generic, TypeVar
@@ -79,7 +79,7 @@ class SelectorCounts:
         self._width = FIRST_CAPACITY
         self._trials = 0  # that are open, one inside the other
         self._dropped: dict[AffinityRule, None] = {}  # rules that no placed task carries, until the trial ends
-        self._selector_counts: OrderedDict[Counted, SelectorCount] = OrderedDict()
+        self.kept: OrderedDict[Counted, SelectorCount] = OrderedDict()
         self._where: dict[TaskIdentity, dict[int, int]] | None = None  # tasks by row; None until a count is made
         self._identities = _Index[TaskIdentity]()
         self._counted = _Index[Counted]()
@@ -88,7 +88,7 @@ class SelectorCounts:
 
     def widen(self, width: int) -> None:
         self._width = width
-        for selector_count in self._selector_counts.values():
+        for selector_count in self.kept.values():
             selector_count.counts = grown(selector_count.counts, width)
 
     def count(self, identity: TaskIdentity, row: int, sign: int) -> None:
@@ -108,15 +108,15 @@ class SelectorCounts:
 
     def of(self, counted: Counted, placed: Iterable[tuple[TaskIdentity, int]]) -> SelectorCount:
         """The count for a selector or rule. `placed` are all placed tasks, read only when the first count is made."""
-        found = self._selector_counts.get(counted)
+        found = self.kept.get(counted)
         if found is not None:
-            self._selector_counts.move_to_end(counted)
+            self.kept.move_to_end(counted)
             return found
         if self._where is None:
             self._where = {}
             for identity, row in placed:
                 self._locate(self._where, identity, row, 1)
-        found = self._selector_counts[counted] = SelectorCount(self._width)
+        found = self.kept[counted] = SelectorCount(self._width)
         self._counted.add(counted, _any_of(counted))
         for identity in self._identities.find(_any_of(counted)):
             if _counts(counted, identity):
@@ -146,13 +146,9 @@ class SelectorCounts:
                 self._rules.remove(rule, _about(rule))
             self._dropped.clear()
 
-    def kept(self) -> Mapping[Counted, SelectorCount]:
-        """For checking."""
-        return self._selector_counts
-
     def _make_room(self, most: int) -> None:
-        while len(self._selector_counts) > most:
-            counted, _ = self._selector_counts.popitem(last=False)
+        while len(self.kept) > most:
+            counted, _ = self.kept.popitem(last=False)
             self._counted.remove(counted, _any_of(counted))
             self._concerned.clear()
 
@@ -188,7 +184,7 @@ class SelectorCounts:
 
     def _find_concerned(self, identity: TaskIdentity) -> list[SelectorCount]:
         found = [
-            self._selector_counts[counted]
+            self.kept[counted]
             for counted in self._counted.find((*_tokens(identity), ANY))
             if _counts(counted, identity)
         ]

@@ -18,12 +18,10 @@ import numpy as np
 from dovetail.cluster.arrays import B1, F8, FIRST_CAPACITY, I4, grown
 from dovetail.cluster.change_log import LogCursor
 from dovetail.cluster.devices import DeviceTable, Slots
-from dovetail.cluster.labels import LabelTable
+from dovetail.cluster.labels import LabelTable, TaintTable
 from dovetail.cluster.network.topology import NetworkTopology
 from dovetail.cluster.placements import NO_VICTIM_INFO, Key, Placement, PlacementTable, VictimInfo
-from dovetail.cluster.resources import ResourceTable
-from dovetail.cluster.taints import TaintTable
-from dovetail.cluster.usage_trend import UsageTrend
+from dovetail.cluster.resources import ResourceTable, UsageTrend
 from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.record import NodeRecord, Outcomes
@@ -107,7 +105,7 @@ class Cluster:
             row = self._new_row(node.name, at)
         self.resources.set_capacity(row, node.capacity.amounts())
         self.devices.set_row(row, node.gpus, node.capacity.gpu)
-        self.labels.set_row(row, self.topology.worn(node.name, node.labels))
+        self.labels.set_row(row, self.topology.applied_labels(node.name, node.labels))
         self.taints.set_row(row, list(node.taints))
         self.kinds[row] = sum(_KIND_BITS[kind] for kind in set(node.kinds))
         self.backends[row] = self._backend_code(node.backend)
@@ -248,7 +246,7 @@ class Cluster:
             name=name,
             backend=self.backend_names[self.backends[row]],
             capacity=capacity_of(amounts),
-            labels=self.topology.own(name, self.labels.row(row)),
+            labels=self.topology.own_labels(name, self.labels.row(row)),
             taints=list(self.taints.row(row)),
             kinds=[kind for kind, bit in _KIND_BITS.items() if self.kinds[row] & bit],
             gpus=list(self.devices.groups(row)),
@@ -273,10 +271,10 @@ class Cluster:
 
     def set_topology(self, definition: Topology) -> None:
         """Replace the description of the network; an empty one removes it. Not for trials."""
-        own = {name: self.topology.own(name, self.labels.row(row)) for name, row in self.rows.items()}
+        own = {name: self.topology.own_labels(name, self.labels.row(row)) for name, row in self.rows.items()}
         self.topology.set(definition)
         for name, labels in own.items():
-            self.labels.set_row(self.rows[name], self.topology.worn(name, labels))
+            self.labels.set_row(self.rows[name], self.topology.applied_labels(name, labels))
         self.generation += 1
         self.status_changes += 1
         self.epoch += 1
@@ -292,13 +290,6 @@ class Cluster:
         self.topology.distances.clear()
         self.topology.version += 1
         self.epoch += 1
-
-    def reserve_bandwidth(self, key: str, code: int, mbps: float, sign: int = 1) -> None:
-        """Hold bandwidth of a domain's uplinks (sign 1) or release it (sign -1). `key` is the label of the level
-        (`domains.level_key`), `code` the domain's in that column; at the level `host` it is a row."""
-        self.topology.bandwidth.add(key, code, sign * mbps)
-        if self._undo is not None:
-            self._undo.append(lambda: self.reserve_bandwidth(key, code, mbps, -sign))
 
     # --- tasks -----------------------------------------------------------------------------------------------
 

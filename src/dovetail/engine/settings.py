@@ -14,10 +14,15 @@ from dovetail.placement.gangs.domain_features import FEATURES
 from dovetail.placement.gangs.strategies import STRATEGIES, StrategyBook
 from dovetail.placement.pipeline.profiles import BUILT_IN, DEFAULT_PROFILE, ProfileSettings, UnknownProfile
 from dovetail.placement.registry import outside_strategies
-from dovetail.queueing.backfill import BackfillSettings
 from dovetail.queueing.orderings import Ordering, build_ordering
-from dovetail.queueing.retry import BackoffSettings, PromotionSettings, QuarantineSettings
-from dovetail.queueing.settings import FairSettings, QueueSettings
+from dovetail.queueing.settings import (
+    BackfillSettings,
+    BackoffSettings,
+    FairSettings,
+    PromotionSettings,
+    QuarantineSettings,
+    QueueSettings,
+)
 from dovetail.queueing.tree import QueueTree
 
 DEFAULT_SCHEDULER = "default"

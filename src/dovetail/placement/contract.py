@@ -42,13 +42,13 @@ class PromisedCapacity:
 
     rows: Rows
     room: F8  # float64[resource, row]
-    whose: Sequence[str] | npt.NDArray[Any]  # for each row, the owner of the promise, in words
+    owners: Sequence[str] | npt.NDArray[Any]  # for each row, the owner of the promise, in words
 
     def without(self, row: int, column: F8) -> "PromisedCapacity":
         """What is left after the column was taken on a row."""
         room = self.room.copy()
         room[: len(column), self.rows == row] -= column[:, None]
-        return PromisedCapacity(self.rows, room, self.whose)
+        return PromisedCapacity(self.rows, room, self.owners)
 
 
 @dataclass(slots=True)
@@ -63,7 +63,7 @@ class Request:
     promised: PromisedCapacity | None = None
     identity: TaskIdentity | None = None  # identity of the task; only where other work matters to it
     repelled: tuple[AffinityRule, ...] = ()  # rules of placed tasks that keep it away from them
-    heard: tuple[tuple[str, int], ...] = ()  # placed workloads that send to it, and how much in Mbps
+    senders: tuple[tuple[str, int], ...] = ()  # placed workloads that send to it, and how much in Mbps
     among: B1 | None = None  # bool[node of the whole cluster]: only these nodes are considered
     outlook: Outlook | None = None  # the expected workload mix, and what is scarce for it; it changes as work comes
     non_local: bool = False  # a node's own row does not decide: nothing of a decision is cached

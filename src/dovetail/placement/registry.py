@@ -7,7 +7,7 @@ funnel reads from "is the node there" to "is there enough free".
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -16,104 +16,87 @@ from dovetail.model.plugin_loading import PluginError, load_plugin, offered_plug
 from dovetail.model.text.strict import Strict, closest
 from dovetail.model.workloads.arrangement import StrategyName
 from dovetail.placement.contract import Filter, Hook, NoSettings, PlacementPlugin, Score
-from dovetail.placement.filters.backend import BackendFilter
 from dovetail.placement.filters.bandwidth import BandwidthFilter
 from dovetail.placement.filters.constraints import ConstraintsFilter
-from dovetail.placement.filters.gpu_model import GpuModelFilter
-from dovetail.placement.filters.gpus import FreeGpusFilter
-from dovetail.placement.filters.node_affinity import NodeAffinityFilter
-from dovetail.placement.filters.node_selector import NodeSelectorFilter
-from dovetail.placement.filters.pod_affinity import PodAffinityFilter
-from dovetail.placement.filters.pod_attachments import PodAttachmentsFilter
-from dovetail.placement.filters.pod_devices import PodDevicesFilter
-from dovetail.placement.filters.pod_node import PodNodeFilter
-from dovetail.placement.filters.pod_spread import PodSpreadFilter
-from dovetail.placement.filters.pod_volumes import PodVolumesFilter
+from dovetail.placement.filters.gpus import FreeGpusFilter, GpuModelFilter
+from dovetail.placement.filters.node_labels import NodeAffinityFilter, NodeSelectorFilter, ScopeFilter
+from dovetail.placement.filters.pod_affinity import PodAffinityFilter, PodSpreadFilter
+from dovetail.placement.filters.pod_node import PodDevicesFilter, PodNodeFilter
+from dovetail.placement.filters.pod_volumes import PodAttachmentsFilter, PodVolumesFilter
 from dovetail.placement.filters.promised import PromisedFilter
-from dovetail.placement.filters.ready import ReadyFilter
 from dovetail.placement.filters.resources import ResourcesFilter
-from dovetail.placement.filters.scope import ScopeFilter
-from dovetail.placement.filters.spread import SpreadFilter
+from dovetail.placement.filters.status import BackendFilter, ReadyFilter
 from dovetail.placement.filters.taints import TaintsFilter
-from dovetail.placement.filters.workload_affinity import WorkloadAffinityFilter
-from dovetail.placement.scores.affinity import AffinityScore, AvoidedScore, PreferredScore
-from dovetail.placement.scores.best_fit import BestFitScore
-from dovetail.placement.scores.colocation import ColocationScore
+from dovetail.placement.filters.workload_affinity import SpreadFilter, WorkloadAffinityFilter
+from dovetail.placement.scores.affinity import AffinityScore, AvoidedScore, ImageLocalityScore, PreferredScore
 from dovetail.placement.scores.domain import (
     DomainAvailabilityScore,
     DomainHistoryScore,
+    DomainPackingScore,
     DomainUtilisationScore,
     TopologyAlignmentScore,
 )
-from dovetail.placement.scores.domain_packing import DomainPackingScore
 from dovetail.placement.scores.fragmentation import FragmentationScore
-from dovetail.placement.scores.gpu_model_preference import GpuModelPreferenceScore
-from dovetail.placement.scores.gpu_packing import GpuPackingScore
-from dovetail.placement.scores.gpu_scarcity import GpuScarcityScore
-from dovetail.placement.scores.image_locality import ImageLocalityScore
-from dovetail.placement.scores.least_loaded import LeastLoadedScore
-from dovetail.placement.scores.load_balance import LoadBalanceScore
-from dovetail.placement.scores.proximity import NetworkProximityScore, RelatedProximityScore
-from dovetail.placement.scores.resource_balance import ResourceBalanceScore
+from dovetail.placement.scores.gpus import GpuModelPreferenceScore, GpuPackingScore, GpuScarcityScore
+from dovetail.placement.scores.proximity import ColocationScore, NetworkProximityScore, RelatedProximityScore
 from dovetail.placement.scores.resource_utilisation import ResourceUtilisationScore
+from dovetail.placement.scores.shares import BestFitScore, LeastLoadedScore, LoadBalanceScore, ResourceBalanceScore
 
-FILTERS: dict[str, type[Filter]] = {
-    plugin.name: plugin
-    for plugin in (
-        ReadyFilter,
-        ScopeFilter,
-        BackendFilter,
-        NodeSelectorFilter,
-        NodeAffinityFilter,
-        TaintsFilter,
-        GpuModelFilter,
-        ConstraintsFilter,
-        WorkloadAffinityFilter,
-        SpreadFilter,
-        BandwidthFilter,
-        PromisedFilter,
-        FreeGpusFilter,
-        ResourcesFilter,
-    )
-}
-SCORES: dict[str, type[Score]] = {
-    plugin.name: plugin
-    for plugin in (
-        ResourceUtilisationScore,
-        LoadBalanceScore,
-        AffinityScore,
-        PreferredScore,
-        AvoidedScore,
-        NetworkProximityScore,
-        RelatedProximityScore,
-        ColocationScore,
-        LeastLoadedScore,
-        BestFitScore,
-        ResourceBalanceScore,
-        DomainAvailabilityScore,
-        TopologyAlignmentScore,
-        DomainUtilisationScore,
-        DomainHistoryScore,
-        GpuPackingScore,
-        DomainPackingScore,
-        GpuModelPreferenceScore,
-        FragmentationScore,
-        GpuScarcityScore,
-        ImageLocalityScore,
-    )
-}
+P = TypeVar("P", bound=PlacementPlugin)
+
+
+def _by_name(*plugins: type[P]) -> dict[str, type[P]]:
+    return {plugin.name: plugin for plugin in plugins}
+
+
+FILTERS: dict[str, type[Filter]] = _by_name(
+    ReadyFilter,
+    ScopeFilter,
+    BackendFilter,
+    NodeSelectorFilter,
+    NodeAffinityFilter,
+    TaintsFilter,
+    GpuModelFilter,
+    ConstraintsFilter,
+    WorkloadAffinityFilter,
+    SpreadFilter,
+    BandwidthFilter,
+    PromisedFilter,
+    FreeGpusFilter,
+    ResourcesFilter,
+)
+SCORES: dict[str, type[Score]] = _by_name(
+    ResourceUtilisationScore,
+    LoadBalanceScore,
+    AffinityScore,
+    PreferredScore,
+    AvoidedScore,
+    NetworkProximityScore,
+    RelatedProximityScore,
+    ColocationScore,
+    LeastLoadedScore,
+    BestFitScore,
+    ResourceBalanceScore,
+    DomainAvailabilityScore,
+    TopologyAlignmentScore,
+    DomainUtilisationScore,
+    DomainHistoryScore,
+    GpuPackingScore,
+    DomainPackingScore,
+    GpuModelPreferenceScore,
+    FragmentationScore,
+    GpuScarcityScore,
+    ImageLocalityScore,
+)
 #: What only pods of Kubernetes ask for; run where a profile names them.
-POD_FILTERS: dict[str, type[Filter]] = {
-    plugin.name: plugin
-    for plugin in (
-        PodNodeFilter,
-        PodVolumesFilter,
-        PodAttachmentsFilter,
-        PodSpreadFilter,
-        PodAffinityFilter,
-        PodDevicesFilter,
-    )
-}
+POD_FILTERS: dict[str, type[Filter]] = _by_name(
+    PodNodeFilter,
+    PodVolumesFilter,
+    PodAttachmentsFilter,
+    PodSpreadFilter,
+    PodAffinityFilter,
+    PodDevicesFilter,
+)
 
 FILTER_GROUP, SCORE_GROUP, HOOK_GROUP = "dovetail.filters", "dovetail.scores", "dovetail.hooks"
 STRATEGY_GROUP = "dovetail.strategies"

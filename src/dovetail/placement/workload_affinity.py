@@ -16,8 +16,8 @@ from dovetail.constraints.programs.program import compile_node
 from dovetail.model.requests.asks import AffinityRule, Relation, Selector, SpreadRule
 from dovetail.model.workloads.constraint import ConstraintKind as Demand
 from dovetail.placement.contract import Request
-from dovetail.placement.filters.backend import runnable
-from dovetail.placement.filters.scope import labels_term
+from dovetail.placement.filters.node_labels import any_of, labels_term
+from dovetail.placement.filters.status import runnable
 from dovetail.placement.filters.taints import tolerated
 
 
@@ -96,10 +96,7 @@ def _eligible(request: Request, view: View) -> B1:
     if shape.node_selector:
         found = found & view.satisfies(labels_term(shape.node_selector))
     if shape.required:
-        any_term: B1 | bool = False
-        for term in shape.required:
-            any_term = any_term | view.satisfies(term)
-        found = found & any_term
+        found = found & any_of(shape.required, view)
     for allowed in (tolerated(request, view), runnable(request, view)):
         if allowed is not True:
             found = found & allowed

@@ -58,10 +58,6 @@ class Account:
             if name not in self.average:
                 self.average[name] = 0.0
 
-    def share(self, inverse: Mapping[str, float]) -> float:
-        """The dominant share of what is held now."""
-        return dominant(self.used, inverse)
-
     def share_with_past(self, inverse: Mapping[str, float], now: float, half_life_s: float) -> float:
         """The dominant share of the mean of present and average usage. Present usage counts, or a tenant could take
         everything before its average moves. With constant usage this is the plain dominant share."""

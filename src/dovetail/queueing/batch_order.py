@@ -8,10 +8,15 @@ only the past is used; the state is 48 numbers and two sums. The limit is where 
 Left to others: ties (order of submission), backfilling, expected run times (`run_times`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dovetail.queueing.fcfs_simulation import FcfsSimulation
+from dovetail.queueing.sorted_entries import QueueEntry
 
 Floats = NDArray[np.float64]
 
@@ -34,10 +39,8 @@ HOURS = 24
 DAY_S = HOUR_S * HOURS
 UNSEEN_S = 0.3 * HOUR_S
 """Every hour starts with this much time at the mean rate, so that an hour never seen counts as average."""
-
-
-def _zeros() -> Floats:
-    return np.zeros(HOURS)
+#: The assumed run time of work that declares none: one day.
+UNDECLARED_RUN_S = 86_400.0
 
 
 @dataclass(slots=True)
@@ -45,9 +48,9 @@ class BatchOrder:
     """`now` must never decrease. Deterministic."""
 
     wait_limit_factor: float = WAIT_LIMIT_FACTOR
-    _urgency: Floats = field(default_factory=_zeros)
+    _urgency: Floats = field(default_factory=lambda: np.zeros(HOURS))
     """By hour of the day: the sum of 1 / run time of arrivals, which is the slowdown that one second of delay costs."""
-    _seen_s: Floats = field(default_factory=_zeros)
+    _seen_s: Floats = field(default_factory=lambda: np.zeros(HOURS))
     _seen_until: float | None = None
     _log_sum: float = 0.0
     _count: int = 0
@@ -118,3 +121,54 @@ def _integrals(rate: Floats, until_s: Floats) -> tuple[Floats, Floats]:
     twice_today = twice[hour] + once[hour] * into_s + rate[hour] * into_s**2 / 2.0
     a_day, days_before = once[-1], DAY_S * days * (days - 1.0) / 2.0
     return days * a_day + once_today, a_day * days_before + days * twice[-1] + days * a_day * rest_s + twice_today
+
+
+class BatchOrdering:
+    """The ordering `batch`: priority classes first, then by `BatchOrder`. Its keys change with time, so the queue is
+    sorted before each cycle: for thousands of pending workloads, not millions."""
+
+    name: ClassVar[str] = "batch"
+    by_tenant: ClassVar[bool] = False
+
+    def __init__(self, ageing_s: float | None = None) -> None:
+        self.ageing_s = ageing_s  # unused: age is part of the formula
+        self._order = BatchOrder()
+        self._fcfs = FcfsSimulation()
+        self._keys: dict[int, tuple[float, ...]] = {}
+
+    def key(self, entry: QueueEntry) -> tuple[float, ...]:
+        """The key of the last `rekey`. Newer entries are last in their priority class until the next one."""
+        return self._keys.get(entry.id, (entry.rank, np.inf))
+
+    def arrived(self, entry: QueueEntry, now: float) -> None:
+        self._order.arrived(now, _run_s(entry))
+        self._fcfs.arrived(now, entry.id, entry.share, _run_s(entry))
+
+    def ended(self, workload: int, now: float, ran_s: float | None) -> None:
+        """`ran_s` None: it ended before it ran."""
+        self._keys.pop(workload, None)
+        if ran_s is None:
+            self._fcfs.withdrawn(now, workload)
+        else:
+            self._fcfs.ended(now, workload, ran_s)
+
+    def rekey(self, entries: Sequence[QueueEntry], now: float) -> None:
+        longest_s = self._fcfs.longest_wait_s(now)
+        if not entries:
+            return
+        submitted = np.array([entry.submitted_at for entry in entries])
+        runs = np.array([_run_s(entry) for entry in entries])
+        shares = np.array([entry.share for entry in entries])
+        keys = self._order.keys(now, submitted, runs, shares, longest_s).tolist()
+        for entry, key in zip(entries, keys, strict=True):
+            self._keys[entry.id] = (entry.rank, key)
+
+    def free_share(self, entry: QueueEntry) -> float:
+        """The share of the cluster that must stay free when it starts."""
+        share = np.array([entry.share])
+        return float(self._order.needed_share(np.array([_run_s(entry)]), share)[0] - entry.share)
+
+
+def _run_s(entry: QueueEntry) -> float:
+    expected_s = entry.expected_s if entry.expected_s is not None else entry.run_s
+    return UNDECLARED_RUN_S if expected_s is None else max(1.0, expected_s)

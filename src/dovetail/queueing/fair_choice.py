@@ -14,10 +14,9 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from typing import NamedTuple
 
-from dovetail.queueing.entry import QueueEntry
-from dovetail.queueing.sorted_entries import Item, SortedEntries
+from dovetail.queueing.heaps import Name, UpdatableHeap
+from dovetail.queueing.sorted_entries import Item, QueueEntry, SortedEntries
 from dovetail.queueing.tree import ROOT, QueueTree
-from dovetail.queueing.updatable_heap import Name, UpdatableHeap
 from dovetail.queueing.usage import Usage
 
 DRIFT_STEPS = 200  # in a half-life
@@ -35,15 +34,13 @@ class FairChoice:
         self._ageing_s = usage.fair.ageing
         self._drift_s = None if usage.half_life_s is None else usage.half_life_s / DRIFT_STEPS
         self._waiting: dict[tuple[int, str], SortedEntries] = {}
-        self._heaps = [
-            UpdatableHeap() for _ in tree.queues
-        ]  # by queue: its children by code, or in a leaf its tenants by name
+        # By queue: its children by code, or in a leaf its tenants by name.
+        self._heaps = [UpdatableHeap() for _ in tree.queues]
         self._since = [0.0] * len(tree)  # by queue, with ageing: when its next entry was submitted
         self._dirty: dict[tuple[int, str], None] = {}
         self._epoch = usage.epoch
-        self._due_at = [inf if self._drift_s is None else -inf] * len(
-            tree
-        )  # by queue: when all its values need an update
+        # By queue: when all its values need an update.
+        self._due_at = [inf if self._drift_s is None else -inf] * len(tree)
         usage.watch(self.charged)
 
     def charged(self, queue: int, tenant: str) -> None:

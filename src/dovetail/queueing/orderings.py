@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from dovetail.model.plugin_loading import PluginError, offered_plugins
 from dovetail.model.text.strict import closest
-from dovetail.queueing.batch import BatchOrdering
-from dovetail.queueing.entry import QueueEntry
+from dovetail.queueing.batch_order import BatchOrdering
+from dovetail.queueing.sorted_entries import QueueEntry
 
 Key = tuple[float, ...]
 ORDERING_GROUP = "dovetail.orderings"
@@ -94,7 +94,7 @@ class Shortest(KeyOrdering):
     name = "shortest"
 
     def key(self, entry: QueueEntry) -> Key:
-        return (_run_s(entry), entry.submitted_at)
+        return (math.inf if entry.run_s is None else entry.run_s, entry.submitted_at)
 
 
 class SmallestArea(KeyOrdering):
@@ -118,10 +118,6 @@ class F1(KeyOrdering):
         if entry.run_s is None:
             return (math.inf, age)
         return (math.log10(max(entry.run_s, 1.0)) * entry.width + age, entry.submitted_at)
-
-
-def _run_s(entry: QueueEntry) -> float:
-    return math.inf if entry.run_s is None else entry.run_s
 
 
 ORDERINGS: dict[str, type[Any]] = {

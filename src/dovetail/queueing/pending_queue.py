@@ -7,10 +7,9 @@ Left to others: whether the first may start (`quota`, placement), and parked wor
 
 from collections.abc import Iterator
 
-from dovetail.queueing.entry import QueueEntry
 from dovetail.queueing.fair_choice import FairChoice
 from dovetail.queueing.orderings import Ordering
-from dovetail.queueing.sorted_entries import Item, SortedEntries
+from dovetail.queueing.sorted_entries import Item, QueueEntry, SortedEntries
 from dovetail.queueing.tree import QueueTree
 from dovetail.queueing.usage import Usage
 

@@ -1,4 +1,4 @@
-"""Quotas: may a queue take more, and from which queues may it reclaim its guarantee?
+"""Quotas: may a queue take more, who borrows and lends, and from which queues may it reclaim its guarantee?
 
 Guarantees: charges that `over` accepts never exceed the maximum of a queue, of its ancestors, or the limit of a user. A
 queue in `reclaimable_from` borrows a requested resource at every level up to the common ancestor, so reclaiming never
@@ -7,13 +7,62 @@ takes a queue below its guarantee. Left to others: choosing victims (preemption)
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from dovetail.model.resources import show_amount
-from dovetail.queueing.borrowing import Borrowing, Loan
+from dovetail.model.resources import Amounts, show_amount
 from dovetail.queueing.tree import ROOT, QueueTree
 from dovetail.queueing.usage import Usage
 
 _BORROWERS_NAMED = 3
+
+
+class Loan(NamedTuple):
+    """How much of one resource a queue borrows or lends."""
+
+    path: str
+    resource: str
+    amount: int
+
+    @property
+    def shown_amount(self) -> str:
+        return show_amount(self.resource, self.amount)
+
+
+class Borrowing:
+    """Loans between the queues of one tree: all that a queue uses above its guarantee is borrowed. Only resources that
+    some queue is guaranteed can be borrowed."""
+
+    def __init__(self, tree: QueueTree, usage: Usage) -> None:
+        self._tree = tree
+        self._usage = usage
+
+    def borrowed(self, queue: int) -> Amounts:
+        """What the queue uses above its guarantee."""
+        guaranteed = self._tree[queue].guaranteed
+        found: Amounts = {}
+        for resource, used in self._usage.used(queue).items():
+            above = used - guaranteed.get(resource, 0)
+            if above > 0 and resource in self._tree.shared_out:
+                found[resource] = above
+        return found
+
+    def borrowers(self, resource: str, under: int = ROOT) -> list[Loan]:
+        """Leaf queues that borrow the resource, the largest loan first, then by path."""
+        return self._loans(resource, under, 1)
+
+    def lenders(self, resource: str, under: int = ROOT) -> list[Loan]:
+        """Leaf queues with an idle part of their guarantee, the largest part first, then by path."""
+        return self._loans(resource, under, -1)
+
+    def _loans(self, resource: str, under: int, sign: int) -> list[Loan]:
+        if resource not in self._tree.shared_out:
+            return []
+        loans = []
+        for leaf in self._tree.leaves(under):
+            above = self._usage.used(leaf).get(resource, 0) - self._tree[leaf].guaranteed.get(resource, 0)
+            if above * sign > 0:
+                loans.append(Loan(self._tree[leaf].path, resource, above * sign))
+        return sorted(loans, key=lambda loan: (-loan.amount, loan.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +99,17 @@ class OverQuota:
         return "; ".join(words)
 
 
+def _exceeded(
+    limits: Mapping[str, int], used: Mapping[str, int], amounts: Mapping[str, int]
+) -> tuple[str, int, int, int] | None:
+    """The first resource of which too much would be used: its name, what is used and asked, and the limit."""
+    for resource, limit in limits.items():
+        asked = amounts.get(resource, 0)
+        if asked and used.get(resource, 0) + asked > limit:
+            return resource, used.get(resource, 0), asked, limit
+    return None
+
+
 class Quotas:
     """Compares the limits of a queue tree with its usage."""
 
@@ -64,21 +124,13 @@ class Quotas:
     def over(self, queue: int, user: str | None, amounts: Mapping[str, int]) -> OverQuota | None:
         """The first limit that the amounts would exceed, the queue's own before its ancestors'. None: none."""
         for code in self._maxima[queue]:
-            limited, used = self._tree[code], self._usage.used(code)
-            for resource, limit in limited.maximum.items():
-                asked = amounts.get(resource, 0)
-                if asked and used.get(resource, 0) + asked > limit:
-                    borrowers = self._borrowers(queue, code, resource)
-                    return OverQuota(limited.path, resource, used.get(resource, 0), asked, limit, borrowers=borrowers)
-        return self._over_user_limit(queue, user or "", amounts) if self._per_user[queue] else None
-
-    def _over_user_limit(self, queue: int, user: str, amounts: Mapping[str, int]) -> OverQuota | None:
+            limited = self._tree[code]
+            if found := _exceeded(limited.maximum, self._usage.used(code), amounts):
+                return OverQuota(limited.path, *found, borrowers=self._borrowers(queue, code, found[0]))
         for code in self._per_user[queue]:
-            limited, used = self._tree[code], self._usage.used_by(code, user)
-            for resource, limit in limited.user_limits.items():
-                asked = amounts.get(resource, 0)
-                if asked and used.get(resource, 0) + asked > limit:
-                    return OverQuota(limited.path, resource, used.get(resource, 0), asked, limit, user)
+            limited = self._tree[code]
+            if found := _exceeded(limited.user_limits, self._usage.used_by(code, user), amounts):
+                return OverQuota(limited.path, *found, user or "")
         return None
 
     def _borrowers(self, queue: int, limited: int, resource: str) -> tuple[Loan, ...]:

@@ -1,4 +1,4 @@
-"""User settings of queues and fairness.
+"""User settings of queues, fairness, backfilling and retries.
 
 Guarantees: weights are positive; a queue's maximum is at least its guarantee and the sum of its children's; the
 children of a queue with a guarantee are together guaranteed no more than it is. Complaints name the queue and resource.
@@ -7,7 +7,8 @@ Left to others: the queue of a workload (`tree`), counting (`usage`), limits (`q
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Self
+from hashlib import blake2b
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -15,7 +16,7 @@ from dovetail.model.resources import Amounts, Capacity, show_amount
 from dovetail.model.text.quantity import Count, Duration
 from dovetail.model.text.strict import AtField, Name, Strict, shared
 from dovetail.model.workloads.selection import LabelValue
-from dovetail.model.workloads.workload import Pattern
+from dovetail.model.workloads.workload import Pattern, Priority
 
 Weight = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 Span = Annotated[Duration, Field(ge=1)]
@@ -105,3 +106,72 @@ def _total_guarantee(queues: Mapping[str, QueueSettings]) -> Amounts:
 def _listed(queues: Mapping[str, QueueSettings], resource: str) -> str:
     parts = [(name, child.guarantee.get(resource, 0)) for name, child in queues.items()]
     return ", ".join(f"{name} {show_amount(resource, amount)}" for name, amount in parts if amount)
+
+
+class BackfillSettings(Strict):
+    """Which work may start while the head of the queue has to wait.
+
+    off           everything that fits starts
+    none          no work overtakes the head
+    easy          the head is promised its earliest start; work that does not delay it may start before
+    conservative  the first `depth` pending workloads are promised a start, and no work may delay them
+    """
+
+    mode: Literal["off", "none", "easy", "conservative"] = "easy"
+    candidates: Literal["queue", "arrival"] = Field(
+        default="queue", description="the order in which work behind a waiting head is tried"
+    )
+    head: Literal["first", "sticky"] = Field(
+        default="first",
+        description="first: the workload that sorts first now; sticky: a head stays head until it starts",
+    )
+    spare: bool = Field(
+        default=True, description="work may use capacity that the head leaves free after its start, not only before it"
+    )
+    run_times: Literal["declared", "expected"] = Field(
+        default="declared", description="expected: declared run times corrected by the owner's past run times"
+    )
+    depth: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=100, description="the number of promises in conservative mode"
+    )
+
+    @property
+    def strict(self) -> bool:
+        return self.mode == "none"
+
+    @property
+    def promises(self) -> bool:
+        return self.mode in ("easy", "conservative")
+
+
+class BackoffSettings(Strict):
+    """The n-th retry waits `first` x 2^(n-1), at most `most`, plus or minus the fraction `jitter`."""
+
+    first: Duration = 1.0
+    most: Duration = 300.0
+    jitter: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.2
+
+
+class PromotionSettings(Strict):
+    """Every `after` seconds of waiting raise a workload by one priority class, up to `most`."""
+
+    after: Annotated[Duration, Field(gt=0)]
+    most: Priority = Priority.HIGH
+
+
+class QuarantineSettings(Strict):
+    """After `failures` consecutive failed placements a node gets no tasks for `pause`, then one more try. The pause
+    doubles each time that try fails, up to `most`."""
+
+    failures: Annotated[Count, Field(ge=1, le=1000)] = 5
+    pause: Annotated[Duration, Field(gt=0)] = 60.0
+    most: Annotated[Duration, Field(gt=0)] = 3600.0
+
+
+def backoff_s(settings: BackoffSettings, failures: int, seed: int, name: str) -> float:
+    """How long the `failures`-th retry waits. The jitter follows from a seed and the name of what is retried, so a
+    replay retries at the same times."""
+    plain: float = min(settings.first * 2.0 ** min(failures - 1, 60), settings.most)
+    digest = blake2b(f"{seed}/{name}/{failures}".encode(), digest_size=8).digest()
+    chance = int.from_bytes(digest, "big") / 2**64
+    return plain * (1.0 + settings.jitter * (2.0 * chance - 1.0))

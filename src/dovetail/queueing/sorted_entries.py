@@ -8,13 +8,28 @@ Guarantees: the smallest key is first, the smaller id of equal keys; removed ent
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 from operator import itemgetter
-from typing import Any
-
-from dovetail.queueing.entry import QueueEntry
+from typing import Any, NamedTuple
 
 Item = tuple[Any, ...]  # key numbers, id, entry; ids differ, so entries are never compared
 _BLOCK = 512
 _last = itemgetter(-1)
+
+
+class QueueEntry(NamedTuple):
+    """`rank` 0 is the highest priority. `run_s` is the declared run time, `expected_s` the one predicted from the
+    owner's history. `share` is the dominant share of the cluster that the whole workload requests, `width` its
+    processors."""
+
+    id: int
+    queue: int
+    tenant: str
+    user: str | None
+    rank: int
+    submitted_at: float
+    run_s: float | None = None
+    share: float = 0.0
+    width: float = 1.0
+    expected_s: float | None = None
 
 
 class SortedEntries:

@@ -3,7 +3,7 @@
 Guarantees: a charge counts for the queue and its ancestors; charging and releasing leaves only decayed history behind.
 Shares are dominant shares: the largest over all resources. A tenant's weighted share is counted within its queue, since
 queues share first and tenants second; `share_of_tenant` can count it over all queues.
-Left to others: limits (`quota`), loans (`borrowing`), order (`pending_queue`), when to charge.
+Left to others: limits and loans (`quota`), order (`pending_queue`), when to charge.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -134,16 +134,13 @@ class Usage:
         return account
 
     def _drop_idle_tenants(self, now: float) -> None:
-        """Delete idle tenants whenever the number of tenants has doubled."""
+        """Whenever the number of tenants has doubled, delete those that hold nothing and whose past is negligible."""
         if self.half_life_s is None or len(self._tenants) < self._sweep_at:
             return
-        for key in [key for key, one in self._tenants.items() if self._is_idle(one, now, self.half_life_s)]:
-            del self._tenants[key]
+        for key, account in [*self._tenants.items()]:
+            if not account.used and account.share_with_past(self._inverse, now, self.half_life_s) < _NEGLIGIBLE:
+                del self._tenants[key]
         self._sweep_at = max(_SWEEP_FROM, 2 * len(self._tenants))
-
-    def _is_idle(self, account: Account, now: float, half_life_s: float) -> bool:
-        """Holds nothing, and its past usage is negligible."""
-        return not account.used and account.share_with_past(self._inverse, now, half_life_s) < _NEGLIGIBLE
 
     def used(self, queue: int) -> Mapping[str, int]:
         """What the queue and its descendants hold."""
@@ -156,12 +153,12 @@ class Usage:
 
     def share_of(self, queue: int) -> float:
         """The queue's present dominant share."""
-        return self._queues[queue].share(self._inverse)
+        return dominant(self._queues[queue].used, self._inverse)
 
     def share_of_tenant(self, tenant: str, queue: int = ROOT) -> float:
         """A tenant's present dominant share: in one queue, or in all."""
         account = self._tenants.get((queue, tenant))
-        return account.share(self._inverse) if account else 0.0
+        return dominant(account.used, self._inverse) if account else 0.0
 
     def share_asked(self, amounts: Mapping[str, int], times: int = 1) -> float:
         """The dominant share of `times` the amounts."""

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 from dovetail.engine.settings import DEFAULT_SCHEDULER, EngineSettings, SchedulerSettings
 from dovetail.model.text.strict import closest
 from dovetail.placement.pipeline.profiles import ProfileSettings
-from dovetail.queueing.backfill import BackfillSettings
+from dovetail.queueing.settings import BackfillSettings
 
 Backfill = Literal["none", "easy", "conservative"]
 BACKFILLS: tuple[Backfill, ...] = get_args(Backfill)

@@ -103,7 +103,7 @@ def test_a_pod_waits_until_its_driver_has_room_for_a_volume_and_goes_there(kube_
 
                 async def says_why() -> bool:
                     conditions = (await cluster.one("a-1"))["status"].get("conditions") or []
-                    return any("has no room here" in one.get("message", "") for one in conditions)
+                    return any("has no space here" in one.get("message", "") for one in conditions)
 
                 await cluster.until(says_why, "it is told why it waits")
                 await cluster.api.patch(f"{rooms}/n2", {"capacity": "3Gi"})

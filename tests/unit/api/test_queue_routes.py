@@ -46,7 +46,7 @@ def test_what_waits_says_where_for_whom_until_when_and_for_what(http: httpx.Clie
     waits, follows = wait_for(lambda: _promoted(http))
     assert (waits["position"], waits["queue"], waits["user"]) == (1, "ml/nlp", "ada")
     assert (waits["priority"], waits["promoted_from"], waits["preempting"]) == ("medium", "low", False)
-    assert waits["waits_for"].startswith("insufficient resources: none of 4 nodes has room")
+    assert waits["waits_for"].startswith("insufficient resources: none of 4 nodes has enough free capacity")
     assert waits["starts_early"] <= waits["starts_at"] <= waits["starts_late"]
     assert (follows["position"], follows["waits_for"]) == (None, "starts after waits (succeeded)")
     assert follows["starts_at"] is None

@@ -1,6 +1,6 @@
 """Which volumes nodes have attached for their tasks."""
 
-from dovetail.cluster.attached_volumes import AttachedVolumes
+from dovetail.cluster.placements import AttachedVolumes
 
 U, V, W = ("csi", "u"), ("csi", "v"), ("other", "w")
 

@@ -5,8 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dovetail.cluster.network.levels import path_between
-from dovetail.cluster.network.path_headroom import headroom_from
+from dovetail.cluster.network.levels import headroom_from, path_between
 from dovetail.cluster.state import Cluster
 from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node

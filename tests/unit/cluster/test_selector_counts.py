@@ -65,7 +65,7 @@ def counted_anew(cluster: Cluster, counted: Counted) -> list[int]:
 
 
 def check(cluster: Cluster) -> None:
-    for counted, selector_count in cluster.placements.selector_counts.kept().items():
+    for counted, selector_count in cluster.placements.selector_counts.kept.items():
         expected = counted_anew(cluster, counted)
         assert selector_count.counts[: cluster.width].tolist() == expected
         assert selector_count.total == sum(expected)
@@ -92,13 +92,13 @@ def test_a_tally_equals_a_count_from_scratch_whatever_comes_and_goes(seed: int) 
             cluster.placements.selector_count(r.choice(SELECTORS))  # late, over what is there already
         elif what == 1:
             before = [
-                selector_count.counts.copy() for selector_count in cluster.placements.selector_counts.kept().values()
+                selector_count.counts.copy() for selector_count in cluster.placements.selector_counts.kept.values()
             ]
             with cluster.trial():
                 for inner in range(4):
                     change(r, cluster, 1000 + 10 * number + inner)
                 check(cluster)
-            after = cluster.placements.selector_counts.kept().values()
+            after = cluster.placements.selector_counts.kept.values()
             assert all(np.array_equal(one, other.counts) for one, other in zip(before, after, strict=True))
         elif what == 2:
             for more in range(30):  # beyond the width that the tables begin with
@@ -111,7 +111,7 @@ def test_a_tally_equals_a_count_from_scratch_whatever_comes_and_goes(seed: int) 
 def test_nobody_counts_before_somebody_asks() -> None:
     cluster = a_cluster()
     change(Random(1), cluster, 1)
-    assert not cluster.placements.selector_counts.kept()
+    assert not cluster.placements.selector_counts.kept
     assert cluster.placements.selector_count(Selector(())).total == 1
 
 
@@ -130,7 +130,7 @@ def test_a_tally_that_was_forgotten_for_want_of_room_is_true_again_and_known_to_
     for number in range(1, 20):
         cluster.placements.selector_count(Selector(("x",), workload=f"w{number}"))
         check(cluster)
-    kept = cluster.placements.selector_counts.kept()
+    kept = cluster.placements.selector_counts.kept
     assert first not in kept
     assert len(kept) < 20
     cluster.remove(TaskId(0, 0))

@@ -1,6 +1,6 @@
 """Taints as codes of distinct sets."""
 
-from dovetail.cluster.taints import TaintTable
+from dovetail.cluster.labels import TaintTable
 from dovetail.model.workloads.selection import Effect, Taint
 
 SPOT = Taint(key="spot", effect=Effect.NO_SCHEDULE)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.cluster.bandwidth import reserve_bandwidth
 from tests.unit.cluster.test_link_paths import networks
 
 from dovetail.cluster.network.distance import distance_to, distances_from
@@ -251,7 +252,7 @@ def test_a_distance_set_by_hand_waits_for_its_node_to_come_back() -> None:
 
 def test_links_up_carry_what_the_level_says_and_holding_lowers_what_is_left() -> None:
     cluster = usual()
-    cluster.reserve_bandwidth("leaf", 1, 300_000)
+    reserve_bandwidth(cluster, "leaf", 1, 300_000)
     carried, held, left = bandwidth_of(cluster, "leaf")
     assert carried.tolist() == [0, 800_000, 800_000, 800_000]
     assert held.tolist() == [0, 300_000, 0, 0]
@@ -263,25 +264,15 @@ def test_links_up_carry_what_the_level_says_and_holding_lowers_what_is_left() ->
 
 def test_what_is_held_of_a_host_link_is_missing_on_every_way_from_it() -> None:
     cluster = usual()
-    cluster.reserve_bandwidth("host", 1, 150_000)
+    reserve_bandwidth(cluster, "host", 1, 150_000)
     path = path_between(cluster, 0, 1)
     assert path is not None
     assert path.headroom_mbps == 50_000
 
 
-def test_a_trial_gives_bandwidth_back() -> None:
-    cluster = usual()
-    cluster.reserve_bandwidth("leaf", 1, 100)
-    with cluster.trial():
-        cluster.reserve_bandwidth("leaf", 1, 200)
-        cluster.reserve_bandwidth("leaf", 40, 7)
-        assert bandwidth_of(cluster, "leaf")[1][1] == 300
-    assert cluster.topology.bandwidth.of("leaf", 41).tolist() == [0, 100, *[0] * 39]
-
-
 def test_a_level_known_by_two_names_has_one_account() -> None:
     cluster = cluster_of({"topology.kubernetes.io/zone": "a"})
-    cluster.reserve_bandwidth(level_key(cluster, "zone") or "", 1, 5)
+    reserve_bandwidth(cluster, level_key(cluster, "zone") or "", 1, 5)
     assert bandwidth_of(cluster, "zone")[1].tolist() == bandwidth_of(cluster, "topology.kubernetes.io/zone")[1].tolist()
 
 

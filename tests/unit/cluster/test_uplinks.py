@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.invariants import Violation, check_invariants
+from tests.unit.cluster.bandwidth import reserve_bandwidth
 
-from dovetail.cluster.network.levels import bandwidth_of, path_between
-from dovetail.cluster.network.path_headroom import headroom_from
+from dovetail.cluster.network.levels import bandwidth_of, headroom_from, path_between
 from dovetail.cluster.network.uplinks import (
     UplinkShortage,
     limited_uplinks,
@@ -172,9 +172,9 @@ def test_invariants_notice_what_is_held_wrongly() -> None:
     cluster = cluster_of(LEVELS)
     place(cluster, 0, 3)
     check_invariants(cluster)
-    cluster.reserve_bandwidth("leaf", 1, 500)
+    reserve_bandwidth(cluster, "leaf", 1, 500)
     check_invariants(cluster)
-    cluster.reserve_bandwidth("leaf", 1, 700, -1)
+    reserve_bandwidth(cluster, "leaf", 1, -700)
     with pytest.raises(Violation, match="less is held of leaf uplinks"):
         check_invariants(cluster)
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from dovetail.constraints.programs import arithmetic
-from dovetail.constraints.programs.conversions import read_bool, read_double, read_int, show_double
+from dovetail.constraints.programs.functions import read_bool, read_double, read_int, show_double
 from dovetail.constraints.programs.values import Column
-from dovetail.constraints.syntax.literals import INT_MAX, INT_MIN
+from dovetail.constraints.syntax.writer import INT_MAX, INT_MIN
 
 EXACT = 2**53
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dovetail.constraints.contradictions.contradiction import Contradiction, find
-from dovetail.constraints.contradictions.ranges import ResourceCeiling
+from dovetail.constraints.contradictions.narrowing import ResourceCeiling
 from dovetail.model.text.complaint import field_name
 from dovetail.model.workloads.workload import Workload
 

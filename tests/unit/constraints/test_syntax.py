@@ -4,8 +4,9 @@
 import pytest
 
 from dovetail.constraints.error import ExpressionError
-from dovetail.constraints.syntax.parser import parse, warm_up, write
+from dovetail.constraints.syntax.parser import parse, warm_up
 from dovetail.constraints.syntax.tree import Call, Literal, Name, Select, Span
+from dovetail.constraints.syntax.writer import write
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ from tests.unit.constraints.small_cluster import GIB, SPACE, small_cluster, wher
 
 from dovetail.cluster.state import LABELS, PLACEMENTS, RESOURCES, STATUS, TAINTS, Cluster
 from dovetail.cluster.views.view import View
-from dovetail.constraints.programs.explaining import cluster_values
-from dovetail.constraints.programs.program import compile_cluster, compile_node
+from dovetail.constraints.programs.program import cluster_values, compile_cluster, compile_node
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
 

@@ -5,8 +5,7 @@ import pytest
 from tests.unit.constraints.small_cluster import SPACE, small_cluster
 
 from dovetail.cluster.views.view import View
-from dovetail.constraints.programs.explaining import why_not
-from dovetail.constraints.programs.program import compile_node
+from dovetail.constraints.programs.program import compile_node, why_not
 
 
 @pytest.mark.parametrize(

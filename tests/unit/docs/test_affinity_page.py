@@ -8,8 +8,7 @@ from tests.unit.engine.scene import Scene
 
 from dovetail.model.workloads.reading import read_workloads
 from dovetail.model.workloads.workload import Workload
-from dovetail.placement.filters.spread import SpreadFilter
-from dovetail.placement.filters.workload_affinity import WorkloadAffinityFilter
+from dovetail.placement.filters.workload_affinity import SpreadFilter, WorkloadAffinityFilter
 
 PAGE = (Path(__file__).parents[3] / "docs" / "affinity.md").read_text()
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)

@@ -8,10 +8,9 @@ from tests.unit.engine.scene import Scene
 from dovetail.model.node import Node
 from dovetail.model.text.reading import read_as
 from dovetail.model.workloads.reading import read_workloads
-from dovetail.placement.filters.gpu_model import GpuModelFilter
-from dovetail.placement.filters.gpus import FreeGpusFilter
+from dovetail.placement.filters.gpus import FreeGpusFilter, GpuModelFilter
 from dovetail.placement.pipeline.profiles import BUILT_IN
-from dovetail.placement.scores.gpu_model_preference import GpuModelPreferenceScore
+from dovetail.placement.scores.gpus import GpuModelPreferenceScore
 
 PAGE = (Path(__file__).parents[3] / "docs" / "gpus.md").read_text()
 NODE, *WORK = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)

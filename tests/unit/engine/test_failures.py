@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.engine.scene import Scene
 
-from dovetail.queueing.retry import BackoffSettings, backoff_s
+from dovetail.queueing.settings import BackoffSettings, backoff_s
 
 # --- deadlines -----------------------------------------------------------------------------------------------
 

@@ -95,7 +95,7 @@ def test_affinity_spread_and_nearness_are_added_to_what_was_asked_for() -> None:
     scene.submit("w2")
     shape = scene.work("w1").shape
     assert shape.near == ("cache", "db")
-    assert [rule.level for rule in shape.company] == ["rack", "host"]
+    assert [rule.level for rule in shape.workload_affinity] == ["rack", "host"]
     assert shape.spread[0].whom[0].workload == "w1"
     assert scene.work("w2").shape.spread[0].whom[0].workload == "w2"
     assert scene.work("w1").identity.conflicts == {"licence"}

@@ -14,7 +14,7 @@ from dovetail.model.node import Node
 from dovetail.model.record import Changes, Outcomes
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workloads.workload import Workload
-from dovetail.queueing.retry import BackoffSettings
+from dovetail.queueing.settings import BackoffSettings
 
 IN_TURN = EngineSettings(default_profile="round_robin")
 

@@ -77,12 +77,12 @@ def test_so_is_a_spread_or_a_conflict(field: str, value: dict[str, Any], words: 
 
 
 def test_a_name_alone_stands_for_the_workload_of_the_same_namespace() -> None:
-    (rule,) = shape(namespace="x", affinity=[{"near": "db", "within": "zone"}]).company
+    (rule,) = shape(namespace="x", affinity=[{"near": "db", "within": "zone"}]).workload_affinity
     assert rule == AffinityRule(Relation.NEAR, (Selector(("x",), workload="db"),), "zone")
 
 
 def test_a_star_stands_for_all_namespaces() -> None:
-    (rule,) = shape(affinity=[{"apart": {"labels": {"app": "db"}, "namespaces": ["*"]}}]).company
+    (rule,) = shape(affinity=[{"apart": {"labels": {"app": "db"}, "namespaces": ["*"]}}]).workload_affinity
     assert rule.whom == (Selector((), term=(Match("app", Operator.IN, ("db",)),)),)
     assert (rule.level, rule.distance) == ("host", None)
 
@@ -94,7 +94,7 @@ def test_regions_are_the_level_of_rules_that_say_so_unless_another_is_given() ->
             {"in_different_regions": "c", "within": "rack"},
             {"in_n_regions": "d", "n": 2, "weight": 0.5},
         ]
-    ).company
+    ).workload_affinity
     assert [(rule.relation, rule.level, len(rule.whom)) for rule in rules] == [
         (Relation.NEAR, "region", 2),
         (Relation.APART, "rack", 1),
@@ -105,7 +105,7 @@ def test_regions_are_the_level_of_rules_that_say_so_unless_another_is_given() ->
 
 def test_near_alone_is_a_wish_for_the_scores_and_no_rule() -> None:
     found = shape(affinity=[{"near": "db"}])
-    assert (found.near, found.company) == (("db",), ())
+    assert (found.near, found.workload_affinity) == (("db",), ())
 
 
 def test_who_must_be_near_is_also_as_near_as_can_be() -> None:
@@ -114,7 +114,7 @@ def test_who_must_be_near_is_also_as_near_as_can_be() -> None:
 
 def test_a_conflict_is_being_apart_from_other_members_and_the_name_of_the_set_is_enough() -> None:
     assert shape(conflicts=["licence"]) == shape(conflicts=[{"set": "licence", "within": "host"}])
-    (rule,) = shape(conflicts=["licence"]).company
+    (rule,) = shape(conflicts=["licence"]).workload_affinity
     assert rule.relation is Relation.APART
     assert rule.but == Selector(("default",), workload="w", conflict="licence")
 
@@ -127,7 +127,7 @@ def test_a_spread_counts_the_workload_itself_unless_others_are_named() -> None:
 
 def test_the_same_rule_twice_is_one() -> None:
     rule = {"apart": "db", "within": "zone"}
-    assert len(shape(affinity=[rule, rule], spread=[{"over": "zone"}] * 2).company) == 1
+    assert len(shape(affinity=[rule, rule], spread=[{"over": "zone"}] * 2).workload_affinity) == 1
 
 
 def test_a_shape_with_affinity_survives_a_restart() -> None:
@@ -155,4 +155,4 @@ def test_a_shape_with_affinity_survives_a_restart() -> None:
     ],
 )
 def test_a_rule_reads_as_a_sentence(fields: dict[str, Any], words: str) -> None:
-    assert str(shape(**fields).company[0]) == words
+    assert str(shape(**fields).workload_affinity[0]) == words

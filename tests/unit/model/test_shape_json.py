@@ -50,7 +50,7 @@ FULL = Shape(
     near=("db",),
     insisted=(Insisted(2, TERM),),
     wants=(ConstraintAsk(Demand.PREFER, "node.name == 'x'", 0.5, 3, "policy p"),),
-    company=(
+    workload_affinity=(
         AffinityRule(Relation.APART, (SELECTOR,), "rack", 1.5, 2, 0.25, SELECTOR),
         AffinityRule(Relation.NEAR, (SELECTOR,)),
     ),
@@ -106,7 +106,7 @@ def test_what_earlier_versions_wrote_is_understood() -> None:
     assert found.amounts == (("cpu", 1000), ("gpu", 2000), ("slots", 1))
     assert found.tolerations == (Tolerance("k", TolerationOperator.EXISTS, "", None),)
     assert found.preferred == (WeightedMatch(3, (Match("zone", Operator.IN, ("a",)),)),)
-    assert found.company == (AffinityRule(Relation.NEAR, (Selector(("default",), "x"),), "rack"),)
+    assert found.workload_affinity == (AffinityRule(Relation.NEAR, (Selector(("default",), "x"),), "rack"),)
     assert found.spread == (SpreadRule("zone", 1, (Selector(("default",), "w"),)),)
     assert found.layout == Layout("rack")
     assert found.gpus == GpuAsk(count=2)

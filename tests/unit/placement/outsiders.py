@@ -9,7 +9,7 @@ from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
 from dovetail.model.text.strict import Strict
 from dovetail.placement.contract import Filter, NoSettings, Request, Score
-from dovetail.placement.filters.scope import labels_term
+from dovetail.placement.filters.node_labels import labels_term
 from dovetail.placement.gangs.domain_features import Prospect
 
 
@@ -46,7 +46,7 @@ class Declared(Filter):
 
     name: ClassVar[str] = "declared"
     reason: ClassVar[str] = "not_in_zone_a"
-    decided_by = ()
+    decided_by: ClassVar[tuple[str, ...]] = ()
 
     def mask(self, request: Request, view: View) -> Any:
         return view.satisfies(labels_term((("zone", "a"),)))

@@ -9,7 +9,9 @@ from dovetail.cluster.arrays import B1
 from dovetail.cluster.placements import VictimInfo
 from dovetail.cluster.state import Cluster
 from dovetail.model.task import TaskId
-from dovetail.placement.preemption import VictimArrays, Victims, VictimTable, find_victims
+from dovetail.placement.preemption.search import find_victims
+from dovetail.placement.preemption.victim_ledger import Victims
+from dovetail.placement.preemption.victim_table import VictimArrays, VictimTable
 
 NOW = 1000.0
 BATCH, LOW, MEDIUM, HIGH = 4, 3, 2, 1

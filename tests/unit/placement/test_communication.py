@@ -9,8 +9,14 @@ from dovetail.cluster.state import Cluster
 from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
-from dovetail.placement.network_cost.collectives import double_tree, ring
-from dovetail.placement.network_cost.communication import GIB, CommunicationModel, Estimate, show_seconds
+from dovetail.placement.network_cost.communication import (
+    GIB,
+    CommunicationModel,
+    Estimate,
+    double_tree,
+    ring,
+    show_seconds,
+)
 from dovetail.placement.network_cost.fabric import LOCAL
 
 GBPS = 1e9 / 8  # bytes a second

@@ -13,9 +13,8 @@ from dovetail.engine.state.workload_mix import ask_of
 from dovetail.model.task import TaskId
 from dovetail.placement import registry
 from dovetail.placement.contract import Request, Score
-from dovetail.placement.fragmentation.alike import WORTH_COMPARING
-from dovetail.placement.fragmentation.outlook import Outlook
-from dovetail.placement.fragmentation.scarcity import FIRST_STEPS, levelled
+from dovetail.placement.fragmentation.node_arrays import WORTH_COMPARING
+from dovetail.placement.fragmentation.outlook import FIRST_STEPS, Outlook, levelled
 from dovetail.placement.fragmentation.typical import Typical
 from dovetail.placement.pipeline.profiles import BUILT_IN
 

@@ -7,8 +7,7 @@ from dovetail.cluster.state import DEVICES, LABELS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction
 from dovetail.model.task import TaskId
-from dovetail.placement.filters.gpu_model import GpuModelFilter
-from dovetail.placement.filters.gpus import FreeGpusFilter
+from dovetail.placement.filters.gpus import FreeGpusFilter, GpuModelFilter
 from dovetail.placement.pipeline.evaluation import Evaluator
 from dovetail.placement.pipeline.profiles import ProfileSettings
 from dovetail.placement.pipeline.refusal import refusals

@@ -32,8 +32,8 @@ from dovetail.placement.contract import (
 )
 from dovetail.placement.pipeline.evaluation import Evaluator
 from dovetail.placement.pipeline.profiles import BUILT_IN, ProfileSettings
-from dovetail.placement.preemption import VictimTable
 from dovetail.placement.preemption.nominate import nominate
+from dovetail.placement.preemption.victim_table import VictimTable
 
 HERE = "tests.unit.placement.test_other_filters"
 

@@ -6,7 +6,7 @@ from tests.unit.placement.scene import cluster_of
 
 from dovetail.cluster.state import Cluster
 from dovetail.model.task import TaskId
-from dovetail.placement.preemption import find_victims
+from dovetail.placement.preemption.search import find_victims
 
 
 def two_full_nodes(first: dict[str, float], second: dict[str, float]) -> tuple[Cluster, TaskId, TaskId]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dovetail.placement.track_record import success_rate
+from dovetail.placement.scores.domain import success_rate
 
 
 def test_it_is_the_share_that_ended_well_over_how_slow_it_was_and_1_where_nothing_speaks_against_it() -> None:

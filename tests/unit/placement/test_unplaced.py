@@ -67,7 +67,10 @@ def test_what_is_short_is_told_of_the_node_that_lacks_least() -> None:
     (shortage,) = explanation.shortages
     assert (shortage.resource, shortage.best_node, shortage.needed, shortage.best_free) == ("cpu", "n1", 3000, 2000)
     assert shortage.short_by == 1000
-    assert explanation.message == "none of 2 nodes has room; nearest is n1: cpu short by 1 (needs 3, 2 free)"
+    assert (
+        explanation.message
+        == "none of 2 nodes has enough free capacity; nearest is n1: cpu short by 1 (needs 3, 2 free)"
+    )
     assert explanation.eviction is Eviction.HELPS
 
 
@@ -96,7 +99,7 @@ def test_only_nodes_that_pass_the_other_filters_count_as_near_misses() -> None:
     occupy(cluster, 1, cpu=1)
     explanation = told(cluster, resources={"cpu": 4}, node_selector={"zone": "a"})
     assert explanation.shortages[0].best_node == "n0"
-    assert explanation.message.startswith("none of 1 node has room")
+    assert explanation.message.startswith("none of 1 node has enough free capacity")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from tests.unit.cluster.bandwidth import reserve_bandwidth
 
 from dovetail.cluster.state import Cluster
 from dovetail.model.network.topology import Topology
@@ -10,8 +11,7 @@ from dovetail.model.node import Node
 from dovetail.model.requests.asks import Layout
 from dovetail.model.resources import Capacity
 from dovetail.placement.gangs.arranger import Arranger
-from dovetail.placement.gangs.tiers import tiers_of
-from dovetail.placement.gangs.uplink_capacity import UplinkCapacity
+from dovetail.placement.gangs.tiers import UplinkCapacity, tiers_of
 
 
 def cluster_of(labels: list[dict[str, str]], levels: list[dict[str, Any]]) -> Cluster:
@@ -40,7 +40,7 @@ def test_tasks_are_counted_whole_and_where_nothing_is_known_there_is_no_end() ->
 
 def test_what_is_held_beyond_the_links_leaves_nothing() -> None:
     cluster = cluster_of(LEAVES, [{"name": "leaf", "bandwidth": "1Gbps"}])
-    cluster.reserve_bandwidth("leaf", 1, 1500)
+    reserve_bandwidth(cluster, "leaf", 1, 1500)
     assert room(cluster, 300)[1][1] == [0, 3, INF]
 
 

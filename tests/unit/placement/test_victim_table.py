@@ -10,7 +10,7 @@ from tests.unit.placement.preemption_scene import BATCH, MEDIUM, ask, nodes, run
 from dovetail.cluster import state
 from dovetail.cluster.state import Cluster
 from dovetail.model.task import TaskId
-from dovetail.placement.preemption import VictimArrays, VictimTable
+from dovetail.placement.preemption.victim_table import VictimArrays, VictimTable
 
 
 def contents(table: VictimTable) -> dict[TaskId, tuple[object, ...]]:

@@ -33,7 +33,7 @@ class Society:
         spec = Workload.model_validate({"name": name, **fields})
         shape = shape_of(spec, "default", "tried", wants_of(spec.constraints))
         labels = tuple(sorted(spec.labels.items()))
-        identity = identity_of(spec.namespace, spec.name, spec.service, labels, shape.company)
+        identity = identity_of(spec.namespace, spec.name, spec.service, labels, shape.workload_affinity)
         needs = {name: float(amount) for name, amount in shape.amounts}
         repelled = self.cluster.placements.selector_counts.repelled(identity)
         column, within = self.cluster.resources.vector(needs), tuple((scope or {}).items())

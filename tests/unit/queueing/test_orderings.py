@@ -9,8 +9,8 @@ import pytest
 
 from dovetail.model import plugin_loading
 from dovetail.queueing import orderings
-from dovetail.queueing.entry import QueueEntry
 from dovetail.queueing.orderings import ORDERINGS, OrderingError, build_ordering
+from dovetail.queueing.sorted_entries import QueueEntry
 
 
 def entry(id_: int, **fields: Any) -> QueueEntry:

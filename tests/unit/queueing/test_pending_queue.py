@@ -4,10 +4,10 @@ from itertools import islice
 
 import pytest
 
-from dovetail.queueing.entry import QueueEntry
 from dovetail.queueing.orderings import build_ordering
 from dovetail.queueing.pending_queue import PendingQueue
 from dovetail.queueing.settings import FairSettings, QueueSettings
+from dovetail.queueing.sorted_entries import QueueEntry
 from dovetail.queueing.tree import QueueTree
 from dovetail.queueing.usage import Usage
 

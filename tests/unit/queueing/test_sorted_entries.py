@@ -3,8 +3,7 @@
 from math import nan
 from random import Random
 
-from dovetail.queueing.entry import QueueEntry
-from dovetail.queueing.sorted_entries import Item, SortedEntries
+from dovetail.queueing.sorted_entries import Item, QueueEntry, SortedEntries
 
 
 def seat(id_: int, key: float) -> Item:

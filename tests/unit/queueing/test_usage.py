@@ -2,7 +2,7 @@
 
 import pytest
 
-from dovetail.queueing.borrowing import Borrowing, Loan
+from dovetail.queueing.quota import Borrowing, Loan
 from dovetail.queueing.settings import FairSettings, QueueSettings
 from dovetail.queueing.tree import ROOT, QueueTree
 from dovetail.queueing.usage import Usage

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dovetail.queueing.usual_times import REMEMBERED_RUNS, UsualTimes
+from dovetail.queueing.run_times import REMEMBERED_RUNS, UsualTimes
 
 
 def after(*runs: tuple[str, float], kinds: int = 10) -> UsualTimes:

@@ -19,8 +19,6 @@ from dovetail.model.network.topology_readers.node_labels import CONVENTIONS
 #: Labels that are levels where there is no topology, widest first.
 LEVELS = tuple(label for _, label in CONVENTIONS)
 
-__all__ = ["FARTHEST", "LEVELS", "distance_to", "distances_from", "proximity_to"]
-
 
 def _steps(cluster: Cluster) -> list[tuple[LabelColumn, float]]:
     """Each level, widest first, and how far apart nodes are that share it and no narrower one."""

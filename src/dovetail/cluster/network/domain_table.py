@@ -68,19 +68,11 @@ class DomainTable:
     # --- asking ----------------------------------------------------------------------------------------------
 
     def sums(self, level: str) -> F8:
-        """float64[measure, code] of a level; the first four measures are NODES, HEALTHY, WHOLE_NODES and WHOLE_GPUS. At
-        the level `host` a code is a row. Not to be written."""
+        """float64[measure, code] of a level; measures are NODES, HEALTHY, WHOLE_NODES and WHOLE_GPUS, then capacity and
+        what is free of each resource. At the level `host` a code is a row. Not to be written."""
         self.refresh()
         column = None if level in SINGLE else level_column(self._cluster, level)
         return self._values if column is None else self._of(column).by_code.T
-
-    def capacity(self, level: str, resource: str) -> F8:
-        """float64[code]"""
-        return self._resource(level, resource, 0)
-
-    def free(self, level: str, resource: str) -> F8:
-        """float64[code]: on nodes that can take work."""
-        return self._resource(level, resource, 1)
 
     def largest_gang(self, level: str, needs: Mapping[str, float]) -> F8:
         """float64[code]: how many tasks with these needs each domain could take at this moment, looking at amounts and
@@ -111,18 +103,11 @@ class DomainTable:
                 continue
             column = sums[:, code].tolist()
             capacity, free = column[_FIXED::2], column[_FIXED + 1 :: 2]
-            found.append(
-                DomainState(
-                    level.name,
-                    level.domain(code),
-                    int(column[NODES]),
-                    int(column[HEALTHY]),
-                    int(column[WHOLE_NODES]),
-                    int(column[WHOLE_GPUS]),
-                    {name: int(amount) for name, amount in zip(names, capacity, strict=True) if amount},
-                    {name: int(free[i]) for i, name in enumerate(names) if capacity[i]},
-                )
-            )
+            nodes, healthy, whole_nodes, whole_gpus = map(int, column[:_FIXED])
+            has = {name: int(amount) for name, amount in zip(names, capacity, strict=True) if amount}
+            left = {name: int(free[i]) for i, name in enumerate(names) if capacity[i]}
+            state = DomainState(level.name, level.domain(code), nodes, healthy, whole_nodes, whole_gpus, has, left)
+            found.append(state)
         return sorted(found, key=lambda domain: domain.name)
 
     # --- keeping up ------------------------------------------------------------------------------------------
@@ -170,8 +155,3 @@ class DomainTable:
         found[_FIXED::2] = tables.capacity[:, rows]
         found[_FIXED + 1 :: 2] = np.maximum(tables.free[:, rows], 0.0) * ready
         return found
-
-    def _resource(self, level: str, resource: str, offset: int) -> F8:
-        sums = self.sums(level)
-        index = self._cluster.resources.index.get(resource)
-        return np.zeros(sums.shape[1]) if index is None else sums[_FIXED + 2 * index + offset]

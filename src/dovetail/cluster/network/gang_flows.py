@@ -9,7 +9,6 @@ Guarantees: what is held is the exact sum over gangs, since amounts are whole nu
 tasks come and go; work that declares no bandwidth costs nothing.
 """
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from dovetail.model.requests.task_identity import TaskIdentity
 
 Gang = tuple[str, str]  # namespace, and the name of the group or the workload
 Column = tuple[str, I4 | None]  # the label of a level and int[node], the code of each node's domain; None: the node
+Senders = tuple[tuple[str, int], ...]
 
 
 class Members(NamedTuple):
@@ -41,58 +41,47 @@ class _Hold(NamedTuple):
 
 class GangFlows:
     def __init__(self) -> None:
-        self._rows: dict[Gang, dict[int, tuple[int, int]]] = {}  # by row: tasks, and their Mbps
-        self._held: dict[Gang, list[_Hold]] = {}
+        self.rows: dict[Gang, dict[int, tuple[int, int]]] = {}  # by row: tasks, and their Mbps
+        self.held: dict[Gang, list[_Hold]] = {}  # as it was settled
         self._stale: dict[Gang, None] = {}
         self._as_of: object = None
 
     def count(self, identity: TaskIdentity, row: int, change: int) -> None:
         gang = identity.gang
-        rows = self._rows.setdefault(gang, {})
+        rows = self.rows.setdefault(gang, {})
         tasks, mbps = rows.get(row, (0, 0))
         if tasks + change:
             rows[row] = (tasks + change, mbps + change * identity.bandwidth_mbps)
         else:
             del rows[row]
             if not rows:
-                del self._rows[gang]
+                del self.rows[gang]
         self._stale[gang] = None
 
     def members(self, gang: Gang) -> Members:
-        found = self._rows.get(gang)
+        found = self.rows.get(gang)
         if not found:
             return NO_MEMBERS
         both = np.array(list(found.values()), dtype=np.float64)
         return Members(np.fromiter(found, dtype=np.intp, count=len(found)), both[:, 0], both[:, 1])
 
-    @property
-    def gangs(self) -> Iterable[Gang]:
-        return self._rows.keys()
-
     def is_settled(self, as_of: object) -> bool:
-        return not self._stale and (self._as_of == as_of or not self._held)
+        return not self._stale and (self._as_of == as_of or not self.held)
 
     def settle(self, reserved: ReservedBandwidth, columns: list[Column], as_of: object) -> None:
         """Bring what is reserved up to date; `as_of` changes when a node may be in another domain."""
-        stale = list(self._stale if self._as_of == as_of else {**self._held, **self._stale})
+        stale = list(self._stale if self._as_of == as_of else {**self.held, **self._stale})
         for gang in stale:
-            for hold in self._held.pop(gang, ()):
-                reserved.add_all(hold.key, hold.codes, -hold.mbps)
+            for hold in self.held.pop(gang, ()):
+                reserved.add(hold.key, hold.codes, -hold.mbps)
             members = self.members(gang)
             if not len(members.rows):
                 continue
-            self._held[gang] = holds = [_hold(members, column) for column in columns]
+            self.held[gang] = holds = [_hold(members, column) for column in columns]
             for hold in holds:
-                reserved.add_all(hold.key, hold.codes, hold.mbps)
+                reserved.add(hold.key, hold.codes, hold.mbps)
         self._stale.clear()
         self._as_of = as_of
-
-    def held(self, key: str, codes: int) -> F8:
-        """float64[code]: what all gangs hold of the links up from each domain of one level, as it was settled."""
-        found = np.zeros(codes)
-        for hold in (hold for holds in self._held.values() for hold in holds if hold.key == key):
-            found[hold.codes] += hold.mbps
-        return found
 
 
 def _hold(members: Members, column: Column) -> _Hold:
@@ -112,3 +101,44 @@ def crossing(members: Members, codes: I4 | None) -> tuple[Rows, F8]:
     mbps = np.bincount(place, members.mbps).astype(np.float64)
     linked = domains != 0
     return domains[linked], mbps[linked]
+
+
+class DeclaredTraffic:
+    """Declared traffic between workloads that hold nodes, by receiver: which workloads send to it, and how much. (A
+    shape holds what its workload declares itself.) Follows from the placed tasks alone, not from the order in which
+    they came."""
+
+    def __init__(self) -> None:
+        # By namespace and name of the receiver: Mbps by sender.
+        self.senders: dict[tuple[str, str], dict[TaskIdentity, int]] = {}
+        self._tasks: dict[TaskIdentity, int] = {}  # of senders: how many tasks hold a node
+
+    def count(self, identity: TaskIdentity, change: int) -> None:
+        before = self._tasks.get(identity, 0)
+        after = before + change
+        if after:
+            self._tasks[identity] = after
+        else:
+            self._tasks.pop(identity, None)
+        if bool(before) == bool(after):
+            return
+        for to, mbps in identity.talks:
+            senders = self.senders.setdefault((identity.namespace, to), {})
+            if after:
+                senders[identity] = mbps
+            else:
+                senders.pop(identity, None)
+                if not senders:
+                    del self.senders[identity.namespace, to]
+
+    def senders_to(self, identity: TaskIdentity) -> Senders:
+        """Workloads that hold nodes and send to the one with this identity, and at how many Mbps; by name. Itself is
+        left out. Of two definitions of one workload (the old one is being stopped) the one with more traffic counts."""
+        senders = self.senders.get((identity.namespace, identity.workload)) if self.senders else None
+        if not senders:
+            return ()
+        by_name: dict[str, int] = {}
+        for sender, mbps in senders.items():
+            if sender.workload != identity.workload:
+                by_name[sender.workload] = max(mbps, by_name.get(sender.workload, 0))
+        return tuple(sorted(by_name.items()))

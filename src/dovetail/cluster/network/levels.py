@@ -5,7 +5,7 @@ the topology does not describe are as `model.topology.DEFAULT_LINKS` says. Level
 share none meet above the widest. In a graph of links, paths are those of the graph.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -88,12 +88,12 @@ def path_between(cluster: Cluster, one: int, other: int) -> Path | None:
         if not np.isfinite(found.latency_us):
             return None
         left = min(found.headroom_mbps, float(left_by_levels(cluster, one, only_held=True)[other]))
-        return Path(found.hops, found.latency_us, found.mbps, max(left, 0.0), found.loss)
-    levels, paths = level_paths(cluster)
-    met = shared_level(levels, one, other)
-    found = paths.at(len(levels) if met is None else met)
-    left = float(left_by_levels(cluster, one)[other])
-    return Path(found.hops, found.latency_us, found.mbps, max(left, 0.0), found.loss)
+    else:
+        levels, paths = level_paths(cluster)
+        met = shared_level(levels, one, other)
+        found = paths.at(len(levels) if met is None else met)
+        left = float(left_by_levels(cluster, one)[other])
+    return replace(found, headroom_mbps=max(left, 0.0))
 
 
 def shared_level(levels: list[PresentLevel], one: int, other: int) -> int | None:
@@ -183,3 +183,25 @@ def _settle_flows(cluster: Cluster) -> None:
     if not flows.is_settled(as_of):
         columns: list[Column] = [(level.level.key, level.column.codes) for level in present_levels(cluster)]
         flows.settle(cluster.topology.bandwidth, [*columns, (HOST, None)], as_of)
+
+
+def headroom_from(cluster: Cluster, row: int) -> F8:
+    """float64[node], in Mbps: what is left between one node and every other, as `path_between` says for one of them;
+    infinite from a node to itself, and 0 where no path is known."""
+    graph = cluster.topology.paths
+    found = left_by_levels(cluster, row) if graph is None else _by_graph(cluster, row)
+    found = np.maximum(found, 0.0)
+    found[row] = np.inf
+    return found
+
+
+def _by_graph(cluster: Cluster, row: int) -> F8:
+    graph = cluster.topology.paths
+    assert graph is not None, "asked only where there is one"
+    classes = class_codes(cluster)
+    found = np.zeros(cluster.width)
+    if classes[row] >= 0:
+        known = np.flatnonzero(classes >= 0)
+        found[known] = graph.from_class(int(classes[row])).headroom_mbps[classes[known]]
+    # The graph knows what links carry and what other traffic takes of it, gangs know what they hold.
+    return np.minimum(found, left_by_levels(cluster, row, only_held=True))

@@ -72,11 +72,6 @@ class LinkPaths:
                 self._rows.popitem(last=False)
         return found
 
-    def within(self, one: int, hops: int) -> B1:
-        """bool[class]: those whose hosts are at most this many links away."""
-        found: B1 = self.hops[one] <= hops
-        return found
-
     def groups(self, rule: HopRule) -> dict[str, str]:
         """By host, its group: any two hosts of a group are within the given number of links. Groups grow around hosts
         in the order of the graph, and have the name of their first host. A host without neighbours is in none."""
@@ -88,13 +83,13 @@ class LinkPaths:
         for seed in range(self.count):
             if not left[seed] or (self.hops[seed, seed] > rule.hops and self.sizes[seed] > 1):
                 continue  # taken, or not even two hosts of one switch are so near
-            fits = left & self.within(seed, rule.hops)
+            fits = left & (self.hops[seed] <= rule.hops)
             near = np.flatnonzero(fits)
             left[seed] = False
             called[seed] = first[seed]
             for one in near[np.argsort(self.hops[seed, near], kind="stable")].tolist():
                 if fits[one] and left[one]:
-                    fits &= self.within(one, rule.hops)
+                    fits &= self.hops[one] <= rule.hops
                     left[one] = False
                     called[one] = first[seed]
         return {host: called[one] for host, one in self.class_of.items() if one in called}

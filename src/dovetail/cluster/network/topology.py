@@ -10,13 +10,14 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from dovetail.cluster.arrays import F8, Rows
+from dovetail.cluster.arrays import F8, Rows, grown
 from dovetail.cluster.network.link_graph import Domains, LinkGraph
 from dovetail.cluster.network.link_paths import LinkPaths
 from dovetail.model.network.topology import Topology, TopologyLevel, default_link
 from dovetail.model.workloads.affinity import HOST
 
 Labels = dict[str, str]
+_NOTHING: F8 = np.zeros(0)
 
 
 class NetworkTopology:
@@ -79,7 +80,7 @@ class NetworkTopology:
 
     # --- labels ----------------------------------------------------------------------------------------------
 
-    def worn(self, node: str, own: Labels) -> Labels:
+    def applied_labels(self, node: str, own: Labels) -> Labels:
         """The labels a node carries, given those it says of itself."""
         place = self._places.get(node)
         if not place:
@@ -88,9 +89,9 @@ class NetworkTopology:
         self._own[node] = dict(own)
         return {**own, **place}
 
-    def own(self, node: str, worn: Labels) -> Labels:
+    def own_labels(self, node: str, applied: Labels) -> Labels:
         """The inverse."""
-        return self._own.get(node, worn)
+        return self._own.get(node, applied)
 
     def forget(self, node: str) -> None:
         self._own.pop(node, None)
@@ -177,26 +178,17 @@ class ReservedBandwidth:
     def __init__(self) -> None:
         self._held: dict[str, F8] = {}
 
-    def add(self, key: str, code: int, mbps: float) -> None:
-        held = self._held.get(key)
-        if held is None or code >= len(held):
-            wider = np.zeros(max(16, 2 * code, code + 1))
-            if held is not None:
-                wider[: len(held)] = held
-            held = self._held[key] = wider
-        held[code] += mbps
-
-    def add_all(self, key: str, codes: Rows, mbps: F8) -> None:
-        """Of several domains, each once."""
-        if len(codes):
-            self.add(key, int(codes.max()), 0.0)  # makes room for it
-            self._held[key][codes] += mbps
+    def add(self, key: str, codes: Rows, mbps: F8) -> None:
+        """For several domains, each once. `key` is the label of the level (`domains.level_key`), codes are those of its
+        column; at the level `host` they are rows."""
+        if not len(codes):
+            return
+        held, most = self._held.get(key, _NOTHING), int(codes.max())
+        if most >= len(held):
+            held = self._held[key] = grown(held, max(16, 2 * most))
+        held[codes] += mbps
 
     def of(self, key: str, codes: int) -> F8:
         """float64[codes]"""
-        held = self._held.get(key)
-        found = np.zeros(codes)
-        if held is not None:
-            n = min(codes, len(held))
-            found[:n] = held[:n]
-        return found
+        held = self._held.get(key, _NOTHING)[:codes]
+        return grown(held, codes)

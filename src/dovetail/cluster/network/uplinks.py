@@ -98,11 +98,6 @@ def _after(uplinks: Uplinks, members: Members, mbps: float) -> tuple[F8, B1]:
 
 
 def _short(cluster: Cluster, uplinks: Uplinks, code: int, needed_mbps: float) -> UplinkShortage:
-    return UplinkShortage(
-        uplinks.level, domain_name(cluster, uplinks, code), float(uplinks.left_mbps[code]), needed_mbps
-    )
-
-
-def domain_name(cluster: Cluster, uplinks: Uplinks, code: int) -> str:
     of_level = next((level for level in present_levels(cluster) if level.name == uplinks.level), None)
-    return cluster.names[code] if of_level is None else of_level.domain(code)
+    domain = cluster.names[code] if of_level is None else of_level.domain(code)
+    return UplinkShortage(uplinks.level, domain, float(uplinks.left_mbps[code]), needed_mbps)

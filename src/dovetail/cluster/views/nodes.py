@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.cluster.arrays import B1, F8, I4
-from dovetail.cluster.labels import ABSENT, LabelColumn, value_matches
-from dovetail.cluster.taints import T, TaintSet
+from dovetail.cluster.labels import ABSENT, LabelColumn, T, TaintSet, value_matches
 from dovetail.cluster.views.rows import RowsOfView
 from dovetail.model.requests.asks import Match, Term
 from dovetail.model.workloads.workload import WorkloadKind

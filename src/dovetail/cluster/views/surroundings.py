@@ -9,8 +9,7 @@ from dovetail.cluster.arrays import B1, F8, I4, Rows
 from dovetail.cluster.labels import ABSENT, LabelColumn
 from dovetail.cluster.network.distance import distance_to, proximity_to
 from dovetail.cluster.network.domains import SINGLE, domain_sum, level_column
-from dovetail.cluster.network.levels import narrowest_level
-from dovetail.cluster.network.path_headroom import headroom_from
+from dovetail.cluster.network.levels import headroom_from, narrowest_level
 from dovetail.cluster.network.uplinks import UplinkShortage, room_to_join, shortage_at
 from dovetail.cluster.selector_counts import Counted, SelectorCount
 from dovetail.cluster.views.rows import RowsOfView

@@ -3,8 +3,8 @@
 Guarantees: no conceivable node satisfies what is refused here. What cannot be shown with little work is accepted, and
 the scheduler will say why nothing fits. The error names a small set of requirements: without any one of them the others
 could hold. Preferences are not requirements, whatever their priority: they are given up when nothing fits.
-Left to others: whether an expression makes sense (`program`), what is known of strings (`texts`), of numbers (`ranges`)
-and of other work (`opposites`), and the real nodes.
+Left to others: whether an expression makes sense (`program`), what is known of strings (`together`), of numbers
+(`narrowing`) and of other work (`opposites`), and the real nodes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import combinations, islice
 from typing import NamedTuple
 
+from dovetail.constraints.contradictions.narrowing import IN_THOUSANDTHS, MARGIN, ResourceCeiling
 from dovetail.constraints.contradictions.normal_form import (
     ALWAYS,
     EQUAL,
@@ -26,7 +27,6 @@ from dovetail.constraints.contradictions.normal_form import (
     parts_of,
 )
 from dovetail.constraints.contradictions.opposites import opposites
-from dovetail.constraints.contradictions.ranges import IN_THOUSANDTHS, MARGIN, ResourceCeiling
 from dovetail.constraints.contradictions.together import JointSearch, apart, subjects_of
 from dovetail.constraints.programs.structure import text_of
 from dovetail.constraints.syntax.tree import Index, Literal, Select
@@ -69,7 +69,7 @@ class _Asked(NamedTuple):
     texts: tuple[tuple[int, str], ...]  # by the index of the constraint
 
 
-def find(spec: Workload, room: ResourceCeiling | None = None) -> Contradiction | None:
+def find(spec: Workload, ceiling: ResourceCeiling | None = None) -> Contradiction | None:
     """A contradiction in the workload. Its expressions have been checked before."""
     if len(spec.affinity) + len(spec.conflicts) > 1 and (found := opposites(spec)) is not None:
         return Contradiction(*found)
@@ -82,7 +82,7 @@ def find(spec: Workload, room: ResourceCeiling | None = None) -> Contradiction |
         tuple([_term(term) for term in spec.node_affinity.required]),
         tuple([(index, text_of(expression)) for index, expression in required]),
     )
-    return _among(asked, room or ResourceCeiling())
+    return _among(asked, ceiling or ResourceCeiling())
 
 
 def _term(term: NodeTerm) -> tuple[Match, ...]:
@@ -90,12 +90,12 @@ def _term(term: NodeTerm) -> tuple[Match, ...]:
 
 
 @lru_cache(maxsize=KEPT)
-def _among(asked: _Asked, room: ResourceCeiling) -> Contradiction | None:
-    core = smallest_core(list(islice(_requirements(asked, room), MOST_REQUIREMENTS)), room)
+def _among(asked: _Asked, ceiling: ResourceCeiling) -> Contradiction | None:
+    core = smallest_core(list(islice(_requirements(asked, ceiling), MOST_REQUIREMENTS)), ceiling)
     return None if core is None else _as_contradiction(core)
 
 
-def _requirements(asked: _Asked, room: ResourceCeiling) -> Iterator[ConflictingRequirement]:
+def _requirements(asked: _Asked, ceiling: ResourceCeiling) -> Iterator[ConflictingRequirement]:
     for key, value in asked.selector:
         match = Match(key, Operator.IN, (value,))
         yield ConflictingRequirement(
@@ -105,21 +105,21 @@ def _requirements(asked: _Asked, room: ResourceCeiling) -> Iterator[ConflictingR
         words = f"resources.{resource}: {show_amount(resource, amount)}"
         if resource == SLOTS:
             words = "the slot that every task takes"
-        yield ConflictingRequirement(("resources", resource), words, _holds(resource, amount, room))
+        yield ConflictingRequirement(("resources", resource), words, _holds(resource, amount, ceiling))
     yield from _affinity(asked.terms)
     for index, text in asked.texts:
         for part in parts_of(text):
             yield ConflictingRequirement(("constraints", index, "require"), part.text, part.cases)
 
 
-def _holds(resource: str, amount: int, room: ResourceCeiling) -> Cases:
-    """The node has room for the task now, so it is at least that large."""
+def _holds(resource: str, amount: int, ceiling: ResourceCeiling) -> Cases:
+    """The task fits on the node now, so it is at least that large."""
     unit = 1000 if resource in IN_THOUSANDTHS else None
     asked = amount if unit is None else amount / unit
-    ratio = room.ratio(resource)
+    ratio = ceiling.ratio(resource)
     least = asked if ratio <= 1 else asked / ratio * (1 - MARGIN)
     found: list[Atom] = [_at_least("capacity", resource, least)]
-    if not (room.measured and resource in MEASURED):
+    if not (ceiling.measured and resource in MEASURED):
         found.append(_at_least("free", resource, asked))
     return (tuple(found),)
 
@@ -140,18 +140,18 @@ def _affinity(terms: Sequence[Sequence[Match]]) -> Iterator[ConflictingRequireme
         yield ConflictingRequirement(path, words, cases if len(cases) <= MOST_CASES else ALWAYS)
 
 
-def smallest_core(asked: list[ConflictingRequirement], room: ResourceCeiling) -> list[ConflictingRequirement] | None:
+def smallest_core(asked: list[ConflictingRequirement], ceiling: ResourceCeiling) -> list[ConflictingRequirement] | None:
     """The smallest contradiction: one requirement, or two; else a set from which none can be left out."""
     asked = [one for one in asked if one.cases != ALWAYS]
-    search = JointSearch(room)
+    search = JointSearch(ceiling)
     for group in apart(asked, [subjects_of(one.cases) for one in asked]):
         if any(one.path[0] not in SIMPLE for one in group) and _never(group, search):
-            return _smallest(group, JointSearch(room))
+            return _smallest(group, JointSearch(ceiling))
     return None
 
 
 def _never(asked: Sequence[ConflictingRequirement], search: JointSearch) -> bool:
-    return search.failed_preemptions([one.cases for one in asked])
+    return search.never_hold([one.cases for one in asked])
 
 
 def _smallest(asked: list[ConflictingRequirement], search: JointSearch) -> list[ConflictingRequirement]:

@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Final
 
-from dovetail.constraints.programs.conversions import read_bool, read_double, read_int
-from dovetail.constraints.programs.functions import QUANTITIES, pattern
-from dovetail.constraints.syntax.literals import INT_MAX, INT_MIN
+from dovetail.constraints.programs.functions import QUANTITIES, pattern, read_bool, read_double, read_int
 from dovetail.constraints.syntax.tree import Call, ListOf, Literal, Tree
+from dovetail.constraints.syntax.writer import INT_MAX, INT_MIN
 
 
 class Nothing(Enum):

@@ -15,14 +15,25 @@ from itertools import product
 from typing import NamedTuple
 
 from dovetail.constraints.contradictions.folding import FAILED, UNKNOWN, value_of
-from dovetail.constraints.syntax.parser import parse, write
-from dovetail.constraints.syntax.tree import Call, Index, ListOf, Literal, Name, Select, Tree, children_of
+from dovetail.constraints.syntax.parser import parse
+from dovetail.constraints.syntax.tree import (
+    NODE_LABELS,
+    Call,
+    Index,
+    ListOf,
+    Literal,
+    Name,
+    Select,
+    Tree,
+    children_of,
+    map_children,
+)
+from dovetail.constraints.syntax.writer import write
 from dovetail.model.requests.asks import Match
 
 MOST_CASES = 64
 
 NODE = Name("node")
-LABELS = Select(NODE, "labels")
 
 LESS, EQUAL, MORE, NEITHER = "<", "=", ">", "?"  # how two values may lie; a number may be none (NaN) and lie no way
 _MEANING = {
@@ -121,17 +132,17 @@ def cases_of(tree: Tree, wanted: bool) -> Cases:
 
 
 def label(key: str) -> Tree:
-    return Index(LABELS, Literal(key))
+    return Index(NODE_LABELS, Literal(key))
 
 
 def carries(subject: Tree) -> Tree:
     """That a node has the label, as `has(node.labels.key)` stands in a canonical tree."""
     assert isinstance(subject, Index), "only labels can be missing"
-    return Call("in", (subject.key, LABELS))
+    return Call("in", (subject.key, NODE_LABELS))
 
 
 def can_lack(subject: Tree) -> bool:
-    return isinstance(subject, Index) and subject.of == LABELS
+    return isinstance(subject, Index) and subject.of == NODE_LABELS
 
 
 def canonical(tree: Tree) -> Tree:
@@ -143,15 +154,11 @@ def canonical(tree: Tree) -> Tree:
             if test:
                 return Call("in", (Literal(name), inner), span=tree.span)
             return Index(inner, Literal(name), tree.span) if _is_map(inner) else Select(inner, name, False, tree.span)
-        case Index(of, key):
-            return Index(canonical(of), canonical(key), tree.span)
-        case ListOf(items):
-            return ListOf(tuple(map(canonical, items)), tree.span)
-        case Call(name, args):
-            call = Call(name, tuple(map(canonical, args)), tree.method, tree.span)
-            constant = all(isinstance(arg, Literal | ListOf) for arg in call.args)
+        case Call():
+            call = map_children(tree, canonical)
+            constant = all(isinstance(arg, Literal | ListOf) for arg in children_of(call))
             return (_folded(call) or call) if constant else call
-    return tree
+    return map_children(tree, canonical)
 
 
 def _is_map(tree: Tree) -> bool:
@@ -231,11 +238,11 @@ def is_text(tree: Tree) -> bool:
     """A label by a name that is written out, the node's name or its backend's, or the name of its domain."""
     match tree:
         case Index(of, Literal(str())):
-            return of == LABELS
+            return of == NODE_LABELS
         case Select(of, "name" | "backend", False):
             return of == NODE or isinstance(of, Call)
         case Call("in", (Literal(str()), of)):
-            return of == LABELS
+            return of == NODE_LABELS
     return False
 
 
@@ -243,7 +250,7 @@ def texts_in(tree: Tree) -> Iterator[Tree]:
     """The labels and names it refers to."""
     if is_text(tree):
         key = tree.args[0] if isinstance(tree, Call) else None
-        yield tree if key is None else Index(LABELS, key)
+        yield tree if key is None else Index(NODE_LABELS, key)
         return
     for child in children_of(tree):
         yield from texts_in(child)

@@ -29,7 +29,7 @@ def opposites(spec: Workload) -> tuple[Path, str] | None:
         rules = {one.relation: one, other.relation: other}
         near, apart, domains = rules.get(Relation.NEAR), rules.get(Relation.APART), rules.get(Relation.DOMAINS)
         if near is not None and apart is not None:
-            excluded = _same_people(near, apart) and _inside(near, apart) and (together > 1 or not _first(near, spec))
+            excluded = _same_tasks(near, apart) and _inside(near, apart) and (together > 1 or not _first(near, spec))
         elif domains is not None and all(rule.whom == (own,) for rule in (one, other)):
             excluded = _so_many_exclude(one, other, together)
         else:
@@ -48,7 +48,7 @@ def _rules(spec: Workload) -> list[tuple[Path, AffinityRule]]:
     return found
 
 
-def _same_people(near: AffinityRule, apart: AffinityRule) -> bool:
+def _same_tasks(near: AffinityRule, apart: AffinityRule) -> bool:
     """Every task it may be near to is one that it must be apart from."""
     if apart.but is not None:
         return False

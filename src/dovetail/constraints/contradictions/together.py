@@ -1,26 +1,154 @@
 """Can several requirements hold together? Searches for one case of each, so that all their atoms hold.
 
 Guarantees: a no is right; running out of work means yes. Requirements with nothing in common are examined separately,
-and what was found possible is not examined again when more is added.
+and what was found possible is not examined again when more is added. Tests of a text that treat all values alike except
+those they mention (`==`, `!=`, `in`, `has`) are decided exactly: one other value stands for all others. If such a test
+leaves only a few values, every other test is tried on those. Otherwise prefixes and suffixes that exclude each other
+are noticed. Two texts are compared where one has few values left.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Set as AbstractSet
+from itertools import product
+from typing import Any, NamedTuple, TypeVar
 
-from dovetail.constraints.contradictions.narrowing import Numbers
+from dovetail.cluster.labels import value_matches
+from dovetail.constraints.contradictions.folding import FAILED, UNKNOWN, value_of
+from dovetail.constraints.contradictions.narrowing import Numbers, ResourceCeiling, numbers_in
 from dovetail.constraints.contradictions.normal_form import (
+    EQUAL,
+    LESS,
+    MORE,
     Case,
     Cases,
     Matched,
     Opaque,
     OrderTest,
     TextTest,
+    can_lack,
+    carries,
     is_text,
     texts_in,
 )
-from dovetail.constraints.contradictions.ranges import ResourceCeiling, numbers_in
-from dovetail.constraints.contradictions.texts import Tested, no_pair_fits, tested
-from dovetail.constraints.syntax.tree import Tree
+from dovetail.constraints.syntax.tree import Call, ListOf, Literal, Tree
+from dovetail.model.workloads.selection import Operator
+
+Test = TextTest | Matched
+Value = str | None
+
+
+class Tested(NamedTuple):
+    """A string, and tests that all hold of it. `few`: the values it can have, if only some of the mentioned ones;
+    `lacking`: whether the label can be missing."""
+
+    tests: tuple[Test, ...]
+    few: tuple[str, ...] | None
+    lacking: bool
+
+
+def tested(subject: Tree, tests: tuple[Test, ...]) -> Tested | None:
+    """None if no value satisfies all tests, and a missing label does not either."""
+    lacking = can_lack(subject) and _fit(tests, None)
+    few = _few(subject, tests)
+    found = Tested(tests, few, lacking)
+    if lacking or few:
+        return found
+    if few is not None:
+        return None
+    if all(_mentioned(subject, test) is not None for test in tests):
+        return found  # a value that none of them mentions
+    return None if _ends_exclude(subject, tests) or _numbers_exclude(tests) else found
+
+
+def no_pair_fits(ways: AbstractSet[str], left: Tested, right: Tested) -> bool:
+    """Can two strings not compare so? Answered where one has few values left."""
+    if left.few is not None and right.few is not None:
+        return not any(_way(one, other) in ways for one, other in product(left.few, right.few))
+    if ways != {EQUAL}:
+        return False
+    if left.few is not None:
+        return not any(_fit(right.tests, value) for value in left.few)
+    return right.few is not None and not any(_fit(left.tests, value) for value in right.few)
+
+
+def _few(subject: Tree, tests: Sequence[Test]) -> tuple[str, ...] | None:
+    mentioned = [_mentioned(subject, test) for test in tests]
+    other = _another([value for values in mentioned if values is not None for value in values])
+    for test, values in zip(tests, mentioned, strict=True):
+        if values is not None and not _fits(test, other):
+            return tuple([value for value in dict.fromkeys(values) if _fit(tests, value)])
+    return None
+
+
+def _way(one: str, other: str) -> str:
+    return EQUAL if one == other else LESS if one < other else MORE
+
+
+def _fit(tests: Sequence[Test], value: Value) -> bool:
+    return all(_fits(test, value) for test in tests)
+
+
+def _fits(test: Test, value: Value) -> bool:
+    """Is it possible that the test holds of this value?"""
+    if isinstance(test, Matched):
+        return value_matches(value, test.match)
+    known: dict[Tree, Any] = {test.subject: FAILED if value is None else value}
+    if can_lack(test.subject):
+        known[carries(test.subject)] = value is not None
+    found = value_of(test.test, known)
+    return found is UNKNOWN or found is test.holds
+
+
+def _mentioned(subject: Tree, test: Test) -> list[str] | None:
+    """The values that it distinguishes; None if it looks into the string, so that any value may matter."""
+    if isinstance(test, Matched):
+        return None if test.match.operator in (Operator.GT, Operator.LT) else list(test.match.values)
+    match test.test:
+        case Call("==" | "!=", (left, Literal(str(value)))) if left == subject:
+            return [value]
+        case Call("==" | "!=", (Literal(str(value)), right)) if right == subject:
+            return [value]
+        case Call("in", (left, ListOf(items))) if left == subject:
+            values = [item.value for item in items if isinstance(item, Literal) and isinstance(item.value, str)]
+            return values if len(values) == len(items) else None
+        case Call("in", (Literal(), _)):
+            return []
+    return None
+
+
+def _another(values: list[str]) -> str:
+    """A value that is not one of these."""
+    return "x" * (1 + max(map(len, values), default=0))
+
+
+def _ends_exclude(subject: Tree, tests: Sequence[Test]) -> bool:
+    for function, starts in (("startsWith", str.startswith), ("endsWith", str.endswith)):
+        wanted = list(_ends(subject, tests, function, True))
+        if not wanted:
+            continue
+        longest = max(wanted, key=len)
+        if not all(starts(longest, end) for end in wanted):
+            return True
+        if any(starts(longest, end) for end in _ends(subject, tests, function, False)):
+            return True
+    return False
+
+
+def _ends(subject: Tree, tests: Sequence[Test], function: str, holds: bool) -> Iterator[str]:
+    for test in tests:
+        if isinstance(test, TextTest) and test.holds is holds:
+            match test.test:
+                case Call(name, (left, Literal(str(end)))) if name == function and left == subject:
+                    yield end
+
+
+def _numbers_exclude(tests: Sequence[Test]) -> bool:
+    """More than one integer and less than another, with none between them."""
+    matches = [test.match for test in tests if isinstance(test, Matched)]
+    above = [int(match.values[0]) for match in matches if match.operator is Operator.GT]
+    below = [int(match.values[0]) for match in matches if match.operator is Operator.LT]
+    return bool(above and below) and max(above) + 1 >= min(below)
+
 
 MOST_WORK = 3000  # tests and comparisons looked at
 
@@ -30,16 +158,16 @@ T = TypeVar("T")
 class JointSearch:
     """Answers several questions within one work budget."""
 
-    def __init__(self, room: ResourceCeiling, work: int = MOST_WORK) -> None:
-        self._room = room
+    def __init__(self, ceiling: ResourceCeiling, work: int = MOST_WORK) -> None:
+        self._ceiling = ceiling
         self._work = work
 
-    def failed_preemptions(self, several: Sequence[Cases]) -> bool:
+    def never_hold(self, several: Sequence[Cases]) -> bool:
         """Is there no way for all of them to hold? The fewest cases come first, and dead ends are left early."""
         choices = sorted(several, key=len)
         if not choices:
             return False
-        path = [(iter(choices[0]), _Chosen({}, Numbers(self._room), (), {}))]
+        path = [(iter(choices[0]), _Chosen({}, Numbers(self._ceiling), (), {}))]
         while path:
             untried, chosen = path[-1]
             case = next(untried, None)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1
 from dovetail.constraints.programs.values import CLEAN, Array, Column, either, truth
-from dovetail.constraints.syntax.literals import INT_MAX, INT_MIN
+from dovetail.constraints.syntax.writer import INT_MAX, INT_MIN
 
 EXACT = 2**53  # doubles hold every whole number up to here
 
@@ -119,6 +119,6 @@ def _whole_to_double(operator: str, whole: Array, double: Array) -> Array:
         return found
     below = double < 2.0**63
     exact = np.where(close & below, double, 0.0).astype(np.int64)
-    non_local = operator in ("!=", "<", "<=")  # every whole number is less than 2 to the 63rd
-    precise = np.where(below, _PLAIN[operator](whole, exact), non_local)
+    beyond = operator in ("!=", "<", "<=")  # every whole number is less than 2 to the 63rd
+    precise = np.where(below, _PLAIN[operator](whole, exact), beyond)
     return np.asarray(np.where(close, precise, found))

@@ -9,13 +9,10 @@ from typing import NoReturn
 from dovetail.constraints.error import ExpressionError
 from dovetail.constraints.programs import comparison, functions, vocabulary
 from dovetail.constraints.programs.evaluation_context import EvaluationContext
-from dovetail.constraints.programs.types import BOOL, DOUBLE, INT, NUMBERS, STRING, Type
-from dovetail.constraints.programs.values import Strings, Value, decide
-from dovetail.constraints.programs.vocabulary import Notes, VocabularyObject, VocabularyPart
+from dovetail.constraints.programs.values import BOOL, DOUBLE, INT, NUMBERS, STRING, Strings, Type, Value, decide
+from dovetail.constraints.programs.vocabulary import READERS, Notes, VocabularyObject, VocabularyPart
 from dovetail.constraints.syntax.tree import Call, Literal, Tree
 from dovetail.model.text.strict import closest, shown
-
-READERS = frozenset({"domain", "workload", "distance"})
 
 
 class Calls:
@@ -113,7 +110,7 @@ class Calls:
                 self.refuse(tree, f"{of.name} has no size")
             return of.size()
         if of.type.of is not None:
-            return VocabularyPart(INT, comparison.counting(of.run))
+            return VocabularyPart(INT, lambda scene: comparison.count(of.run(scene)))
         return self._overload(tree, functions.METHODS if tree.method else functions.FUNCTIONS)
 
     def _matches(self, tree: Call) -> VocabularyPart:
@@ -150,8 +147,8 @@ class Calls:
         if tree.name == "domain":
             if self.of_cluster:
                 level, name = self._texts(tree, 2, 'as in domain("zone", "a")')
-                return vocabulary.named_domain(level, name, self.notes)
-            return vocabulary.own_domain(self._texts(tree, 1, 'as in domain("leaf")')[0], self.notes)
+                return vocabulary.domain(self.notes, level, name)
+            return vocabulary.domain(self.notes, *self._texts(tree, 1, 'as in domain("leaf")'))
         if self.of_cluster:
             self.refuse(tree, f"{tree.name}() is about a node; a condition about the whole cluster has none")
         if tree.name == "workload":

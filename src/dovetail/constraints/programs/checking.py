@@ -8,12 +8,25 @@ accepts, so recursion is safe.
 from typing import NoReturn
 
 from dovetail.constraints.error import ExpressionError
-from dovetail.constraints.programs import comparison, functions, logic, vocabulary
-from dovetail.constraints.programs.calling import READERS, Calls, a, near
+from dovetail.constraints.programs import comparison, functions, vocabulary
+from dovetail.constraints.programs.calling import Calls, a, near
 from dovetail.constraints.programs.evaluation_context import EvaluationContext
-from dovetail.constraints.programs.types import ANYTHING, BOOL, DOUBLE, INT, NUMBERS, STRING, comparable, list_of
-from dovetail.constraints.programs.values import Column, Items, Strings, Value, constant
-from dovetail.constraints.programs.vocabulary import VocabularyObject, VocabularyPart
+from dovetail.constraints.programs.values import (
+    ANYTHING,
+    BOOL,
+    DOUBLE,
+    INT,
+    NUMBERS,
+    STRING,
+    Column,
+    Items,
+    Strings,
+    Value,
+    comparable,
+    constant,
+    list_of,
+)
+from dovetail.constraints.programs.vocabulary import READERS, VocabularyObject, VocabularyPart
 from dovetail.constraints.syntax.tree import Call, Index, ListOf, Literal, Name, Select, Tree
 from dovetail.model.text.strict import shown
 
@@ -172,8 +185,8 @@ class Checker(Calls):
                 self.refuse(arg, f"{tree.name} joins conditions, but this is {a(part.type)}{_compare(part)}")
             runs.append(part.run)
         if tree.name == "!":
-            return VocabularyPart(BOOL, lambda scene: logic.opposite(_column(runs[0](scene))))
-        join = logic.all_of if tree.name == "&&" else logic.any_of
+            return VocabularyPart(BOOL, lambda scene: comparison.opposite(_column(runs[0](scene))))
+        join = comparison.all_of if tree.name == "&&" else comparison.any_of
         return VocabularyPart(BOOL, lambda scene: join([_column(run(scene)) for run in runs]))
 
     def _choice(self, tree: Call) -> VocabularyPart:
@@ -189,7 +202,7 @@ class Checker(Calls):
             one, other = yes.run(scene), no.run(scene)
             assert isinstance(one, Column | Strings)
             assert isinstance(other, Column | Strings)
-            return logic.choice(_column(condition.run(scene)), one, other)
+            return comparison.choice(_column(condition.run(scene)), one, other)
 
         return VocabularyPart(yes.type, run)
 
@@ -199,7 +212,7 @@ class Checker(Calls):
             self.refuse(tree.args[1], f"{a(left.type)} cannot be compared with {a(right.type)}{_quotes(left, right)}")
         if tree.name not in ("==", "!=") and left.type.of is not None:
             self.refuse(tree, f"lists have no order; {tree.name} does not compare them")
-        return VocabularyPart(BOOL, comparison.comparing(tree.name, left.run, right.run))
+        return VocabularyPart(BOOL, lambda scene: comparison.compare(tree.name, left.run(scene), right.run(scene)))
 
     def _membership(self, tree: Call) -> VocabularyPart:
         left, right = tree.args
@@ -215,7 +228,7 @@ class Checker(Calls):
             self.refuse(right, f"after in stands a list, but this is {a(of.type)}")
         if not comparable(wanted.type, of.type.of) or wanted.type.of is not None:
             self.refuse(left, f"{a(wanted.type)} cannot be in {a(of.type)}")
-        return VocabularyPart(BOOL, comparison.membership(wanted.run, of.run))
+        return VocabularyPart(BOOL, lambda scene: comparison.member(wanted.run(scene), of.run(scene)))
 
 
 def _column(value: Value) -> Column:

@@ -1,12 +1,16 @@
-"""Comparing values of any type, and asking whether one is in a list."""
+"""And, or, not and choice over columns; comparing values of any type, and asking whether one is in a list.
 
-from collections.abc import Callable
+Errors are as CEL has them: one side of and/or that decides outweighs an error on the other, whichever is first; of a
+choice only the branch that is taken counts. Everything else passes an error on.
+"""
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from dovetail.constraints.programs import arithmetic
-from dovetail.constraints.programs.evaluation_context import EvaluationContext
 from dovetail.constraints.programs.values import (
+    CLEAN,
     Column,
     Items,
     Sets,
@@ -23,8 +27,6 @@ from dovetail.constraints.programs.values import (
     truth,
 )
 
-Run = Callable[[EvaluationContext], Value]
-
 _ORDERS = {
     "<": Test(str.__lt__, lambda values, other: [value < other for value in values]),
     "<=": Test(str.__le__, lambda values, other: [value <= other for value in values]),
@@ -33,23 +35,53 @@ _ORDERS = {
 }
 
 
-def comparing(operator: str, left: Run, right: Run) -> Run:
-    return lambda scene: compare(operator, left(scene), right(scene))
+def all_of(values: Sequence[Column]) -> Column:
+    """False where any is false, else an error where any is one."""
+    data = values[0].data
+    for one in values[1:]:
+        data = data & one.data
+    error = either(*[one.error for one in values])
+    if error is CLEAN:
+        return Column(np.asarray(data))
+    decided = CLEAN
+    for one in values:
+        decided = decided | ~(one.data if one.error is CLEAN else one.data | one.error)
+    return Column(np.asarray(data), np.asarray(error & ~decided))
 
 
-def membership(wanted: Run, of: Run) -> Run:
-    return lambda scene: member(wanted(scene), of(scene))
+def any_of(values: Sequence[Column]) -> Column:
+    """True where any is true, else an error where any is one."""
+    data = values[0].data
+    for one in values[1:]:
+        data = data | one.data
+    error = either(*[one.error for one in values])
+    return Column(np.asarray(data), error if error is CLEAN else np.asarray(error & ~data))
 
 
-def counting(of: Run) -> Run:
-    def count(scene: EvaluationContext) -> Value:
-        found = of(scene)
-        if isinstance(found, Items):
-            return Column(np.array(len(found.items)), found.error)
-        assert isinstance(found, Sets)
-        return Column(np.array([len(one) for one in found.sets]).take(found.codes), found.error)
+def opposite(value: Column) -> Column:
+    return truth(np.asarray(~value.data), value.error)
 
-    return count
+
+def choice(condition: Column, yes: Column | Strings, no: Column | Strings) -> Column | Strings:
+    taken = condition.data
+    error = condition.error
+    if yes.error is not CLEAN or no.error is not CLEAN:
+        error = either(error, np.asarray(np.where(taken, yes.error, no.error)))
+    if isinstance(yes, Strings) and isinstance(no, Strings):
+        codes = np.where(taken, np.maximum(yes.codes, 0), np.maximum(no.codes, 0) + len(yes.values))
+        return Strings(np.asarray(codes), [*yes.values, *no.values], error)
+    assert isinstance(yes, Column)
+    assert isinstance(no, Column)
+    data = np.asarray(np.where(taken, yes.data, no.data))
+    return truth(data, error) if data.dtype == np.bool_ else Column(data, error)
+
+
+def count(of: Value) -> Column:
+    """How many items a list has."""
+    if isinstance(of, Items):
+        return Column(np.array(len(of.items)), of.error)
+    assert isinstance(of, Sets)
+    return Column(np.array([len(one) for one in of.sets]).take(of.codes), of.error)
 
 
 def compare(operator: str, left: Value, right: Value) -> Column:

@@ -1,22 +1,28 @@
 """The functions of the language: what each takes, what it gives, and how it is computed over columns.
 
-An operator or function is looked up by its name, its arguments' types and whether it is a method. Comparisons, logic,
-lists, and what reads the cluster are left to `checking`.
+An operator or function is looked up by its name, its arguments' types and whether it is a method. Conversions between
+strings and numbers are to the letter those of Google's implementation of CEL. Comparisons, logic, lists, and what reads
+the cluster are left to `checking`.
 """
 
-from collections.abc import Callable
+import math
+import re
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dovetail.constraints.programs import arithmetic
-from dovetail.constraints.programs.conversions import read_bool, read_double, read_int, shown
-from dovetail.constraints.programs.types import BOOL, DOUBLE, INT, STRING, Type
 from dovetail.constraints.programs.values import (
+    BOOL,
+    DOUBLE,
+    INT,
+    STRING,
     Column,
     Strings,
     Test,
+    Type,
     Value,
     constant,
     converted,
@@ -24,11 +30,73 @@ from dovetail.constraints.programs.values import (
     joined,
     rewritten,
 )
+from dovetail.constraints.syntax.writer import INT_MAX, INT_MIN
 from dovetail.model.text.quantity import parse_bytes, parse_cores
 
+_WHOLE = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]{1,40})[ \t\n\v\f\r]*")
+_DOUBLE = re.compile(
+    r"[ \t\n\v\f\r]*([+-]?(?:[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|inf|infinity|nan))"
+    r"[ \t\n\v\f\r]*",
+    re.IGNORECASE | re.ASCII,
+)
+_BOOLS = {
+    **dict.fromkeys(("1", "t", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "false", "FALSE", "False"), False),
+}
+_LEAST_EXPONENT, _MOST_DIGITS = -4, 6
 ANSWERS_KEPT = 16_384  # a pattern
-
 Run = Callable[..., Value]
+_TO_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+_TO_UPPER = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
+
+
+def read_int(text: str) -> int | None:
+    found = _WHOLE.fullmatch(text)
+    value = int(found[1]) if found else None
+    return value if value is not None and INT_MIN <= value <= INT_MAX else None
+
+
+def read_double(text: str) -> float | None:
+    found = _DOUBLE.fullmatch(text)
+    return float(found[1]) if found else None
+
+
+def read_bool(text: str) -> bool | None:
+    return _BOOLS.get(text)
+
+
+def show_double(value: float) -> str:
+    """The fewest digits that say which double it is; with an exponent for very large and very small ones."""
+    if not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    mantissa, exponent = f"{value!r}e0".split("e")[:2] if "e" in repr(value) else (repr(value), "0")
+    sign, plain = ("-", mantissa[1:]) if mantissa.startswith("-") else ("", mantissa)
+    before, _, after = plain.partition(".")
+    digits = (before + after).lstrip("0")
+    if not digits:
+        return f"{sign}0"
+    # Of the first digit that is not zero.
+    power = int(exponent) + len(before) - 1 - (len(before + after) - len(digits))
+    digits = digits.rstrip("0")
+    if power < _LEAST_EXPONENT or power >= _MOST_DIGITS:
+        rest = f".{digits[1:]}" if len(digits) > 1 else ""
+        return f"{sign}{digits[0]}{rest}e{'-' if power < 0 else '+'}{abs(power):02d}"
+    if power < 0:
+        return f"{sign}0.{'0' * (-power - 1)}{digits}"
+    whole, fraction = digits[: power + 1].ljust(power + 1, "0"), digits[power + 1 :]
+    return f"{sign}{whole}.{fraction}" if fraction else f"{sign}{whole}"
+
+
+def shown(column: Column) -> Strings:
+    """Numbers and bools as strings, each distinct one written once."""
+    distinct, codes = np.unique(column.data, return_inverse=True)
+    show: Callable[[float], str] = show_double if column.data.dtype == np.float64 else _show
+    values: Sequence[str] = [show(value) for value in distinct.tolist()]
+    return Strings(codes.reshape(column.data.shape), values, column.error)
+
+
+def _show(value: float) -> str:
+    return str(value).lower()
 
 
 class Overload(NamedTuple):
@@ -55,8 +123,6 @@ def _upper(text: str) -> str:
 _STARTSWITH = Test(str.startswith, lambda values, part: [value.startswith(part) for value in values])
 _ENDSWITH = Test(str.endswith, lambda values, part: [value.endswith(part) for value in values])
 _CONTAINS = Test(str.__contains__, lambda values, part: [part in value for value in values])
-_TO_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
-_TO_UPPER = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
 
 
 def _times(factor: int) -> Callable[[Column], Column]:

@@ -15,15 +15,24 @@ from typing import Any
 
 from dovetail.constraints.error import ExpressionError
 from dovetail.constraints.programs.checking import Checker
-from dovetail.constraints.programs.conversions import show_double
 from dovetail.constraints.programs.evaluation_context import AMOUNTS, UTILISATION
-from dovetail.constraints.programs.functions import quantity
-from dovetail.constraints.programs.readings import is_reading
-from dovetail.constraints.programs.types import DOUBLE, INT, STRING, Type
-from dovetail.constraints.programs.vocabulary import Notes, VocabularyPart, node
+from dovetail.constraints.programs.functions import quantity, show_double
+from dovetail.constraints.programs.values import DOUBLE, INT, STRING, Type
+from dovetail.constraints.programs.vocabulary import Notes, VocabularyPart, is_reading, node
 from dovetail.constraints.syntax.parser import parse
 from dovetail.constraints.syntax.scanning import MAX_DEPTH, MAX_TOKENS
-from dovetail.constraints.syntax.tree import Call, Index, ListOf, Literal, Name, Select, Tree, joined, label_of
+from dovetail.constraints.syntax.tree import (
+    NODE_LABELS,
+    Call,
+    Index,
+    ListOf,
+    Literal,
+    Name,
+    Select,
+    Tree,
+    joined,
+    label_of,
+)
 from dovetail.constraints.syntax.writer import IDENTIFIER, write
 from dovetail.model.resources import CPU, DISK, MEMORY
 from dovetail.model.text.strict import shown
@@ -44,7 +53,6 @@ _KEY = r"[A-Za-z0-9](?:[A-Za-z0-9._/-]*[A-Za-z0-9])?"
 _LABEL = re.compile(rf"(?:node\.)?labels\.({_KEY})", re.ASCII)
 _EXTENDED = re.compile(rf"(?:node\.)?({'|'.join((*AMOUNTS, UTILISATION))})\.({_KEY}/{_KEY})", re.ASCII)
 _UNIT = re.compile(r"([0-9]{1,15})(KiB|MiB|GiB|TiB)", re.ASCII)
-_LABELS = Select(Name("node"), "labels")
 _FIELDS = frozenset(node(Notes()).fields)
 
 
@@ -136,14 +144,13 @@ def _exists(expression: Structured, left: Tree, path: str) -> Tree:
         raise _wrong(path, f"exists asks for labels, such as node.labels.spot; {shown(expression.left)} is none")
     if expression.right is not None:
         raise _wrong(path, "exists takes no right")
-    return Select(_LABELS, key, test=True) if IDENTIFIER.fullmatch(key) else Call("in", (Literal(key), _LABELS))
+    return Select(NODE_LABELS, key, test=True) if IDENTIFIER.fullmatch(key) else Call("in", (Literal(key), NODE_LABELS))
 
 
 def _left(text: str, path: str) -> Tree:
     """What is compared. The key of a label goes to the end, dots and slashes included."""
     if found := _LABEL.fullmatch(text):
-        key = found[1]
-        return Select(_LABELS, key) if IDENTIFIER.fullmatch(key) else Index(_LABELS, Literal(key))
+        return _label(found[1])
     if found := _EXTENDED.fullmatch(text):
         return Index(Select(Name("node"), found[1]), Literal(found[2]))
     first = re.match(r"[A-Za-z_]+", text)
@@ -208,7 +215,7 @@ def _structure(tree: Tree) -> dict[str, Any] | None:
         case Call("!", (inner,)):
             sub = _structure(inner)
             return None if sub is None else {"logical_operator": "not", "sub_expressions": [sub]}
-        case Select(of, key, True) | Call("in", (Literal(str(key)), of)) if of == _LABELS:
+        case Select(of, key, True) | Call("in", (Literal(str(key)), of)) if of == NODE_LABELS:
             return {"left": _path(_label(key)), "operator": Comparison.EXISTS.value}
         case Call("in", (left, ListOf(items))):
             return _compared(left, Comparison.IN, [_plain(left, item) for item in items])
@@ -265,7 +272,7 @@ def _is_number_of_label(tree: Tree) -> bool:
 
 
 def _label(key: str) -> Tree:
-    return Select(_LABELS, key) if IDENTIFIER.fullmatch(key) else Index(_LABELS, Literal(key))
+    return Select(NODE_LABELS, key) if IDENTIFIER.fullmatch(key) else Index(NODE_LABELS, Literal(key))
 
 
 def _path(tree: Tree) -> str:

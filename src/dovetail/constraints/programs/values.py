@@ -1,4 +1,5 @@
-"""Values over all nodes of a view: arrays of one entry a node, or of no dimension where all nodes have the same.
+"""Types, and values over all nodes of a view: arrays of one entry a node, or of no dimension where all nodes have the
+same.
 
 A `Column` holds bools, int64 or float64. `Strings` are codes and what they stand for: a function of a string is decided
 once for each distinct value, of two strings once for each distinct pair, and then taken to the nodes. `error` is true
@@ -6,7 +7,8 @@ where the value is an error; what stands there in the value itself means nothing
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +19,31 @@ Array = npt.NDArray[Any]
 CLEAN: B1 = np.zeros((), dtype=np.bool_)  # no error anywhere
 EVERYWHERE: B1 = np.ones((), dtype=np.bool_)
 FEW = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    name: str
+    of: Optional["Type"] = None
+
+    def __str__(self) -> str:
+        return self.name if self.of is None else f"{self.name} of {self.of}"
+
+
+BOOL, INT, DOUBLE, STRING = Type("bool"), Type("int"), Type("double"), Type("string")
+ANYTHING = Type("anything")  # the items of an empty list
+NUMBERS = frozenset({INT, DOUBLE})
+
+
+def list_of(item: Type) -> Type:
+    return Type("list", item)
+
+
+def comparable(left: Type, right: Type) -> bool:
+    """May they be compared with `==`? Whole numbers and doubles may."""
+    if left.of is not None and right.of is not None:
+        return comparable(left.of, right.of)
+    return left == right or {left, right} <= NUMBERS or ANYTHING in (left, right)
 
 
 class Column(NamedTuple):

@@ -5,9 +5,10 @@ Guarantees: a tree without macros and their variables, with the meaning CEL give
 """
 
 from dataclasses import replace
+from typing import NoReturn
 
 from dovetail.constraints.error import ExpressionError
-from dovetail.constraints.syntax.tree import Call, Index, ListOf, Literal, Name, Select, Tree, joined, size_of
+from dovetail.constraints.syntax.tree import Call, ListOf, Literal, Name, Tree, joined, map_children, size_of
 
 MAX_ITEMS = 100
 MAX_PARTS = 2000
@@ -23,6 +24,9 @@ class _Unrolling:
         self._text = text
         self._made = 0
 
+    def _refuse(self, tree: Call, message: str) -> NoReturn:
+        raise ExpressionError(self._text, tree.span.start, message)
+
     def rewritten(self, tree: Tree) -> Tree:
         match tree:
             case Call("size", (Call("filter", args, True) as inner,)):
@@ -31,19 +35,11 @@ class _Unrolling:
                 return self._macro(tree, name, args)
             case Call("&&" | "||", args):
                 return joined(tree.name, tuple([self.rewritten(arg) for arg in args]), tree.span)
-            case Call(_, args):
-                return replace(tree, args=tuple([self.rewritten(arg) for arg in args]))
-            case ListOf(items):
-                return replace(tree, items=tuple([self.rewritten(item) for item in items]))
-            case Select(of):
-                return replace(tree, of=self.rewritten(of))
-            case Index(of, key):
-                return replace(tree, of=self.rewritten(of), key=self.rewritten(key))
-        return tree
+        return map_children(tree, self.rewritten)
 
     def _macro(self, tree: Call, name: str, args: tuple[Tree, ...]) -> Tree:
         if name == "filter":
-            raise ExpressionError(self._text, tree.span.start, "filter() is only for counting: size(list.filter(x, …))")
+            self._refuse(tree, "filter() is only for counting: size(list.filter(x, …))")
         bodies = self._each(tree, args)
         if name == "map":
             return ListOf(tuple(bodies), tree.span)
@@ -57,28 +53,17 @@ class _Unrolling:
 
     def _each(self, macro: Call, args: tuple[Tree, ...]) -> list[Tree]:
         """The body, once for each item."""
+        name = macro.name
         if len(args) != 3 or not isinstance(args[1], Name):
-            raise ExpressionError(
-                self._text,
-                macro.span.start,
-                f"{macro.name}() takes a variable and a condition, as in [1, 2].{macro.name}(x, x > 1)",
-            )
+            self._refuse(macro, f"{name}() takes a variable and a condition, as in [1, 2].{name}(x, x > 1)")
         items = self.rewritten(args[0])
         if not isinstance(items, ListOf):
-            raise ExpressionError(
-                self._text, macro.span.start, f'{macro.name}() goes over a list that is written out, such as ["a", "b"]'
-            )
+            self._refuse(macro, f'{name}() goes over a list that is written out, such as ["a", "b"]')
         if len(items.items) > MAX_ITEMS:
-            raise ExpressionError(
-                self._text,
-                macro.span.start,
-                f"{macro.name}() goes over {len(items.items)} items; at most {MAX_ITEMS} are accepted",
-            )
+            self._refuse(macro, f"{name}() goes over {len(items.items)} items; at most {MAX_ITEMS} are accepted")
         self._made += len(items.items) * size_of(args[2])
         if self._made > MAX_PARTS:
-            raise ExpressionError(
-                self._text, macro.span.start, f"{macro.name}() over so many items makes the expression too large"
-            )
+            self._refuse(macro, f"{name}() over so many items makes the expression too large")
         variable = args[1].name
         return [self.rewritten(_substituted(args[2], variable, item)) for item in items.items]
 
@@ -101,12 +86,4 @@ def _substituted(tree: Tree, variable: str, item: Tree) -> Tree:
         case Call(name, (of, Name(inner) as bound, body), True) if name in MACROS:
             kept = body if inner == variable else _substituted(body, variable, item)
             return replace(tree, args=(_substituted(of, variable, item), bound, kept))
-        case Call(_, args):
-            return replace(tree, args=tuple([_substituted(arg, variable, item) for arg in args]))
-        case ListOf(items):
-            return replace(tree, items=tuple([_substituted(one, variable, item) for one in items]))
-        case Select(of):
-            return replace(tree, of=_substituted(of, variable, item))
-        case Index(of, key):
-            return replace(tree, of=_substituted(of, variable, item), key=_substituted(key, variable, item))
-    return tree
+    return map_children(tree, lambda child: _substituted(child, variable, item))

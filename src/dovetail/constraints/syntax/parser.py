@@ -1,4 +1,4 @@
-"""From text to tree, by the parser of cel-python, and from tree to text.
+"""From text to tree, by the parser of cel-python.
 
 Guarantees: `parse` never evaluates anything, refuses what is too large before the parser sees it, and raises
 `ExpressionError` with the place and plain words. `a && b && c` is one call with three arguments, likewise `||`, however
@@ -13,13 +13,10 @@ from importlib.resources import files
 from typing import Any, cast
 
 from dovetail.constraints.error import ExpressionError
-from dovetail.constraints.syntax.literals import INT_MAX, INT_MIN, read_number, read_string
 from dovetail.constraints.syntax.macros import unroll
 from dovetail.constraints.syntax.scanning import Scanned, scan
 from dovetail.constraints.syntax.tree import Call, Index, ListOf, Literal, Name, Select, Span, Tree, joined, levels_of
-from dovetail.constraints.syntax.writer import write
-
-__all__ = ["MAX_TREE_DEPTH", "parse", "parse_as_written", "warm_up", "write"]
+from dovetail.constraints.syntax.writer import INT_MAX, INT_MIN, read_number, read_string
 
 MAX_TREE_DEPTH = 100
 KEPT = 4096

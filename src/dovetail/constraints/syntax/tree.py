@@ -4,7 +4,8 @@ Guarantees: immutable and comparable; positions are left out of comparisons. Wha
 says become the same tree. Macros over lists that are written out (`["a", "b"].exists(z, …)`) are unrolled before.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class Call:
 
 
 Tree = Literal | Name | Select | Index | ListOf | Call
+NODE_LABELS = Select(Name("node"), "labels")
 
 
 def children_of(tree: Tree) -> tuple[Tree, ...]:
@@ -85,6 +87,20 @@ def children_of(tree: Tree) -> tuple[Tree, ...]:
         case Call(_, args):
             return args
     return ()
+
+
+def map_children(tree: Tree, change: Callable[[Tree], Tree]) -> Tree:
+    """The tree with every child changed."""
+    match tree:
+        case Select(of):
+            return replace(tree, of=change(of))
+        case Index(of, key):
+            return replace(tree, of=change(of), key=change(key))
+        case ListOf(items):
+            return replace(tree, items=tuple([change(item) for item in items]))
+        case Call(_, args):
+            return replace(tree, args=tuple([change(arg) for arg in args]))
+    return tree
 
 
 def joined(name: str, args: tuple[Tree, ...], span: Span = NOWHERE) -> Tree:
@@ -105,19 +121,12 @@ def levels_of(tree: Tree) -> int:
 
 def size_of(tree: Tree) -> int:
     """How many parts it has, itself included."""
-    count, waiting = 0, [tree]
-    while waiting:
-        one = waiting.pop()
-        count += 1
-        waiting.extend(children_of(one))
-    return count
+    return 1 + sum(map(size_of, children_of(tree)))
 
 
 def label_of(tree: Tree) -> str | None:
     """The key, if the tree is a label of the node: `node.labels.zone`, `node.labels["zone"]`."""
     match tree:
-        case Select(Select(Name("node"), "labels", False), key, False):
-            return key
-        case Index(Select(Name("node"), "labels", False), Literal(str(key))):
+        case Select(of, key, False) | Index(of, Literal(str(key))) if of == NODE_LABELS:
             return key
     return None

@@ -10,7 +10,7 @@ from dovetail.engine.state.work import Work
 from dovetail.model.command import Command, attempt_key
 from dovetail.model.event import BindFailed, TaskBound, TaskFinished, TaskStarted
 from dovetail.model.task import TaskId, TaskState
-from dovetail.queueing.retry import backoff_s
+from dovetail.queueing.settings import backoff_s
 
 
 def _current(state: EngineState, task: TaskId, key: str) -> tuple[Work, LiveTask] | None:

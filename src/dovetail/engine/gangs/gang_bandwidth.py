@@ -12,8 +12,7 @@ from dovetail.cluster.state import Cluster
 from dovetail.model.requests.task_identity import TaskIdentity
 from dovetail.model.text.quantity import format_bandwidth
 from dovetail.placement.gangs.arranger import Arranger
-from dovetail.placement.gangs.tiers import Tiers
-from dovetail.placement.gangs.uplink_capacity import UplinkCapacity
+from dovetail.placement.gangs.tiers import Tiers, UplinkCapacity
 
 
 class GangBandwidth:

@@ -25,9 +25,8 @@ from dovetail.model.workloads.affinity import HOST
 from dovetail.placement.contract import CopyEffect, Request
 from dovetail.placement.filters.bandwidth import NO_BANDWIDTH
 from dovetail.placement.gangs.arranger import Arranger
-from dovetail.placement.gangs.domain_choice import Ranking, judge, rank_domains
 from dovetail.placement.gangs.domain_features import Prospect
-from dovetail.placement.gangs.strategies import BALANCED
+from dovetail.placement.gangs.strategies import BALANCED, Ranking, judge, rank_domains
 from dovetail.placement.gangs.tiers import EVERYWHERE
 from dovetail.placement.pipeline.pipeline import Choice
 
@@ -46,7 +45,9 @@ class GangLayout:
         self._pipeline = state.pipelines[subject.shape.profile]
         self._view = View(state.cluster)
         self._filtered = self._pipeline.evaluator.run_filters(request, self._view)
-        self._own = [rule for rule in subject.shape.company if rule.weight is None and concerns(rule, subject.identity)]
+        self._own = [
+            rule for rule in subject.shape.workload_affinity if rule.weight is None and concerns(rule, subject.identity)
+        ]
         self._tiers = state.tiers.of(layout.levels)
         self._copies = self._room()
         self._links = GangBandwidth(state.cluster, self._tiers, layout.bandwidth_mbps, subject.identity)

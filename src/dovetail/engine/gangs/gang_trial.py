@@ -65,7 +65,7 @@ def layout_of(state: EngineState, subject: TrialSubject) -> Layout | None:
     shape = subject.shape
     near = [
         rule.level
-        for rule in shape.company
+        for rule in shape.workload_affinity
         if rule.relation is Relation.NEAR and rule.weight is None and rule.distance is None
         # Where others match the rule too, its tasks may go to any of those, and need not be in one domain.
         if concerns(rule, subject.identity) and not _others_run(state, rule, subject.identity)

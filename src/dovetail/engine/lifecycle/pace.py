@@ -3,7 +3,7 @@
 The slowdown of a successful task is its run time relative to other runs of its kind (`queueing.usual_times`). A task
 lost with its node counts as `MAX_SLOWDOWN`: its work has to be repeated. Stopped tasks, failed ones and those that
 could not start do not count: outcomes are counted elsewhere, and a node that cannot start tasks is quarantined.
-Guarantees: one observation changes a node's mean by a bounded amount. The `track_record` score uses the result.
+Guarantees: one observation changes a node's mean by a bounded amount. The `domain_history` score uses the result.
 """
 
 from dovetail.engine.state.engine_state import EngineState

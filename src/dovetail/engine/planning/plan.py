@@ -147,9 +147,8 @@ def _cheapest_preemption(
 
 def identity_for(spec: Workload, shape: Shape) -> TaskIdentity:
     """What identifies its tasks to the affinity rules of other work."""
-    return identity_of(
-        *(spec.namespace, spec.name, shape.service, labels_of(spec), shape.company, shape.traffic, shape.bandwidth_mbps)
-    )
+    known_by = (spec.namespace, spec.name, shape.service, labels_of(spec))
+    return identity_of(*known_by, shape.workload_affinity, shape.traffic, shape.bandwidth_mbps)
 
 
 def within_quota(state: EngineState, spec: Workload, wanted: int) -> tuple[int, OverQuota | None]:

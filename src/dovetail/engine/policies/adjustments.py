@@ -7,8 +7,7 @@ or the pending queue changed: they cannot refer to time. Each switch is recorded
 
 from dovetail.cluster.views.view import View
 from dovetail.constraints.error import ExpressionError
-from dovetail.constraints.programs.explaining import cluster_values
-from dovetail.constraints.programs.program import compile_cluster
+from dovetail.constraints.programs.program import cluster_values, compile_cluster
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.policies import NEVER_EVALUATED, ActiveAdjustment, AppliedPolicy, RuleKey
 from dovetail.engine.state.timers import TimerKind

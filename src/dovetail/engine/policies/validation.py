@@ -14,7 +14,7 @@ from dovetail.model.workloads.workload import Workload
 from dovetail.placement.pipeline.profiles import ProfileSettings
 
 if TYPE_CHECKING:
-    from dovetail.constraints.contradictions.ranges import ResourceCeiling
+    from dovetail.constraints.contradictions.narrowing import ResourceCeiling
 
 
 def problems_of(
@@ -83,7 +83,7 @@ def _compile_errors(expressions: Iterable[Compiled], source: str) -> list[Compla
 
 
 def _room(profile: ProfileSettings, overcommit: Mapping[str, float]) -> "ResourceCeiling":
-    from dovetail.constraints.contradictions.ranges import ResourceCeiling
+    from dovetail.constraints.contradictions.narrowing import ResourceCeiling
 
     settings: dict[str, Any] = profile.settings.get("resources", {})
     return ResourceCeiling(tuple(sorted(overcommit.items())), measured=settings.get("basis") == "observed")

@@ -11,8 +11,7 @@ import numpy as np
 from dovetail.cluster.arrays import B1
 from dovetail.cluster.views.view import View
 from dovetail.constraints.error import ExpressionError
-from dovetail.constraints.programs.explaining import why_not
-from dovetail.constraints.programs.program import compile_node
+from dovetail.constraints.programs.program import compile_node, why_not
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.task import TaskId
 

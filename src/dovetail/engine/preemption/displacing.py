@@ -34,11 +34,11 @@ from dovetail.model.command import Command
 from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
-from dovetail.placement.preemption import FREE, Cost
 from dovetail.placement.preemption.cheapest import cheapest
+from dovetail.placement.preemption.cost import FREE, Cost
 from dovetail.placement.preemption.nominate import nominate
 from dovetail.placement.preemption.nomination import NominatedPlacements
-from dovetail.queueing.retry import backoff_s
+from dovetail.queueing.settings import backoff_s
 
 #: How often a preemption may fail before the workload backs off.
 _BAD_LUCK = 2

@@ -27,9 +27,12 @@ from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Priority
 from dovetail.placement.contract import Request
 from dovetail.placement.pipeline.evaluation import Evaluator
-from dovetail.placement.preemption import Cost, VictimArrays, Victims, find_victims
+from dovetail.placement.preemption.cost import Cost
 from dovetail.placement.preemption.pool import Eligible, VictimPool
-from dovetail.placement.preemption.trial_search import TrialSearch
+from dovetail.placement.preemption.search import find_victims
+from dovetail.placement.preemption.single import TrialSearch
+from dovetail.placement.preemption.victim_ledger import Victims
+from dovetail.placement.preemption.victim_table import VictimArrays
 
 #: The least urgent class that may preempt.
 LAST_TO_PREEMPT = Priority.MEDIUM.rank

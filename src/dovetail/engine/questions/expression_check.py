@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.cluster.views.view import View
-from dovetail.constraints.programs.explaining import why_not
-from dovetail.constraints.programs.program import NodeProgram
+from dovetail.constraints.programs.program import NodeProgram, why_not
 from dovetail.engine.state.engine_state import EngineState
 
 

@@ -149,7 +149,7 @@ class NodeQuestions:
             name: NodeState(
                 tables.amounts(tables.capacity[:, row]),
                 tables.amounts(tables.allocated[:, row]),
-                cluster.topology.own(name, cluster.labels.row(row)),
+                cluster.topology.own_labels(name, cluster.labels.row(row)),
                 frozenset(cluster.taints.row(row)),
                 bool(cluster.ready[row]),
                 cluster.reason(name),

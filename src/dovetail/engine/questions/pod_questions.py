@@ -36,11 +36,10 @@ from dovetail.model.requests.shape import Shape
 from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
 from dovetail.placement.filters.taints import untolerated
-from dovetail.placement.pipeline.grouped_refusals import grouped_refusals
 from dovetail.placement.pipeline.pipeline import Pipeline
-from dovetail.placement.pipeline.refusal import refusals
+from dovetail.placement.pipeline.refusal import grouped_refusals, refusals
 from dovetail.placement.preemption.nominate import nominate
-from dovetail.placement.preemption.nomination import Budgets, NominatedPlacements
+from dovetail.placement.preemption.nomination import Budgets, NominatedPlacements, Preemptor
 from dovetail.placement.preemption.reprieve_trials import Trials
 from dovetail.placement.workload_affinity import not_repelled_by, satisfies_rule
 
@@ -149,7 +148,7 @@ class PodQuestions:
             return []
         here = self._view(node)
         taints = tuple(untolerated(request, here.taint_sets[int(here.taint_codes[0])], soft=False))
-        required = [rule for rule in request.shape.company if rule.weight is None]
+        required = [rule for rule in request.shape.workload_affinity if rule.weight is None]
         broken = tuple([rule for rule in required if not np.all(satisfies_rule(rule, request, here))])
         repelling = tuple([rule for rule in request.repelled if not np.all(not_repelled_by(rule, here))])
         return [PodRefusal(one, broken, repelling, taints) for one in found]
@@ -173,10 +172,8 @@ class PodQuestions:
     def victims_on(self, pod: PodQuery, node: str, budgets: Sequence[DisruptionBudget]) -> tuple[TaskId, ...] | None:
         """Who has to go on this node for the pod; None: it would not fit even then."""
         pipeline, request = self._request(pod)
-        trials = Trials(
-            self._cluster, pipeline.evaluator, request, pod.priority, Budgets(budgets), NominatedPlacements()
-        )
-        best = trials.best(self._rows([node])[0])
+        preemptor = Preemptor(request, pod.priority, Budgets(budgets), NominatedPlacements())
+        best = Trials(self._cluster, pipeline.evaluator, preemptor).best(self._rows([node])[0])
         return None if best is None else best.nomination.victims
 
     def violations(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.resources import SLOTS, Amounts
-from dovetail.queueing.borrowing import Loan
+from dovetail.queueing.quota import Loan
 from dovetail.queueing.tree import Queue
 
 

@@ -7,7 +7,8 @@ Only single tasks make way for others (`problem`), so no recovery breaks another
 
 from dovetail.engine.recovery.problem import Case
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.placement.recovery import RecoveryPlan, most_urgent_only
+from dovetail.placement.recovery.problem import RecoveryPlan
+from dovetail.placement.recovery.search import most_urgent_only
 
 #: At least this many tasks may move at once, however small the cluster.
 _MIN_AT_ONCE = 8

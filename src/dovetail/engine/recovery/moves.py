@@ -23,7 +23,7 @@ from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
 from dovetail.placement.pipeline.pipeline import Choice
-from dovetail.placement.recovery import LOST, RecoveryPlan
+from dovetail.placement.recovery.problem import LOST, RecoveryPlan
 
 
 def restored_gangs(

@@ -15,7 +15,8 @@ from dovetail.engine.state.timers import TimerKind
 from dovetail.engine.state.work import Work
 from dovetail.model.command import Command
 from dovetail.model.task import TaskId
-from dovetail.placement.recovery import LOST, RecoveryPlan, recover
+from dovetail.placement.recovery.problem import LOST, RecoveryPlan
+from dovetail.placement.recovery.search import recover
 
 #: The least time between two searches.
 SEARCH_EVERY_S = 1.0

@@ -22,7 +22,7 @@ from dovetail.model.requests.asks import Layout, Relation
 from dovetail.model.requests.shape import Shape
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workloads.affinity import HOST
-from dovetail.placement.recovery import LOST, BrokenGang, Movables, RecoveryGroup, RecoveryProblem, no_movables
+from dovetail.placement.recovery.problem import LOST, BrokenGang, Movables, RecoveryGroup, RecoveryProblem, no_movables
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def _broken_gang(state: EngineState, work: Work, excluded: set[int], now: float)
     )
     allowed &= ~promised_to_others(state, work, now)
     allowed[sorted(excluded)] = False
-    own = [rule for rule in work.shape.company if rule.weight is None and concerns(rule, work.identity)]
+    own = [rule for rule in work.shape.workload_affinity if rule.weight is None and concerns(rule, work.identity)]
     alone = any(rule.relation is Relation.APART and rule.level == HOST for rule in own)
     near = [rule.level for rule in own if rule.relation is Relation.NEAR and rule.distance is None]
     nearness = tuple([domain_codes(cluster, level) for level in levels_of(state, work)])
@@ -95,8 +95,8 @@ def _goes(state: TaskState) -> bool:
 def shape_without_own_rules(work: Work) -> Shape:
     """Its shape without affinity rules about its own tasks: the plan itself decides their layout."""
     shape = work.shape.least
-    company = tuple([rule for rule in shape.company if not concerns(rule, work.identity)])
-    return shape if company == shape.company else replace(shape, company=company)
+    others = tuple([rule for rule in shape.workload_affinity if not concerns(rule, work.identity)])
+    return shape if others == shape.workload_affinity else replace(shape, workload_affinity=others)
 
 
 def promised_to_others(state: EngineState, work: Work, now: float) -> B1:

@@ -41,10 +41,10 @@ from dovetail.placement.gangs.strategies import BALANCED, PACK, Strategy
 from dovetail.placement.gangs.tiers import TierTable
 from dovetail.placement.network_cost.communication import CommunicationModel
 from dovetail.placement.pipeline.pipeline import Pipeline
-from dovetail.placement.preemption import VictimTable
-from dovetail.queueing.backfill import BackfillSettings
-from dovetail.queueing.entry import QueueEntry
+from dovetail.placement.preemption.victim_table import VictimTable
 from dovetail.queueing.pending_queue import PendingQueue
+from dovetail.queueing.settings import BackfillSettings
+from dovetail.queueing.sorted_entries import QueueEntry
 
 _ENDED_KEPT = 10_000
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dovetail.cluster.state import Cluster
 from dovetail.engine.state.memory import Remembered
 from dovetail.engine.state.workload_mix import WorkloadMix
-from dovetail.queueing.run_times import RunTimes
+from dovetail.queueing.run_times import RunTimes, UsualTimes
 from dovetail.queueing.start_error import Calibration
-from dovetail.queueing.usual_times import UsualTimes
 
 
 class Learned:

@@ -13,10 +13,10 @@ from dovetail.cluster.selector_counts import Counted, concerns, selects
 from dovetail.engine.state.work import QueuePlace, Work
 from dovetail.model.requests.asks import AffinityRule, SpreadRule
 from dovetail.model.requests.shape import Shape
-from dovetail.queueing.entry import QueueEntry
+from dovetail.queueing.heaps import ParkedHeap
 from dovetail.queueing.orderings import DynamicOrdering, Key
-from dovetail.queueing.parked_heap import ParkedHeap
 from dovetail.queueing.pending_queue import PendingQueue
+from dovetail.queueing.sorted_entries import QueueEntry
 
 K = TypeVar("K")
 
@@ -216,9 +216,9 @@ class PendingWork:
 
 def _rules_about_itself(work: Work) -> tuple[AffinityRule | SpreadRule, ...]:
     shape, identity = work.shape, work.identity
-    if not shape.company and not shape.spread:
+    if not shape.workload_affinity and not shape.spread:
         return ()
-    rules = [rule for rule in shape.company if concerns(rule, identity)]
+    rules = [rule for rule in shape.workload_affinity if concerns(rule, identity)]
     return (*rules, *[even for even in shape.spread if any(selects(whom, identity) for whom in even.whom)])
 
 

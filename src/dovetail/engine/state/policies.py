@@ -159,16 +159,16 @@ class Policies:
         policies = [self.by_name[one] for one in names]
         wants = [want for applied in policies for want in applied.wants()]
         specs = [applied.policy for applied in policies]
-        company = [one for p in specs for one in affinity_rules_of(p.affinity, p.conflicts, namespace, name)]
+        rules = [one for p in specs for one in affinity_rules_of(p.affinity, p.conflicts, namespace, name)]
         spread = [one for p in specs for one in spread_of(p.spread, namespace, name)]
         near = [one for p in specs for one in near_of(p.affinity)]
-        if not (wants or company or spread or near):
+        if not (wants or rules or spread or near):
             return asked
         return replace(
             asked,
             namespace=namespace,
             wants=(*asked.wants, *wants),
-            company=tuple(dict.fromkeys([*asked.company, *company])),
+            workload_affinity=tuple(dict.fromkeys([*asked.workload_affinity, *rules])),
             spread=tuple(dict.fromkeys([*asked.spread, *spread])),
             near=tuple(sorted({*asked.near, *near})),
         )

@@ -38,10 +38,10 @@ class RequestCache:
         request = self.of_shape(shape)
         placements = self._cluster.placements
         repelled = placements.selector_counts.repelled(identity)
-        heard = placements.conversations.with_whom(identity)
-        if not repelled and not heard and not request.non_local:
+        senders = placements.declared_traffic.senders_to(identity)
+        if not repelled and not senders and not request.non_local:
             return request
-        return replace(request, identity=identity, repelled=repelled, heard=heard, non_local=True)
+        return replace(request, identity=identity, repelled=repelled, senders=senders, non_local=True)
 
     def forget_wider(self, count: int) -> None:
         """Drop what was compiled against more resources than these."""

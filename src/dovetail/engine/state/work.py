@@ -87,7 +87,7 @@ class Work:
             talk = shape.traffic, shape.bandwidth_mbps
             self.identity = pod_identity(self.namespace, self.terms.labels, shape.kubernetes, *talk)
         else:
-            self.identity = identity_of(*known_by, shape.company, shape.traffic, shape.bandwidth_mbps)
+            self.identity = identity_of(*known_by, shape.workload_affinity, shape.traffic, shape.bandwidth_mbps)
 
     @property
     def key(self) -> tuple[str, str]:

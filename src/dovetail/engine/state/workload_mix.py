@@ -19,8 +19,7 @@ from dovetail.model.device import WHOLE
 from dovetail.model.requests.asks import GpuAsk
 from dovetail.model.requests.shape import Shape
 from dovetail.model.resources import CPU, GPU, MEMORY
-from dovetail.placement.fragmentation.outlook import Outlook
-from dovetail.placement.fragmentation.scarcity import FIRST_STEPS, MORE_STEPS, levelled
+from dovetail.placement.fragmentation.outlook import FIRST_STEPS, MORE_STEPS, Outlook, levelled
 from dovetail.placement.fragmentation.typical import Typical, TypicalAsk
 
 FIRST_MIX = 1  # tasks

@@ -11,8 +11,9 @@ from math import ceil, floor
 from dovetail.cluster.arrays import F8, Rows
 from dovetail.cluster.views.view import View
 from dovetail.constraints.programs.structure import text_of
-from dovetail.constraints.syntax.parser import parse, write
+from dovetail.constraints.syntax.parser import parse
 from dovetail.constraints.syntax.tree import Call, Index, ListOf, Literal, Name, Select, Tree
+from dovetail.constraints.syntax.writer import write
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.suggestions.changes import DefinitionChange, Draft
 from dovetail.engine.suggestions.round_amounts import round_below

@@ -31,8 +31,9 @@ from dovetail.engine.suggestions.requirements import Findings
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Priority, Workload
 from dovetail.placement.contract import Request
-from dovetail.placement.preemption import VictimArrays, Victims
 from dovetail.placement.preemption.cheapest import cheapest
+from dovetail.placement.preemption.victim_ledger import Victims
+from dovetail.placement.preemption.victim_table import VictimArrays
 from dovetail.queueing.quota import OverQuota
 
 _MOST_VICTIMS_FOR = 4  # tasks at once for which others are looked for: for many it takes too long

@@ -260,7 +260,7 @@ class Remedies:
             # Each of the others may find its domain fuller by one.
             needed = int(skew[nodes.rows].min()) + self._wanted - 1 if len(nodes.rows) else 0
             return raise_skew(index, needed, even.level) if needed > even.max_skew else None
-        (rule,) = one.shape.company
+        (rule,) = one.shape.workload_affinity
         return drop_item(str(field), index, f"drop {rule}")
 
 

@@ -73,7 +73,7 @@ def requirements_of(shape: Shape, spec: Workload) -> tuple[WorkloadRequirement, 
         *_about_labels(whole, blank),
         *_about_gpus(whole, blank),
         *_about_expressions(whole, blank),
-        *_about_company(whole, blank, spec),
+        *_about_workload_affinity(whole, blank, spec),
         WorkloadRequirement((), "nobody who keeps it away", WORKLOAD_AFFINITY, blank),
         *_about_room(whole, blank),
     )
@@ -133,7 +133,7 @@ def parts_of(text: str) -> tuple[str, ...]:
     return tuple(part.text for part in compile_node(text).parts)
 
 
-def _about_company(whole: Shape, blank: Shape, spec: Workload) -> Iterator[WorkloadRequirement]:
+def _about_workload_affinity(whole: Shape, blank: Shape, spec: Workload) -> Iterator[WorkloadRequirement]:
     written: dict[object, Path] = {}
     for index, rule in enumerate(spec.affinity):
         written |= dict.fromkeys(affinity_rules_of([rule], (), spec.namespace, spec.name), ("affinity", index))
@@ -143,13 +143,11 @@ def _about_company(whole: Shape, blank: Shape, spec: Workload) -> Iterator[Workl
         written |= dict.fromkeys(spread_of([spread], spec.namespace, spec.name), ("spread", index))
     if spec.topology is not None:
         written |= dict.fromkeys(kept_together(spec), ("topology", "required"))
-    for company in whole.company:
-        if company.weight is None:
-            path = written.get(company, ())
-            asked = replace(blank, company=(company,))
-            yield WorkloadRequirement(
-                path, f"a place {company}", WORKLOAD_AFFINITY, asked, "" if path else _NOT_ITS_OWN
-            )
+    for one in whole.workload_affinity:
+        if one.weight is None:
+            path = written.get(one, ())
+            asked = replace(blank, workload_affinity=(one,))
+            yield WorkloadRequirement(path, f"a place {one}", WORKLOAD_AFFINITY, asked, "" if path else _NOT_ITS_OWN)
     # Only domains count that it could go to, and that follows from what it says of nodes.
     eligible = replace(
         blank, node_selector=whole.node_selector, required=whole.required, tolerations=whole.tolerations,
@@ -224,10 +222,10 @@ class Examination:
     def _repelled(self, requirement: WorkloadRequirement) -> tuple[AffinityRule, ...]:
         """Rules of placed work that repel it because of this requirement: members of a conflict set repel each other.
         All other rules of placed work are requirements of their own."""
-        own = {whom.conflict for rule in self._request.shape.company for whom in rule.whom} - {None}
-        named = {whom.conflict for rule in requirement.shape.company for whom in rule.whom}
+        own = {whom.conflict for rule in self._request.shape.workload_affinity for whom in rule.whom} - {None}
+        named = {whom.conflict for rule in requirement.shape.workload_affinity for whom in rule.whom}
         by_set = [(rule, {whom.conflict for whom in rule.whom} & own) for rule in self._request.repelled]
-        if requirement.shape.company:
+        if requirement.shape.workload_affinity:
             return tuple(rule for rule, sets in by_set if sets & named)
         return tuple(rule for rule, sets in by_set if not sets)
 

@@ -13,14 +13,10 @@ from dovetail.model.requests.asks import AffinityRule
 from dovetail.model.requests.pod_ask import CLAIM, DISK, PORT, UNSCHEDULABLE
 from dovetail.model.requests.shape import Shape
 from dovetail.model.resources import SLOTS
-from dovetail.placement.filters.node_affinity import NodeAffinityFilter
-from dovetail.placement.filters.node_selector import NodeSelectorFilter
-from dovetail.placement.filters.pod_affinity import PodAffinityFilter
-from dovetail.placement.filters.pod_attachments import PodAttachmentsFilter
-from dovetail.placement.filters.pod_devices import PodDevicesFilter
-from dovetail.placement.filters.pod_node import FEATURE_MISSING, PodNodeFilter
-from dovetail.placement.filters.pod_spread import PodSpreadFilter
-from dovetail.placement.filters.pod_volumes import OTHER_ZONE, PodVolumesFilter
+from dovetail.placement.filters.node_labels import NodeAffinityFilter, NodeSelectorFilter
+from dovetail.placement.filters.pod_affinity import PodAffinityFilter, PodSpreadFilter
+from dovetail.placement.filters.pod_node import FEATURE_MISSING, PodDevicesFilter, PodNodeFilter
+from dovetail.placement.filters.pod_volumes import OTHER_ZONE, PodAttachmentsFilter, PodVolumesFilter
 from dovetail.placement.filters.resources import ResourcesFilter
 from dovetail.placement.filters.taints import TaintsFilter
 from dovetail.placement.filters.workload_affinity import WorkloadAffinityFilter

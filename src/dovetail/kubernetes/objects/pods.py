@@ -198,7 +198,7 @@ class PodReader:
             required=node_terms(node_affinity.get(REQUIRED)) or (),
             preferred=_preferred(node_affinity),
             tolerations=_tolerations(spec.get("tolerations") or ()),
-            company=rules,
+            workload_affinity=rules,
             spread=spread,
             wants=() if placed else asked.wants,
             traffic=asked.traffic,

@@ -12,8 +12,7 @@ from dovetail.model.recovery import RecoverySettings
 from dovetail.model.text.strict import AtField, Name, Strict
 from dovetail.placement.pipeline.profiles import BUILT_IN, ProfileSettings, UnknownProfile
 from dovetail.placement.registry import POD_FILTERS
-from dovetail.queueing.backfill import BackfillSettings
-from dovetail.queueing.retry import BackoffSettings, QuarantineSettings
+from dovetail.queueing.settings import BackfillSettings, BackoffSettings, QuarantineSettings
 
 DEFAULT_NAME = "dovetail"
 _OFTEN = 100

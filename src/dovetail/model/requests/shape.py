@@ -32,6 +32,7 @@ from dovetail.model.resources import GPU
 from dovetail.model.workloads.workload import WorkloadKind
 
 Decoder = Callable[[Any], Any]
+_STORED_AS = "stored as"  # the name of a field in JSON, where an earlier version called it otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Shape:
     near: tuple[str, ...] = ()
     insisted: tuple[Insisted, ...] = ()
     wants: tuple[ConstraintAsk, ...] = ()
-    company: tuple[AffinityRule, ...] = ()
+    workload_affinity: tuple[AffinityRule, ...] = field(default=(), metadata={_STORED_AS: "company"})
     spread: tuple[SpreadRule, ...] = ()
     traffic: tuple[tuple[str, int], ...] = ()  # workloads it talks to, by name, and how much in Mbps
     layout: Layout | None = None
@@ -80,14 +81,14 @@ class Shape:
         return self.digest
 
     def to_json(self) -> str:
-        found = {name: value for name, value in zip(_NAMES, _compared(self), strict=True) if value or name in _ALWAYS}
+        found = {name: value for name, value in zip(_STORED, _compared(self), strict=True) if value or name in _ALWAYS}
         found["amounts"] = dict(self.amounts)
         return json.dumps(found, separators=(",", ":"))
 
     @staticmethod
     def from_json(text: str) -> "Shape":
-        decoders = _decoders()
-        return Shape(**{name: decoders[name](value) for name, value in json.loads(text).items() if name in decoders})
+        decoders, stored = _decoders(), json.loads(text)
+        return Shape(**{name: decode(stored[key]) for key, (name, decode) in decoders.items() if key in stored})
 
     @property
     def insists(self) -> bool:
@@ -115,14 +116,16 @@ class Shape:
 
 
 _NAMES = tuple([one.name for one in fields(Shape) if one.init])
+_STORED = tuple([one.metadata.get(_STORED_AS, one.name) for one in fields(Shape) if one.init])
 _ALWAYS = frozenset([one.name for one in fields(Shape) if one.init and one.default is MISSING])
 _compared = attrgetter(*_NAMES)
 
 
 @cache
-def _decoders() -> dict[str, Decoder]:
+def _decoders() -> dict[str, tuple[str, Decoder]]:
+    """By the name that a field is stored under."""
     hints = get_type_hints(Shape)
-    return {name: _decoder(hints[name]) for name in _NAMES}
+    return {stored: (name, _decoder(hints[name])) for stored, name in zip(_STORED, _NAMES, strict=True)}
 
 
 @cache

@@ -170,7 +170,10 @@ def shape_of(
         near=near_of(spec.affinity) if spec.affinity else (),
         insisted=tuple([Insisted(w.priority, _term(w)) for w in wishes.preferred if w.priority is not None]),
         wants=wants,
-        company=(*affinity_rules_of(spec.affinity, spec.conflicts, spec.namespace, spec.name), *kept_together(spec)),
+        workload_affinity=(
+            *affinity_rules_of(spec.affinity, spec.conflicts, spec.namespace, spec.name),
+            *kept_together(spec),
+        ),
         spread=spread_of(spec.spread, spec.namespace, spec.name) if spec.spread else (),
         traffic=tuple(sorted((one.to, one.mbps) for one in spec.traffic)) if spec.traffic else (),
         gpus=gpus_of(spec.resources),

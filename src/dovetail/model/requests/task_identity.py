@@ -52,12 +52,12 @@ def identity_of(
     workload: str,
     service: str | None,
     labels: Labels,
-    company: tuple[AffinityRule, ...],
+    rules: tuple[AffinityRule, ...],
     talks: tuple[tuple[str, int], ...] = (),
     bandwidth_mbps: int = 0,
 ) -> TaskIdentity:
-    conflicts = frozenset(whom.conflict for rule in company for whom in rule.whom if whom.conflict is not None)
-    repels = tuple(rule for rule in company if rule.relation is Relation.APART and rule.weight is None)
+    conflicts = frozenset(whom.conflict for rule in rules for whom in rule.whom if whom.conflict is not None)
+    repels = tuple(rule for rule in rules if rule.relation is Relation.APART and rule.weight is None)
     return TaskIdentity(namespace, workload, service, labels, conflicts, repels, talks, bandwidth_mbps)
 
 

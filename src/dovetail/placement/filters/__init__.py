@@ -1,1 +1,1 @@
-"""Which nodes may take a task. One filter a file; order and names are in `placement.registry`."""
+"""Which nodes may take a task. Filters of one family share a file; order and names are in `placement.registry`."""

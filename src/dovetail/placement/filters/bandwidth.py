@@ -1,7 +1,7 @@
 """The uplinks have enough bandwidth left for what the task and the others of its gang send to each other.
 
 This filter is for tasks that join a running gang or replace one of its tasks. Tasks that start together are arranged as
-a whole (`uplink_capacity`, `arranger`); the first of them sends to none yet.
+a whole (`tiers.UplinkCapacity`, `arranger`); the first of them sends to none yet.
 """
 
 from dovetail.cluster.arrays import B1
@@ -36,14 +36,10 @@ class BandwidthFilter(Filter):
         mbps = request.shape.bandwidth_mbps
         assert request.identity is not None, "a task without an identity is not refused"
         short = view.uplink_shortage(request.identity.gang, mbps, position)
-        words = f"needs {format_bandwidth(mbps)} to the others of its gang; {uplink_words(short.level, short.domain)} "
+        level = "node" if short.level == HOST else short.level
+        words = f"needs {format_bandwidth(mbps)} to the others of its gang; the uplink of {level} {short.domain} "
         words += f"would have to carry {_speed(short.needed_mbps)} more and has {_speed(short.left_mbps)} left"
         return Refused(self.name, self.reason, words, Eviction.HELPS)
-
-
-def uplink_words(level: str, domain: str) -> str:
-    """`the uplink of leaf l3`"""
-    return f"the uplink of {'node' if level == HOST else level} {domain}"
 
 
 def _speed(mbps: float) -> str:

@@ -8,8 +8,7 @@ from dovetail.cluster.arrays import B1, Rows
 from dovetail.cluster.state import GROUPS, PLACEMENTS, RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.constraints.error import ExpressionError
-from dovetail.constraints.programs.explaining import why_not
-from dovetail.constraints.programs.program import compile_node
+from dovetail.constraints.programs.program import compile_node, why_not
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.requests.asks import ConstraintAsk, Selector
 from dovetail.model.requests.shape import Shape
@@ -27,7 +26,7 @@ def holds(want: ConstraintAsk, request: Request, view: View) -> B1 | bool:
 
 def is_non_local(shape: Shape) -> bool:
     """Is the shape non-local: does a node's own row not decide whether the node suits it?"""
-    if shape.near or shape.company or shape.spread or shape.traffic or shape.bandwidth_mbps:
+    if shape.near or shape.workload_affinity or shape.spread or shape.traffic or shape.bandwidth_mbps:
         return True
     if shape.kubernetes is not None and shape.kubernetes.needs_other_nodes:
         return True
@@ -87,8 +86,8 @@ class ConstraintsFilter(Filter):
         return in_turn(rules, positions)
 
     def _words(self, want: ConstraintAsk, request: Request, here: View) -> str:
-        whose = f" ({want.source})" if want.source else ""
+        source = f" ({want.source})" if want.source else ""
         if want.demand is Demand.AVOID:
-            return f"still avoids: {want.text}{whose}"
+            return f"still avoids: {want.text}{source}"
         insists = "still insists: " if want.demand is Demand.PREFER else ""
-        return f"{insists}{why_not(compile_node(want.text), here, request.shape.namespace, 0)}{whose}"
+        return f"{insists}{why_not(compile_node(want.text), here, request.shape.namespace, 0)}{source}"

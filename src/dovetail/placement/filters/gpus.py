@@ -1,12 +1,9 @@
-"""Enough suitable GPUs are free, device by device: n whole ones, or one with a large enough share left.
-
-Amounts alone mislead: half of each of two GPUs is not a whole one. Where the amount alone is too small the node passes,
-so that `resources`, which knows how much is short, gives the reason.
-"""
+"""Filters on GPUs: whether the node has suitable ones, and whether enough of them are free."""
 
 from dovetail.cluster.arrays import B1
-from dovetail.cluster.state import DEVICES, RESOURCES
+from dovetail.cluster.state import DEVICES, LABELS, RESOURCES
 from dovetail.cluster.views.view import View
+from dovetail.model.device import WHOLE, describe_gpus
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.resources import GPU, show_amount
 from dovetail.placement.contract import OWN_NODE, Concern, CopyEffect, EvictionHelps, Filter, FilterStage, Request
@@ -14,7 +11,42 @@ from dovetail.placement.contract import OWN_NODE, Concern, CopyEffect, EvictionH
 _SHOWN = 8
 
 
+class GpuModelFilter(Filter):
+    """The node has suitable GPUs, free or not: enough of an allowed model, with the memory, and in one island if
+    requested.
+
+    A task that accepts any GPU passes here: whether there are enough is decided by `resources`.
+    """
+
+    name = "gpu_model"
+    reason = "unsuitable_gpus"
+    # What a node says of itself: all of that changes together, and placing a task changes nothing of it.
+    reads = frozenset({LABELS})
+    wakes_on = OWN_NODE
+
+    def applies(self, request: Request) -> bool:
+        ask = request.shape.gpus
+        return ask is not None and ask.is_picky
+
+    def mask(self, request: Request, view: View) -> B1 | bool:
+        ask = request.shape.gpus
+        assert ask is not None
+        return view.could_have_devices(ask)
+
+    def refuse(self, request: Request, view: View, position: int) -> Refused:
+        capacity = view.capacity(GPU)
+        number = 0 if capacity is None else int(capacity[position]) // WHOLE
+        has = describe_gpus(view.device_groups(position), number)
+        return Refused(self.name, self.reason, f"needs {request.shape.gpus}, has {has}")
+
+
 class FreeGpusFilter(Filter):
+    """Enough suitable GPUs are free, device by device: n whole ones, or one with a large enough share left.
+
+    Amounts alone mislead: half of each of two GPUs is not a whole one. Where the amount alone is too small the node
+    passes, so that `resources`, which knows how much is short, gives the reason.
+    """
+
     name = "gpus"
     reason = "gpus_in_pieces"
     reads = frozenset({DEVICES, RESOURCES})

@@ -49,5 +49,5 @@ class PromisedFilter(Filter):
         resource = view.resource_names[short]
         left = show_amount(resource, max(0.0, float(promised.room[short, at])))
         needed = show_amount(resource, float(request.column[short]))
-        message = f"{resource}: needs {needed}, {left} not promised to {promised.whose[at]} while it would run"
+        message = f"{resource}: needs {needed}, {left} not promised to {promised.owners[at]} while it would run"
         return Refused(self.name, self.reason, message, Eviction.NEVER)

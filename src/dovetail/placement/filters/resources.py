@@ -78,7 +78,7 @@ class ResourcesFilter(Filter):
             # A shortage that no eviction can end outranks one that eviction could end.
             if worst is None or (refused.eviction is Eviction.NEVER and worst.eviction is Eviction.HELPS):
                 worst = refused
-        assert worst is not None, "refuse() asked of a node that has room"
+        assert worst is not None, "refuse() asked of a node that has enough"
         return worst
 
     def _word(self, view: View, resource: str, needed: float, have: float, position: int) -> Refused:
@@ -140,7 +140,7 @@ class ResourcesFilter(Filter):
             if frees[resource][nearest] < needed
         )
         words = ", ".join(map(_in_words, shortages))
-        message = f"none of {count_nodes(len(rows))} has room; nearest is {name}: {words}"
+        message = f"none of {count_nodes(len(rows))} has enough free capacity; nearest is {name}: {words}"
         eviction = Eviction.HELPS if fits_when_empty.any() else Eviction.NEVER
         return RefusalSummary(Outcome.INSUFFICIENT_RESOURCES, message, eviction, shortages)
 

@@ -11,7 +11,7 @@ Guarantees: the same requests in the same order give the same arrays. Left to ot
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -60,6 +60,9 @@ class Sizes:
     most: int  # devices that any of them has
 
 
+_BY_SIZE = ("cpu", "memory", "number", "part", "each", "per_cpu", "per_memory")
+
+
 class Typical:
     def __init__(self, asks: Sequence[TypicalAsk], counts: Sequence[float]) -> None:
         assert asks, "nothing is usual where nothing was seen"
@@ -85,17 +88,7 @@ class Typical:
     def ask_sizes(self) -> Sizes:
         """One size an ask, in their order."""
         size, at = self._size_of
-        return Sizes(
-            size.cpu[at],
-            size.memory[at],
-            size.number[at],
-            size.part[at],
-            size.each[at],
-            size.levels,
-            size.per_cpu[at],
-            size.per_memory[at],
-            size.most,
-        )
+        return replace(size, **{name: getattr(size, name)[at] for name in _BY_SIZE})
 
     def allowed(self, kinds: Sequence[Kind]) -> B1:
         """bool[kind, ask]; `kinds` only ever grows."""

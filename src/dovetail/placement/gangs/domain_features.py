@@ -1,8 +1,8 @@
 """What speaks for each domain that a gang could go to: features in [0, 1], one number a domain each.
 
 Most are sums over the nodes of a domain, for all domains at once. Two depend on how long the gang's ranks would take to
-exchange data (`placement.communication`). Those need the exact nodes of the domain, so they are computed only for the
-domains that are best by everything else (`compare`). Each feature is computed on demand, once.
+exchange data (`network_cost.communication`). Those need the exact nodes of the domain, so they are computed only for
+the domains that are best by everything else (`compare`). Each feature is computed on demand, once.
 Guarantees: pure; ties are left as ties. Left to others: the weight of a feature (`strategies`), and how many tasks a
 node could take.
 """
@@ -16,8 +16,8 @@ from dovetail.cluster.views.view import View
 from dovetail.placement.contract import Request
 from dovetail.placement.gangs.tiers import Tiers
 from dovetail.placement.network_cost.communication import GIB
+from dovetail.placement.scores.domain import success_rate
 from dovetail.placement.scores.shares import requested
-from dovetail.placement.track_record import success_rate
 
 AVAILABILITY, ALIGNMENT, UTILISATION = "availability", "alignment", "utilisation"
 HISTORY, TIGHTNESS, NEARNESS = "history", "tightness", "nearness"

@@ -6,17 +6,17 @@ left out if, because some nodes lack its label, it would split a domain of a lev
 once and kept until nodes join, leave or are redefined, or the topology changes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from dovetail.cluster.arrays import F8, Rows
-from dovetail.cluster.labels import LabelColumn
+from dovetail.cluster.labels import ABSENT, LabelColumn
 from dovetail.cluster.network.domains import SINGLE, domain_codes, level_column
 from dovetail.cluster.network.levels import present_levels
+from dovetail.cluster.network.uplinks import limited_uplinks
 from dovetail.cluster.state import Cluster
 from dovetail.model.workloads.affinity import HOST
 
@@ -47,7 +47,7 @@ class Tier:
         return self._by_parent[self._starts[parent] : self._starts[parent + 1]]
 
 
-class Tiers(Sequence[Tier]):
+class Tiers:
     """`at(level)`: the tier of a level, by any of its names; that of single nodes where no node carries its label."""
 
     def __init__(self, tiers: tuple[Tier, ...], index: Mapping[str, int]) -> None:
@@ -64,11 +64,7 @@ class Tiers(Sequence[Tier]):
         """Does any node carry a label of the level?"""
         return level in self._index
 
-    @overload
-    def __getitem__(self, index: int) -> Tier: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Tier, ...]: ...
-    def __getitem__(self, index: int | slice) -> Tier | tuple[Tier, ...]:
+    def __getitem__(self, index: int) -> Tier:
         return self._tiers[index]
 
     def __len__(self) -> int:
@@ -110,7 +106,7 @@ def tiers_of(cluster: Cluster, asked: tuple[str, ...] = ()) -> Tiers:
             columns[id(column)] = column
     wanted = [columns[key] for key, called in names.items() if any(level in asked for level in called)]
     for key, column in list(columns.items()):
-        if all(column is not one for one in wanted) and any(_tears(column, one, n) for one in wanted):
+        if all(column is not one for one in wanted) and any(_splits(column, one, n) for one in wanted):
             del columns[key]
     tiers = [_tier(EVERYWHERE, None, np.zeros(n, dtype=np.intp))]
     index: dict[str, int] = {}
@@ -154,8 +150,36 @@ def _mean_size(column: LabelColumn, n: int) -> float:
     return len(carried) / len(np.unique(carried))
 
 
-def _tears(level: LabelColumn, asked: LabelColumn, n: int) -> bool:
+def _splits(level: LabelColumn, asked: LabelColumn, n: int) -> bool:
     """Would this level split a domain of a requested level, because only one of two nodes there has its label?"""
     inner, outer = asked.codes[:n], level.codes[:n]
     lacking = inner[(outer == 0) & (inner > 0)]
     return bool((np.bincount(inner[inner > 0], minlength=1)[lacking] > 1).any()) if len(lacking) else False
+
+
+class UplinkCapacity:
+    """How many tasks of a new gang each domain can take if others of the gang are outside.
+
+    `mbps` is what every task can send to the others at once. With k tasks inside a domain and others outside, its
+    uplinks carry k times that; with all tasks inside, they carry nothing. `tasks` is, by tier, float64[domain]: how
+    many tasks the uplinks of each domain have bandwidth for, infinite where that is unknown; `left_mbps` what they have
+    left. One more task of a gang that runs already is left to `filters.bandwidth`.
+    """
+
+    def __init__(self, cluster: Cluster, tiers: Tiers, mbps: int) -> None:
+        self.left_mbps: list[F8] = [np.full(tier.count, np.inf) for tier in tiers]
+        self.is_whole = True  # every level at which links set a limit is among the tiers
+        for uplinks in limited_uplinks(cluster):
+            if uplinks.level != HOST and not tiers.is_carried(uplinks.level):
+                self.is_whole = False
+                continue
+            at = tiers.at(uplinks.level)
+            codes = uplinks.codes[tiers[at].first]
+            left = np.maximum(uplinks.left_mbps[codes], 0.0)
+            if uplinks.level != HOST:
+                # A label that is carried in two wider domains is two domains here; they share what is known of one.
+                sharing = np.bincount(codes)[codes]
+                left = np.where(codes == ABSENT, np.inf, left / sharing)
+            self.left_mbps[at] = np.minimum(self.left_mbps[at], left)
+        self.tasks: list[F8] = [np.floor(left / mbps) for left in self.left_mbps]
+        self.sets_limits = any(np.isfinite(tasks).any() for tasks in self.tasks)

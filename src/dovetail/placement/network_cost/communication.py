@@ -2,7 +2,7 @@
 
     time = the busiest link's bytes / its bandwidth + the longest latency × steps
 
-for each algorithm (`collectives`); an all-reduce uses a ring or trees, whichever is quicker. Links are those of the
+for each `Pattern`; an all-reduce uses a ring or trees, whichever is quicker. Links are those of the
 described graph, or of the tree of levels, with `model.topology.DEFAULT_LINKS` where their speed is unknown. The flows
 of the job itself share links; other traffic counts through the `utilisation` of a link.
 
@@ -13,21 +13,77 @@ Guarantees: pure; equal networks and placements give equal estimates. Left to ot
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from dovetail.cluster.arrays import Rows
+from dovetail.cluster.arrays import F8, Rows
 from dovetail.cluster.network.levels import present_levels
 from dovetail.cluster.network.link_graph import LinkGraph
 from dovetail.cluster.state import Cluster
 from dovetail.model.text.quantity import show_bytes
-from dovetail.placement.network_cost.collectives import Pattern, double_tree, ring
 from dovetail.placement.network_cost.fabric import LevelFabric, OneSwitch, Ports
-from dovetail.placement.network_cost.link_fabric import LinkFabric, Ways
+from dovetail.placement.network_cost.link_fabric import LinkRoutes
 
+_PATTERNS_KEPT = 64
 GIB = 2**30
 _NS = 1e-9
 _ALIKE_KEPT = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One collective operation. Flows from `sources[i]` to `targets[i]`, which are ranks, of `shares[i]` of the data,
+    all at once, `times` over; `steps` of them run one after the other."""
+
+    sources: Rows
+    targets: Rows
+    shares: F8
+    times: int
+    steps: int
+
+
+@lru_cache(maxsize=_PATTERNS_KEPT)
+def ring(ranks: int) -> Pattern:
+    """All-reduce in 2 (n - 1) steps; in each, every rank sends 1/n of the data to the next one."""
+    sources = np.arange(ranks)
+    times = 2 * (ranks - 1)
+    return Pattern(sources, np.roll(sources, -1), np.full(ranks, 1.0 / ranks), times, times)
+
+
+@lru_cache(maxsize=_PATTERNS_KEPT)
+def double_tree(ranks: int) -> Pattern:
+    """All-reduce by two binary trees, each for one half of the data, up and down again in pipelined steps; a rank that
+    has children in one has none in the other. The second tree is the first one with the ranks in the opposite order or,
+    where there is an odd number of them, shifted by one."""
+    children, parents = _edges(ranks)
+    if ranks % 2:
+        again = ((children + 1) % ranks, (parents + 1) % ranks)
+    else:
+        again = (ranks - 1 - children, ranks - 1 - parents)
+    below, above = np.concatenate([children, again[0]]), np.concatenate([parents, again[1]])
+    sources, targets = np.concatenate([below, above]), np.concatenate([above, below])
+    return Pattern(sources, targets, np.full(len(sources), 0.5), 1, 2 * _depth(children, parents))
+
+
+def _edges(ranks: int) -> tuple[Rows, Rows]:
+    """Child and parent, of all ranks but 0: of the even ranks every other one is above its neighbours, of those every
+    other one again, so that a part of the tree is a range of ranks."""
+    children = np.arange(1, ranks)
+    lowest = children & -children
+    above = (children ^ lowest) | (lowest << 1)
+    return children, np.where(above < ranks, above, children ^ lowest)
+
+
+def _depth(children: Rows, parents: Rows) -> int:
+    """Links from the farthest rank to rank 0."""
+    above = np.zeros(len(children) + 1, dtype=np.intp)
+    above[children] = parents
+    at, depth = np.arange(len(above)), 0
+    while at.any():
+        at = above[at]
+        depth += 1
+    return depth
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +123,7 @@ class CommunicationModel:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._ways: tuple[int, Ways] | None = None
+        self._routes: tuple[int, LinkRoutes] | None = None
         self._alike: dict[tuple[Hashable, ...], float] = {}
         self._as_of = (-1, -1)
 
@@ -79,17 +135,13 @@ class CommunicationModel:
 
     def estimate(self, rows: Sequence[int] | Rows, size_bytes: int = GIB) -> Estimate | None:
         """For tasks on these rows in order of rank. None for fewer than two, and where a node is not in the graph."""
-        of_rank_rows = np.asarray(rows, dtype=np.intp)
-        if len(of_rank_rows) < 2:
-            return None
-        distinct, of_rank = np.unique(of_rank_rows, return_inverse=True)
-        fabrics = self._fabrics(distinct, of_rank)
+        fabrics = self._fabrics(np.asarray(rows, dtype=np.intp))
         if fabrics is None:
             return None
         actual, best = fabrics
         return Estimate(
-            len(of_rank_rows),
-            len(distinct),
+            len(actual.ports.of_rank),
+            len(actual.ports.mbps),
             size_bytes,
             _all_reduce(actual, best, size_bytes),
             _all_to_all(actual, best, size_bytes),
@@ -104,16 +156,13 @@ class CommunicationModel:
             self._as_of = as_of
             self._alike.clear()
         of_rank_rows = np.asarray(rows, dtype=np.intp)
-        if len(of_rank_rows) < 2:
-            return None
         key = None if cluster.topology.definition.links else (size_bytes, *map(_numbered, self._likeness(of_rank_rows)))
         if key is not None and key in self._alike:
             return self._alike[key]
-        distinct, of_rank = np.unique(of_rank_rows, return_inverse=True)
-        fabrics = self._fabrics(distinct, of_rank)
+        fabrics = self._fabrics(of_rank_rows)
         if fabrics is None:
             return None
-        patterns = ring(len(of_rank)), double_tree(len(of_rank))
+        patterns = ring(len(of_rank_rows)), double_tree(len(of_rank_rows))
         found = min(_timed(fabrics[0], pattern, size_bytes)[0] for pattern in patterns)
         if key is not None:
             self._alike[key] = found
@@ -128,7 +177,11 @@ class CommunicationModel:
             # Nodes without the label are alone in their own; below 0, so that they count as such.
             yield np.where(codes > 0, codes, -1 - of_rank_rows)
 
-    def _fabrics(self, distinct: Rows, of_rank: Rows) -> tuple[OneSwitch, OneSwitch] | None:
+    def _fabrics(self, of_rank_rows: Rows) -> tuple[OneSwitch, OneSwitch] | None:
+        """As the network is, and at best; None for fewer than two ranks, and where a node is not in the graph."""
+        if len(of_rank_rows) < 2:
+            return None
+        distinct, of_rank = np.unique(of_rank_rows, return_inverse=True)
         topology = self._cluster.topology
         names = [self._cluster.names[row] for row in distinct.tolist()]
         if not topology.definition.links:
@@ -136,16 +189,9 @@ class CommunicationModel:
             count = len(distinct)
             ports = Ports(of_rank, np.full(count, float(host.mbps)), np.full(count, float(host.latency_ns)), names)
             return LevelFabric(ports, present_levels(self._cluster), distinct), OneSwitch(ports)
-        if self._ways is None or self._ways[0] != topology.version:
-            self._ways = (topology.version, Ways(LinkGraph(topology.definition)))
-        ways = self._ways[1]
-        if not all(map(ways.knows, names)):
-            return None
-        vertices = ways.vertices_of(names)
-        return (
-            LinkFabric(ways.ports(vertices, of_rank, names), ways, vertices),
-            OneSwitch(ways.best_ports(vertices, of_rank, names)),
-        )
+        if self._routes is None or self._routes[0] != topology.version:
+            self._routes = (topology.version, LinkRoutes(LinkGraph(topology.definition)))
+        return self._routes[1].fabrics(names, of_rank)
 
 
 def _numbered(codes: Rows) -> bytes:

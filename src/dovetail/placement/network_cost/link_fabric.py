@@ -18,12 +18,12 @@ from dovetail.placement.network_cost.fabric import BITS, MBPS, Busiest, OneSwitc
 LEAST_LEFT = 0.01
 #: A link counts as so many nanoseconds beside its latency, which is in whole ones.
 _A_LINK_NS = 1e-4
-_WAYS_KEPT = 4096
+_ROUTES_KEPT = 4096
 
 
-class Ways:
-    """One graph. Hosts are known by name; `anchor` is where a host meets the part that is searched: its switch, or
-    itself if it has several links."""
+class LinkRoutes:
+    """One graph. Hosts are known by name; `anchors`, by vertex, is where a host meets the part that is searched: its
+    switch, or itself if it has several links."""
 
     def __init__(self, graph: LinkGraph) -> None:
         left = np.maximum(graph.headroom_mbps, LEAST_LEFT * graph.mbps)
@@ -42,7 +42,7 @@ class Ways:
         self._mbps, self._latency_ns = mbps, latency_ns
         self._nearest_ns, self._all_mbps = _nearest(graph, left)
         # Vertices that are searched have numbers of their own: a hundred thousand hosts hang on a few hundred switches.
-        searched, self._anchors = np.unique(anchors, return_inverse=True)
+        searched, self.anchors = np.unique(anchors, return_inverse=True)
         more = np.setdiff1d(np.flatnonzero(graph.is_switch), searched)
         place = np.full(vertices, -1, dtype=np.intp)
         place[np.concatenate([searched, more])] = np.arange(len(searched) + len(more))
@@ -56,23 +56,15 @@ class Ways:
         self._cost = np.tile(graph.latency_ns[kept] + _A_LINK_NS, 2)[order]
         self._kept: OrderedDict[int, tuple[F8, F8]] = OrderedDict()
 
-    def knows(self, host: str) -> bool:
-        vertex = self._index.get(host)
-        return vertex is not None and not self._is_switch[vertex]
-
-    def vertices_of(self, hosts: list[str]) -> Rows:
-        return np.array([self._index[host] for host in hosts], dtype=np.intp)
-
-    def ports(self, vertices: Rows, of_rank: Rows, names: list[str]) -> Ports:
-        """A host with several links has no single way out: its links are part of the searched graph."""
-        return Ports(of_rank, self._mbps[vertices], self._latency_ns[vertices], names)
-
-    def best_ports(self, vertices: Rows, of_rank: Rows, names: list[str]) -> Ports:
-        """All links of each host as one, behind one switch."""
-        return Ports(of_rank, self._all_mbps[vertices], self._nearest_ns[vertices], names)
-
-    def anchors(self, vertices: Rows) -> Rows:
-        return self._anchors[vertices]
+    def fabrics(self, hosts: list[str], of_rank: Rows) -> "tuple[LinkFabric, OneSwitch] | None":
+        """The links as they are; and all links of each host as one, behind one switch. None where a host is unknown."""
+        vertices = np.array([self._index.get(host, -1) for host in hosts], dtype=np.intp)
+        if (vertices < 0).any() or self._is_switch[vertices].any():
+            return None
+        # A host with several links has no single way out: its links are part of the searched graph.
+        ports = Ports(of_rank, self._mbps[vertices], self._latency_ns[vertices], hosts)
+        best = Ports(of_rank, self._all_mbps[vertices], self._nearest_ns[vertices], hosts)
+        return LinkFabric(ports, self, vertices), OneSwitch(best)
 
     def link(self, index: int) -> str:
         return f"the link from {self._names[self.tails[index]]} to {self._names[self.heads[index]]}"
@@ -86,7 +78,7 @@ class Ways:
         found = [self._kept[one] for one in anchors.tolist()]
         for one in anchors.tolist():
             self._kept.move_to_end(one)
-        while len(self._kept) > max(_WAYS_KEPT, len(anchors)):
+        while len(self._kept) > max(_ROUTES_KEPT, len(anchors)):
             self._kept.popitem(last=False)
         shares = np.ascontiguousarray(np.array([share for _, share in found]).T)
         return np.array([latency for latency, _ in found]), shares
@@ -139,11 +131,11 @@ def _nearest(graph: LinkGraph, left_mbps: F8) -> tuple[F8, F8]:
 class LinkFabric(OneSwitch):
     """`vertices` are those of the nodes in `ports`."""
 
-    def __init__(self, ports: Ports, ways: Ways, vertices: Rows) -> None:
+    def __init__(self, ports: Ports, routes: LinkRoutes, vertices: Rows) -> None:
         super().__init__(ports)
-        self._ways = ways
-        self._anchors, self._of_node = np.unique(ways.anchors(vertices), return_inverse=True)
-        latency_ns, self._shares = ways.from_anchors(self._anchors)
+        self._routes = routes
+        self._anchors, self._of_node = np.unique(routes.anchors[vertices], return_inverse=True)
+        latency_ns, self._shares = routes.from_anchors(self._anchors)
         self._latency_ns: F8 = latency_ns[:, self._anchors]
 
     def _inside(self, start: Rows, end: Rows, size_bytes: F8) -> tuple[Busiest, F8]:
@@ -157,16 +149,16 @@ class LinkFabric(OneSwitch):
         busiest = self._busiest(np.outer(tasks, tasks) * size_bytes)
         longest = np.zeros(len(self._anchors))
         np.maximum.at(longest, self._of_node, self.ports.latency_ns)
-        ways = self._latency_ns + longest[:, None] + longest
+        path_ns = self._latency_ns + longest[:, None] + longest
         different: B1 = ~np.eye(len(longest), dtype=np.bool_)
         order = np.lexsort((-self.ports.latency_ns, self._of_node))  # the two slowest of one switch stand side by side
         same = self._of_node[order[:-1]] == self._of_node[order[1:]]
         near = (self.ports.latency_ns[order[:-1]] + self.ports.latency_ns[order[1:]])[same]
-        return busiest, max(float(ways[different].max(initial=0.0)), float(near.max(initial=0.0)))
+        return busiest, max(float(path_ns[different].max(initial=0.0)), float(near.max(initial=0.0)))
 
     def _busiest(self, demand: F8) -> Busiest:
-        ways = self._ways
-        if len(self._anchors) == 1 or not len(ways.tails):
+        routes = self._routes
+        if len(self._anchors) == 1 or not len(routes.tails):
             return Busiest(0.0, "")
-        each = ways.loads(self._shares, self._anchors, demand) * (BITS / MBPS) / ways.mbps
-        return busier(Busiest(0.0, ""), each, ways.link)
+        each = routes.loads(self._shares, self._anchors, demand) * (BITS / MBPS) / routes.mbps
+        return busier(Busiest(0.0, ""), each, routes.link)

@@ -2,8 +2,8 @@
 
 When rows change, only those rows are evaluated again, only by plugins that read what changed, and scores only where the
 filters pass. While one shape is placed again and again, even that is unnecessary: one array pass has evaluated the best
-nodes as they would be with one, two, … more copies (`top_k`). So the ten-thousandth replica costs about as much as a
-dictionary lookup.
+nodes as they would be with one, two, … more copies (`lookahead`). So the ten-thousandth replica costs about as much as
+a dictionary lookup.
 Guarantees: it picks exactly the node that a full evaluation would pick.
 """
 

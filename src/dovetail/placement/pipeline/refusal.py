@@ -3,13 +3,15 @@
 Built from the filters' own answers, never from a second copy of their rules.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from dovetail.cluster.arrays import B1
+from dovetail.cluster.arrays import B1, Rows
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Explanation, FunnelStep, Refused
-from dovetail.placement.contract import Filter, RefusalSummary, Request, count_nodes
+from dovetail.placement.contract import Filter, GroupRefusal, RefusalSummary, Request, count_nodes
 from dovetail.placement.pipeline.evaluation import Evaluator, FilterResult
 
 PLUGIN_FAILED = "plugin_failed"
@@ -71,3 +73,24 @@ def _summary(plugin: Filter, request: Request, view: View, candidates: B1) -> Re
 
 def _without_words(plugin: Filter, error: Exception) -> str:
     return f"refused; plugin {plugin.name!r} failed to say why: {type(error).__name__}: {error}"
+
+
+def grouped_refusals(
+    request: Request, evaluator: Evaluator, view: View, filtered: FilterResult
+) -> Iterator[GroupRefusal]:
+    """Every node that the filters left out, under the first filter that refused it; nodes that refuse for the same
+    reason share one sentence, which names no amounts of a single node. The view has present rows only."""
+    alive: B1 = np.ones(view.size, dtype=np.bool_)
+    for plugin, stage in zip(evaluator.filters, filtered.stages, strict=True):
+        if stage is not alive:
+            out = np.flatnonzero(alive & ~stage)
+            if len(out):
+                yield from _by_filter(plugin, request, view, out)
+            alive = stage
+
+
+def _by_filter(plugin: Filter, request: Request, view: View, out: Rows) -> list[GroupRefusal]:
+    try:
+        return list(plugin.refuse_many(request, view, out))
+    except Exception as error:  # as for deciding: whatever a plugin raises, it is named and the answer goes on
+        return [GroupRefusal(out, f"refused by {plugin.name!r}, which failed to say why: {error}")]

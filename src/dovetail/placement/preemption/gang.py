@@ -14,11 +14,10 @@ import numpy as np
 from dovetail.cluster.arrays import F8
 from dovetail.placement.preemption.bounds import classes, least
 from dovetail.placement.preemption.cost import BROKEN_GANG, LOST_SECOND, TOO_SOON
-from dovetail.placement.preemption.offers import Offer, offers_of
 from dovetail.placement.preemption.pool import VictimPool
 from dovetail.placement.preemption.row import RowSearch
-from dovetail.placement.preemption.single import missing_for, take_all
-from dovetail.placement.preemption.victim_ledger import VictimLedger
+from dovetail.placement.preemption.single import missing_for
+from dovetail.placement.preemption.victim_ledger import Offer, VictimLedger, offers_of
 from dovetail.placement.preemption.victim_table import I8
 
 #: Steps of branch and bound for one node, and for all; after that each node's greedy answer is used.
@@ -66,7 +65,7 @@ class GangSearch:
             if move is None or not self._holds(kind, name, move):
                 self._work_out(kind, name)
             elif key == move.key:  # else it was computed since then, and waits at its new place
-                self._make(take_all(self.ledger, move.offers))
+                self._make(self.ledger.take_all(move.offers))
         if self.missing > 0:
             self._take_everyone()
         return None if self.missing > 0 else self.ledger

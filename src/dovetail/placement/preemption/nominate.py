@@ -20,8 +20,8 @@ from dovetail.cluster.views.view import View
 from dovetail.model.disruption_budget import DisruptionBudget
 from dovetail.placement.contract import Request
 from dovetail.placement.pipeline.evaluation import Evaluator
-from dovetail.placement.preemption.nomination import Budgets, NominatedPlacements, Nomination
-from dovetail.placement.preemption.reprieve_cache import ReprieveCache
+from dovetail.placement.preemption.nomination import Budgets, NominatedPlacements, Nomination, Preemptor
+from dovetail.placement.preemption.reprieve import ReprieveCache
 from dovetail.placement.preemption.reprieve_trials import Trials
 from dovetail.placement.preemption.victim_table import VictimTable
 
@@ -40,8 +40,8 @@ def nominate(
 ) -> Nomination | None:
     """The node whose victims compare best; None if preemption helps nowhere. Keep `victim_table` from call to call.
     `candidates`: nodes that lack nothing but capacity, where that is known."""
-    coming, asked = coming or NominatedPlacements(), Budgets(budgets)
-    trials = Trials(cluster, evaluator, request, priority, asked, coming)
+    pod = Preemptor(request, priority, Budgets(budgets), coming or NominatedPlacements())
+    trials = Trials(cluster, evaluator, pod)
     if request.non_local or evaluator.refused_until_trial(request, View(cluster)) is not None:
         best = trials.best(np.flatnonzero(trials.candidates()))
         return None if best is None else best.nomination
@@ -49,10 +49,10 @@ def nominate(
         candidates = evaluator.run_filters(request, View(cluster)).feasible_ignoring_capacity
     candidates = candidates.copy()
     # Of nominated pods only their amounts matter, unless one of them repels others.
-    special = np.array([row for row in sorted(coming.repelling_rows) if candidates[row]], dtype=np.intp)
+    special = np.array([row for row in sorted(pod.coming.repelling_rows) if candidates[row]], dtype=np.intp)
     candidates[special] = False
     victim_table.refresh()
-    found = [_reprieves(victim_table).best(request, candidates, priority, asked, coming), trials.best(special)]
+    found = [_reprieves(victim_table).best(pod, candidates), trials.best(special)]
     best = min([one for one in found if one is not None], default=None)
     return None if best is None else best.nomination
 

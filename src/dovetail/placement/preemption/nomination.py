@@ -12,6 +12,7 @@ from dovetail.cluster.selector_counts import selects
 from dovetail.model.disruption_budget import DisruptionBudget
 from dovetail.model.requests.task_identity import TaskIdentity
 from dovetail.model.task import TaskId
+from dovetail.placement.contract import Request
 
 #: Makes all priorities positive, so that more victims never weigh less than fewer.
 ABOVE_ALL = 1 << 31
@@ -29,13 +30,10 @@ class NominatedPlacements:
     """Nominated tasks by row, whose capacity is not available there. `repelling_rows`: rows with one that may repel
     others; `log`: rows in the order in which they changed, for caches by row."""
 
-    def __init__(self, tasks: Mapping[int, Sequence[tuple[TaskId, Placement]]] | None = None) -> None:
+    def __init__(self) -> None:
         self._tasks: dict[int, dict[TaskId, Placement]] = {}
         self.repelling_rows: set[int] = set()
         self.log: list[int] = []
-        for row, each in (tasks or {}).items():
-            for task, placement in each:
-                self.add(row, task, placement)
 
     @property
     def rows(self) -> Collection[int]:
@@ -69,6 +67,15 @@ class RankedNomination(NamedTuple):
 
     order: tuple[int, int, int, int, float, int]
     nomination: Nomination
+
+
+class Preemptor(NamedTuple):
+    """The pod that looks for a node; of `coming` it may not take the capacity."""
+
+    request: Request
+    priority: int
+    budgets: "Budgets"
+    coming: NominatedPlacements
 
 
 class Budgets:

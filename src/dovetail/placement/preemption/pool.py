@@ -5,7 +5,7 @@ the priority of the most urgent. A gang that can lose some tasks loses up to tha
 A *place* is an index into the short arrays of those eligible at one threshold; a slot is an index into the table.
 Guarantees: nothing here changes the cluster or the table. `thresholds` never skips a class that would be enough; where
 gangs may lose some tasks but not be broken, a class it offers may turn out not to be enough.
-Leaves to others: choosing (`row`, `single`, `gang`, `small`) and recording what was chosen (`ledger`).
+Leaves to others: choosing (`row`, `single`, `gang`, `small`) and recording what was chosen (`victim_ledger`).
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -82,14 +82,10 @@ class VictimPool:
         """By row: whether so many fit; quicker than counting."""
         return self.candidates & (room >= self._column * counts).all(axis=0)
 
-    def size(self, slot: int) -> F8:
-        """float64[needed resource]: what one task would free."""
-        found: F8 = self.table.amounts[self._needed, slot]
+    def size(self, slots: int | slice) -> F8:
+        """float64[needed resource], for a slice float64[needed resource, slot]: what each task would free."""
+        found: F8 = self.table.amounts[self._needed, slots]
         return found
-
-    def sizes(self, slots: slice) -> F8:
-        """float64[needed resource, slot]: what each would free."""
-        return self.table.amounts[self._needed, slots]
 
     def freed(self, slots: I8) -> F8:
         """float64[needed resource, row]: what these tasks would free."""

@@ -9,12 +9,15 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows, grown, runs
-from dovetail.placement.contract import Request
+from dovetail.cluster.change_log import LogCursor
+from dovetail.cluster.state import PLACEMENTS, RESOURCES, Cluster
+from dovetail.model.requests.shape import Shape
 from dovetail.placement.preemption.nomination import (
     ABOVE_ALL,
     Budgets,
     NominatedPlacements,
     Nomination,
+    Preemptor,
     RankedNomination,
     order_of,
 )
@@ -22,6 +25,8 @@ from dovetail.placement.preemption.victim_table import I8, VictimTable
 
 #: How a row's victims compare: violations, highest priority, sum of priorities, how many, minus the latest start.
 MEASURES = 5
+#: How many pairs of shape and priority are cached.
+KEPT = 8
 
 
 class Reprieved(NamedTuple):
@@ -34,23 +39,16 @@ class Reprieved(NamedTuple):
     starts: I8
 
 
-def reprieve(
-    victim_table: VictimTable,
-    request: Request,
-    rows: Rows,
-    priority: int,
-    budgets: Budgets,
-    coming: NominatedPlacements,
-) -> Reprieved | None:
-    """The victims on each of these rows that make room for one task; None if preemption helps on none."""
-    arrays = victim_table.arrays
+def reprieve(victim_table: VictimTable, pod: Preemptor, rows: Rows) -> Reprieved | None:
+    """The victims on each of these rows that make room for the pod; None if preemption helps on none."""
+    arrays, request = victim_table.arrays, pod.request
     needed = np.flatnonzero(request.column > 0)
     need = request.column[needed, None]
     slots = _slots(victim_table, rows)
-    slots = slots[arrays.preemptible[slots] & (arrays.priority[slots] < priority)]
+    slots = slots[arrays.preemptible[slots] & (arrays.priority[slots] < pod.priority)]
     if not len(slots):
         return None
-    free = _free(victim_table, request, rows, needed, coming)
+    free = _free(victim_table, pod, rows, needed)
     amounts = victim_table.amounts[needed[:, None], slots]
     at = np.searchsorted(rows, arrays.row[slots])  # rows are in order
     most = free + np.array([np.bincount(at, each, len(rows)) for each in amounts])
@@ -58,7 +56,7 @@ def reprieve(
     slots, at, amounts = slots[here], at[here], amounts[:, here]
     if not len(slots):
         return None
-    over = _overrun(victim_table, slots, at, budgets)
+    over = _overrun(victim_table, slots, at, pod.budgets)
     order = np.lexsort((slots, arrays.since[slots], -arrays.priority[slots], ~over, at))
     slots, at, amounts, over = slots[order], at[order], amounts[:, order], over[order]
     victims = _not_reprieved(at, amounts, most, need)
@@ -87,8 +85,9 @@ def _slots(victim_table: VictimTable, rows: Rows) -> I8:
     return found
 
 
-def _free(victim_table: VictimTable, request: Request, rows: Rows, needed: Rows, coming: NominatedPlacements) -> F8:
+def _free(victim_table: VictimTable, pod: Preemptor, rows: Rows, needed: Rows) -> F8:
     """float64[needed resource, row]: what is neither allocated nor promised."""
+    request, coming = pod.request, pod.coming
     free: F8 = victim_table.cluster.resources.free[needed[:, None], rows]
     if request.promised is not None:
         left = np.full((len(needed), victim_table.cluster.width), np.inf)
@@ -148,3 +147,81 @@ def _measured(victim_table: VictimTable, rows: Rows, slots: I8, at: I8, over: B1
     urgent = np.where(priority == np.repeat(highest, counts), arrays.since[slots], np.inf)
     measures[4] = -np.minimum.reduceat(urgent, starts)
     return Reprieved(rows[at[starts]], measures, slots, starts)
+
+
+class _Kept:
+    """`measures`: float64[measure, row], infinite where preemption does not help."""
+
+    def __init__(self, cluster: Cluster, width: int) -> None:
+        self.measures: F8 = np.full((MEASURES, width), np.inf)
+        self.looked_at: B1 = np.zeros(width, dtype=np.bool_)
+        self.coming, self.seen_coming = NominatedPlacements(), 0
+        self.log = LogCursor(cluster, (PLACEMENTS, RESOURCES))
+
+
+class ReprieveCache:
+    """The victims on each node for a pod of one shape and priority; keep one beside each `VictimTable`. A hundred pods
+    of one template that meet a full cluster ask the same again and again; only rows that have changed since are
+    computed again. Nothing is kept where disruption budgets or promises have a say, which change without any row doing
+    so."""
+
+    def __init__(self, victim_table: VictimTable) -> None:
+        self._victim_table = victim_table
+        self._kept: dict[tuple[Shape, int], _Kept] = {}  # by shape and priority
+
+    def best(self, pod: Preemptor, candidates: B1) -> RankedNomination | None:
+        """The best of the candidate rows; None if preemption helps on none. The victim table must be up to date."""
+        rows = np.flatnonzero(candidates)
+        if pod.budgets.any or pod.request.promised is not None:
+            found = reprieve(self._victim_table, pod, rows)
+            return None if found is None else ranked_nomination(self._victim_table, found, _first(found.measures))
+        kept = self._of((pod.request.shape, pod.priority), len(candidates))
+        self._refresh(kept, pod, candidates)
+        measures = kept.measures[:, rows]
+        if not len(rows) or not np.isfinite(measures[0]).any():
+            return None
+        row = rows[_first(measures) :][:1]
+        found = reprieve(self._victim_table, pod, row)
+        assert found is not None, "what is kept of a row is not true any more"
+        return ranked_nomination(self._victim_table, found, 0)
+
+    def _of(self, asked: tuple[Shape, int], width: int) -> _Kept:
+        found = self._kept.pop(asked, None)
+        if found is None or len(found.looked_at) != width:
+            found = _Kept(self._victim_table.cluster, width)
+        self._kept[asked] = found  # the last is the one that was asked for last
+        while len(self._kept) > KEPT:
+            del self._kept[next(iter(self._kept))]
+        return found
+
+    def _refresh(self, kept: _Kept, pod: Preemptor, candidates: B1) -> None:
+        rows = self._changed(kept, candidates, pod.coming)
+        if not len(rows):
+            return
+        kept.measures[:, rows] = np.inf
+        kept.looked_at[rows] = True
+        found = reprieve(self._victim_table, pod, rows)
+        if found is not None:
+            kept.measures[:, found.rows] = found.measures
+
+    def _changed(self, kept: _Kept, candidates: B1, coming: NominatedPlacements) -> Rows:
+        """Candidates that have changed since they were computed."""
+        if kept.log.is_lost:
+            kept.looked_at[:] = False
+            kept.log.skip()
+        for rows in kept.log.changed().values():
+            kept.looked_at[list(rows)] = False
+        kept.looked_at[kept.coming.log[kept.seen_coming :]] = False
+        if coming is not kept.coming:
+            kept.looked_at[[*kept.coming.rows, *coming.rows]] = False
+        kept.coming, kept.seen_coming = coming, len(coming.log)
+        return np.flatnonzero(candidates & ~kept.looked_at)
+
+
+def _first(measures: F8) -> int:
+    """The place that compares best; of equal ones the first."""
+    best = np.arange(measures.shape[1])
+    for values in measures:
+        here = values[best]
+        best = best[here == here.min()]
+    return int(best[0])

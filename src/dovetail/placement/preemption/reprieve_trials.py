@@ -14,15 +14,9 @@ from dovetail.cluster.state import Cluster
 from dovetail.cluster.views.view import View
 from dovetail.model.task import TaskId
 from dovetail.placement.contract import EvictionHelps, Request
-from dovetail.placement.filters.pod_spread import let_off
+from dovetail.placement.filters.pod_affinity import let_off
 from dovetail.placement.pipeline.evaluation import Evaluator
-from dovetail.placement.preemption.nomination import (
-    Budgets,
-    NominatedPlacements,
-    Nomination,
-    RankedNomination,
-    order_of,
-)
+from dovetail.placement.preemption.nomination import Nomination, Preemptor, RankedNomination, order_of
 
 #: This many nodes are enough to choose from, or this share of all candidates.
 ENOUGH, ENOUGH_SHARE = 100, 0.1
@@ -31,17 +25,8 @@ ENOUGH, ENOUGH_SHARE = 100, 0.1
 class Trials:
     """Node by node, with every filter."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        evaluator: Evaluator,
-        request: Request,
-        priority: int,
-        budgets: Budgets,
-        coming: NominatedPlacements,
-    ) -> None:
-        self._cluster, self._evaluator, self._request = cluster, evaluator, request
-        self._priority, self._budgets, self._coming = priority, budgets, coming
+    def __init__(self, cluster: Cluster, evaluator: Evaluator, pod: Preemptor) -> None:
+        self._cluster, self._evaluator, self._pod, self._request = cluster, evaluator, pod, pod.request
         self._gone: dict[TaskId, Placement] = {}  # on the node that is tried
 
     def candidates(self) -> B1:
@@ -81,13 +66,13 @@ class Trials:
         lower = [
             (task, placement)
             for task in placements.by_row[row]
-            if (placement := placements.by_task[task]).victim_info.priority < self._priority
+            if (placement := placements.by_task[task]).victim_info.priority < self._pod.priority
             and placement.victim_info.preemptible
         ]
         if not lower:
             return None
         lower.sort(key=lambda one: (-one[1].victim_info.priority, one[1].victim_info.since, one[0]))
-        over = self._budgets.overrun([(task, placement.identity) for task, placement in lower])
+        over = self._pod.budgets.overrun([(task, placement.identity) for task, placement in lower])
         self._gone = {}
         with self._cluster.trial():
             for task, _ in lower:
@@ -97,8 +82,8 @@ class Trials:
             victims = self._let_back(row, lower, over)
         if not victims:
             return None
-        non_local = {task for (task, _), one in zip(lower, over, strict=True) if one}
-        violations = sum(task in non_local for task, _ in victims)
+        violating = {task for (task, _), one in zip(lower, over, strict=True) if one}
+        violations = sum(task in violating for task, _ in victims)
         order = order_of(
             row,
             violations,
@@ -111,9 +96,7 @@ class Trials:
         self, row: int, lower: list[tuple[TaskId, Placement]], over: list[bool]
     ) -> list[tuple[TaskId, Placement]]:
         victims: set[TaskId] = set()
-        first = [one for one, non_local in zip(lower, over, strict=True) if non_local]
-        then = [one for one, non_local in zip(lower, over, strict=True) if not non_local]
-        for task, was in (*first, *then):
+        for (task, was), _ in sorted(zip(lower, over, strict=True), key=lambda one: not one[1]):
             self._put(task, was)
             if not self._fits(row):
                 self._take(task)
@@ -129,7 +112,7 @@ class Trials:
 
     def _fits(self, row: int) -> bool:
         """With the nominated tasks and without them: they may end up elsewhere."""
-        coming = self._coming.on(row)
+        coming = self._pod.coming.on(row)
         if coming:
             with self._cluster.trial():
                 for task, placement in coming.items():

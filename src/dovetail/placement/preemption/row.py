@@ -7,11 +7,12 @@ of steps. Of equal tasks the first are evicted. Deterministic: steps are counted
 from collections import Counter
 from collections.abc import Sequence
 
-from dovetail.placement.preemption.offers import Offer
-from dovetail.placement.preemption.victim_ledger import VictimLedger
+from dovetail.placement.preemption.victim_ledger import Offer, VictimLedger
 
 #: A node with more offers than this is left with the greedy answer; its depth would be that of the recursion.
 MOST_OFFERS = 64
+#: A gang that is broken has given more than any gang may.
+_WHOLE_GANG = 1 << 40
 
 Missing = tuple[int, ...]
 
@@ -29,7 +30,6 @@ class RowSearch:
         self._below = below
         self._chosen: list[Offer] = []
         self._given: Counter[int] = Counter()
-        self._broken: set[int] = set()
         self._used: Counter[int] = Counter()
         self._short = [k for k, amount in enumerate(missing) if amount > 0]
         useful = [offer for offer in offers if any(offer.sizes[k] for k in self._short)]
@@ -64,8 +64,6 @@ class RowSearch:
     def _allowed(self, offer: Offer) -> bool:
         if offer.unit < 0:
             return True
-        if offer.unit in self._broken:
-            return False
         given = self._given[offer.unit]
         return not given if offer.breaks else given < self._ledger.may_give(offer.unit)
 
@@ -78,23 +76,17 @@ class RowSearch:
 
     def _choose(self, offer: Offer) -> None:
         self._chosen.append(offer)
-        if offer.unit >= 0:
-            if offer.breaks:
-                self._broken.add(offer.unit)
-            else:
-                self._given[offer.unit] += 1
-        if offer.groups:
-            self._used.update(offer.groups)
+        self._count(offer, 1)
 
     def _drop(self, offer: Offer) -> None:
         self._chosen.remove(offer)
+        self._count(offer, -1)
+
+    def _count(self, offer: Offer, sign: int) -> None:
         if offer.unit >= 0:
-            if offer.breaks:
-                self._broken.discard(offer.unit)
-            else:
-                self._given[offer.unit] -= 1
-        if offer.groups:
-            self._used.subtract(offer.groups)
+            self._given[offer.unit] += sign * (_WHOLE_GANG if offer.breaks else 1)
+        for group, victims in offer.groups.items():
+            self._used[group] += sign * victims
 
     def _record(self, price: int) -> None:
         if self._below is None or price < self._below:

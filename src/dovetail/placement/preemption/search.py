@@ -7,30 +7,20 @@ Capacity is what allocations leave, also where a profile places by measured use.
 """
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
 
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.state import Cluster
 from dovetail.model.task import TaskId
-from dovetail.placement.preemption.cost import Cost, cost_of
+from dovetail.placement.preemption.cost import cost_of
 from dovetail.placement.preemption.gang import GangSearch
-from dovetail.placement.preemption.improve import improved
+from dovetail.placement.preemption.improve import Trimmer, improved
 from dovetail.placement.preemption.pool import Eligible, VictimPool
 from dovetail.placement.preemption.single import OneSearch
 from dovetail.placement.preemption.small import SmallCase, is_small
-from dovetail.placement.preemption.trim import Trimmer
-from dovetail.placement.preemption.victim_ledger import VictimLedger
+from dovetail.placement.preemption.victim_ledger import VictimLedger, Victims
 from dovetail.placement.preemption.victim_table import I8, VictimTable
-
-
-class Victims(NamedTuple):
-    """The victims, the rows of the tasks they make room for, and the cost."""
-
-    tasks: tuple[TaskId, ...]
-    placements: tuple[int, ...]
-    cost: Cost
 
 
 def find_victims(
@@ -72,13 +62,10 @@ def _cheapest(pool: VictimPool, free: I8, count: int) -> VictimLedger | None:
 
 
 def _victims(pool: VictimPool, ledger: VictimLedger, free: I8, count: int) -> Victims:
-    slots = sorted(ledger.victims)
-    rows, room = pool.without(slots)
+    rows, room = pool.without(sorted(ledger.victims))
     fits = free.copy()
     fits[rows] = np.minimum(pool.fits(room, rows), count)
-    rank = min(pool.table.arrays.rank[slots].tolist())
-    tasks = tuple(sorted(map(pool.table.task, slots)))
-    return Victims(tasks, _rows(free, fits, count), cost_of(rank, ledger.total))
+    return ledger.result(_rows(free, fits, count))
 
 
 def _rows(free: I8, fits: I8, count: int) -> tuple[int, ...]:

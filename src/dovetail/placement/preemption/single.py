@@ -1,16 +1,18 @@
-"""Room for one task: nodes are searched from the most promising on, until no other can be cheaper.
+"""The victims for one task: by amounts (`OneSearch`), or by trial where a filter refuses for other reasons
+(`TrialSearch`)."""
 
-Guarantees: the cheapest victims, and of equal ones those on the lowest row. If the search runs out of steps, they are
-the cheapest of the nodes searched so far.
-"""
+from collections.abc import Collection
 
 import numpy as np
 
+from dovetail.cluster.views.view import View
+from dovetail.model.task import TaskId
+from dovetail.placement.contract import Request
+from dovetail.placement.pipeline.evaluation import Evaluator
 from dovetail.placement.preemption.bounds import classes, least
-from dovetail.placement.preemption.offers import Offer, offers_of
 from dovetail.placement.preemption.pool import VictimPool
 from dovetail.placement.preemption.row import RowSearch
-from dovetail.placement.preemption.victim_ledger import VictimLedger
+from dovetail.placement.preemption.victim_ledger import Offer, VictimLedger, Victims, offers_of
 
 #: Steps of branch and bound for one node, and for all. Steps are counted, so answers do not depend on the machine.
 ROW_STEPS = 1_000
@@ -19,9 +21,14 @@ ALL_STEPS = 3_000
 FEW = 128
 #: Searching a node costs about as much as this many steps.
 STEPS_A_ROW = 20
+#: As many nodes are tried, the lowest rows.
+MOST_ROWS = 64
 
 
 class OneSearch:
+    """Searches nodes from the most promising on, until no other can be cheaper: the cheapest victims, and of equal ones
+    those on the lowest row. If the search runs out of steps, they are the cheapest of the nodes searched so far."""
+
     def __init__(self, pool: VictimPool) -> None:
         self._pool, self._ledger = pool, VictimLedger(pool)
         self._best: tuple[int, int] | None = None  # price, row
@@ -38,7 +45,7 @@ class OneSearch:
                 self._look_at(row)
         if self._best is None:
             return None
-        take_all(self._ledger, self._chosen)
+        self._ledger.take_all(self._chosen)
         return self._ledger
 
     def _worth(self, head: int) -> bool:
@@ -60,13 +67,49 @@ def missing_for(pool: VictimPool, room: list[float], count: int) -> tuple[int, .
     return tuple([count * need - int(free) for need, free in zip(pool.column, room, strict=True)])
 
 
-def take_all(ledger: VictimLedger, offers: list[Offer]) -> list[int]:
-    """Record them. Returns the slots of all victims."""
-    gone: list[int] = []
-    for offer in offers:
-        if offer.breaks:
-            gone += ledger.break_up(offer.unit)
+class TrialSearch:
+    """On each node the cheapest tasks are removed in a trial, one after the other, until all filters accept the node;
+    then those are put back, the dearest first, that turn out not to be needed. The cluster is left as it is, and none
+    of the victims could be spared."""
+
+    def __init__(self, pool: VictimPool, evaluator: Evaluator, request: Request, stopping: Collection[TaskId]) -> None:
+        """The pool's candidates are the nodes to try; `stopping`: tasks that are about to leave anyway."""
+        self._pool, self._evaluator, self._request, self._stopping = pool, evaluator, request, stopping
+        self._cluster = pool.table.cluster
+
+    def run(self) -> Victims | None:
+        for _ in self._pool.thresholds(1):
+            rows = np.unique(self._pool.rows)[:MOST_ROWS].tolist()
+            found = [one for row in rows if (one := self._on(row)) is not None]
+            if found:
+                return min(found, key=lambda one: (one.cost, one.placements))
+        return None
+
+    def _on(self, row: int) -> Victims | None:
+        pool = self._pool
+        taken: list[Offer] = []
+        for offer in sorted(offers_of(pool, VictimLedger(pool), row), key=lambda one: (one.weight, one.slot)):
+            if offer.unit < 0 or all(one.unit != offer.unit for one in taken):  # one offer of a gang
+                taken.append(offer)
+                if self._accepts(row, taken):
+                    break
         else:
-            ledger.take(offer.slot)
-            gone.append(offer.slot)
-    return gone
+            return None
+        for offer in reversed(taken[:-1]):
+            rest = [one for one in taken if one is not offer]
+            if self._accepts(row, rest):
+                taken = rest
+        ledger = VictimLedger(pool)
+        ledger.take_all(taken)
+        return ledger.result((row,))
+
+    def _accepts(self, row: int, offers: list[Offer]) -> bool:
+        """Do all filters accept the node once these are gone?"""
+        pool, placed = self._pool, self._cluster.placements.by_task
+        slots = [slot for one in offers for slot in (pool.members(one.unit) if one.breaks else [one.slot])]
+        with self._cluster.trial():
+            for task in (*self._stopping, *map(pool.table.task, slots)):
+                if task in placed:
+                    self._cluster.remove(task)
+            here = View(self._cluster).subset(np.array([row], dtype=np.intp))
+            return bool(self._evaluator.run_filters(self._request, here).alive[0])

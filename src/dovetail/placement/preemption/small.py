@@ -11,7 +11,6 @@ from itertools import combinations
 
 import numpy as np
 
-from dovetail.placement.preemption.cost import VIOLATION
 from dovetail.placement.preemption.pool import VictimPool
 from dovetail.placement.preemption.victim_ledger import VictimLedger
 
@@ -131,7 +130,7 @@ class SmallCase:
         self._menus = [choices for _, choices in menus if choices]
         self._rest = self._cheapest_rests(max(need, 0))
         ledger = self._broken(gangs)
-        self._used, self._given = Counter(ledger.used), Counter[int]()
+        self._ledger, self._given = ledger, Counter[int]()
         self._gangs, self._taken = gangs, list[SmallChoice]()
         self._combine(0, max(need, 0), ledger.total)
 
@@ -162,17 +161,12 @@ class SmallCase:
         for choice in self._menus[at]:
             if any(self._given[unit] + k > self._pool.slack[unit] for unit, k in choice.units.items()):
                 continue
-            added = choice.price + self._overrun(choice) * VIOLATION
+            added = choice.price + self._ledger.overrun(choice.groups)
             self._taken.append(choice)
-            self._used.update(choice.groups)
+            self._ledger.used.update(choice.groups)
             self._given.update(choice.units)
             self._combine(at + 1, max(0, need - choice.gain), price + added)
             self._taken.pop()
-            self._used.subtract(choice.groups)
+            self._ledger.used.subtract(choice.groups)
             self._given.subtract(choice.units)
         self._combine(at + 1, need, price)
-
-    def _overrun(self, choice: SmallChoice) -> int:
-        """Victims above the budgets if these go too."""
-        limits, used = self._pool.limits, self._used
-        return sum(max(0, k - max(0, limits[group] - used[group])) for group, k in choice.groups.items())

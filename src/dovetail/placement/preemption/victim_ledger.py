@@ -1,4 +1,4 @@
-"""The victims chosen so far: budgets used, gangs that lose some tasks, and gangs that are broken.
+"""The victims chosen so far (`VictimLedger`), and the possible victims of one node with their prices (`Offer`).
 
 Guarantees: `total` is what the victims cost together, budgets and gangs included; `take` and `release` are inverse to
 each other. A gang that loses more than it can is broken, and all its tasks are victims.
@@ -6,9 +6,24 @@ each other. A gang that loses more than it can is broken, and all its tasks are 
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from dovetail.placement.preemption.cost import BROKEN_GANG, VIOLATION
+import numpy as np
+
+from dovetail.model.task import TaskId
+from dovetail.placement.preemption.cost import BROKEN_GANG, VIOLATION, Cost, cost_of
 from dovetail.placement.preemption.pool import VictimPool
+
+_NONE: Mapping[int, int] = {}
+
+
+class Victims(NamedTuple):
+    """The victims, the rows of the tasks they make room for, and the cost."""
+
+    tasks: tuple[TaskId, ...]
+    placements: tuple[int, ...]
+    cost: Cost
 
 
 class VictimLedger:
@@ -63,6 +78,17 @@ class VictimLedger:
         self.given[unit] = 0
         return rest
 
+    def take_all(self, offers: "Iterable[Offer]") -> list[int]:
+        """Returns the slots of all victims."""
+        gone: list[int] = []
+        for offer in offers:
+            if offer.breaks:
+                gone += self.break_up(offer.unit)
+            else:
+                self.take(offer.slot)
+                gone.append(offer.slot)
+        return gone
+
     def release(self, slot: int) -> None:
         """Undo `take`."""
         unit = self.pool.unit(slot)
@@ -79,6 +105,12 @@ class VictimLedger:
         self.broken.discard(unit)
         return members
 
+    def result(self, placements: tuple[int, ...]) -> Victims:
+        """The victims that are chosen, for tasks on these rows."""
+        slots, table = sorted(self.victims), self.pool.table
+        rank = min(table.arrays.rank[slots].tolist())
+        return Victims(tuple(sorted(map(table.task, slots))), placements, cost_of(rank, self.total))
+
     def _count(self, slot: int) -> None:
         group = self.pool.group(slot)
         if group >= 0:
@@ -94,3 +126,52 @@ class VictimLedger:
             self.total -= VIOLATION if self.used[group] >= self.pool.limits[group] else 0
         self.victims.discard(slot)
         self.total -= self.pool.weight(slot)
+
+
+@dataclass(slots=True, eq=False)
+class Offer:
+    """A task, or a whole gang, that could be evicted. `weight` is what it costs if taken alone, on top of what the
+    ledger holds; taken with others it never costs less. `unit` is the gang of the tasks, or -1; `breaks`: all of it
+    goes."""
+
+    sizes: tuple[int, ...]  # by needed resource: what it frees on this node
+    weight: int
+    base: int  # the weight without what it costs in budgets
+    slot: int  # the task, or the first of the gang on this node
+    unit: int
+    breaks: bool
+    groups: Mapping[int, int]  # victims by group, where a group has a budget
+
+    def like(self, other: "Offer") -> bool:
+        """The two are interchangeable, whatever else is chosen."""
+        mine, others = ((one.sizes, one.weight, one.unit, one.groups) for one in (self, other))
+        return mine == others and not self.breaks and not other.breaks
+
+
+def offers_of(pool: VictimPool, ledger: VictimLedger, row: int, below: int | None = None) -> list[Offer]:
+    """Those of one node that cost less than `below`, as far as a quick check tells, in a fixed order."""
+    unbroken = below is not None and below <= BROKEN_GANG
+    at = pool.table.slots(row)
+    slots = (np.flatnonzero(pool.takeable[at]) + at.start).tolist()
+    sizes = pool.size(at).T.astype(np.int64).tolist()
+    found: list[Offer] = []
+    gangs: dict[int, list[int]] = {}
+    for slot in slots:
+        if slot in ledger.victims:
+            continue
+        unit = pool.unit(slot)
+        if unit >= 0 and not unbroken and pool.breakable(unit):
+            gangs.setdefault(unit, []).append(slot)
+        if unit < 0 or ledger.may_give(unit) > 0:
+            group = pool.group(slot)
+            groups = _NONE if group < 0 else {group: 1}
+            base = pool.weight(slot)
+            price = base + ledger.overrun(groups) if groups else base
+            found.append(Offer(tuple(sizes[slot - at.start]), price, base, slot, unit, False, groups))
+    for unit, here in gangs.items():
+        freed = tuple(map(sum, zip(*(sizes[slot - at.start] for slot in here), strict=True)))
+        price = ledger.price(unit)
+        groups = ledger.groups(ledger.breaking(unit)) if pool.limits else _NONE
+        base = price - ledger.overrun(groups) if groups else price
+        found.append(Offer(freed, price, base, here[0], unit, True, groups))
+    return found

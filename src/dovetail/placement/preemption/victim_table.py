@@ -80,7 +80,7 @@ class VictimTable:
     _saved: dict[str, object] | None = None  # what is restored at the end of a question; empty: nothing changed yet
     _used: int  # slots given to rows, also those that a row left behind
     _wanted: int  # slots in use when the arrays were made
-    _length: I8  # by row: its tasks
+    lengths: I8  # by row: how many tasks it has
     _space: I8  # by row: its slots
 
     def __init__(self, cluster: Cluster) -> None:
@@ -133,14 +133,9 @@ class VictimTable:
             )
             self._saved = kept | copied | {"arrays": arrays}
 
-    @property
-    def lengths(self) -> I8:
-        """By row: how many tasks it has."""
-        return self._length
-
     def slots(self, row: int) -> slice:
         first = int(self.first[row])
-        return slice(first, first + int(self._length[row]))
+        return slice(first, first + int(self.lengths[row]))
 
     def task(self, slot: int) -> TaskId:
         return TaskId(self.arrays.workload.item(slot), self.arrays.replica.item(slot))
@@ -161,7 +156,7 @@ class VictimTable:
         self._log.skip()
         self.unit_codes = {}
         counts = np.array([len(tasks) for tasks in cluster.placements.by_row], dtype=np.int64)
-        self._length = counts
+        self.lengths = counts
         self._space = counts + SPARE_SLOTS
         self.first = np.cumsum(self._space) - self._space
         self._used = int(self._space.sum())
@@ -181,7 +176,7 @@ class VictimTable:
             if count > self._space[row]:
                 self.first[row], self._space[row] = self._used, 2 * count + SPARE_SLOTS
                 self._used += 2 * count + SPARE_SLOTS
-            self._length[row] = count
+            self.lengths[row] = count
         if self._used > self.size:
             self._widen(self._used + self._used // SPARE_SHARE)
         self._write(dirty)
@@ -194,7 +189,7 @@ class VictimTable:
     def _write(self, rows: Sequence[int]) -> None:
         """Everything about these rows, in one go: a handful of array writes, however many rows."""
         placements, arrays = self.cluster.placements, self.arrays
-        counts = self._length[rows]
+        counts = self.lengths[rows]
         tasks = list(chain.from_iterable(sorted(placements.by_row[row]) for row in rows))
         found = [placements.by_task[task] for task in tasks]
         at = np.arange(len(tasks)) + np.repeat(self.first[rows] - (np.cumsum(counts) - counts), counts)
@@ -210,7 +205,7 @@ class VictimTable:
     def _remove_gangs(self, rows: list[int]) -> None:
         """Before these rows are written again."""
         starts = np.searchsorted(self.ganged, self.first[rows]).tolist()
-        ends = np.searchsorted(self.ganged, self.first[rows] + self._length[rows]).tolist()
+        ends = np.searchsorted(self.ganged, self.first[rows] + self.lengths[rows]).tolist()
         kept: B1 = np.ones(len(self.ganged), dtype=np.bool_)
         for start, end in zip(starts, ends, strict=True):
             kept[start:end] = False
@@ -239,7 +234,7 @@ class VictimTable:
 
     def _add_up(self, rows: Sequence[int], at: I8) -> None:
         count = len(rows)
-        place = np.repeat(np.arange(count), self._length[rows]) + self.arrays.rank[at].astype(np.int64) * count
+        place = np.repeat(np.arange(count), self.lengths[rows]) + self.arrays.rank[at].astype(np.int64) * count
         for sums, amounts in zip(self.no_more_urgent.swapaxes(0, 1), self.amounts, strict=True):
             by_rank = np.bincount(place, amounts[at], RANKS * count).reshape(RANKS, count)
             sums[:, rows] = by_rank[::-1].cumsum(axis=0)[::-1]

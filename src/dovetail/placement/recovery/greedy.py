@@ -4,15 +4,87 @@ Guarantees: the result is feasible: every group is in one domain, no row is over
 capacity that is free now. It may not be optimal; `optimum` improves it.
 """
 
+from copy import copy
 from itertools import combinations
 
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows
-from dovetail.placement.recovery.group_tree import Branch, domains, needing_nodes, tree
-from dovetail.placement.recovery.problem import LOST, BrokenGang, RecoveryPlan, RecoveryProblem
+from dovetail.placement.recovery.problem import (
+    LOST,
+    Branch,
+    BrokenGang,
+    RecoveryPlan,
+    RecoveryProblem,
+    domains,
+    needing_nodes,
+    tree,
+)
 from dovetail.placement.recovery.proximity import preference
-from dovetail.placement.recovery.search_state import SearchState
+
+
+class SearchState:
+    """What is left on each row, and the moves so far. A moved task goes to capacity that was free at the start and that
+    no other task of the plan uses. `copy` is cheap enough to try one domain after the other."""
+
+    def __init__(self, problem: RecoveryProblem) -> None:
+        self._problem, self._movables = problem, problem.movables
+        self.now = problem.now.copy()  # float64[resource, node]: still available to movable tasks
+        self.end = problem.soon.copy()  # float64[resource, node]: left when all moves are done
+        self.moves: dict[int, int] = {}
+        self.own = 0  # surviving tasks of the gangs that move
+        self.own_rows: frozenset[int] = frozenset()  # rows given to the current gang so far
+        self._destinations_by_kind: dict[int, Rows] = {}  # rows that fit one task at the start; they never grow
+
+    def copy(self) -> "SearchState":
+        found = copy(self)
+        found.now, found.end, found.moves = self.now.copy(), self.end.copy(), dict(self.moves)
+        return found
+
+    @property
+    def cost(self) -> int:
+        return self.own + len(self.moves)
+
+    def room(self, column: F8, rows: B1) -> F8:
+        """float64[node]: how many times a column fits each of the rows; 0 elsewhere."""
+        found = np.zeros(len(rows))
+        needed = np.flatnonzero(column > 0)
+        at = np.flatnonzero(rows)
+        if len(needed) and len(at):
+            found[at] = np.floor(self.end[np.ix_(needed, at)] / column[needed, None]).min(axis=0)
+        return np.maximum(found, 0.0)
+
+    def clear(self, movables: Rows) -> bool:
+        """Move these tasks to the rows they fit most tightly, the largest first. If one does not fit anywhere, nothing
+        is moved and the result is False."""
+        before = dict(self.moves)
+        columns = self._movables.columns[self._movables.kinds[movables]]
+        for movable in movables[np.argsort(-columns.sum(axis=1), kind="stable")].tolist():
+            row = self._destination(movable)
+            if row is None:
+                for undone in [one for one in self.moves if one not in before]:
+                    self._movables.move(undone, self.moves.pop(undone), self.now, self.end, sign=-1)
+                return False
+            self.moves[movable] = row
+            self._movables.move(movable, row, self.now, self.end)
+        return True
+
+    def _destination(self, movable: int) -> int | None:
+        kind = int(self._movables.kinds[movable])
+        column = self._movables.columns[kind]
+        needed = np.flatnonzero(column > 0)
+        if kind not in self._destinations_by_kind:
+            roomy = (self._problem.now[needed] >= column[needed, None]).all(axis=0)
+            self._destinations_by_kind[kind] = np.flatnonzero(self._movables.allowed[kind] & roomy)
+        at = self._destinations_by_kind[kind]
+        at = at[at != self._movables.rows[movable]]
+        room = np.minimum(self.now[needed[:, None], at], self.end[needed[:, None], at])
+        fits = (room >= column[needed, None]).all(axis=0)
+        if not fits.any():
+            return None
+        left = (room[:, fits] / column[needed, None]).sum(axis=0)
+        return int(at[fits][left.argmin()])
+
 
 #: Sets of tasks on one node that are compared; if there are more, the largest tasks are moved.
 _MOST_SETS = 300
@@ -89,7 +161,7 @@ class GreedyRecovery:
         gang = self._gang
         placed: dict[int, int] = {}
         # Child groups that are complete in this domain come first: they stay, at no cost.
-        for child in sorted(branch.children, key=lambda one: self._needing(one, domain)):
+        for child in sorted(branch.children, key=lambda one: len(needing_nodes(gang, one.group.members, domain)[0])):
             found = self._branch(child, domain, state, below)
             if found is None:
                 return None
@@ -97,7 +169,7 @@ class GreedyRecovery:
             placed |= more
         wanting, moved = needing_nodes(gang, branch.own, domain)
         for member in moved:
-            state.leave(gang.column, gang.rows[member])
+            state.end[:, gang.rows[member]] += gang.column
         state.own += len(moved)
         if below is not None and state.cost >= below:
             return None
@@ -106,19 +178,16 @@ class GreedyRecovery:
             return None
         return state, placed | dict(zip(wanting, rows, strict=True))
 
-    def _needing(self, branch: Branch, domain: B1) -> int:
-        return len(needing_nodes(self._gang, branch.group.members, domain)[0])
-
     # --- rows ------------------------------------------------------------------------------------------------
 
     def _fill(self, count: int, among: B1, state: SearchState, below: int | None) -> list[int] | None:
         """Rows for `count` tasks: free capacity first, then capacity that movable tasks leave."""
         gang = self._gang
         rows: list[int] = []
+        kept = np.array([row for row in (*gang.rows, *state.own_rows) if row != LOST], dtype=np.intp)
         if gang.alone:
             among = among.copy()
-            among[[row for row in (*gang.rows, *state.own_rows) if row != LOST]] = False
-        kept = np.array([row for row in (*gang.rows, *state.own_rows) if row != LOST], dtype=np.intp)
+            among[kept] = False
         order = preference(self._problem, gang, kept)
         while len(rows) < count:
             copies = state.room(gang.column, among)
@@ -136,8 +205,7 @@ class GreedyRecovery:
             for row in free[np.lexsort((copies[free], order[free]))].tolist():
                 taken = min(int(copies[row]), count - len(rows))
                 rows += [row] * taken
-                for _ in range(taken):
-                    state.put(gang.column, row)
+                state.end[:, row] -= taken * gang.column
                 if gang.alone:
                     among[row] = False
                 if len(rows) == count:
@@ -158,7 +226,7 @@ class GreedyRecovery:
                 goes = np.array([here[at] for at in chosen], dtype=np.intp)
                 trial = state.copy()
                 if trial.clear(goes):
-                    gained = 1 if gang.alone else int(trial.room(gang.column, _only(row, len(among)))[row])
+                    gained = 1 if gang.alone else int(trial.room(gang.column, np.arange(len(among)) == row)[row])
                     price = len(goes) / max(1, min(gained, wanted))
                     if best is None or price < best[0]:
                         best = price, goes
@@ -180,12 +248,6 @@ class GreedyRecovery:
                 continue
             found.append((max(1, int((sizes < short).sum(axis=0).max()) + 1), row))
         return sorted(found)
-
-
-def _only(row: int, width: int) -> B1:
-    found = np.zeros(width, dtype=np.bool_)
-    found[row] = True
-    return found
 
 
 def _sufficient_sets(columns: F8, short: F8, least: int) -> list[tuple[int, ...]]:

@@ -5,7 +5,7 @@ Tasks of one kind are counted, not named: a thousand movable tasks of five kinds
 rows that a gang could use are worth leaving, since a moved task needs capacity that is free now.
 Guarantees: the program contains every plan; with `most`, every plan with at most that many moves. The amounts of a row
 are divided by their greatest common divisor and rounded down: exact for whole tasks, and bytes and cores get the same
-magnitude. Left to others: solving (`optimum`), naming the tasks (`solution`).
+magnitude. Left to others: solving, and naming the tasks (`optimum`).
 """
 
 from collections import defaultdict
@@ -16,8 +16,7 @@ from math import gcd, inf
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows
-from dovetail.placement.recovery.group_tree import Branch, tree
-from dovetail.placement.recovery.problem import LOST, BrokenGang, Codes, RecoveryProblem
+from dovetail.placement.recovery.problem import LOST, Branch, BrokenGang, Codes, RecoveryProblem, tree
 
 #: (variable, factor) terms of a sum.
 Terms = list[tuple[int, float]]
@@ -105,7 +104,7 @@ class Program:
         group = GroupVariables(branch.own, codes)
         self.groups[at].append(group)
         members = branch.group.members
-        here = np.bincount(codes[_kept(gang, members)], minlength=int(codes.max()) + 1)
+        here = np.bincount(codes[gang.kept(members)], minlength=int(codes.max()) + 1)
         room = np.bincount(codes, copies)
         parts: dict[int, Terms] = {code: [] for code in outer}
         first = {int(code): int(around[row]) for row, code in reversed(list(enumerate(codes.tolist())))}
@@ -126,7 +125,7 @@ class Program:
     def _add_counts(self, gang: BrokenGang, group: GroupVariables, copies: F8) -> None:
         if not group.own:
             return
-        kept = group.codes[_kept(gang, group.own)]
+        kept = group.codes[gang.kept(group.own)]
         lost = sum(gang.rows[member] == LOST for member in group.own)
         for code, in_domain in group.in_domain.items():
             moved = int((kept != code).sum())
@@ -218,10 +217,6 @@ class Program:
                 continue
             unit = gcd(*sums.values())
             self.sums.append(([(v, each / unit) for v, each in sums.items()], -inf, float(amount // unit)))
-
-
-def _kept(gang: BrokenGang, members: tuple[int, ...]) -> Codes:
-    return np.array([gang.rows[member] for member in members if gang.rows[member] != LOST], dtype=np.intp)
 
 
 def _largest(columns: F8, kinds: Codes) -> F8:

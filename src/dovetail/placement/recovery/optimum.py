@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dovetail.cluster.arrays import F8
-from dovetail.placement.recovery.integer_program import Program
-from dovetail.placement.recovery.problem import RecoveryPlan, RecoveryProblem
-from dovetail.placement.recovery.solution import read
+from dovetail.placement.recovery.integer_program import GroupVariables, Program
+from dovetail.placement.recovery.problem import LOST, BrokenGang, RecoveryPlan, RecoveryProblem, is_feasible
 
 #: The size limit of a program, and the branches after which the solver stops.
 MOST_VARIABLES, MOST_BRANCHES = 4_000, 8
@@ -74,3 +74,50 @@ def _solve(program: Program, costs: F8, gap: float) -> SolverResult:
         return SolverResult(None, found.status == _INFEASIBLE)
     plan = read(program, np.rint(found.x).astype(np.intp))
     return SolverResult(plan, found.status == _OPTIMAL and plan is not None)
+
+
+def read(program: Program, values: npt.NDArray[np.intp]) -> RecoveryPlan | None:
+    """Which task goes to which row, by the solver's numbers; None if that is not feasible to the unit: solvers compute
+    with fractions."""
+    problem = program.problem
+    plan = RecoveryPlan([None] * len(problem.gangs))
+    for at in program.chosen:
+        if values[program.whole[at]]:
+            places = _places(problem.gangs[at], program.groups[at], values)
+            if places is None:
+                return None
+            plan.places[at] = places
+    plan.moves = _moves(program, values)
+    return plan if is_feasible(problem, plan) else None
+
+
+def _places(gang: BrokenGang, groups: list[GroupVariables], values: npt.NDArray[np.intp]) -> tuple[int, ...] | None:
+    rows = list(gang.rows)
+    for group in groups:
+        domains = [code for code, in_domain in group.in_domain.items() if values[in_domain]]
+        if len(domains) != 1:
+            return None
+        wanting = [m for m in group.own if gang.rows[m] == LOST or group.codes[gang.rows[m]] != domains[0]]
+        found = [row for row in sorted(group.placed) for _ in range(int(values[group.placed[row]]))]
+        if len(found) != len(wanting):
+            return None
+        for member, row in zip(wanting, found, strict=True):
+            rows[member] = row
+    return tuple(rows)
+
+
+def _moves(program: Program, values: npt.NDArray[np.intp]) -> dict[int, int]:
+    """Of equal tasks on a row the least costly move first. A leaving and an entering task of one kind cancel out."""
+    movables = program.problem.movables
+    moves: dict[int, int] = {}
+    for kind in range(len(movables.columns)):
+        here = {row: int(values[goes]) for (which, row), goes in program.leave.items() if which == kind}
+        there = {row: int(values[comes]) for (which, row), comes in program.come.items() if which == kind}
+        leaving, coming = [], []
+        for row in sorted({*here, *there}):
+            both = min(here.get(row, 0), there.get(row, 0))
+            alike = np.flatnonzero((movables.kinds == kind) & (movables.rows == row)).tolist()
+            leaving += alike[: here.get(row, 0) - both]
+            coming += [row] * (there.get(row, 0) - both)
+        moves |= dict(zip(leaving, coming, strict=False))
+    return dict(sorted(moves.items()))

@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from dovetail.cluster.arrays import F8, Rows
-from dovetail.placement.recovery.group_tree import Branch, tree
-from dovetail.placement.recovery.problem import LOST, BrokenGang, RecoveryPlan, RecoveryProblem
+from dovetail.placement.recovery.problem import Branch, BrokenGang, RecoveryPlan, RecoveryProblem, tree
 
 
 def preference(problem: RecoveryProblem, gang: BrokenGang, kept: Rows) -> F8:
@@ -23,27 +22,16 @@ def preference(problem: RecoveryProblem, gang: BrokenGang, kept: Rows) -> F8:
 
 
 def move_closer(problem: RecoveryProblem, plan: RecoveryPlan) -> RecoveryPlan:
-    end = problem.soon.copy()
-    movables = problem.movables
-    for one, row in plan.moves.items():
-        column = movables.columns[movables.kinds[one]]
-        end[:, row] -= column
-        end[:, movables.rows[one]] += column
-    gangs = [(at, gang) for at, gang in enumerate(problem.gangs) if plan.places[at] is not None]
-    for at, gang in gangs:
-        _apply(gang, plan.places[at] or (), end)
-    places = list(plan.places)
-    for at, gang in gangs:
-        places[at] = _move_gang_closer(problem, gang, plan.places[at] or (), end)
-    return replace(plan, places=places)
-
-
-def _apply(gang: BrokenGang, places: tuple[int, ...], end: F8) -> None:
-    for before, after in zip(gang.rows, places, strict=True):
-        if before != after:
-            end[:, after] -= gang.column
-            if before != LOST:
-                end[:, before] += gang.column
+    now, end = problem.now.copy(), problem.soon.copy()
+    for movable, row in plan.moves.items():
+        problem.movables.move(movable, row, now, end)
+    for gang, places in zip(problem.gangs, plan.places, strict=True):
+        gang.move(places or gang.rows, end)
+    closer = [
+        None if places is None else _move_gang_closer(problem, gang, places, end)
+        for gang, places in zip(problem.gangs, plan.places, strict=True)
+    ]
+    return replace(plan, places=closer)
 
 
 def _move_gang_closer(problem: RecoveryProblem, gang: BrokenGang, places: tuple[int, ...], end: F8) -> tuple[int, ...]:

@@ -9,13 +9,15 @@ Guarantees: pure and deterministic; `RecoveryPlan.exact` says whether the plan i
 tasks may move, which nodes are allowed, and executing the plan.
 """
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from dovetail.placement.recovery.greedy import recover_in_order
 from dovetail.placement.recovery.optimum import fewest_moves, recoverable_gangs
-from dovetail.placement.recovery.problem import RecoveryPlan, RecoveryProblem
+from dovetail.placement.recovery.problem import Movables, RecoveryPlan, RecoveryProblem, is_feasible
 from dovetail.placement.recovery.proximity import move_closer
-from dovetail.placement.recovery.sub_problems import merge, sub_problem
 
 #: Further orders of the gangs that `greedy` tries.
 _TRIES = 2
@@ -51,7 +53,8 @@ def _improve(problem: RecoveryProblem, guess: RecoveryPlan) -> RecoveryPlan:
             best, optimal = found.plan, alone
     cost = best.cost(problem.gangs)
     if cost and not optimal:
-        found = fewest_moves(problem, _restored_gangs(best), cost - 1)
+        restored = [at for at, whole in enumerate(_restored(best)) if whole]
+        found = fewest_moves(problem, restored, cost - 1)
         proved = proved and found.proved
         best = found.plan or best
     return replace(guess if best is guess else move_closer(problem, best), exact=proved)
@@ -93,10 +96,63 @@ def _is_better(problem: RecoveryProblem, one: RecoveryPlan, other: RecoveryPlan)
     return mine > yours or (mine == yours and one.cost(problem.gangs) < other.cost(problem.gangs))
 
 
-def _restored_gangs(plan: RecoveryPlan) -> list[int]:
-    return [at for at, whole in enumerate(_restored(plan)) if whole]
-
-
 def _restored(plan: RecoveryPlan) -> list[bool]:
     """By gang, the most urgent first: is it complete? Of two plans the greater list is better."""
     return [places is not None for places in plan.places]
+
+
+@dataclass(frozen=True, slots=True)
+class SubProblem:
+    """A few gangs that are decided again with the capacity that the others leave, so that its solution and the rest of
+    the plan fit together. `gangs` and `movables`: their indices in the whole problem; `fixed`: the moves of the other
+    gangs, that is, from rows that they use; `plan`: the present plan of these gangs."""
+
+    gangs: tuple[int, ...]
+    problem: RecoveryProblem
+    movables: tuple[int, ...]
+    fixed: dict[int, int]
+    plan: RecoveryPlan
+
+
+def sub_problem(problem: RecoveryProblem, plan: RecoveryPlan, gangs: Sequence[int]) -> SubProblem:
+    """`gangs`: indices, the most urgent first."""
+    few = set(gangs)
+    now, soon = problem.now.copy(), problem.soon.copy()
+    taken: set[int] = set()
+    for at, (gang, places) in enumerate(zip(problem.gangs, plan.places, strict=True)):
+        if at not in few and places is not None:
+            taken.update(gang.move(places, soon))
+    movables = problem.movables
+    fixed = {one: row for one, row in plan.moves.items() if int(movables.rows[one]) in taken}
+    for one, row in fixed.items():
+        movables.move(one, row, now, soon)
+    still = [one for one in range(len(movables)) if one not in fixed]
+    left = np.array(still, dtype=np.intp)
+    rest = Movables(movables.rows[left], movables.kinds[left], movables.columns, movables.allowed)
+    place = {one: number for number, one in enumerate(still)}
+    moves = {place[one]: row for one, row in plan.moves.items() if one in place}
+    chosen = [problem.gangs[at] for at in gangs]
+    smaller = replace(problem, now=now, soon=soon, gangs=chosen, movables=rest)
+    return SubProblem(
+        tuple(gangs), smaller, tuple(still), fixed, RecoveryPlan([plan.places[at] for at in gangs], moves)
+    )
+
+
+def merge(plan: RecoveryPlan, part: SubProblem, found: RecoveryPlan) -> RecoveryPlan:
+    """The plan with the solution of a sub-problem."""
+    places = list(plan.places)
+    for at, rows in zip(part.gangs, found.places, strict=True):
+        places[at] = rows
+    moves = part.fixed | {part.movables[one]: row for one, row in found.moves.items()}
+    return RecoveryPlan(places, dict(sorted(moves.items())))
+
+
+def most_urgent_only(problem: RecoveryProblem, plan: RecoveryPlan, count: int) -> RecoveryPlan | None:
+    """The part of a plan for the first `count` gangs; None if it is not feasible without the rest."""
+    places = [rows if at < count else None for at, rows in enumerate(plan.places)]
+    taken: set[int] = set()
+    for gang, rows in zip(problem.gangs, places, strict=True):
+        taken |= {after for before, after in zip(gang.rows, rows or gang.rows, strict=True) if before != after}
+    moves = {one: row for one, row in plan.moves.items() if int(problem.movables.rows[one]) in taken}
+    found = RecoveryPlan(places, moves)
+    return found if is_feasible(problem, found) else None

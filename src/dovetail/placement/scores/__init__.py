@@ -1,1 +1,1 @@
-"""How good each node is. One score a file; weights are in `placement.profiles`."""
+"""How good each node is. Scores of one family share a file; weights are in `placement.pipeline.profiles`."""

@@ -13,11 +13,11 @@ from pydantic import Field
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import LABELS, PLACEMENTS, RESOURCES, STATUS
 from dovetail.cluster.views.view import View
+from dovetail.model.resources import GPU
 from dovetail.model.text.strict import Strict
 from dovetail.model.workloads.selection import LabelKey
 from dovetail.placement.contract import Request, Score
 from dovetail.placement.scores.shares import requested
-from dovetail.placement.track_record import success_rate
 
 
 class DomainSettings(Strict):
@@ -94,7 +94,7 @@ class DomainUtilisationScore(_DomainScore):
 
 
 class DomainHistoryScore(_DomainScore):
-    """How tasks fared in the domain before: how many succeeded, and how quickly (`track_record`)."""
+    """How tasks fared in the domain before: how many succeeded, and how quickly."""
 
     name = "domain_history"
 
@@ -110,3 +110,44 @@ class DomainHistoryScore(_DomainScore):
             self._of_node = success_rate(*[whole.domain_sum(self.level, column) for column in columns])
             self._as_of = view.outcomes_as_of
         return self._of_node[view.rows]
+
+
+class DomainPackingSettings(Strict):
+    level: LabelKey | None = Field(default=None, description="the narrowest that nodes share unless given")
+
+
+class DomainPackingScore(Score):
+    """Against fragmentation of the network: the share of GPUs in use in the node's domain, so that whole domains stay
+    free for gangs.
+
+    The domain is that of the narrowest level that nodes share, unless a level is given; without a topology all nodes
+    are equal. A domain without GPUs is as good as a full one. With a small weight beside `gpu_packing` it decides
+    between nodes that are equally full.
+    """
+
+    name = "domain_packing"
+    local = False
+    reads = frozenset({LABELS, RESOURCES})
+    Settings: ClassVar[type[Strict]] = DomainPackingSettings
+
+    def __init__(self, settings: DomainPackingSettings) -> None:
+        self._level = settings.level
+
+    def points(self, request: Request, view: View) -> F8 | float:  # noqa: ARG002 (the same for every request)
+        level = self._level or view.narrowest_level
+        capacity, allocated = view.whole.capacity(GPU), view.whole.allocated(GPU)
+        if level is None or capacity is None or allocated is None:
+            return 0.0
+        total = view.domain_sum(level, capacity)
+        return np.divide(view.domain_sum(level, allocated), total, out=np.ones_like(total), where=total > 0)
+
+
+def success_rate(succeeded: F8, failed: F8, pace_sum: F8, pace_weight: F8) -> F8:
+    """float64[domain], from sums over each domain: share of tasks that succeeded × min(1, 1 / mean slowdown). It is 1
+    where nothing is known, and where nothing failed and nothing was slower than usual (`Cluster.note_pace`)."""
+    ended = succeeded + failed
+    well = np.divide(succeeded, ended, out=np.ones_like(ended), where=ended > 0)
+    # Slowdowns are above 0, so where one was noted the sum is, too.
+    quick = np.divide(pace_weight, pace_sum, out=np.ones_like(pace_sum), where=pace_sum > 0)
+    found: F8 = well * np.minimum(quick, 1.0)
+    return found

@@ -13,10 +13,14 @@ from dovetail.cluster.views.view import View
 from dovetail.model.device import WHOLE
 from dovetail.model.resources import CPU, MEMORY
 from dovetail.placement.contract import Request, Score
-from dovetail.placement.fragmentation.alike import one_of_each
-from dovetail.placement.fragmentation.candidates import Candidates, after_one_more
-from dovetail.placement.fragmentation.known_losses import KnownLosses
-from dovetail.placement.fragmentation.node_arrays import NodeArrays, of_view
+from dovetail.placement.fragmentation.node_arrays import (
+    Candidates,
+    KnownLosses,
+    NodeArrays,
+    after_one_more,
+    of_view,
+    one_of_each,
+)
 from dovetail.placement.fragmentation.unusable import unusable
 
 

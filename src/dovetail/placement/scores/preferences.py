@@ -29,7 +29,7 @@ Wish = tuple[float, Callable[[float], F8 | float]]
 def preferred_share(request: Request, view: View, whole: float = 1.0) -> F8 | float:
     """In [0, whole]: the share of the preferred weight that a node matches; 0 for a task without preferences."""
     shape = request.shape
-    if not (shape.wants or shape.company or shape.spread):
+    if not (shape.wants or shape.workload_affinity or shape.spread):
         return _terms_share(view, shape.preferred, whole) if shape.preferred else 0.0
     return _share(_preferred(request, view), bool(shape.preferred), whole)
 
@@ -38,7 +38,7 @@ def avoided_share(request: Request, view: View, whole: float = 1.0) -> F8 | floa
     """In [0, whole]: the share of the avoided weight that a node matches."""
     shape = request.shape
     share: F8 | float = 0.0
-    if not (shape.wants or shape.company):
+    if not (shape.wants or shape.workload_affinity):
         share = _terms_share(view, shape.avoided, whole) if shape.avoided else 0.0
     else:
         share = _share(_avoided(request, view), bool(shape.avoided), whole)
@@ -63,7 +63,7 @@ def _preferred(request: Request, view: View) -> list[Wish]:
     shape = request.shape
     found: list[Wish] = [(weight, partial(view.weighted, term)) for weight, term in shape.preferred]
     found += _expressions(Demand.PREFER, request, view)
-    for rule in shape.company:
+    for rule in shape.workload_affinity:
         if rule.weight and rule.relation is not Relation.APART:
             found += [(rule.weight * FULL, partial(_where, satisfies_rule(rule, request, view)))]
     found += [(even.weight * FULL, partial(_evenness, even, request, view)) for even in shape.spread if even.weight]
@@ -74,7 +74,7 @@ def _avoided(request: Request, view: View) -> list[Wish]:
     shape = request.shape
     found: list[Wish] = [(weight, partial(view.weighted, term)) for weight, term in shape.avoided]
     found += _expressions(Demand.AVOID, request, view)
-    for rule in shape.company:
+    for rule in shape.workload_affinity:
         if rule.weight and rule.relation is Relation.APART:
             kept = satisfies_rule(rule, request, view)
             found.append((rule.weight * FULL, partial(_where, not kept if isinstance(kept, bool) else ~kept)))

@@ -1,11 +1,14 @@
-"""Share of each resource that would be in use with the task there, for several scores."""
+"""Scores by the share of each resource that is in use, now or with the task there."""
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from dovetail.cluster.arrays import F8
+from dovetail.cluster.state import RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.model.resources import CPU, DISK, MEMORY, SLOTS
-from dovetail.placement.contract import Request
+from dovetail.placement.contract import Request, Score
 
 #: How the seeds weigh CPU, memory and disk into one utilisation.
 BLEND = ((CPU, 0.4), (MEMORY, 0.4), (DISK, 0.2))
@@ -39,3 +42,51 @@ def requested(request: Request) -> list[str]:
     """The resources a task asks for; every task takes a slot, so slots count only if it asks for nothing else."""
     names = [name for name in request.needs if name != SLOTS]
     return names or [SLOTS]
+
+
+class LeastLoadedScore(Score):
+    """The least utilised node: 1 - (40 % CPU + 40 % memory + 20 % disk share in use now)."""
+
+    name = "least_loaded"
+    reads = frozenset({RESOURCES})
+
+    def points(self, request: Request, view: View) -> F8 | float:  # noqa: ARG002 (the same for every request)
+        return 1.0 - blended((share_now(view, name), weight) for name, weight in BLEND)
+
+
+class BestFitScore(Score):
+    """The fullest node that still fits: 40 % CPU + 40 % memory + 20 % disk share in use once the task is there."""
+
+    name = "best_fit"
+    reads = frozenset({RESOURCES})
+
+    def points(self, request: Request, view: View) -> F8 | float:
+        return blended((share_after(request, view, name), weight) for name, weight in BLEND)
+
+
+class ResourceBalanceScore(Score):
+    """Even use of a node's resources: 1 - the gap between its most and least used share once the task is there.
+
+    Looks at CPU and memory, and at whatever else the task asks for.
+    """
+
+    name = "resource_balance"
+    reads = frozenset({RESOURCES})
+
+    def points(self, request: Request, view: View) -> F8 | float:
+        names = dict.fromkeys((CPU, MEMORY, *(name for name in request.needs if name != SLOTS)))
+        shares = [share for name in names if (share := share_after(request, view, name)) is not None]
+        highest, lowest = shares[0], shares[0]
+        for share in shares[1:]:
+            highest, lowest = np.maximum(highest, share), np.minimum(lowest, share)
+        return 1.0 - (highest - lowest)
+
+
+class LoadBalanceScore(Score):
+    """Idle nodes first: 1 - the node's load (mean share of CPU, memory and task slots in use)."""
+
+    name = "load_balance"
+    reads = frozenset({RESOURCES})
+
+    def points(self, request: Request, view: View) -> F8 | float:  # noqa: ARG002 (the same for every request)
+        return view.idle

@@ -15,7 +15,7 @@ from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
 from dovetail.placement.pipeline.evaluation import Evaluator
 from dovetail.placement.preemption.nominate import nominate
-from dovetail.placement.preemption.nomination import Budgets, NominatedPlacements
+from dovetail.placement.preemption.nomination import Budgets, NominatedPlacements, Preemptor
 from dovetail.placement.preemption.reprieve_trials import Trials
 
 
@@ -118,9 +118,8 @@ def test_room_that_another_is_about_to_take_is_not_to_be_had() -> None:
     request, _ = _asked(world, waiting)
     row = scene.engine._state.cluster.rows["m"]
     for identity in (None, scene.reader.read(waiting).identity):
-        coming = NominatedPlacements(
-            {row: [(TaskId(99, 0), Placement(row, request.column, None, NO_VICTIM_INFO, identity))]}
-        )
+        coming = NominatedPlacements()
+        coming.add(row, TaskId(99, 0), Placement(row, request.column, None, NO_VICTIM_INFO, identity))
         assert _nominated(world, waiting) == ("m", ["a"], 0)
         assert _nominated(world, waiting, coming=coming) == ("n", ["b"], 0)
 
@@ -166,7 +165,7 @@ def test_one_pass_over_arrays_finds_what_trying_every_node_finds(seed: int) -> N
         if evaluator.run_filters(request, _view(world)).alive.any():
             continue
         those = NominatedPlacements() if chance.random() < 0.2 else coming
-        trials = Trials(state.cluster, evaluator, request, meaning.priority, Budgets(asked), those)
+        trials = Trials(state.cluster, evaluator, Preemptor(request, meaning.priority, Budgets(asked), those))
         expected = trials.best(np.flatnonzero(trials.candidates()))
         found = nominate(state.cluster, state.victim_table, evaluator, request, meaning.priority, asked, those)
         assert found == (None if expected is None else expected.nomination)

@@ -45,7 +45,7 @@ def test_a_placed_pod_asks_for_nothing_but_keeps_others_away() -> None:
     one = pod(affinity={**near(ZONE, app("x")), **apart(HOST, app("y"))}, nodeSelector={"a": "b"})
     placed = reader.read(one, placed=True)
     assert placed.terms.shape.node_selector == ()
-    assert placed.terms.shape.company == ()
+    assert placed.terms.shape.workload_affinity == ()
     assert placed.identity.repels == reader.read(one).identity.repels
     assert len(placed.identity.repels) == 1
 

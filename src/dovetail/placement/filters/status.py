@@ -1,4 +1,6 @@
-"""The node is online, neither cordoned nor in quarantine, and its backend answers."""
+"""Filters on the status of nodes: ready, and of a backend that is allowed and can run such a workload."""
+
+from fnmatch import fnmatchcase
 
 import numpy as np
 
@@ -10,6 +12,8 @@ from dovetail.placement.contract import OWN_NODE, Concern, Filter, RefusalSummar
 
 
 class ReadyFilter(Filter):
+    """The node is online, neither cordoned nor in quarantine, and its backend answers."""
+
     name = "ready"
     reason = "not_ready"
     reads = frozenset({STATUS})
@@ -56,3 +60,40 @@ class ReadyFilter(Filter):
         if quarantined.any():
             words = f"{silent} offline, {kept} cordoned and {int(quarantined.sum())} in quarantine"
         return RefusalSummary(Outcome.NO_AVAILABLE_NODES, f"of {count_nodes(total)}, {words}: none is left")
+
+
+def _allowed(backend: str, patterns: tuple[str, ...]) -> bool:
+    return not patterns or any(fnmatchcase(backend, pattern) for pattern in patterns)
+
+
+def runnable(request: Request, view: View) -> B1 | bool:
+    """Nodes of allowed backends that can run such a workload."""
+    runs_kind = view.runs(request.shape.kind)
+    if not request.shape.backends:
+        return runs_kind
+    allowed = np.array([_allowed(name, request.shape.backends) for name in view.backend_names], dtype=np.bool_)
+    if not len(allowed):
+        return False
+    backends: B1 = allowed[view.backend_codes]
+    return backends if runs_kind is True else backends & runs_kind
+
+
+class BackendFilter(Filter):
+    """The node's backend is allowed, and the node can run this kind of workload."""
+
+    name = "backend"
+    reason = "backend_not_allowed"
+    reads = frozenset({STATUS})
+    wakes_on = OWN_NODE
+    decided_by = ("shape.kind", "shape.backends")
+
+    def mask(self, request: Request, view: View) -> B1 | bool:
+        return runnable(request, view)
+
+    def refuse(self, request: Request, view: View, position: int) -> Refused:
+        backend = view.backend_names[int(view.backend_codes[position])]
+        if _allowed(backend, request.shape.backends):
+            message = f"backend {backend!r} cannot run a {request.shape.kind} here"
+            return Refused(self.name, "kind_unsupported", message)
+        message = f"backend {backend!r} is not among those allowed: {', '.join(request.shape.backends)}"
+        return Refused(self.name, self.reason, message)
