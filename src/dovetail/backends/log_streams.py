@@ -3,7 +3,6 @@
 To read from an offset, all bytes before it have to be received. So a stream stays open for a while after a read: the
 reader that continues there gets what is new, and nothing is sent twice. Offsets count bytes since the log began: they
 stay valid when a stream is closed or the control plane restarts. Whether the task has ended is left to the caller.
-
 """
 
 import asyncio

@@ -8,9 +8,9 @@ from dovetail.backends.contract import LogChunk
 MAX_CHARACTER_BYTES = 4
 
 
-def read_output(path: Path, offset: int, limit: int, *, ended: bool, at_least: int = MAX_CHARACTER_BYTES) -> LogChunk:
+def read_output(path: Path, offset: int, limit: int, *, ended: bool) -> LogChunk:
     """A chunk of an output file. `ended`: the task had ended before this call, so nothing is appended any more."""
-    offset, limit = max(0, offset), max(at_least, limit)
+    offset, limit = max(0, offset), max(1, limit)
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size

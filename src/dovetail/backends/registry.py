@@ -6,7 +6,6 @@ package that is not used does no harm; no two kinds share a name.
 
 An entry point is any object with `Settings`, a `Strict` model, and `build(name, settings, folder)`. A field that holds
 a secret is a `pydantic.SecretStr`: it is never shown, and is encrypted where entries are stored.
-
 """
 
 from collections.abc import Callable, Mapping

@@ -74,6 +74,11 @@ class DockerAttempts:
         """The host's current time: its containers' times are in its clock."""
         self._clock_ahead_s = host_now_s - time.time()
 
+    async def seen(self, key: str) -> Seen | None:
+        """Its container, asked of the engine; None if there is none."""
+        inspected = await self._api.inspect(self._identity.name(key))
+        return None if inspected is None else seen_in(inspected)
+
     def rests(self, key: str) -> bool:
         """It runs, its start was reported, and no step is in progress."""
         return key in self._start_reported and key not in self._active
@@ -154,8 +159,7 @@ class DockerAttempts:
         seen = None
         if record.state is not State.ENDED:
             self._end_unreported.add(key)
-            inspected = await self._api.inspect(name)
-            seen = None if inspected is None else seen_in(inspected)
+            seen = await self.seen(key)
         step = decide(record, seen)
         match step.do:
             case Do.MAKE:
@@ -164,7 +168,8 @@ class DockerAttempts:
                 await self._start(record, name)
             case Do.STOP:
                 assert seen is not None
-                await self._stop(key, name, seen)
+                await self._journal.stop_sent(key)
+                await self._api.stop(name, seen.grace_s)
             case Do.REST:
                 assert seen is not None
                 return await self._rest(key, seen)
@@ -201,14 +206,8 @@ class DockerAttempts:
             try:
                 await self._api.start(name)
             except DockerApiError as error:
-                inspected = await self._api.inspect(name)
-                seen = None if inspected is None else seen_in(inspected)
-                if decide(record, seen).do is Do.START:  # its state has not changed: only this error says why
+                if decide(record, await self.seen(record.key)).do is Do.START:  # unchanged: only this error says why
                     await self._end(record.key, name, could_not_start(0, str(error)))
-
-    async def _stop(self, key: str, name: str, seen: Seen) -> None:
-        await self._journal.stop_sent(key)
-        await self._api.stop(name, seen.grace_s)
 
     async def _end(self, key: str, name: str, step: AttemptStep) -> None:
         await self._journal.end(key, step.exit_code, step.reason, ran=step.ran)

@@ -6,7 +6,8 @@ others.
 """
 
 import json
-from collections.abc import AsyncIterator
+import struct
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 import httpx
@@ -16,6 +17,7 @@ from dovetail.backends.docker.connection import Connection, DockerUnreachable
 CALL_S = 60.0  # starting a container on a busy host can take long
 PULL_SILENCE_S = 300.0  # a pull reports progress at every layer
 NEWEST = (1, 47)  # the newest version of the API that this module was written for
+FRAME_HEADER = struct.Struct(">BxxxL")  # the number of the stream, and the length of the frame
 _NOT_FOUND, _CONFLICT = 404, 409
 
 Json = dict[str, Any]
@@ -100,10 +102,10 @@ class EngineApi:
         found: Json = await self._json("GET", f"/containers/{name}/stats", params=options)
         return found
 
-    async def output(self, name: str) -> AsyncIterator[bytes]:
-        """Its output so far and from now on, until it ends."""
+    async def output(self, name: str) -> AsyncGenerator[bytes]:
+        """Its standard output and standard error so far and from now on, until it ends."""
         params = {"stdout": "true", "stderr": "true", "follow": "true"}
-        async for block in self._stream("GET", f"/containers/{name}/logs", params, silence_s=None):
+        async for block in unframed(self._stream("GET", f"/containers/{name}/logs", params, silence_s=None)):
             yield block
 
     # --- the engine ------------------------------------------------------------------------------------------
@@ -193,6 +195,24 @@ class EngineApi:
                 await response.aclose()
         except (httpx.TransportError, OSError) as error:
             raise DockerUnreachable(self._connection.words(error)) from error
+
+
+async def unframed(blocks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    """The contents of the frames in which the engine sends output."""
+    rest = b""
+    async for block in blocks:
+        rest += block
+        at = 0
+        contents = []
+        while len(rest) - at >= FRAME_HEADER.size:
+            _, size = FRAME_HEADER.unpack_from(rest, at)
+            if len(rest) - at - FRAME_HEADER.size < size:
+                break
+            contents.append(rest[at + FRAME_HEADER.size : at + FRAME_HEADER.size + size])
+            at += FRAME_HEADER.size + size
+        rest = rest[at:]
+        if contents:
+            yield b"".join(contents)
 
 
 async def _lines(blocks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -7,7 +7,6 @@ a node: orders are sent with the reply to the node's next heartbeat.
 Orders live in memory: after a restart, `reconcile` and repeated commands restore them. For `SETTLE_S` after a start,
 work without an order is left alone and not stopped. The control plane detects silent nodes, and the nodes keep the
 output of tasks.
-
 """
 
 import time
@@ -15,22 +14,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dovetail.backends.contract import (
-    Assignment,
-    Capabilities,
-    LogChunk,
-    Phase,
-    Price,
-    Refusal,
-    Report,
-    Status,
-)
+from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Phase, Price, Refusal, Report, Status
 from dovetail.backends.registered.protocol import HeartbeatReply, NotStarted, TaskReport
 from dovetail.model.command import task_of_key
 from dovetail.model.event import TaskFinished, TaskStarted
 from dovetail.model.node import Node
-
-__all__ = ["HeartbeatReply", "NotStarted", "RegisteredBackend", "TaskReport"]
 
 SETTLE_S = 15.0
 HEARTBEAT_S = 10.0
@@ -197,7 +185,6 @@ def _outcome(report: TaskReport, stop_reason: str | None) -> tuple[int | None, s
     """Exit code and reason for the engine.
 
     An attempt that a signal ended after the order to stop was stopped, also if the node reports an exit status.
-
     """
     code = report.exit_code
     by_signal = code is not None and (code < 0 or code >= FIRST_SIGNAL_STATUS)

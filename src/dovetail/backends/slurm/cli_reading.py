@@ -2,7 +2,6 @@
 
 Values end at the first space. Of the fields that are read here only a node's reason contains spaces; it is the last
 field of its line.
-
 """
 
 import re

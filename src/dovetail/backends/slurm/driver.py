@@ -32,27 +32,21 @@ class Driver(Protocol):
 
     async def topology(self) -> str:
         """The output of `scontrol show topology`; empty if it is not available."""
-        ...
 
     async def jobs(self) -> list[JobRecord]:
         """All jobs that Slurm still has: ended ones stay for a while (MinJobAge)."""
-        ...
 
     async def find(self, jobs: Collection[SlurmJob]) -> dict[SlurmJob, JobRecord]:
         """The records of those of these jobs that Slurm still has."""
-        ...
 
     async def recorded(self, job: SlurmJob) -> JobRecord | None:
         """The record of a job that Slurm has forgotten, from its accounting if there is one."""
-        ...
 
     async def submit(self, submission: JobSubmission) -> int:
         """The id of the new job. Raises Rejected."""
-        ...
 
     async def cancel(self, job: SlurmJob) -> None:
         """End a job. Nothing happens to a job that has ended or is unknown."""
-        ...
 
     async def close(self) -> None: ...
 

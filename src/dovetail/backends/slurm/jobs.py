@@ -3,7 +3,6 @@
 An attempt's order is written to its run folder before its job is submitted, and again with the job id. An order without
 an id belongs to a submission whose outcome is unknown: before it is submitted again, `find` looks for its job in the
 run folder and in Slurm.
-
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Slurm's nodes, partitions, reservations and jobs, as both drivers return them."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
 
 UNLIMITED = None
@@ -11,7 +11,6 @@ class SlurmNode:
     """`state` is the base state (IDLE, MIXED, DOWN …), `flags` are additions to it (DRAIN, NOT_RESPONDING …).
 
     Allocated amounts include all jobs, not only ours.
-
     """
 
     name: str
@@ -97,7 +96,7 @@ class JobSubmission:
     memory_mib: int
     node: str | None = None
     partition: str | None = None
-    gres: str = ""
+    gres: str | None = None
     time_limit_minutes: int | None = UNLIMITED
     account: str | None = None
     qos: str | None = None
@@ -105,3 +104,11 @@ class JobSubmission:
     dependency: str | None = None
     array: str | None = None
     environment: dict[str, str] = field(default_factory=dict)
+
+    def fields(self) -> dict[str, str | int]:
+        """The options that are set. Script and environment are submitted apart from them."""
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if value is not None and name not in ("script", "environment")
+        }

@@ -4,13 +4,8 @@ It starts the command only if no other script has (`claim/`) and no stop was req
 end (`result`), enforces its time limit, and checks every few seconds whether to stop, also when Slurm cannot signal
 it. User input is quoted: control characters become escapes, so that user input cannot become a line of the script.
 
-The command sees the variables of the settings, then those of the workload, and
-
-    DOVETAIL_WORKLOAD  the workload's name        DOVETAIL_REPLICA   the number of this replica, from 0
-    DOVETAIL_TASK      `<workload id>.<replica>`  DOVETAIL_REPLICAS  the number of replicas
-    DOVETAIL_NODE      the node's name            DOVETAIL_ATTEMPT   the number of this attempt of the task
-
-besides Slurm's own variables. Slurm sets CUDA_VISIBLE_DEVICES.
+The command sees the variables of the settings, of the workload and of `Assignment.variables`, besides Slurm's own.
+Slurm sets CUDA_VISIBLE_DEVICES.
 """
 
 import math

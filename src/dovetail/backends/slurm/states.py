@@ -25,32 +25,13 @@ class JobProgress(StrEnum):
     LOST = "lost"  # over as far as Slurm knows; it may still run on its node
 
 
-PROGRESS_OF_STATE: dict[str, JobProgress] = {
-    "PENDING": JobProgress.WAITING,
-    "REQUEUED": JobProgress.WAITING,
-    "REQUEUE_HOLD": JobProgress.WAITING,
-    "REQUEUE_FED": JobProgress.WAITING,
-    "SPECIAL_EXIT": JobProgress.WAITING,
-    "RESV_DEL_HOLD": JobProgress.WAITING,
-    "CONFIGURING": JobProgress.WAITING,
-    "RUNNING": JobProgress.RUNNING,
-    "SUSPENDED": JobProgress.RUNNING,
-    "STOPPED": JobProgress.RUNNING,
-    "SIGNALING": JobProgress.RUNNING,
-    "RESIZING": JobProgress.RUNNING,
-    "STAGE_OUT": JobProgress.RUNNING,
-    "COMPLETING": JobProgress.RUNNING,
-    "COMPLETED": JobProgress.OVER,
-    "FAILED": JobProgress.OVER,
-    "TIMEOUT": JobProgress.OVER,
-    "OUT_OF_MEMORY": JobProgress.OVER,
-    "CANCELLED": JobProgress.OVER,
-    "PREEMPTED": JobProgress.OVER,
-    "DEADLINE": JobProgress.OVER,
-    "REVOKED": JobProgress.LOST,
-    "BOOT_FAIL": JobProgress.LOST,
-    "NODE_FAIL": JobProgress.LOST,
+_STATES = {
+    JobProgress.WAITING: "PENDING REQUEUED REQUEUE_HOLD REQUEUE_FED SPECIAL_EXIT RESV_DEL_HOLD CONFIGURING",
+    JobProgress.RUNNING: "RUNNING SUSPENDED STOPPED SIGNALING RESIZING STAGE_OUT COMPLETING",
+    JobProgress.OVER: "COMPLETED FAILED TIMEOUT OUT_OF_MEMORY CANCELLED PREEMPTED DEADLINE",
+    JobProgress.LOST: "REVOKED BOOT_FAIL NODE_FAIL",
 }
+PROGRESS_OF_STATE = {state: progress for progress, states in _STATES.items() for state in states.split()}
 
 #: Reasons of a pending job that will not start until someone changes something.
 HOPELESS = (

@@ -7,7 +7,8 @@ announce about their nodes (`backends.announcements`, `backends.node_owners`).
 import time
 from collections.abc import Awaitable, Callable, Iterable
 
-from dovetail.backends.registered.backend import HeartbeatReply, NotStarted, RegisteredBackend, TaskReport
+from dovetail.backends.registered.backend import RegisteredBackend
+from dovetail.backends.registered.protocol import HeartbeatReply, NotStarted, TaskReport
 from dovetail.control.errors import Conflict, NotFound, Unavailable
 from dovetail.control.services.heartbeats import Heartbeats
 from dovetail.control.settings import REGISTERED

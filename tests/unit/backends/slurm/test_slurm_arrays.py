@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.backends.slurm.arrays import has_element, listed, matching
 from dovetail.backends.slurm.bundling import Bundler
 from dovetail.backends.slurm.driver import Rejected, SlurmFault
-from dovetail.backends.slurm.naming import JobNames
+from dovetail.backends.slurm.naming import JobNames, has_element, listed, matching
 from dovetail.backends.slurm.records import JobRecord, JobSubmission, SlurmJob
 
 NAMES = JobNames("dovetail-ab12-")

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from dovetail.backends.slurm.gres import asked_for, counted, extended_of, gpus_of
-from dovetail.backends.slurm.inventory import Survey, coming_reservation, describe, node_name
+from dovetail.backends.slurm.inventory import Survey, coming_reservation, node_name
 from dovetail.backends.slurm.records import PartitionRecord, SlurmNode, SlurmReservation
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.topology import labels_by_node
@@ -16,8 +16,9 @@ ALL = PartitionRecord("all", "n[1-2]", default=True)
 
 
 def described(*nodes: SlurmNode, ours: Any = None, settings: Any = None, **more: Any) -> Any:
-    survey = Survey(nodes, more.pop("partitions", (ALL,)), **more)
-    return describe(survey, SlurmSettings.model_validate(settings or {}), "hpc", ours or {}, 1000.0)
+    partitions = more.pop("partitions", (ALL,))
+    settings = SlurmSettings.model_validate(settings or {})
+    return Survey(settings, "hpc", 1000.0, nodes, partitions, ours=ours or {}, **more).describe()
 
 
 def test_capacity_is_what_is_free_and_what_ours_asked_for() -> None:
