@@ -10,7 +10,7 @@ be lost, the backend stops it and does not report it again: nothing runs twice u
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
@@ -40,13 +40,10 @@ class Capabilities:
 
     def words(self) -> list[str]:
         """The names of what it can do."""
-        return [name for name in _ABILITIES if getattr(self, name)]
+        return [each.name for each in fields(self) if each.name not in _CONSISTENCY and getattr(self, each.name)]
 
 
-_ABILITIES = (
-    *("processes", "containers", "gpus", "logs", "observes"),
-    *("gang", "requeue", "suspend", "migrate", "executes"),
-)
+_CONSISTENCY = ("sees_own_writes", "stale_for_s")
 
 
 class Phase(StrEnum):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from dovetail.backends.contract import LogChunk
-from dovetail.backends.log_text import read_output
+from dovetail.backends.log_streams import read_output
 from dovetail.backends.retention import SETTLE_S, to_remove
 from dovetail.model.command import task_of_key
 

@@ -97,11 +97,7 @@ def moment(text: str) -> float | None:
     """Seconds since the epoch of a timestamp in Go's format; None for its zero, which means never."""
     if not text or text.startswith("0001-"):
         return None
-    whole, dot, rest = text.partition(".")
-    if not dot:
-        return datetime.fromisoformat(text).timestamp()
-    digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
-    return datetime.fromisoformat(whole + rest[len(digits) :]).timestamp() + float(f"0.{digits}")
+    return datetime.fromisoformat(text).timestamp()
 
 
 def decide(record: Record, seen: Seen | None) -> AttemptStep:

@@ -21,8 +21,7 @@ from dovetail.backends.docker.deciding import Stage, moment
 from dovetail.backends.docker.engine_api import DockerApiError, EngineApi
 from dovetail.backends.docker.images import Images, labels_of_images
 from dovetail.backends.docker.journal import Journal, Record, State
-from dovetail.backends.docker.node import cores, describe, engine_id
-from dovetail.backends.docker.observing import Observer
+from dovetail.backends.docker.node import Observer, cores, describe, engine_id
 from dovetail.backends.docker.settings import DockerSettings, HostSettings
 from dovetail.backends.log_streams import LogStreams
 from dovetail.backends.retention import to_remove

@@ -17,10 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.backends.contract import Assignment, LogChunk, Phase, Refusal, Status
-from dovetail.backends.simulated.attempt import SimulatedAttempt
-from dovetail.backends.simulated.chance import chances, exponential
-from dovetail.backends.simulated.logbook import read_log
-from dovetail.backends.simulated.rehearsal import rehearse
+from dovetail.backends.simulated.attempt import SimulatedAttempt, read_log
+from dovetail.backends.simulated.rehearsal import chances, exponential, rehearse
 from dovetail.backends.simulated.settings import SimulatedSettings
 from dovetail.model.command import task_of_key
 from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, NodeObserved, TaskFinished, TaskStarted
@@ -73,14 +71,10 @@ class World:
 
     def bind(self, assignment: Assignment, now: float) -> float:
         """Accept the attempt; returns the time when that is confirmed. Raises Refusal."""
-        key = assignment.key
-        if key in self._live:
-            return now
-        if (past := self._ended.get(key)) is not None:
-            assert past.end is not None
-            if past.cut_short:
-                raise Refusal(f"{key} has ended ({past.end.reason}) and is not started again; bind a new attempt")
-            self._said.append(past.end)  # the caller has not received its end
+        key, past = assignment.key, self._ended.get(assignment.key)
+        if past is not None and past.end is not None and past.end.exit_code is None:
+            raise Refusal(f"{key} has ended ({past.end.reason}) and is not started again; bind a new attempt")
+        if key in self._live or self._repeat_end(key):
             return now
         place = self._places.get(assignment.node)
         if place is None:
@@ -105,9 +99,7 @@ class World:
 
     def lose(self, key: str, reason: str, now: float) -> None:
         """End the attempt now, as if its node failed."""
-        if (past := self._ended.get(key)) is not None:
-            assert past.end is not None
-            self._said.append(past.end)
+        if self._repeat_end(key):
             return
         attempt = self._live.get(key)
         if attempt is None:
@@ -120,10 +112,9 @@ class World:
         for assignment in assignments:
             key = assignment.key
             place = self._places.get(assignment.node)
-            if (past := self._ended.get(key)) is not None:
-                assert past.end is not None
-                self._said.append(past.end)
-            elif (attempt := self._live.get(key)) is not None:
+            if self._repeat_end(key):
+                continue
+            if (attempt := self._live.get(key)) is not None:
                 if attempt.runs:
                     self._said.append(TaskStarted(attempt.task, key))
             elif place is None or place.down:
@@ -193,6 +184,14 @@ class World:
         )
         self._live[attempt.key] = place.attempts[attempt.key] = attempt
         return attempt
+
+    def _repeat_end(self, key: str) -> bool:
+        """Report the end of an ended attempt again. False if it is not one."""
+        past = self._ended.get(key)
+        if past is None or past.end is None:
+            return False
+        self._said.append(past.end)
+        return True
 
     def _begin(self, attempt: SimulatedAttempt, at: float) -> None:
         if attempt.end is not None:

@@ -9,7 +9,7 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -18,7 +18,7 @@ from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Phase
 from dovetail.backends.run_folder import prune, prune_regularly
 from dovetail.backends.slurm.announcer import Announcer
 from dovetail.backends.slurm.driver import Driver
-from dovetail.backends.slurm.inventory import Description, Survey
+from dovetail.backends.slurm.inventory import Description, Survey, labels_by_node
 from dovetail.backends.slurm.jobs import Jobs
 from dovetail.backends.slurm.naming import JobNames
 from dovetail.backends.slurm.records import JobSubmission, SlurmReservation
@@ -26,7 +26,6 @@ from dovetail.backends.slurm.request import job_of, refuse_what_cannot_run, refu
 from dovetail.backends.slurm.run_folder import JobRunFolder, JobRunStatus
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.states import End, JobProgress, in_words, progress_of
-from dovetail.backends.slurm.topology import labels_by_node
 from dovetail.backends.slurm.watcher import JobWatcher
 from dovetail.model.node import Node
 
@@ -64,9 +63,7 @@ class SlurmBackend:
         await self.close()
         found = await asyncio.to_thread(self._prepare)
         driver = _driver(self._settings)
-        fence_s = 2 * self._settings.notice_s + self._settings.grace_s
-        patience_s = self._settings.start_within_s if self._settings.place == "node" else None
-        watcher = JobWatcher(driver, report, self._names, self._settings.jobs_interval_s, fence_s, patience_s)
+        watcher = JobWatcher(driver, report, self._names, self._settings)
         self._parts = _Parts(driver, Jobs(driver, self._names, self._settings), watcher)
         for run, look in found:
             watcher.watch(run, look)
@@ -204,13 +201,8 @@ class SlurmBackend:
         _log.info("backend %s: runs in %s, %d attempts found again", self.name, self._folder, len(found))
         return found
 
-    @contextlib.asynccontextmanager
-    async def _lock(self, key: str) -> AsyncIterator[None]:
-        lock = self._locks.get(key)
-        if lock is None:
-            lock = self._locks[key] = asyncio.Lock()
-        async with lock:
-            yield
+    def _lock(self, key: str) -> asyncio.Lock:
+        return self._locks.setdefault(key, asyncio.Lock())
 
     @property
     def _started(self) -> _Parts:

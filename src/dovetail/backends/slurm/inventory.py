@@ -1,4 +1,4 @@
-"""Turns Slurm's nodes into Dovetail's nodes. Pure.
+"""Turns Slurm's nodes into Dovetail's nodes.
 
 A node's capacity is what is free in Slurm plus the requests of our tasks that run there. So resources of other jobs are
 not offered, nor is what Slurm allocates beyond a request (whole cores, a minimum of memory). A job takes at least one
@@ -8,6 +8,7 @@ With `place: slurm`, a node is a whole partition with the sum of its usable node
 left to Slurm.
 """
 
+import logging
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,8 +18,10 @@ from dovetail.backends.slurm.gres import Counted, counted, extended_of, gpus_of
 from dovetail.backends.slurm.records import PartitionRecord, SlurmNode, SlurmReservation
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.model.device import WHOLE
+from dovetail.model.network.topology_readers.slurm import read_slurm
 from dovetail.model.node import Node
 from dovetail.model.resources import CPU, GPU, MEMORY, SLOTS, Amounts, Capacity
+from dovetail.model.text.complaint import Invalid
 from dovetail.model.text.hostlist import expanded
 from dovetail.model.text.strict import MAX_NODE_NAME, check_node_name
 from dovetail.model.workloads.workload import WorkloadKind
@@ -28,6 +31,8 @@ _GONE = frozenset({"DOWN", "ERROR", "UNKNOWN", "FUTURE"})
 _SILENT = frozenset({"NOT_RESPONDING", "NO_RESPOND", "POWERING_DOWN"})
 _CLOSED = frozenset({"DRAIN", "FAIL", "MAINTENANCE", "MAINT", "REBOOT", "REBOOT_REQUESTED", "REBOOT_ISSUED"})
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+_TOPOLOGY_WORD = re.compile(r"\b(SwitchName|Switches|Nodes|LinkSpeed|BlockName)=(\S+)")
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,3 +196,36 @@ def coming_reservation(
 
 def _hosts_of(reservation: SlurmReservation) -> set[str]:
     return set(expanded(reservation.nodes)) if reservation.nodes else set()
+
+
+def labels_by_node(printed: str) -> dict[str, dict[str, str]]:
+    """The place of nodes in the network, from the output of `scontrol show topology`, by the node's name in Slurm.
+
+    The levels are those of topology.conf in `model.network.topology_readers`: `leaf`, `spine`, `core` for switches,
+    `block` and up for blocks. Empty if the topology is unknown or cannot be parsed.
+    """
+    text = "\n".join(filter(None, map(_as_in_the_file, printed.splitlines())))
+    if not text:
+        return {}
+    try:
+        topology = read_slurm(text, "scontrol show topology")
+    except Invalid as invalid:
+        _log.warning("the topology is left out: %s", invalid)
+        return {}
+    found: dict[str, dict[str, str]] = {}
+    for level in topology.levels:
+        for domain, hosts in topology.domains.get(level.name, {}).items():
+            for host in hosts:
+                found.setdefault(host, {})[level.key] = domain
+    return found
+
+
+def _as_in_the_file(line: str) -> str:
+    """Without the words that scontrol adds. A switch above others also lists all nodes below it; the file has one of
+    the two."""
+    words = dict(_TOPOLOGY_WORD.findall(line))
+    if "Switches" in words:
+        words.pop("Nodes", None)
+    return (
+        " ".join(f"{key}={value}" for key, value in words.items()) if {"SwitchName", "BlockName"} & set(words) else ""
+    )

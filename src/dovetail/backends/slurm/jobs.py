@@ -72,8 +72,7 @@ class Jobs:
 
     async def record(self, key: str, job: SlurmJob) -> JobRecord | None:
         """Slurm's record of the job; None if the id belongs to another job by now."""
-        record = (await self._driver.find([job])).get(job)
-        return record if record is not None and self._names.job_of(key, record) is not None else None
+        return self._names.own(key, (await self._driver.find([job])).get(job))
 
     async def cancel(self, key: str, job: SlurmJob) -> None:
         """Cancel it, if Slurm has it."""

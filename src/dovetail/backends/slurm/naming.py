@@ -83,6 +83,10 @@ class JobNames:
             return SlurmJob(record.array, replica)
         return None
 
+    def own(self, key: str, record: JobRecord | None) -> JobRecord | None:
+        """The record, if it belongs to the attempt."""
+        return record if record is not None and self.job_of(key, record) is not None else None
+
 
 def shared_key(key: str, replica: str) -> str:
     """The key with something else in place of the replica's number."""

@@ -3,8 +3,6 @@
 from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
 
-UNLIMITED = None
-
 
 @dataclass(frozen=True, slots=True)
 class SlurmNode:
@@ -39,7 +37,7 @@ class PartitionRecord:
     nodes: str = ""
     up: bool = True
     default: bool = False
-    max_minutes: int | None = UNLIMITED
+    max_minutes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +95,7 @@ class JobSubmission:
     node: str | None = None
     partition: str | None = None
     gres: str | None = None
-    time_limit_minutes: int | None = UNLIMITED
+    time_limit_minutes: int | None = None
     account: str | None = None
     qos: str | None = None
     reservation: str | None = None

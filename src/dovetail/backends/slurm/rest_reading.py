@@ -7,7 +7,7 @@ forms are accepted.
 from collections.abc import Mapping
 from typing import Any
 
-from dovetail.backends.slurm.records import UNLIMITED, JobRecord, PartitionRecord, SlurmNode, SlurmReservation
+from dovetail.backends.slurm.records import JobRecord, PartitionRecord, SlurmNode, SlurmReservation
 
 Json = Mapping[str, Any]
 
@@ -47,7 +47,7 @@ def read_partition(said: Json) -> PartitionRecord:
         nodes=str(nodes),
         up=_words(state)[0].upper() == "UP",
         default="DEFAULT" in flags,
-        max_minutes=_number(longest) or UNLIMITED,
+        max_minutes=_number(longest) or None,
     )
 
 

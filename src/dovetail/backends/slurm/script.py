@@ -22,7 +22,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 _SCRIPT = """\
 #!/bin/bash
-# {what}
+# Dovetail's attempt {key}
 # Names that no variable of a workload has, and a mv that is found whatever its PATH is.
 dovetail_element=$SLURM_ARRAY_TASK_ID
 dovetail_run={run}
@@ -107,7 +107,7 @@ def script_of(assignment: Assignment, settings: SlurmSettings, run: Path, *, in_
     grace_s = settings.grace_s if spec.disruption.grace is None else spec.disruption.grace
     timed = run_for_s is not None
     return _SCRIPT.format(
-        what=_what(assignment, in_array),
+        key=shared_key(assignment.key, REPLICA) if in_array else assignment.key,
         run=_run_folder(assignment, run, in_array),
         unusable=UNUSABLE_EXIT,
         not_to_start=NOT_TO_START_EXIT,
@@ -123,12 +123,6 @@ def script_of(assignment: Assignment, settings: SlurmSettings, run: Path, *, in_
         stopped=How.STOPPED,
         timeout=How.TIMEOUT,
     )
-
-
-def _what(assignment: Assignment, in_array: bool) -> str:
-    if in_array:
-        return f"Attempts of Dovetail's: {shared_key(assignment.key, REPLICA)}"
-    return f"An attempt of Dovetail's: {assignment.key}"
 
 
 def _run_folder(assignment: Assignment, run: Path, in_array: bool) -> str:

@@ -21,6 +21,7 @@ from dovetail.backends.slurm.driver import Driver, SlurmFault
 from dovetail.backends.slurm.naming import JobNames
 from dovetail.backends.slurm.records import JobRecord, SlurmJob
 from dovetail.backends.slurm.run_folder import JobRunFolder, JobRunStatus
+from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.states import (
     End,
     JobProgress,
@@ -50,19 +51,12 @@ class _Asked(NamedTuple):
 
 
 class JobWatcher:
-    """`names`: the names of jobs. `patience_s`: how long a job may be pending on its node; None: no limit."""
-
-    def __init__(
-        self,
-        driver: Driver,
-        report: Report,
-        names: JobNames,
-        interval_s: float,
-        fence_s: float,
-        patience_s: float | None,
-    ) -> None:
+    def __init__(self, driver: Driver, report: Report, names: JobNames, settings: SlurmSettings) -> None:
         self._driver, self._report, self._names = driver, report, names
-        self._interval_s, self._fence_s, self._patience_s = interval_s, fence_s, patience_s
+        self._interval_s = settings.jobs_interval_s
+        self._fence_s = 2 * settings.notice_s + settings.grace_s
+        # How long a job may be pending on its node; None: no limit.
+        self._patience_s = settings.start_within_s if settings.place == "node" else None
         self._watched: dict[str, WatchedJob] = {}
         self._wake = asyncio.Event()
 
@@ -138,9 +132,7 @@ class JobWatcher:
         records = await self._driver.find(ids) if ids else {}
         found = []
         for watched, job in zip(all_of_them, jobs, strict=True):
-            record = None if job is None else records.get(job)
-            if record is not None and self._names.job_of(watched.run.key, record) is None:
-                record = None
+            record = None if job is None else self._names.own(watched.run.key, records.get(job))
             watched.note(record)
             found.append(_Asked(watched, job, record))
         return found
@@ -188,9 +180,7 @@ class JobWatcher:
 
     async def _forgotten(self, watched: WatchedJob, look: JobRunStatus) -> None:
         assert watched.job is not None
-        recorded = await self._driver.recorded(watched.job)
-        if recorded is not None and self._names.job_of(watched.run.key, recorded) is None:
-            recorded = None
+        recorded = self._names.own(watched.run.key, await self._driver.recorded(watched.job))
         if recorded is not None and progress_of(recorded) is JobProgress.OVER:
             await self._over(watched, look, recorded)
         elif look.result is not None:

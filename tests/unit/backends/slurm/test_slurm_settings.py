@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from dovetail.backends.log_text import read_output
+from dovetail.backends.log_streams import read_output
 from dovetail.backends.registry import BackendEntry, build
 from dovetail.backends.retention import SETTLE_S
 from dovetail.backends.run_folder import prune
