@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString, cast
 
 from pydantic import (
     BaseModel,
@@ -145,16 +145,14 @@ def _in_words(error: ValidationError, settings: type[Strict]) -> ValidationError
         error.title,
         [
             InitErrorDetails(
-                type=PydanticCustomError("backend_settings", _literal(complaint.message)), loc=detail["loc"], input=None
+                # A template must be a literal, so that user input is not taken for one: this one has no placeholders.
+                type=PydanticCustomError("backend_settings", cast("LiteralString", complaint.message)),
+                loc=detail["loc"],
+                input=None,
             )
             for detail, complaint in zip(details, complaints_of(error, settings), strict=False)
         ],
     )
-
-
-def _literal(words: str) -> Any:
-    """As a template without placeholders. Its type requires a literal, which an error about user input never is."""
-    return words
 
 
 def build(name: str, entry: BackendEntry, folder: Path) -> Backend:

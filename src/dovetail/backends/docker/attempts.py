@@ -6,6 +6,7 @@ an attempt that hangs delays no other; attempts at rest cost nothing.
 """
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable
@@ -36,15 +37,9 @@ class _Active:
     """An attempt that is not at rest."""
 
     wake: asyncio.Event = field(default_factory=asyncio.Event)
-    waiting: list[asyncio.Future[None]] = field(default_factory=list)
-    """Binds that wait for the outcome."""
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
+    binds: int = 0  # how many wait for the outcome; one that is cancelled is repeated, and counts
     task: asyncio.Task[None] | None = None
-
-    def settle(self) -> None:
-        for future in self.waiting:
-            if not future.done():
-                future.set_result(None)
-        self.waiting.clear()
 
 
 class DockerAttempts:
@@ -107,13 +102,15 @@ class DockerAttempts:
         """Begin an ordered attempt. Returns when it runs, has ended, or takes long. Raises Refusal."""
         self._orders[assignment.key] = assignment
         self._end_unreported.add(assignment.key)
-        settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.wake(assignment.key).waiting.append(settled)
-        await asyncio.wait({settled}, timeout=BIND_PATIENCE_S)
+        active = self.wake(assignment.key)
+        active.binds += 1
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(BIND_PATIENCE_S):
+                await active.settled.wait()
         record = await self._journal.get(assignment.key)
-        if not settled.done() and not self.reachable.is_set():
+        if not active.settled.is_set() and not self.reachable.is_set():
             record = await self._journal.refuse(assignment.key, "the host fell silent before it was started")
-        settled.cancel()  # the caller no longer waits: a refusal has to be reported
+        active.binds -= 1  # the caller no longer waits: a refusal has to be reported
         if record is not None and record.refused:
             self._end_unreported.discard(assignment.key)
             raise Refusal(record.reason)
@@ -145,7 +142,7 @@ class DockerAttempts:
                 await asyncio.sleep(backoff.next_s())
                 continue
             if at_rest and not active.wake.is_set():
-                active.settle()
+                active.settled.set()
                 del self._active[key]
                 return
 
@@ -234,8 +231,7 @@ class DockerAttempts:
 
     async def _report_end(self, record: Record, active: _Active) -> None:
         key = record.key
-        heard = any(not future.done() for future in active.waiting)
-        reported_by_bind = record.refused and record.stop_reason is None and heard
+        reported_by_bind = record.refused and record.stop_reason is None and active.binds > 0
         if key in self._end_unreported and not reported_by_bind:
             task = task_of_key(key)
             if record.ran and key not in self._start_reported:

@@ -25,11 +25,7 @@ def refuse_what_cannot_run(assignment: Assignment, node: str) -> None:
 
 
 def write_order(
-    assignment: Assignment,
-    run: Path,
-    enforcement: Enforcement,
-    usual_grace_s: float,
-    devices: Sequence[Device] = (),
+    assignment: Assignment, run: Path, enforcement: Enforcement, usual_grace_s: float, devices: Sequence[Device] = ()
 ) -> bytes:
     """The workload's grace period takes precedence over `usual_grace_s`."""
     spec = assignment.spec

@@ -21,8 +21,6 @@ from dovetail.backends.slurm.states import End, in_words, is_hopeless
 
 
 class Jobs:
-    """`names`: the names of jobs."""
-
     def __init__(self, driver: Driver, names: JobNames, settings: SlurmSettings) -> None:
         self._driver, self._names, self._settings = driver, names, settings
         self._sending = Bundler(driver.submit, settings.array_within_s)

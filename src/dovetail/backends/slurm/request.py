@@ -29,11 +29,7 @@ def refuse_what_cannot_run(spec: Workload) -> None:
 
 
 def refuse_what_takes_too_long(
-    spec: Workload,
-    there: Description,
-    reservations: Iterable[SlurmReservation],
-    settings: SlurmSettings,
-    now: float,
+    spec: Workload, there: Description, reservations: Iterable[SlurmReservation], settings: SlurmSettings, now: float
 ) -> None:
     """Slurm would accept it and leave it pending, for a longer limit or until a reservation is over."""
     minutes = minutes_of(spec)

@@ -152,11 +152,14 @@ class RestDriver:
         return reply.status_code, answer
 
     def _headers(self) -> dict[str, str]:
-        if self._settings.user is None:
+        user, token = self._settings.user, self._settings.token
+        if user is None:
             return {}
-        if self._token_file is None:
-            assert self._settings.token is not None
-            return _signed(self._settings.user, self._settings.token.get_secret_value())
+        found = self._token_in_file() if token is None else token.get_secret_value()
+        return {"X-SLURM-USER-NAME": user, "X-SLURM-USER-TOKEN": found}
+
+    def _token_in_file(self) -> str:
+        assert self._token_file is not None
         try:
             written = self._token_file.stat().st_mtime
             if self._token is None or self._token[0] != written:
@@ -164,15 +167,11 @@ class RestDriver:
                 self._token = (written, text)
         except OSError as error:
             raise SlurmFault(f"the token cannot be read: {error}") from None
-        return _signed(self._settings.user, self._token[1])
+        return self._token[1]
 
 
 def _is_transient(number: int) -> bool:
     return (number < FIRST_REFUSAL and number != DISABLED) or number in SOCKETS
-
-
-def _signed(user: str, token: str) -> dict[str, str]:
-    return {"X-SLURM-USER-NAME": user, "X-SLURM-USER-TOKEN": token}
 
 
 def _errors(answer: Mapping[str, Any]) -> list[tuple[int, str]]:

@@ -13,7 +13,9 @@ depends on a failed job would be cancelled everywhere: it has failed.
 """
 
 import asyncio
+import contextlib
 import logging
+import time
 from typing import NamedTuple
 
 from dovetail.backends.contract import Report
@@ -97,17 +99,15 @@ class JobWatcher:
         await self._ask_about(list(self._watched.values()))
 
     async def _rest(self) -> None:
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._interval_s if self._watched else None):
                 await self._wake.wait()
-        except TimeoutError:
-            return
-        self._wake.clear()
+                self._wake.clear()
 
     async def _look_at_all(self) -> None:
         """Slurm is asked before the folders are read, so that they show what a job wrote before it ended."""
         asked = await self._ask_about(list(self._watched.values()))
-        now_s = _now_s()
+        now_s = time.monotonic()
         due = [one for one in asked if not one.watched.is_quiet(one.record, now_s, self._patience_s)]
         for one in due:
             one.watched.fresh = False
@@ -197,7 +197,7 @@ class JobWatcher:
     async def _wait(self, watched: WatchedJob, record: JobRecord) -> None:
         assert watched.job is not None
         if watched.taken_back is None:
-            now_s = _now_s()
+            now_s = time.monotonic()
             if not watched.gives_up(record, now_s, self._patience_s):
                 return
             watched.taken_back = taken_back(record, watched.node, watched.waited_s(now_s))
@@ -223,13 +223,13 @@ class JobWatcher:
     async def _fence(self, watched: WatchedJob, look: JobRunStatus, why: str) -> None:
         stopped = f"stopped: {look.stop_reason}; " if look.stop_reason is not None else ""
         await asyncio.to_thread(watched.run.stop, why)
-        watched.fence, watched.fenced_at_s = f"{stopped}{why}", _now_s()
+        watched.fence, watched.fenced_at_s = f"{stopped}{why}", time.monotonic()
         await self._continue_fencing(watched, look)
 
     async def _continue_fencing(self, watched: WatchedJob, look: JobRunStatus) -> None:
         if look.result is not None:
             await self._end(watched, look, End(None, f"{watched.fence}; what ran there has ended"))
-        elif _now_s() >= watched.fenced_at_s + self._fence_s:
+        elif time.monotonic() >= watched.fenced_at_s + self._fence_s:
             words = "; it was told to stop and did not say that it has: it may still run there until Slurm ends it"
             await self._end(watched, look, End(None, f"{watched.fence}{words}"))
 
@@ -255,7 +255,3 @@ class JobWatcher:
             await self._report(TaskFinished(task, key, end.exit_code, end.reason))
         if self._watched.get(watched.run.key) is watched:
             del self._watched[watched.run.key]
-
-
-def _now_s() -> float:
-    return asyncio.get_running_loop().time()
