@@ -7,8 +7,7 @@ import pytest
 
 from dovetail.backends.contract import Phase, Refusal
 from dovetail.model.event import TaskFinished, TaskStarted
-from dovetail.testing.rig import Conformance, in_event_loop, next_attempt, started
-from dovetail.testing.subject import Subject
+from dovetail.testing.rig import Conformance, Subject, in_event_loop, next_attempt, started
 
 
 class Lifecycle(Conformance):

@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from dovetail.backends.contract import Phase, Refusal
-from dovetail.testing.rig import LONG_S, Conformance, Rig, cancel_after, in_event_loop, started
-from dovetail.testing.subject import Subject
+from dovetail.testing.rig import LONG_S, Conformance, Rig, Subject, cancel_after, in_event_loop, started
 
 
 class Races(Conformance):

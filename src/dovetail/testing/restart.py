@@ -4,8 +4,7 @@ import pytest
 
 from dovetail.backends.contract import Phase
 from dovetail.model.event import TaskFinished, TaskStarted
-from dovetail.testing.rig import LONG_S, Conformance, in_event_loop, started
-from dovetail.testing.subject import Subject
+from dovetail.testing.rig import LONG_S, Conformance, Subject, in_event_loop, started
 
 
 class Restart(Conformance):

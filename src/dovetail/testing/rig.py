@@ -1,10 +1,10 @@
-"""A started backend in a test: collects its reports, waits for them, and shortens common steps."""
+"""One backend under test, and the same backend started: its reports, and shortcuts for common steps."""
 
 import asyncio
 import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager
-from dataclasses import replace
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, ParamSpec, TypeVar
 
@@ -16,7 +16,6 @@ from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, TaskFinis
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Workload
-from dovetail.testing.subject import Subject
 
 PATIENCE_S = 60.0
 LONG_S = 3600.0
@@ -25,6 +24,50 @@ T = TypeVar("T", TaskStarted, TaskFinished)
 E = TypeVar("E", bound=Event)
 Hook = TypeVar("Hook")
 P = ParamSpec("P")
+
+
+async def _short_sleep() -> None:
+    await asyncio.sleep(0.01)
+
+
+@dataclass
+class Subject:
+    """One backend under test: how to make it, which work it runs, what it can do, and how to inject faults.
+
+    The hooks cause what no caller of a backend can: a network that loses replies, a node that is away for a while. A
+    test without its hook is skipped with one line, so a suite without skips has tested the backend against all of these
+    faults. `lossy_proxy` has the hooks for a backend that talks to its system over a socket.
+    """
+
+    backend_factory: Callable[[], Backend]
+    """Makes a backend on the same state each time: a second call is a restart of the control plane."""
+    workload: Callable[[float, int, str], Workload]
+    """A workload that runs for so many seconds, exits with a code and prints a text."""
+    unrunnable: list[Workload] = field(default_factory=list)
+    """Workloads that this backend must refuse."""
+    times_run: Callable[[str], int] | None = None
+    """How often the command of an attempt was started, if that can be counted from outside."""
+    runs_now: Callable[[str], bool] | None = None
+    """Whether the command of an attempt is running now, asked of the system and not of the backend."""
+    let_time_pass: Callable[[], Awaitable[None]] = _short_sleep
+    """Called while a test waits; advances a virtual clock."""
+    keeps_running_while_closed: bool = True
+    knows_lost_attempts: bool = True
+    """After a restart it can distinguish an attempt that it ran from an unknown one."""
+    captures_output: bool = True
+    owns_its_nodes: bool = True
+    """It knows its nodes. False if nodes register themselves."""
+    remembers_ends: bool = True
+    """After a restart it still knows how attempts ended."""
+
+    cut_replies: Callable[[], AbstractAsyncContextManager[None]] | None = None
+    """While inside, the system executes calls and its replies are lost. Calls may fail, but not with Refusal."""
+    break_calls: Callable[[], AbstractAsyncContextManager[None]] | None = None
+    """While inside, the system cannot be reached, or every call fails."""
+    hold_reply: Callable[[str], AbstractAsyncContextManager[None]] | None = None
+    """While inside, calls about this key get no reply. Others do."""
+    cut_off: Callable[[str], AbstractAsyncContextManager[None]] | None = None
+    """While inside, the node of this key's attempt is cut off. It comes back with its processes still running."""
 
 
 class CollectedReports:

@@ -11,13 +11,13 @@ from dovetail.testing.rig import (
     PATIENCE_S,
     Conformance,
     Rig,
+    Subject,
     in_event_loop,
     needed,
     next_attempt,
     patience,
     started,
 )
-from dovetail.testing.subject import Subject
 
 WHILE_S = 5.0  # the timeout of a call that gets no answer
 

@@ -9,8 +9,7 @@ from dovetail.backends.contract import Phase, Price, Refusal
 from dovetail.model.event import TaskStarted
 from dovetail.model.node import Node
 from dovetail.model.resources import CPU, DISK, GPU, MEMORY, SLOTS, Amounts, ResourceRequest
-from dovetail.testing.rig import LONG_S, Conformance, in_event_loop, started
-from dovetail.testing.subject import Subject
+from dovetail.testing.rig import LONG_S, Conformance, Subject, in_event_loop, started
 
 HOURS_S = 6 * 3600.0
 

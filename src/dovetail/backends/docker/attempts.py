@@ -159,8 +159,8 @@ class DockerAttempts:
             seen = await self.seen(key)
         step = decide(record, seen)
         match step.do:
-            case Do.MAKE:
-                return await self._make(key, name, active)
+            case Do.CREATE:
+                return await self._create(key, name, active)
             case Do.START:
                 await self._start(record, name)
             case Do.STOP:
@@ -172,12 +172,12 @@ class DockerAttempts:
                 return await self._rest(key, seen)
             case Do.END:
                 await self._end(key, name, step)
-            case Do.TELL:
+            case Do.REPORT:
                 await self._report_end(record, active)
                 return True
         return False
 
-    async def _make(self, key: str, name: str, active: _Active) -> bool:
+    async def _create(self, key: str, name: str, active: _Active) -> bool:
         assignment = self._orders.get(key)
         if assignment is None:  # ordered before a restart; the caller repeats the bind
             return True

@@ -60,7 +60,7 @@ class Host:
         self._api = EngineApi(Connection(settings), backend.answer_within_s)
         self._images = Images(self._api, backend.pull, backend.registries)
         self._info: dict[str, Any] = {}
-        self._told: Node | None = None  # as it was last reported; None: it has to be reported
+        self._reported: Node | None = None  # as it was last reported; None: it has to be reported
         self._offline_reported = False
         self._poll_now = asyncio.Event()
         self._broken = asyncio.Event()
@@ -118,7 +118,7 @@ class Host:
         seen = await self.attempts.seen(record.key)
         if seen is None and (record.state is State.ENDED or record.created):
             raise KeyError(f"no logs of attempt {record.key}: its container has been removed from {self.name}")
-        if seen is None or seen.stage in (Stage.MADE, Stage.UNSTARTABLE):
+        if seen is None or seen.stage in (Stage.CREATED, Stage.UNSTARTABLE):
             return LogChunk("", offset, ended=False)
         name = self._identity.name(record.key)
         chunk, over = await self._outputs.read(name, offset, limit, lambda: self._api.output(name))
@@ -133,10 +133,10 @@ class Host:
     async def _connect(self) -> None:
         await self._api.greet()
         node = await self.describe()
-        twin = self._same_engine(engine_id(self._info), self.name)
-        if twin is not None:
+        same = self._same_engine(engine_id(self._info), self.name)
+        if same is not None:
             raise DockerUnreachable(
-                f"it is the same engine as host {twin!r} (same id, host name and folder); remove one of them from the "
+                f"it is the same engine as host {same!r} (same id, host name and folder); remove one of them from the "
                 "settings, or give machines that were cloned different host names"
             )
         now = moment(str(self._info.get("SystemTime", "")))
@@ -148,8 +148,8 @@ class Host:
         await self._look()
 
     async def _announce(self, node: Node) -> None:
-        if node != self._told and await self._tell(NodeJoined(node)):
-            self._told = node
+        if node != self._reported and await self._send(NodeJoined(node)):
+            self._reported = node
             self._offline_reported = False
 
     async def _mark_offline(self, reason: str) -> None:
@@ -158,11 +158,11 @@ class Host:
         if self._offline_reported:
             return
         _log.warning("host %s is offline: %s", self.name, reason)
-        if await self._tell(NodeHealthChanged(self.name, False, reason)):
+        if await self._send(NodeHealthChanged(self.name, False, reason)):
             self._offline_reported = True
-            self._told = None  # when it is back, NodeJoined also reports it as online
+            self._reported = None  # when it is back, NodeJoined also reports it as online
 
-    async def _tell(self, event: NodeJoined | NodeHealthChanged | NodeObserved) -> bool:
+    async def _send(self, event: NodeJoined | NodeHealthChanged | NodeObserved) -> bool:
         """False if the receiver failed, which says nothing about the host. The report is repeated later."""
         try:
             await self._report(event)
@@ -248,7 +248,7 @@ class Host:
 
     async def _observe(self) -> None:
         while True:
-            await self._tell(NodeObserved(self.name, await self._observer.observe()))
+            await self._send(NodeObserved(self.name, await self._observer.observe()))
             await asyncio.sleep(self._backend.observe_interval_s)
 
     async def _remove_old(self) -> None:

@@ -1,7 +1,7 @@
 """The run folder of one attempt, as the backend reads and writes it. Its files are listed in the package's docstring.
 
 Guarantees: `look` returns the state of the attempt, whichever process wrote it; only one of `refuse` and a supervisor's
-claim succeeds; `bury` ends what a killed supervisor left behind. All methods block: the backend calls them on threads.
+claim succeeds; `end_lost` ends what a killed supervisor left behind. The backend calls all methods on threads.
 """
 
 import contextlib
@@ -101,7 +101,7 @@ class LocalRunFolder(RunFolder):
             finally:
                 os.close(handle)
 
-    def bury(self) -> RunStatus:
+    def end_lost(self) -> RunStatus:
         """End the processes of a lost attempt, and write its result."""
         look = self.look()
         if look.phase is not RunPhase.LOST:

@@ -87,7 +87,7 @@ class RunWatcher:
         ended = watched.child is not None and not self._launcher.is_running(watched.child)
         look = watched.run.look()
         if look.phase is RunPhase.LOST:
-            return watched.run.bury()
+            return watched.run.end_lost()
         if look.phase is RunPhase.ORDERED and ended:
             said = watched.run.supervisor_log()
             watched.run.refuse(f"lost: its supervisor could not start{': ' + said if said else ''}")
@@ -112,9 +112,9 @@ class Doorbell:
     A ring is a hint: it may be repeated or lost (no listener, pipe full).
     """
 
-    def __init__(self, folder: Path, rung: Callable[[list[str]], None]) -> None:
+    def __init__(self, folder: Path, ring: Callable[[list[str]], None]) -> None:
         self._path = folder / DOORBELL
-        self._rung = rung
+        self._ring = ring
         self._file: int | None = None
         self._rest = b""
 
@@ -125,7 +125,7 @@ class Doorbell:
             os.mkfifo(self._path, 0o600)
         # Open for reading and writing: it then never reports end of file when the last supervisor closes it.
         self._file = os.open(self._path, os.O_RDWR | os.O_NONBLOCK)
-        asyncio.get_running_loop().add_reader(self._file, self._hear)
+        asyncio.get_running_loop().add_reader(self._file, self._read)
 
     def close(self) -> None:
         if self._file is not None:
@@ -133,11 +133,11 @@ class Doorbell:
             os.close(self._file)
             self._file = None
 
-    def _hear(self) -> None:
+    def _read(self) -> None:
         assert self._file is not None
         try:
-            heard = os.read(self._file, 65536)
+            received = os.read(self._file, 65536)
         except BlockingIOError:
             return
-        *keys, self._rest = (self._rest + heard).split(b"\n")
-        self._rung([key.decode(errors="replace") for key in keys])
+        *keys, self._rest = (self._rest + received).split(b"\n")
+        self._ring([key.decode(errors="replace") for key in keys])

@@ -17,11 +17,10 @@ from weakref import WeakValueDictionary
 from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Phase, Price, Refusal, Report, Status
 from dovetail.backends.run_folder import prune, prune_regularly
 from dovetail.backends.slurm.announcer import Announcer
-from dovetail.backends.slurm.driver import Driver
+from dovetail.backends.slurm.driver import Driver, JobSubmission, SlurmReservation
 from dovetail.backends.slurm.inventory import Description, Survey, labels_by_node
 from dovetail.backends.slurm.jobs import Jobs
 from dovetail.backends.slurm.naming import JobNames
-from dovetail.backends.slurm.records import JobSubmission, SlurmReservation
 from dovetail.backends.slurm.request import job_of, refuse_what_cannot_run, refuse_what_takes_too_long
 from dovetail.backends.slurm.run_folder import JobRunFolder, JobRunStatus
 from dovetail.backends.slurm.settings import SlurmSettings

@@ -13,9 +13,8 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
-from dovetail.backends.slurm.driver import Rejected
+from dovetail.backends.slurm.driver import JobSubmission, Rejected, SlurmJob
 from dovetail.backends.slurm.naming import listed
-from dovetail.backends.slurm.records import JobSubmission, SlurmJob
 
 
 @dataclass(slots=True)

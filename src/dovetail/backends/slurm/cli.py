@@ -20,16 +20,19 @@ from dovetail.backends.slurm.cli_reading import (
     read_partition,
     read_reservation,
 )
-from dovetail.backends.slurm.driver import FEW_JOBS, Rejected, SlurmFault, is_transient
-from dovetail.backends.slurm.naming import matching
-from dovetail.backends.slurm.records import (
+from dovetail.backends.slurm.driver import (
+    FEW_JOBS,
     JobRecord,
     JobSubmission,
     PartitionRecord,
+    Rejected,
+    SlurmFault,
     SlurmJob,
     SlurmNode,
     SlurmReservation,
+    is_transient,
 )
+from dovetail.backends.slurm.naming import matching
 from dovetail.backends.slurm.settings import SlurmSettings
 
 TIMEOUT_S = 30.0

@@ -6,7 +6,7 @@ field of its line.
 
 import re
 
-from dovetail.backends.slurm.records import JobRecord, PartitionRecord, SlurmNode, SlurmReservation
+from dovetail.backends.slurm.driver import JobRecord, PartitionRecord, SlurmNode, SlurmReservation
 
 _WORD = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z0-9/:]*)=(\S*)")
 _NODE_REASON = re.compile(r"\sReason=(.*?)(?:\s\[[^\]]*\])?\s*$")

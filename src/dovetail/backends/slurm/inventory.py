@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dovetail.backends.slurm.driver import PartitionRecord, SlurmNode, SlurmReservation
 from dovetail.backends.slurm.gres import Counted, counted, extended_of, gpus_of
-from dovetail.backends.slurm.records import PartitionRecord, SlurmNode, SlurmReservation
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.model.device import WHOLE
 from dovetail.model.network.topology_readers.slurm import read_slurm

@@ -11,9 +11,8 @@ from typing import NoReturn
 
 from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.slurm.bundling import Bundler
-from dovetail.backends.slurm.driver import Driver, Rejected
+from dovetail.backends.slurm.driver import Driver, JobRecord, JobSubmission, Rejected, SlurmJob
 from dovetail.backends.slurm.naming import JobNames
-from dovetail.backends.slurm.records import JobRecord, JobSubmission, SlurmJob
 from dovetail.backends.slurm.request import element_of
 from dovetail.backends.slurm.run_folder import JobOrder, JobRunFolder, JobRunStatus
 from dovetail.backends.slurm.settings import SlurmSettings

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from dovetail.backends.slurm.records import JobRecord, SlurmJob
+from dovetail.backends.slurm.driver import JobRecord, SlurmJob
 from dovetail.model.command import task_of_key
 
 REPLICA = "x"

@@ -8,10 +8,10 @@ from pathlib import Path
 from dovetail.backends.commands_only import refuse_all_but_commands
 from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.run_folder import OUTPUT
+from dovetail.backends.slurm.driver import JobSubmission, SlurmReservation
 from dovetail.backends.slurm.gres import asked_for
 from dovetail.backends.slurm.inventory import Description, coming_reservation
 from dovetail.backends.slurm.naming import REPLICA, shared_key
-from dovetail.backends.slurm.records import JobSubmission, SlurmReservation
 from dovetail.backends.slurm.script import script_of
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.model.device import devices_of

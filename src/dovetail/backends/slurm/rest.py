@@ -19,16 +19,19 @@ import httpx
 import orjson
 
 from dovetail.backends.slurm.cli import CliDriver
-from dovetail.backends.slurm.driver import FEW_JOBS, Rejected, SlurmFault, is_transient
-from dovetail.backends.slurm.naming import matching
-from dovetail.backends.slurm.records import (
+from dovetail.backends.slurm.driver import (
+    FEW_JOBS,
     JobRecord,
     JobSubmission,
     PartitionRecord,
+    Rejected,
+    SlurmFault,
     SlurmJob,
     SlurmNode,
     SlurmReservation,
+    is_transient,
 )
+from dovetail.backends.slurm.naming import matching
 from dovetail.backends.slurm.rest_reading import read_accounted, read_job, read_node, read_partition, read_reservation
 from dovetail.backends.slurm.settings import SlurmSettings
 

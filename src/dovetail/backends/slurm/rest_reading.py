@@ -7,7 +7,7 @@ forms are accepted.
 from collections.abc import Mapping
 from typing import Any
 
-from dovetail.backends.slurm.records import JobRecord, PartitionRecord, SlurmNode, SlurmReservation
+from dovetail.backends.slurm.driver import JobRecord, PartitionRecord, SlurmNode, SlurmReservation
 
 Json = Mapping[str, Any]
 

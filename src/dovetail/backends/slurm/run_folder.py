@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from dovetail.backends.run_folder import RunFolder
-from dovetail.backends.slurm.records import SlurmJob
+from dovetail.backends.slurm.driver import SlurmJob
 from dovetail.backends.slurm.states import End, How, Result
 from dovetail.model.resources import Amounts
 

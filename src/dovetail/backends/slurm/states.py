@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from dovetail.backends.slurm.records import JobRecord
+from dovetail.backends.slurm.driver import JobRecord
 
 TIME_LIMIT_EXIT, UNUSABLE_EXIT, KILLED_EXIT = 124, 126, 137  # as timeout(1) and shells use them
 FIRST_SIGNAL_STATUS = 128
@@ -92,7 +92,7 @@ def end_of_result(result: Result, stop_reason: str | None, state: str = "") -> E
     """The end of a command whose script wrote a result."""
     before = f"{state}: " if state else ""
     if result.how is How.STOPPED:
-        return End(None, f"{before}stopped: {stop_reason or 'as it was told'}")
+        return End(None, f"{before}stopped: {stop_reason or 'on request'}")
     if result.how is How.TIMEOUT:
         return End(TIME_LIMIT_EXIT, f"{before}stopped: it ran longer than its time limit")
     if result.exit_code > FIRST_SIGNAL_STATUS:

@@ -19,9 +19,8 @@ import time
 from typing import NamedTuple
 
 from dovetail.backends.contract import Report
-from dovetail.backends.slurm.driver import Driver, SlurmFault
+from dovetail.backends.slurm.driver import Driver, JobRecord, SlurmFault, SlurmJob
 from dovetail.backends.slurm.naming import JobNames
-from dovetail.backends.slurm.records import JobRecord, SlurmJob
 from dovetail.backends.slurm.run_folder import JobRunFolder, JobRunStatus
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.states import (

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
+from dovetail.backends.slurm.driver import PartitionRecord, SlurmNode, SlurmReservation
 from dovetail.backends.slurm.gres import asked_for, counted, extended_of, gpus_of
 from dovetail.backends.slurm.inventory import Survey, coming_reservation, labels_by_node, node_name
-from dovetail.backends.slurm.records import PartitionRecord, SlurmNode, SlurmReservation
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.model.device import Gpus
 
