@@ -17,7 +17,6 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 PIECE_BYTES = 65536
@@ -62,7 +61,7 @@ class LossyProxy:
         self.address = asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()

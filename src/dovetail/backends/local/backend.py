@@ -123,7 +123,8 @@ class LocalBackend:
             owner = hashlib.sha256(str(self._folder.resolve()).encode()).hexdigest()[:12]
             self._enforcement = find_enforcement(self._settings.cgroup_parent, owner)
         left_running = (RunPhase.CLAIMED, RunPhase.RUNNING, RunPhase.LOST)
-        adopted = [run for run in LocalRunFolder.all_in(self._folder) if run.look().phase in left_running]
+        unended = [run for run in LocalRunFolder.all_in(self._folder) if run.ended_at() is None]
+        adopted = [run for run in unended if run.look().phase in left_running]
         _log.info(
             "backend %s: node %s, runs in %s, limits by %s, %d attempts found again",
             self.name, self._node, self._folder, self._enforcement.kind, len(adopted),

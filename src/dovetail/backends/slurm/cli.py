@@ -172,7 +172,7 @@ _OPTIONS = {
 
 
 def _arguments(submission: JobSubmission) -> list[str]:
-    asked = {_OPTIONS.get(name, name): value for name, value in submission.fields().items()}
+    asked = {_OPTIONS.get(name, name): value for name, value in submission.options().items()}
     fixed = ("--parsable", "--no-requeue", "--open-mode=append", "--nodes=1", "--ntasks=1")
     return [*fixed, *(f"--{option}={value}" for option, value in asked.items())]
 

@@ -104,7 +104,7 @@ class JobSubmission:
     array: str | None = None
     environment: dict[str, str] = field(default_factory=dict)
 
-    def fields(self) -> dict[str, str | int]:
+    def options(self) -> dict[str, str | int]:
         """The options that are set. Script and environment are submitted apart from them."""
         return {
             name: value

@@ -201,6 +201,6 @@ _FIELDS = {
 
 
 def _job_of(submission: JobSubmission) -> dict[str, object]:
-    asked = {_FIELDS.get(name, name): value for name, value in submission.fields().items()}
+    asked = {_FIELDS.get(name, name): value for name, value in submission.options().items()}
     fixed = {"open_mode": "append", "nodes": 1, "tasks": 1, "requeue": False}
     return {"environment": submission.environment, **asked, **fixed}
