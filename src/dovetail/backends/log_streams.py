@@ -7,6 +7,7 @@ when a stream is closed or the control plane restarts. Whether the task has ende
 """
 
 import asyncio
+import codecs
 import contextlib
 import os
 import time
@@ -18,7 +19,6 @@ from dovetail.backends.contract import LogChunk
 WAIT_S = 0.2  # a read waits this long for more output
 MAX_OPEN, IDLE_S = 50, 60.0
 BLOCKS_AHEAD = 16
-MAX_CHARACTER_BYTES = 4
 
 Blocks = AsyncGenerator[bytes, None]
 
@@ -142,12 +142,8 @@ def read_output(path: Path, offset: int, limit: int, *, ended: bool) -> LogChunk
 
 
 def whole_characters(content: bytes) -> bytes:
-    """Cut off an incomplete UTF-8 character at the end; the next chunk begins with it."""
-    for back in range(1, min(MAX_CHARACTER_BYTES, len(content)) + 1):
-        byte = content[-back]
-        if byte < 0x80:
-            break
-        if byte >= 0xC0:
-            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4 if byte < 0xF8 else 1  # 1: not a first byte
-            return content[:-back] if length > back and len(content) > back else content
-    return content
+    """Without an incomplete UTF-8 character at the end, unless that is all: the next chunk begins with it."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder.decode(content)
+    incomplete, _ = decoder.getstate()
+    return content.removesuffix(incomplete) or content

@@ -160,17 +160,14 @@ class EngineApi:
     ) -> AsyncIterator[bytes]:
         client = await self._open()
         timeout = httpx.Timeout(self._answer_within_s, read=silence_s)
-        request = client.build_request(method, self._prefix + path, params=params, headers=headers, timeout=timeout)
+        url = self._prefix + path
         try:
-            response = await client.send(request, stream=True)
-            try:
+            async with client.stream(method, url, params=params, headers=headers, timeout=timeout) as response:
                 if response.is_error:
                     await response.aread()
                     raise _api_error(response)
                 async for block in response.aiter_bytes():
                     yield block
-            finally:
-                await response.aclose()
         except (httpx.TransportError, OSError) as error:
             raise DockerUnreachable(self._connection.words(error)) from error
 
