@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any, LiteralString, cast
+from typing import Any
 
 from pydantic import (
     BaseModel,
@@ -145,10 +145,7 @@ def _in_words(error: ValidationError, settings: type[Strict]) -> ValidationError
         error.title,
         [
             InitErrorDetails(
-                # A template must be a literal, so that user input is not taken for one: this one has no placeholders.
-                type=PydanticCustomError("backend_settings", cast("LiteralString", complaint.message)),
-                loc=detail["loc"],
-                input=None,
+                type=PydanticCustomError("backend_settings", complaint.message), loc=detail["loc"], input=None
             )
             for detail, complaint in zip(details, complaints_of(error, settings), strict=False)
         ],
